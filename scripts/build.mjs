@@ -4,8 +4,17 @@
  * and, with `--types`, the type declarations of the library. `--sizes` prints the size of the page.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { buildPage, buildPageOfFiles } from './build-page.mjs';
 import { bundle, projectRoot as root } from './bundle.mjs';
 import { compileScripts } from './compile-scripts.mjs';
@@ -31,21 +40,35 @@ const entries = {
  * answer. One file loads in a third of the time of the sixty files that it would share with other
  * entries. `compile-scripts.mjs` turns each into precompiled scripts.
  */
-const verbs = ['context', 'log', 'note', 'object', 'prefix', 'restore', 'tyrum', 'verify'];
-const asked = ['program', ...verbs];
-const isAsked = new RegExp(`^\\./(?:cli/review/)?(${asked.join('|')})\\.js$`);
-const askers = ['src/main.ts', 'src/cli/review/commands.ts'].map((file) => join(root, file));
+const questions = Object.fromEntries([
+  ['program', 'src/question-program.ts'],
+  ...['context', 'log', 'note', 'object', 'prefix', 'restore', 'verify'].map((name) => [
+    name,
+    `src/cli/review/${name}.ts`,
+  ]),
+  // The reports of each contract that has some.
+  ...readdirSync(join(root, 'src/contracts')).flatMap((name) => {
+    const file = `src/contracts/${name}/reports.ts`;
+    return existsSync(join(root, file)) ? [[name, file]] : [];
+  }),
+]);
+const asked = Object.keys(questions);
+/** Returns the name of the script that an import loads; undefined for any other import. */
+function askedBy({ path, importer, kind }) {
+  if (kind !== 'dynamic-import' || !path.startsWith('.')) return undefined;
+  const file = join(dirname(importer), path.replace(/\.js$/, '.ts'));
+  return asked.find((name) => join(root, questions[name]) === file);
+}
 /** Imports of a verb that load as a script, from dist/ or a folder beside the scripts. */
 const verbsApart = {
   name: 'verbs-apart',
   setup(build) {
-    build.onResolve({ filter: isAsked }, ({ path, importer, kind }) => {
-      if (kind !== 'dynamic-import' || !askers.includes(importer)) return undefined;
-      if (path === './program.js') return { path, external: true };
-      return {
-        path: `${importer === askers[0] ? '.' : '..'}/review/${basename(path, '.js')}.cjs`,
-        namespace: 'script',
-      };
+    build.onResolve({ filter: /\.js$/ }, (wanted) => {
+      const isEntry = wanted.importer === join(root, 'src/main.ts');
+      if (isEntry && wanted.path === './program.js') return { path: wanted.path, external: true };
+      const name = askedBy(wanted);
+      if (name === undefined) return undefined;
+      return { path: `${isEntry ? '.' : '..'}/review/${name}.cjs`, namespace: 'script' };
     });
     build.onLoad({ filter: /.*/, namespace: 'script' }, ({ path }) => ({
       resolveDir: root,
@@ -57,13 +80,19 @@ const verbsApart = {
     }));
   },
 };
-/** The same for imports between the scripts. */
+/**
+ * The same for imports between the scripts. The declarations of contracts load only reports there,
+ * so their other imports are left out.
+ */
 const scriptsApart = {
   name: 'scripts-apart',
   setup(build) {
-    build.onResolve({ filter: isAsked }, ({ path, kind }) =>
-      kind === 'dynamic-import' ? { path, external: true } : undefined,
-    );
+    build.onResolve({ filter: /\.js$/ }, (wanted) => {
+      const name = askedBy(wanted);
+      if (name !== undefined) return { path: `./${name}.js`, external: true };
+      const isOfContract = /\/src\/contracts\/[^/]+\/[^/]*(?:contract|commands?)\.ts$/.test(wanted.importer);
+      return wanted.kind === 'dynamic-import' && isOfContract ? { path: wanted.path, external: true } : undefined;
+    });
   },
 };
 
@@ -102,7 +131,7 @@ const sharedWithEntries = {
 
 /** Returns the names that a file of the verbs exports. */
 function exportsOf(name) {
-  const source = readFileSync(join(root, 'src/cli/review', `${name}.ts`), 'utf8');
+  const source = readFileSync(join(root, questions[name]), 'utf8');
   return [...source.matchAll(/^export (?:async )?(?:function|const) (\w+)/gm)].map(([, exported]) => exported);
 }
 
@@ -127,7 +156,7 @@ await bundle({
 });
 for (const name of asked) {
   await bundle({
-    entryPoints: { [name]: `src/cli/review/${name}.ts` },
+    entryPoints: { [name]: questions[name] },
     outdir: join(draft, 'scripts'),
     legalComments: 'none',
     sourcemap: false,

@@ -15,6 +15,6 @@ endOnLostOutput();
 const home = new URL('../', import.meta.url);
 // A question takes less time than loading the declarations of all other commands.
 if (isReviewVerb(process.argv[2])) {
-  const { answerOnly } = await import('./cli/review/program.js');
+  const { answerOnly } = await import('./question-program.js');
   await answerOnly(process.argv);
 } else await (await import('./program.js')).runProgram(home);

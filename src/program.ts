@@ -2,21 +2,19 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Argument, Command } from 'commander';
 import { addInGroups } from './cli/command-groups.js';
-import { compactCommand } from './cli/compact.js';
 import { doctorCommand } from './cli/doctor.js';
 import { exportCommand } from './cli/export.js';
 import { endUsageErrors } from './cli/flags.js';
 import { forkCommand } from './cli/fork.js';
-import { gcCommand } from './cli/gc.js';
 import { importCommand } from './cli/import.js';
 import { journalCommand } from './cli/journal.js';
 import { nodeCommand } from './cli/node.js';
 import { standardOutput } from './cli/output.js';
-import { packCommand } from './cli/pack.js';
 import { noteCommand, restoreCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { reviewPageCommand } from './cli/review-page.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
 import { undoCommand } from './cli/undo.js';
+import { CONTRACTS } from './contract-list.js';
 import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
 import { costsCommand } from './own-sessions/commands.js';
@@ -45,7 +43,7 @@ export async function runProgram(home: URL): Promise<void> {
   // answer at once.
   const version = packageVersion(home);
   /** The built review page, beside the built program. */
-  const web = fileURLToPath(new URL('dist/web/', home));
+  const served = { web: fileURLToPath(new URL('dist/web/', home)), contracts: CONTRACTS };
   const argv = process.argv.slice(2);
   const isCompletion = COMPLETION_CALLS.has(argv[0] ?? '');
   const program = new Command('palimpsest')
@@ -53,25 +51,23 @@ export async function runProgram(home: URL): Promise<void> {
     .version(version);
   const commands = [
     costsCommand(),
-    ...reviewCommands(),
-    reviewPageCommand(version, web),
+    ...reviewCommands(CONTRACTS),
+    reviewPageCommand(version, served),
     mcpCommand(version),
-    serveCommand(version, web),
+    serveCommand(version, served),
     forkCommand(),
     restoreCommand(),
     undoCommand(),
-    compactCommand(),
     labCommand(),
     replayCommand(),
-    exportCommand(fileURLToPath(new URL('dist/page/', home))),
-    importCommand(),
-    packCommand(),
+    exportCommand({ web: fileURLToPath(new URL('dist/page/', home)), contracts: CONTRACTS }),
+    importCommand(CONTRACTS),
     doctorCommand(),
     nodeCommand(),
     verifyCommand(),
     journalCommand(),
     noteCommand(),
-    gcCommand(),
+    ...CONTRACTS.flatMap((contract) => contract.commands?.() ?? []),
     ...(isCompletion ? [] : [completionCommand()]),
   ];
   const asksForAll = argv[0] === 'help' && argv[1] === 'all' && argv.length === 2;

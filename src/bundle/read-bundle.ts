@@ -141,11 +141,7 @@ async function openBundle(path: string) {
     if (systemCode(cause) === undefined) throw cause;
     throw new BundleError('unusable-file', `${path} cannot be read: ${messageOf(cause)}`, { cause });
   }
-  throw new BundleError(
-    'unusable-file',
-    `${path} is no file. Import a bundle, which is one file, or a directory of export --format cortexfs. ` +
-      'Palimpsest cannot import what --format agent-context wrote',
-  );
+  throw new BundleError('unusable-file', `${path} is no file: a bundle is one file, as palimpsest export writes it`);
 }
 
 /**

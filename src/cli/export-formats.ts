@@ -1,5 +1,6 @@
+import type { FindHiddenTexts } from '../bundle/hidden-texts.js';
 import type { BundleMask } from '../bundle/masked-names.js';
-import type { ReviewedSession } from './review/session-answer.js';
+import type { ExportTarget, Written } from './contract.js';
 
 /** A mask, and the length of the shortest text that it hides. */
 interface ExportMask extends BundleMask {
@@ -7,46 +8,44 @@ interface ExportMask extends BundleMask {
 }
 
 /** A requested export and its destination. */
-export interface AskedExport extends ReviewedSession {
-  readonly folder: string;
-  /** The agent whose memory is included; undefined for none. */
-  readonly agent: string | undefined;
+export interface AskedExport extends ExportTarget {
   /** Whether redacted text may be included. */
   readonly withRedacted: boolean;
   /** Masks every text by rules; undefined for no masking. */
   readonly mask: ExportMask | undefined;
   /** The folder of the built review page for files. */
   readonly web: string;
-}
-
-/** The result of an export, for people and for programs. */
-interface Exported {
-  readonly lines: readonly string[];
-  readonly json: object;
+  /** Finds what the redaction rules of the session hide. */
+  readonly hiddenTexts: FindHiddenTexts;
+  /** Formats that hide text by those rules, as alternatives to name. */
+  readonly applyRules: readonly string[];
 }
 
 /** An export format. Its module loads on demand, while the database opens. */
 interface ExportFormat {
   readonly about: string;
-  load(): Promise<(asked: AskedExport) => Promise<Exported>>;
+  load(): Promise<(asked: AskedExport) => Promise<Written>>;
 }
 
 /**
  * Rejects a bundle of a session with redaction rules. A bundle holds every byte, because ids and
  * proofs cover every byte.
  */
-async function requireUnredacted({ timeline, session, withRedacted, mask }: AskedExport): Promise<void> {
+async function requireUnredacted(asked: AskedExport): Promise<void> {
+  const { timeline, session, withRedacted, mask, hiddenTexts, applyRules } = asked;
   if (withRedacted || mask !== undefined) return;
-  const [{ hiddenTexts }, { BundleError }] = await Promise.all([
-    import('../contracts/agent-context/export-bundle.js'),
-    import('../bundle/bundle-error.js'),
-  ]);
   const count = (await hiddenTexts(timeline, session)).inForce;
   if (count === 0) return;
+  const { BundleError } = await import('../bundle/bundle-error.js');
+  const ways = [
+    '--redact to mask it',
+    '--with-redacted to include it',
+    ...applyRules.map((name) => `--format ${name}, which applies the rules`),
+  ];
   throw new BundleError(
     'redacted',
     `session ${session} has redaction rules (${count}), and the file would contain the text that they hide: use ` +
-      '--redact to mask it, --with-redacted to include it, or --format agent-context, which applies the rules',
+      `${ways.slice(0, -1).join(', ')}, or ${ways.at(-1)}`,
   );
 }
 
@@ -72,8 +71,8 @@ async function lastStep({ timeline, session, when }: AskedExport): Promise<numbe
   return isPlaced ? stepAt(timeline, session, { when, holder: async () => undefined }) : undefined;
 }
 
-/** Every export format. */
-export const EXPORT_FORMATS: Readonly<Record<string, ExportFormat>> = {
+/** The formats of Palimpsest's own. */
+export const OWN_FORMATS: Readonly<Record<string, ExportFormat>> = {
   bundle: {
     about: 'one file with the whole session, for palimpsest import into any database (docs/bundle.md)',
     load: async () => {
@@ -156,46 +155,6 @@ export const EXPORT_FORMATS: Readonly<Record<string, ExportFormat>> = {
         } finally {
           line.end();
         }
-      };
-    },
-  },
-  'agent-context': {
-    about: 'an Agent Context bundle, one file for each kind of object (docs/agent-context.md)',
-    load: async () => {
-      const { exportBundle } = await import('../contracts/agent-context/export-bundle.js');
-      return ({ folder, ...asked }) => exportBundle(asked, folder);
-    },
-  },
-  cortexfs: {
-    about: 'a CortexFS session directory; an existing one is updated (docs/cortexfs.md)',
-    load: async () => {
-      const { exportSession } = await import('../contracts/cortexfs/export-session.js');
-      return async ({ timeline, session, when, folder }) => {
-        const { projection, appended, written, unchanged, removed } = await exportSession(timeline, folder, {
-          session,
-          when,
-        });
-        const { entries, digest, turn, seq } = projection;
-        return {
-          lines: [
-            `session ${session}, turn ${turn}, step ${seq}: ${entries.length} entries in ${folder}`,
-            `${appended} lines added to messages.jsonl; ${written.length} files written, ${unchanged} unchanged`,
-            ...removed.map((path) => `removed ${path}: it is no longer pinned`),
-          ],
-          json: {
-            format: 'cortexfs',
-            session,
-            folder,
-            turn,
-            step: seq,
-            entries: entries.length,
-            digest,
-            appended,
-            written,
-            unchanged,
-            removed,
-          },
-        };
       };
     },
   },

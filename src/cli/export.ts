@@ -1,18 +1,21 @@
 import { Argument, Command, Option } from 'commander';
+import type { FindHiddenTexts } from '../bundle/hidden-texts.js';
 import { defined } from '../values/defined.js';
 import { ownMember } from '../values/own-member.js';
-import { type AskedExport, EXPORT_FORMATS } from './export-formats.js';
+import { type Contract, type ContractExport, hiddenBy } from './contract.js';
+import { type AskedExport, OWN_FORMATS } from './export-formats.js';
 import type { ReviewFlags } from './review/answer.js';
 import { withMoment } from './review/commands.js';
 import type { ReviewedSession } from './review/session-answer.js';
 
 interface ExportFlags extends ReviewFlags {
   readonly format: string;
-  readonly agent?: string;
   readonly withRedacted?: boolean;
   readonly html?: string;
   /** A file of rules; true for only the session's own. */
   readonly redact?: string | true;
+  /** Flags of contracts. */
+  readonly [flag: string]: unknown;
 }
 
 /**
@@ -21,12 +24,15 @@ interface ExportFlags extends ReviewFlags {
  */
 async function maskOf(
   { timeline, session }: ReviewedSession,
-  { redact, withRedacted = false }: ExportFlags,
+  {
+    redact,
+    withRedacted = false,
+    hiddenTexts,
+  }: Pick<ExportFlags, 'redact' | 'withRedacted'> & { readonly hiddenTexts: FindHiddenTexts },
 ): Promise<AskedExport['mask']> {
   if (redact === undefined) return undefined;
-  const [{ TextMask, parseMaskRules }, { hiddenTexts }, { readFile }] = await Promise.all([
+  const [{ TextMask, parseMaskRules }, { readFile }] = await Promise.all([
     import('../redaction/text-mask.js'),
-    import('../contracts/agent-context/export-bundle.js'),
     import('node:fs/promises'),
   ]);
   const { texts, patterns } =
@@ -73,8 +79,18 @@ async function wantedFile(
   return { folder, format: name };
 }
 
+/** What an export runs with: the folder of the built page for files, and the contracts. */
+interface ExportSettings {
+  readonly web: string;
+  readonly contracts: readonly Contract[];
+}
+
+/** Returns the formats of contracts by name. */
+const foreignFormats = (contracts: readonly Contract[]): Readonly<Record<string, ContractExport>> =>
+  Object.assign({}, ...contracts.map((contract) => contract.exports));
+
 async function runExport(
-  web: string,
+  { web, contracts }: ExportSettings,
   {
     reference,
     path,
@@ -82,20 +98,24 @@ async function runExport(
   }: { readonly reference: string; readonly path: string | undefined; readonly flags: ExportFlags },
 ): Promise<void> {
   const { folder, format: name } = await wantedFile(path, flags);
-  const format = ownMember(EXPORT_FORMATS, name);
+  const foreign = foreignFormats(contracts);
+  const format = ownMember(OWN_FORMATS, name) ?? ownMember(foreign, name);
   if (format === undefined) throw new Error(`unknown format ${JSON.stringify(name)}`);
   const loading = format.load();
   loading.catch(() => undefined);
+  const hiddenTexts = hiddenBy(contracts);
   const { answerSession } = await import('./review/session-answer.js');
   await answerSession(reference, { ...flags, ...defined({ at: flags.at ?? flags.asOf }) }, async (asked) => {
     const run = await loading;
     const { lines, json } = await run({
       ...asked,
       folder,
-      agent: flags.agent,
+      flags,
       withRedacted: flags.withRedacted ?? false,
-      mask: await maskOf(asked, flags),
+      mask: await maskOf(asked, { ...flags, hiddenTexts }),
       web,
+      hiddenTexts,
+      applyRules: Object.keys(foreign).filter((one) => foreign[one]?.appliesRules === true),
     });
     return { lines: () => lines, json: () => json };
   });
@@ -103,29 +123,29 @@ async function runExport(
 
 /**
  * `palimpsest export`: writes a session for another database, for a browser, or in another
- * program's format. Changes nothing in the database. `web` is the folder of the built page for
- * files.
+ * program's format. Changes nothing in the database.
  */
-export function exportCommand(web: string): Command {
+export function exportCommand(settings: ExportSettings): Command {
   const exportAction = async (reference: string, path: string | undefined, flags: ExportFlags): Promise<void> => {
     const { reportFailure } = await import('./output.js');
-    await reportFailure(flags, () => runExport(web, { reference, path, flags }));
+    await reportFailure(flags, () => runExport(settings, { reference, path, flags }));
   };
-  const abouts = Object.entries(EXPORT_FORMATS).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
-  return withMoment(new Command('export'))
+  const foreign = foreignFormats(settings.contracts);
+  const formats = { ...OWN_FORMATS, ...foreign };
+  const abouts = Object.entries(formats).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
+  const command = withMoment(new Command('export'))
     .description(
       "write a session as one file for other databases, as a page for the browser, or in another program's format",
     )
     .argument('<session>', 'session id or prefix, optionally with @MOMENT, such as @turn:7')
     .addArgument(new Argument('[path]', 'destination folder; for a bundle or a page, the file'))
-    .addOption(
-      new Option('--format <format>', 'what is written').choices(Object.keys(EXPORT_FORMATS)).default('bundle'),
-    )
+    .addOption(new Option('--format <format>', 'what is written').choices(Object.keys(formats)).default('bundle'))
     .addOption(
       new Option('--html <file>', 'write the review page with the session in it; same as --format html and this file'),
     )
-    .addOption(new Option('--as-of <moment>', 'the same as --at'))
-    .addOption(new Option('--agent <name>', 'agent-context: include the memory of this agent'))
+    .addOption(new Option('--as-of <moment>', 'the same as --at'));
+  for (const { options } of Object.values(foreign)) for (const option of options?.() ?? []) command.addOption(option);
+  return command
     .addOption(
       new Option('--with-redacted', 'bundle, html: export a session with redaction rules without masking its text'),
     )

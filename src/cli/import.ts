@@ -1,26 +1,8 @@
 import { Argument, Command, Option } from 'commander';
-import type { ObjectStore } from '../store/object-store.js';
 import { ownMember } from '../values/own-member.js';
+import type { Contract, ContractImport, ImportSource, Written } from './contract.js';
 import { collect, dataFlag, jsonFlag } from './flags.js';
-
-/** A requested import. */
-interface AskedImport {
-  readonly file: string;
-  readonly flags: ImportFlags;
-}
-
-/** An import format. Its module loads on demand. */
-interface ImportFormat {
-  readonly about: string;
-  /**
-   * Whether the file or folder at a path looks like this format. Without this function, the format
-   * is the fallback.
-   */
-  readonly recognises?: (path: string) => Promise<boolean>;
-  /** The flags that belong to this format only. */
-  readonly flags: readonly (keyof ImportFlags)[];
-  run(asked: AskedImport): Promise<{ readonly lines: readonly string[]; readonly json: object }>;
-}
+import { withImportStore } from './import-target.js';
 
 interface ImportFlags {
   readonly data?: string;
@@ -29,55 +11,19 @@ interface ImportFlags {
   readonly format?: string;
   readonly map?: readonly string[];
   readonly filesystem?: readonly string[];
-  readonly session?: string;
-  readonly plan?: boolean;
-  readonly root?: readonly string[];
+  /** Flags of contracts. */
+  readonly [flag: string]: unknown;
 }
 
-/** The store and progress output that an import uses. */
-interface ImportWork {
-  readonly store: ObjectStore;
-  readonly clientDir: string;
-  readonly onProgress: (done: number, total: number) => void;
+/** A requested import. */
+interface AskedImport extends ImportSource {
+  readonly flags: ImportFlags;
 }
 
-/** Runs one stage of an import on the data folder's database and shows its progress. */
-async function withImportStore<T>(flags: ImportFlags, work: (of: ImportWork) => Promise<T>): Promise<T> {
-  const [
-    { openStore },
-    { readSettings },
-    { clientFolder },
-    { protectDataFolder },
-    { runningProfile },
-    { progressLine },
-  ] = await Promise.all([
-    import('../host/open-store.js'),
-    import('../host/settings.js'),
-    import('../process/data-folder.js'),
-    import('../node/data-folder.js'),
-    import('../node/node-status.js'),
-    import('./output.js'),
-  ]);
-  const { defined } = await import('../values/defined.js');
-  const settings = readSettings(process.env, defined({ data: flags.data }));
-  const { dataDir } = settings.node;
-  await protectDataFolder(dataDir);
-  const profile = settings.nodeUrl === undefined ? await runningProfile(dataDir) : undefined;
-  const line = progressLine();
-  const { store, close } = await openStore(
-    { ...settings, node: { ...settings.node, ...defined({ profile }) } },
-    (said) => line.show(said),
-  );
-  try {
-    return await work({
-      store,
-      clientDir: clientFolder(dataDir, settings.nodeUrl),
-      onProgress: (done, total) => line.show(`${done} of ${total} transactions`),
-    });
-  } finally {
-    line.end();
-    await close();
-  }
+/** An import format. Without `recognises` it is the fallback. */
+interface ImportFormat extends Omit<ContractImport, 'recognises' | 'run'> {
+  readonly recognises?: ContractImport['recognises'];
+  run(asked: AskedImport): Promise<Written>;
 }
 
 async function importBundleFile({ file, flags }: AskedImport) {
@@ -127,69 +73,65 @@ async function finishCutShort(name: string, flags: ImportFlags) {
   });
 }
 
-async function importSessionDirectory({ file, flags }: AskedImport) {
-  const [{ importDirectory }, { ImportClock }, { readSettings }, { openClient }, { runningProfile }, { defined }] =
-    await Promise.all([
-      import('../contracts/cortexfs/import-session.js'),
-      import('../contracts/cortexfs/import-clock.js'),
-      import('../host/settings.js'),
-      import('../host/open-client.js'),
-      import('../node/node-status.js'),
-      import('../values/defined.js'),
-    ]);
-  const settings = readSettings(process.env, defined({ data: flags.data }));
-  const profile = settings.nodeUrl === undefined ? await runningProfile(settings.node.dataDir) : undefined;
-  const clock = new ImportClock();
-  const { plan: planOnly = false, session } = flags;
-  const cwd = process.cwd();
-  const { client, close } = await openClient(
-    { ...settings, node: { ...settings.node, ...defined({ profile }) } },
-    { roots: flags.root ?? [cwd], cwd, track: false, what: 'palimpsest import', clock: clock.now },
-  );
-  try {
-    const { leftOut, ...done } = await importDirectory(client, file, { clock, session, planOnly });
-    const { outcome, steps, messages, calls, records } = done;
-    const would = planOnly ? 'would be ' : '';
-    const words = { created: `${would}created from`, extended: `${would}extended from`, unchanged: 'has all of' };
-    return {
-      lines: [
-        `session ${done.session} ${words[outcome]} ${file}`,
-        ...(outcome === 'unchanged'
-          ? []
-          : [`${steps} steps: ${messages} messages, ${calls} calls; ${records} records`]),
-        ...leftOut.map((path) => `left out ${path}: not a text file`),
-      ],
-      json: { format: 'cortexfs', source: file, plan: planOnly, ...done, left_out: leftOut },
-    };
-  } finally {
-    await close();
-  }
+/** The flags of the bundle format. */
+const bundleOptions = (): readonly Option[] => [
+  new Option('--map <old=new>', 'bundle: map a recorded folder to its place here; repeatable').argParser(collect),
+  new Option('--filesystem <old=new>', 'bundle: map a recorded filesystem id to the one here; repeatable').argParser(
+    collect,
+  ),
+];
+
+/** Returns every format by name. */
+function formatsOf(contracts: readonly Contract[]): Readonly<Record<string, ImportFormat>> {
+  return {
+    bundle: {
+      about: 'a file from palimpsest export, imported whole or not at all (docs/bundle.md)',
+      options: bundleOptions,
+      run: async (asked) => {
+        await requireFile(asked.file, contracts);
+        return importBundleFile(asked);
+      },
+    },
+    ...Object.assign({}, ...contracts.map(({ imports }) => imports)),
+  };
 }
 
-/** Every import format. */
-const FORMATS: Readonly<Record<string, ImportFormat>> = {
-  bundle: {
-    about: 'a file from palimpsest export, imported whole or not at all (docs/bundle.md)',
-    flags: ['map', 'filesystem'],
-    run: importBundleFile,
-  },
-  cortexfs: {
-    about: 'a CortexFS session directory, written by Palimpsest or another program (docs/cortexfs.md)',
-    recognises: async (path) => (await import('../contracts/cortexfs/read-directory.js')).isSessionDirectory(path),
-    flags: ['session', 'plan', 'root'],
-    run: importSessionDirectory,
-  },
-};
+/**
+ * Rejects a folder that no format recognises, before a database is opened.
+ * @throws {BundleError} `unusable-file`; it names the formats that can be imported
+ */
+async function requireFile(path: string, contracts: readonly Contract[]): Promise<void> {
+  const { stat } = await import('node:fs/promises');
+  const stats = await stat(path).catch(() => undefined);
+  if (stats === undefined || stats.isFile()) return;
+  const importable = new Set(contracts.flatMap(({ imports = {} }) => Object.keys(imports)));
+  const written = contracts.flatMap(({ exports = {} }) => Object.keys(exports));
+  const both = written.filter((name) => importable.has(name));
+  const others = written.filter((name) => !importable.has(name));
+  const { BundleError } = await import('../bundle/bundle-error.js');
+  throw new BundleError(
+    'unusable-file',
+    `${path} is no file. Import a bundle, which is one file` +
+      both.map((name) => `, or a directory of export --format ${name}`).join('') +
+      others.map((name) => `. Palimpsest cannot import what --format ${name} wrote`).join(''),
+  );
+}
+
+/** Returns the names of the flags of one format, as the parsed flags have them. */
+const flagsOf = ({ options }: ImportFormat): readonly string[] => options().map((option) => option.attributeName());
 
 /** Returns the named format, or the one that recognises the file or folder. */
-async function formatOf(file: string, flags: ImportFlags): Promise<ImportFormat> {
+async function formatOf(
+  formats: Readonly<Record<string, ImportFormat>>,
+  { file, flags }: AskedImport,
+): Promise<ImportFormat> {
   const { UsageError } = await import('../host/settings.js');
   let name = flags.format;
-  for (const [one, { recognises }] of Object.entries(FORMATS))
+  for (const [one, { recognises }] of Object.entries(formats))
     if (name === undefined && (await recognises?.(file)) === true) name = one;
-  const format = ownMember(FORMATS, name ?? 'bundle');
+  const format = ownMember(formats, name ?? 'bundle');
   if (format === undefined) throw new UsageError(`unknown format ${JSON.stringify(name)}`);
-  const others = Object.values(FORMATS).flatMap((one) => (one === format ? [] : one.flags));
+  const others = Object.values(formats).flatMap((one) => (one === format ? [] : flagsOf(one)));
   const wrong = others.find((flag) => flags[flag] !== undefined);
   if (wrong !== undefined)
     throw new UsageError(
@@ -200,16 +142,18 @@ async function formatOf(file: string, flags: ImportFlags): Promise<ImportFormat>
 }
 
 /** Imports a file, or finishes an interrupted import. @throws {UsageError} */
-async function imported(file: string | undefined, asked: ImportFlags) {
+async function imported(
+  formats: Readonly<Record<string, ImportFormat>>,
+  file: string | undefined,
+  asked: ImportFlags,
+): Promise<Written> {
   const { finish, ...flags } = asked;
   const { UsageError } = await import('../host/settings.js');
   if (finish === undefined) {
     if (file === undefined) throw new UsageError('nothing to import: give a file or --finish SESSION');
-    return (await formatOf(file, flags)).run({ file, flags });
+    return (await formatOf(formats, { file, flags })).run({ file, flags });
   }
-  const others = [...Object.values(FORMATS).flatMap((one) => one.flags), 'format' as const].filter(
-    (flag) => asked[flag] !== undefined,
-  );
+  const others = [...Object.values(formats).flatMap(flagsOf), 'format'].filter((flag) => asked[flag] !== undefined);
   if (file !== undefined || others.length > 0)
     throw new UsageError(
       `--finish takes only the session: leave out ${file === undefined ? `--${others[0]}` : JSON.stringify(file)}`,
@@ -217,40 +161,27 @@ async function imported(file: string | undefined, asked: ImportFlags) {
   return finishCutShort(finish, flags);
 }
 
-async function importAction(file: string | undefined, flags: ImportFlags): Promise<void> {
-  const { printJson, printLines, reportFailure } = await import('./output.js');
-  await reportFailure(flags, async () => {
-    const { lines, json } = await imported(file, flags);
-    if (flags.json === true) printJson(json);
-    else printLines(lines);
-  });
-}
-
 /** `palimpsest import`: imports a session from another database or another program. */
-export function importCommand(): Command {
-  const abouts = Object.entries(FORMATS).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
-  return new Command('import')
+export function importCommand(contracts: readonly Contract[]): Command {
+  const formats = formatsOf(contracts);
+  const importAction = async (file: string | undefined, flags: ImportFlags): Promise<void> => {
+    const { printJson, printLines, reportFailure } = await import('./output.js');
+    await reportFailure(flags, async () => {
+      const { lines, json } = await imported(formats, file, flags);
+      if (flags.json === true) printJson(json);
+      else printLines(lines);
+    });
+  };
+  const { bundle, ...foreign } = formats;
+  const abouts = Object.entries(formats).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
+  const command = new Command('import')
     .description('import a session: check it first, then take all of it or nothing; a repeated import changes nothing')
     .addArgument(new Argument('[file]', "file from palimpsest export, or another program's session folder"))
     .addOption(new Option('--finish <session>', 'finish an interrupted import of a session, without its file'))
-    .addOption(new Option('--format <format>', 'input format (default: detected)').choices(Object.keys(FORMATS)))
-    .addOption(new Option('--session <id>', 'cortexfs: id of the imported session (default: its own name)'))
-    .addOption(new Option('--plan', 'cortexfs: show the changes without making them'))
-    .addOption(
-      new Option(
-        '--root <folder>',
-        'cortexfs: folder that the session belongs to; repeatable (default: the working folder)',
-      ).argParser(collect),
-    )
-    .addOption(
-      new Option('--map <old=new>', 'bundle: map a recorded folder to its place here; repeatable').argParser(collect),
-    )
-    .addOption(
-      new Option(
-        '--filesystem <old=new>',
-        'bundle: map a recorded filesystem id to the one here; repeatable',
-      ).argParser(collect),
-    )
+    .addOption(new Option('--format <format>', 'input format (default: detected)').choices(Object.keys(formats)));
+  for (const { options } of [...Object.values(foreign), ...(bundle === undefined ? [] : [bundle])])
+    for (const option of options()) command.addOption(option);
+  return command
     .addOption(dataFlag())
     .addOption(jsonFlag())
     .addHelpText('after', `\nFormats:\n${abouts.join('\n')}`)

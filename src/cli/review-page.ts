@@ -6,8 +6,10 @@ import { pathToFileURL } from 'node:url';
 import { Argument, Command, Option } from 'commander';
 import type { LogLevel } from '../host/log.js';
 import { defined } from '../values/defined.js';
+import { servedContracts } from './contract.js';
 import { collect, dataFlag, wholeBetween } from './flags.js';
 import { printText, reportFailure, tell } from './output.js';
+import type { ServedParts } from './serve.js';
 import { collectOldGarbageSoon } from './young-generation.js';
 
 /** Flags of `review`. */
@@ -54,10 +56,9 @@ async function openBrowser(address: string): Promise<void> {
 }
 
 /**
- * `palimpsest review`: serves the review page for the data folder, read-only. `web` is the folder
- * of the built page.
+ * `palimpsest review`: serves the review page for the data folder, read-only.
  */
-export function reviewPageCommand(version: string, web: string): Command {
+export function reviewPageCommand(version: string, { web, contracts }: ServedParts): Command {
   const review = async (session: string | undefined, flags: ReviewPageFlags): Promise<void> => {
     const [{ serverSettings }, { settingsOfPast }, { serveHttp }] = await Promise.all([
       import('../host/settings.js'),
@@ -82,6 +83,7 @@ export function reviewPageCommand(version: string, web: string): Command {
       reviewsAll: true,
       copiesBelow: process.cwd(),
       announce,
+      ...(await servedContracts(contracts)),
     });
   };
   return new Command('review')

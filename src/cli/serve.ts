@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { LogLevel } from '../host/log.js';
 import type { ServerFlags, ServerSettings } from '../host/settings.js';
 import type { ServedAddresses } from '../http/http-server.js';
+import { type Contract, servedContracts } from './contract.js';
 import { collect, dataFlag, numberBetween, wholeBetween } from './flags.js';
 import { reportFailure, tell } from './output.js';
 import { collectOldGarbageSoon, limitYoungGeneration } from './young-generation.js';
@@ -130,17 +131,23 @@ function announce({ mcp, token, page }: ServedAddresses): void {
   tell(`Palimpsest listens on ${mcp}${shown}\nReview page: ${page()}`);
 }
 
-/**
- * `palimpsest serve`: serves several agents over HTTP on this machine. `web` is the folder of the
- * built review page.
- */
-export function serveCommand(version: string, web: string): Command {
+/** What the HTTP servers serve beside the sessions. */
+export interface ServedParts {
+  /** The folder of the built review page. */
+  readonly web: string;
+  readonly contracts: readonly Contract[];
+}
+
+/** `palimpsest serve`: serves several agents over HTTP on this machine. */
+export function serveCommand(version: string, { web, contracts }: ServedParts): Command {
   const serve = async (flags: ServeFlags): Promise<void> => {
     const modules = [import('../http/http-server.js'), import('../process/compile-early.js')] as const;
+    const loaded = servedContracts(contracts);
+    loaded.catch(() => undefined);
     const [settings, { serveHttp }, { compileEarly }] = await Promise.all([settingsOf(flags, version), ...modules]);
     compileEarly();
     const { port, tokenFile, token, logLevel } = flags;
-    await serveHttp(settings, { port, tokenFile, noToken: !token, logLevel, web, announce });
+    await serveHttp(settings, { port, tokenFile, noToken: !token, logLevel, web, announce, ...(await loaded) });
   };
   const command = new Command('serve')
     .description('serve several agents over HTTP on 127.0.0.1, as an MCP server, with the review page')

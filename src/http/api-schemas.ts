@@ -1,9 +1,7 @@
 import * as z from 'zod';
 import { messageSchema, toolCallReportSchema } from '../harness/message-schema.js';
-import { AMPLIFIER_ANSWERS, AMPLIFIER_REQUESTS } from './amplifier-schemas.js';
 import { PERSON_ANSWERS, PERSON_REQUESTS } from './person-schemas.js';
 import { noteAnswer } from './review-schemas.js';
-import { TYRUM_ANSWERS, TYRUM_REQUESTS } from './tyrum-schemas.js';
 
 const sessionName = z
   .string()
@@ -108,8 +106,6 @@ export const REQUESTS = {
     turn,
   }),
   ...PERSON_REQUESTS,
-  ...AMPLIFIER_REQUESTS,
-  ...TYRUM_REQUESTS,
 } as const;
 
 const session = z.object({
@@ -264,13 +260,10 @@ export const ANSWERS = {
       status: z.int(),
       detail: z.string(),
       code: z.string().describe('Code that callers branch on'),
-      error: z.string().optional().describe("Tyrum's code for it, if Tyrum has one"),
       errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
     })
     .describe('RFC 9457'),
   ...PERSON_ANSWERS,
-  ...AMPLIFIER_ANSWERS,
-  ...TYRUM_ANSWERS,
 } as const;
 
 /** The schema name of a request. */

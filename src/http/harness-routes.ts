@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as z from 'zod';
+import type { FindHiddenTexts } from '../bundle/hidden-texts.js';
 import type { HarnessSession } from '../harness/harness-session.js';
 import type { Backend } from '../host/backend.js';
 import type { Logger } from '../host/log.js';
@@ -8,14 +9,6 @@ import type { Verb } from '../session/verb-outcome.js';
 import type { Tell } from '../telemetry/telemetry.js';
 import { parseTraceparent } from '../telemetry/trace.js';
 import { defined } from '../values/defined.js';
-import {
-  addAmplifierMessages,
-  amplifierMessages,
-  clearAmplifierMessages,
-  type OpenContext,
-  setAmplifierMessages,
-  viewAmplifierMessages,
-} from './amplifier-routes.js';
 import {
   contextAnswer,
   messagesAnswer,
@@ -26,22 +19,15 @@ import {
 } from './api-answers.js';
 import { type AnswerBody, REQUESTS, type RequestBody, type RequestName } from './api-schemas.js';
 import { ApiSessions } from './api-sessions.js';
+import type { HttpContract } from './http-contract.js';
 import { openApiDocument } from './openapi-document.js';
 import { type ApiOperation, EVENTS_PATH, OPENAPI_PATH, OPERATIONS, type OperationId } from './operations.js';
 import { changeSets, copyFiles, forkOne, type PersonSettings, undoOneStep } from './person-routes.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
 import { goneSignal, QUESTION_CAPACITY, QuestionQueue } from './question-queue.js';
 import { jsonBody, type Refusal, readInput, readParameters } from './request-checks.js';
-import { addNote, answerReviewRequest, followRequest, reviewOperationAt } from './review-routes.js';
+import { addNote, allQuestions, answerReviewRequest, followRequest, questionAt } from './review-routes.js';
 import { SessionEvents } from './session-events.js';
-import { changeTyrumMemory, recallTyrumMemory } from './tyrum-memory-routes.js';
-import {
-  announceTools,
-  compactTyrumConversation,
-  keepTyrumObligations,
-  promptOfTyrum,
-  tyrumState,
-} from './tyrum-routes.js';
 
 /** The harness interface below `/v1`. */
 export interface HarnessRoutes {
@@ -81,14 +67,6 @@ const onSession =
   ({ sessions, id, body }: Exchange) =>
     sessions.use(id, async (session) => ({ body: await work(session, read(name, body)) }));
 
-/** As `onSession`, for operations that also query the database. */
-const onContext =
-  <N extends RequestName, B>(name: N, work: (open: OpenContext, body: RequestBody<N>) => Promise<B>) =>
-  ({ sessions, id, body }: Exchange) =>
-    sessions.use(id, async (session) => ({
-      body: await work({ client: await sessions.client(), session }, read(name, body ?? {})),
-    }));
-
 const verb = (name: Verb) =>
   onSession('Verb', async (session, { ids, call_id: callId, ...rest }) =>
     verbAnswer(await session.verb(name, ids, { ...turnOf(rest), ...defined({ callId }) })),
@@ -125,13 +103,6 @@ const HANDLERS: Handlers = {
     status: 201,
     body: await addNote(await sessions.client(), id, read('Note', body)),
   }),
-  announceTools: onContext('Tools', announceTools),
-  promptOfTyrum: onContext('TyrumPrompt', promptOfTyrum),
-  getTyrumState: onContext('Nothing', tyrumState),
-  keepTyrumObligations: onContext('TyrumObligations', keepTyrumObligations),
-  changeTyrumMemory: onContext('TyrumMemory', changeTyrumMemory),
-  recallTyrumMemory: onContext('TyrumRecall', recallTyrumMemory),
-  compactTyrumConversation: onContext('TyrumCompaction', compactTyrumConversation),
   setSystemPrompt: onSession('SystemPrompt', async (session, { text }) => {
     await session.setSystemPrompt(text);
     return sessionAnswer(session, session.session.state.seq > 0);
@@ -153,16 +124,40 @@ const HANDLERS: Handlers = {
   deactivate: verb('deactivate'),
   pin: verb('pin'),
   unpin: verb('unpin'),
-  addAmplifierMessages: onContext('AmplifierMessages', addAmplifierMessages),
-  getAmplifierMessages: onContext('Nothing', amplifierMessages),
-  setAmplifierMessages: onContext('AmplifierList', setAmplifierMessages),
-  clearAmplifierMessages: onContext('Nothing', clearAmplifierMessages),
-  viewAmplifierMessages: onContext('AmplifierView', viewAmplifierMessages),
 };
 
-interface Match {
-  readonly id: OperationId;
-  readonly operation: ApiOperation;
+/** An operation that the router answers. */
+interface Route {
+  readonly operation: Pick<ApiOperation, 'method' | 'path' | 'kind'> & { readonly request?: string };
+  handle(exchange: Exchange): Promise<{ readonly status?: number; readonly body: unknown }>;
+}
+
+/** Returns the routes of a contract's operations, which run on an open session. */
+function contractRoutes({ requests = {}, operations = {} }: HttpContract): readonly Route[] {
+  return Object.values(operations).map((operation) => {
+    const schema = operation.request === undefined ? REQUESTS.Nothing : requests[operation.request];
+    if (schema === undefined) throw new Error(`BUG: ${operation.path} has no schema ${operation.request}`);
+    return {
+      operation,
+      handle: ({ sessions, id, body }) =>
+        sessions.use(id, async (session) => {
+          const client = await sessions.client();
+          return { body: await operation.handle({ client, session }, readInput(schema, body ?? {}, 'field') as never) };
+        }),
+    };
+  });
+}
+
+/** Returns the routes of the server and of contracts. */
+function allRoutes(contracts: readonly HttpContract[]): readonly Route[] {
+  const own = (Object.entries(OPERATIONS) as [OperationId, ApiOperation][]).map(([id, operation]) => ({
+    operation,
+    handle: HANDLERS[id],
+  }));
+  return [...own, ...contracts.flatMap(contractRoutes)];
+}
+
+interface Match extends Route {
   readonly session: string;
 }
 
@@ -176,10 +171,10 @@ function sessionIn(path: string, template: string): string | undefined {
 }
 
 /** Returns the operations at a path, for all methods. */
-function operationsAt(path: string): readonly Match[] {
-  return (Object.entries(OPERATIONS) as [OperationId, ApiOperation][]).flatMap(([id, operation]) => {
-    const session = sessionIn(path, operation.path);
-    return session === undefined ? [] : [{ id, operation, session }];
+function operationsAt(routes: readonly Route[], path: string): readonly Match[] {
+  return routes.flatMap((route) => {
+    const session = sessionIn(path, route.operation.path);
+    return session === undefined ? [] : [{ ...route, session }];
   });
 }
 
@@ -211,6 +206,10 @@ interface HarnessRoutesOptions {
   readonly reviewsAll?: boolean;
   /** The folder for copies of files; default: the folders of `settings`. */
   readonly copiesBelow?: string;
+  /** The contracts to serve beside the interface's own operations. */
+  readonly contracts: readonly HttpContract[];
+  /** Finds what the redaction rules of a session hide. */
+  readonly hiddenTexts: FindHiddenTexts;
 }
 
 /** Creates the harness interface over a backend. */
@@ -221,11 +220,17 @@ export function harnessRoutes({
   mostBodyBytes,
   reviewsAll = false,
   copiesBelow,
+  contracts,
+  hiddenTexts,
 }: HarnessRoutesOptions): HarnessRoutes {
   const { strict = false, shortIds = false } = settings.tools;
   const sessions = new ApiSessions(backend, { strict, shortIds });
   const person = { all: reviewsAll, copyRoots: copiesBelow === undefined ? settings.roots : [copiesBelow] };
   const events = new SessionEvents(log);
+  const routes = allRoutes(contracts);
+  const asked = allQuestions(contracts);
+  /** The first parts of all paths. */
+  const owned = new Set([...routes, ...asked].map(({ operation }) => operation.path.split('/')[1]));
   const questions = {
     short: new QuestionQueue(QUESTION_CAPACITY.short),
     long: new QuestionQueue(QUESTION_CAPACITY.long),
@@ -236,16 +241,16 @@ export function harnessRoutes({
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
     if (pathname === OPENAPI_PATH) tell({ 'http.route': pathname });
     if (pathname === OPENAPI_PATH && request.method === 'GET')
-      return sendJson(response, 200, openApiDocument(settings.version));
-    const question = reviewOperationAt(pathname);
+      return sendJson(response, 200, openApiDocument(settings.version, contracts));
+    const question = questionAt(asked, pathname);
     if (question !== undefined) {
       tell({ 'http.route': question.operation.path });
       if (request.method !== 'GET') return sendNotAllowed(response, request.method, 'GET');
       for (const [name, value] of Object.entries(question.inPath)) searchParams.append(name, value);
       const ask = async () =>
         answerReviewRequest(
-          question.id,
-          { client: await sessions.client(), query: searchParams, all: reviewsAll },
+          question,
+          { client: await sessions.client(), query: searchParams, all: reviewsAll, hiddenTexts },
           response,
         );
       return questions[question.operation.kind ?? 'short'].run(ask, goneSignal(response));
@@ -257,7 +262,7 @@ export function harnessRoutes({
       if (typeof last === 'string') searchParams.set('after', last);
       return events.follow(await followRequest(await sessions.client(), followed, searchParams), response);
     }
-    const there = operationsAt(pathname);
+    const there = operationsAt(routes, pathname);
     if (there.length === 0)
       throw new ApiError('not-found', `not found: ${pathname.slice(0, 200)}; GET ${OPENAPI_PATH} lists all operations`);
     const match = there.find(({ operation }) => operation.method === request.method);
@@ -267,7 +272,7 @@ export function harnessRoutes({
     tell({ 'http.route': match.operation.path });
     readParameters(NO_PARAMETERS, searchParams);
     const body = match.operation.request === undefined ? undefined : await jsonBody(request, mostBodyBytes);
-    const work = () => HANDLERS[match.id]({ sessions, id: match.session, body, person });
+    const work = () => match.handle({ sessions, id: match.session, body, person });
     const { kind } = match.operation;
     const answered = await (kind === undefined
       ? work()
@@ -279,7 +284,7 @@ export function harnessRoutes({
   };
 
   return {
-    owns: ({ url = '/' }) => /^\/(v1|context)([/?]|$)/.test(url),
+    owns: ({ url = '/' }) => owned.has(/^\/([^/?]*)/.exec(url)?.[1]),
     refuse: (response, { status, message }) => {
       const code = status === 401 ? 'unauthorized' : 'forbidden';
       sendProblem(
@@ -295,7 +300,7 @@ export function harnessRoutes({
         try {
           await answer(request, response, tell);
         } catch (error) {
-          const problem = problemOf(error);
+          const problem = problemOf(error, contracts);
           tell({ 'error.type': problem.code });
           if (problem.status >= 500) log.error({ err: error, url: request.url }, 'a request failed');
           // Breaks a started response off, so that a client never takes it for complete.

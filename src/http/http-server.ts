@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { FindHiddenTexts } from '../bundle/hidden-texts.js';
 import { Backend } from '../host/backend.js';
 import { createLog, type Logger, type LogLevel } from '../host/log.js';
 import { type ServerSettings, UsageError } from '../host/settings.js';
@@ -13,6 +14,7 @@ import { systemCode } from '../process/system-error.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import { type HarnessRoutes, harnessRoutes } from './harness-routes.js';
+import type { HttpContract } from './http-contract.js';
 import { refusal } from './request-checks.js';
 import { ReviewPage } from './review-page.js';
 
@@ -63,6 +65,10 @@ export interface ServeOptions {
   readonly reviewsAll?: boolean;
   /** The folder for copies of files; default: the folders of `settings`. */
   readonly copiesBelow?: string;
+  /** The contracts to serve beside the interface's own operations. */
+  readonly contracts: readonly HttpContract[];
+  /** Finds what the redaction rules of a session hide. */
+  readonly hiddenTexts: FindHiddenTexts;
   /** Called once the server listens. */
   readonly announce: (addresses: ServedAddresses) => void;
 }
@@ -173,6 +179,8 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
     settings,
     log,
     mostBodyBytes: MOST_BODY_BYTES,
+    contracts: options.contracts,
+    hiddenTexts: options.hiddenTexts,
     ...defined({ reviewsAll: options.reviewsAll, copiesBelow: options.copiesBelow }),
   });
   const page = new ReviewPage(options.web, token);

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { defined } from '../values/defined.js';
 import { ANSWERS, REQUESTS } from './api-schemas.js';
+import type { ContractOperation, HttpContract, Schemas } from './http-contract.js';
 import { type ApiOperation, EVENTS_PATH, type ListedOperation, OPERATIONS } from './operations.js';
 import { REVIEW_OPERATIONS, type ReviewOperationId } from './review-operations.js';
 import { EVENTS_PARAMETERS, REVIEW_PARAMETERS } from './review-parameters.js';
@@ -17,15 +18,34 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonMap {
   return rest;
 }
 
-function schemas(): JsonMap {
-  const requests = Object.entries(REQUESTS).map(([name, schema]) => [name, schemaOf(schema, 'input')]);
-  const answers = Object.entries(ANSWERS).map(([name, schema]) => [name, schemaOf(schema, 'output')]);
-  const past = Object.entries(REVIEW_ANSWERS).map(([name, schema]) => [name, schemaOf(schema, 'output')]);
-  return Object.fromEntries([...requests, ...answers, ...past]);
+/** Returns the schemas of request bodies and of answers. A problem has the members of contracts too. */
+function allSchemas(contracts: readonly HttpContract[]): { readonly requests: Schemas; readonly answers: Schemas } {
+  const problem = ANSWERS.Problem.extend(Object.assign({}, ...contracts.map((contract) => contract.problem)));
+  return {
+    requests: Object.assign({}, REQUESTS, ...contracts.map((contract) => contract.requests)),
+    answers: Object.assign(
+      {},
+      ANSWERS,
+      REVIEW_ANSWERS,
+      { Problem: problem.describe(ANSWERS.Problem.description ?? '') },
+      ...contracts.map((contract) => contract.answers),
+    ),
+  };
 }
 
+/** Returns the schemas of the document. A name of both kinds is described as an answer. */
+function schemas({ requests, answers }: ReturnType<typeof allSchemas>): JsonMap {
+  return Object.fromEntries([
+    ...Object.entries(requests).map(([name, schema]) => [name, schemaOf(schema, 'input')]),
+    ...Object.entries(answers).map(([name, schema]) => [name, schemaOf(schema, 'output')]),
+  ]);
+}
+
+/** The parts of an operation that are not about its request. */
+type Answered = Pick<ListedOperation, 'summary' | 'media' | 'statuses'> & { readonly answer: string | null };
+
 /** Builds the document's part for an operation; `more` is its request part. */
-function operation(id: string, { summary, answer, media, statuses = [200] }: ListedOperation, more: JsonMap): JsonMap {
+function operation(id: string, { summary, answer, media, statuses = [200] }: Answered, more: JsonMap): JsonMap {
   const plain =
     media === undefined
       ? { 'text/plain': { schema: { type: 'string' } } }
@@ -36,7 +56,10 @@ function operation(id: string, { summary, answer, media, statuses = [200] }: Lis
   return { operationId: id, summary, ...more, responses: { ...successes, default: problem } };
 }
 
-function requestOf({ path, request }: ApiOperation): JsonMap {
+function requestOf(
+  { path, request }: { readonly path: string; readonly request?: string },
+  requests: Schemas,
+): JsonMap {
   return {
     ...(path.includes('{id}')
       ? {
@@ -47,7 +70,7 @@ function requestOf({ path, request }: ApiOperation): JsonMap {
       : {}),
     ...(request === undefined
       ? {}
-      : { requestBody: { required: !REQUESTS[request].safeParse({}).success, content: json(request) } }),
+      : { requestBody: { required: requests[request]?.safeParse({}).success !== true, content: json(request) } }),
   };
 }
 
@@ -92,14 +115,24 @@ function eventsOperation(): JsonMap {
   return { operationId: 'followSession', summary, parameters, responses };
 }
 
-/** Builds the OpenAPI 3.1 document from the schemas that validate requests and answers. */
-export function openApiDocument(version: string): JsonMap {
+/**
+ * Builds the OpenAPI 3.1 document from the schemas that validate requests and answers, with those of
+ * contracts.
+ */
+export function openApiDocument(version: string, contracts: readonly HttpContract[]): JsonMap {
+  const all = allSchemas(contracts);
   const paths: Record<string, Record<string, JsonMap>> = {};
-  for (const [id, given] of Object.entries(OPERATIONS)) {
-    paths[given.path] = { ...paths[given.path], [given.method.toLowerCase()]: operation(id, given, requestOf(given)) };
+  const operations = [OPERATIONS, ...contracts.map((contract) => contract.operations ?? {})];
+  for (const [id, given] of operations.flatMap((table) => Object.entries<ApiOperation | ContractOperation>(table))) {
+    const made = operation(id, given, requestOf(given, all.requests));
+    paths[given.path] = { ...paths[given.path], [given.method.toLowerCase()]: made };
   }
   for (const [id, given] of Object.entries(REVIEW_OPERATIONS)) {
     const parameters = parametersOf(given.path, REVIEW_PARAMETERS[id as ReviewOperationId]);
+    paths[given.path] = { ...paths[given.path], get: operation(id, given, { parameters }) };
+  }
+  for (const [id, given] of contracts.flatMap(({ questions = {} }) => Object.entries(questions))) {
+    const parameters = parametersOf(given.path, given.parameters);
     paths[given.path] = { ...paths[given.path], get: operation(id, given, { parameters }) };
   }
   paths[EVENTS_PATH] = { get: eventsOperation() };
@@ -116,6 +149,6 @@ export function openApiDocument(version: string): JsonMap {
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
     security: [{ bearer: [] }],
     paths,
-    components: { schemas: schemas(), securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
+    components: { schemas: schemas(all), securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
   };
 }

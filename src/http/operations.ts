@@ -1,5 +1,5 @@
 import type { AnswerName, RequestName } from './api-schemas.js';
-import type { QuestionKind } from './question-queue.js';
+import type { QuestionKind } from './http-contract.js';
 import type { ReviewAnswerName } from './review-schemas.js';
 
 /** The entry of an operation in the OpenAPI document. */
@@ -46,64 +46,6 @@ export const OPERATIONS = {
     summary: 'List all sessions',
     answer: 'Sessions',
     kind: 'short',
-  },
-  announceTools: {
-    method: 'PUT',
-    path: '/v1/sessions/{id}/tools',
-    summary: 'Announce the tools of the model, for the sizes in context reports',
-    request: 'Tools',
-    answer: 'ToolsAnnounced',
-  },
-  promptOfTyrum: {
-    method: 'POST',
-    path: '/v1/sessions/{id}/tyrum/prompt',
-    summary:
-      "The conversation's checkpoint and the messages after it, with old tool results pruned as Tyrum does; " +
-      'stored data ' +
-      'does not change',
-    request: 'TyrumPrompt',
-    answer: 'TyrumPromptMessages',
-    kind: 'short',
-  },
-  getTyrumState: {
-    method: 'GET',
-    path: '/v1/sessions/{id}/tyrum/state',
-    summary: "The conversation's state in Tyrum's fields: its checkpoint, pending items, and later messages",
-    answer: 'TyrumConversationState',
-    kind: 'short',
-  },
-  keepTyrumObligations: {
-    method: 'POST',
-    path: '/v1/sessions/{id}/tyrum/obligations',
-    summary: 'Report pending approvals and calls, and facts that checkpoints must state',
-    request: 'TyrumObligations',
-    answer: 'TyrumObligationsKept',
-  },
-  changeTyrumMemory: {
-    method: 'POST',
-    path: '/v1/sessions/{id}/tyrum/memory',
-    summary:
-      "Change an agent's memory: write, correct, forget, consolidate within a budget; without any of these, only " +
-      'list it',
-    request: 'TyrumMemory',
-    answer: 'TyrumMemoryChanged',
-  },
-  recallTyrumMemory: {
-    method: 'POST',
-    path: '/v1/sessions/{id}/tyrum/memory/recall',
-    summary:
-      "Recall from an agent's memory, as a tool call of the session (memory.search, or memory.seed without a query)",
-    request: 'TyrumRecall',
-    answer: 'TyrumRecalled',
-  },
-  compactTyrumConversation: {
-    method: 'POST',
-    path: '/v1/sessions/{id}/tyrum/compact',
-    summary:
-      'Compact the conversation to a token limit: replace old turns with a summary; pending calls and approvals ' +
-      'are kept',
-    request: 'TyrumCompaction',
-    answer: 'TyrumCompacted',
   },
   getSession: { method: 'GET', path: '/v1/sessions/{id}', summary: 'An open session', answer: 'Session' },
   closeSession: {
@@ -186,43 +128,6 @@ export const OPERATIONS = {
   deactivate: verb('deactivate', 'Remove objects from the active set'),
   pin: verb('pin', 'Exempt objects from auto-collapse'),
   unpin: verb('unpin', 'Let pinned objects collapse again'),
-  addAmplifierMessages: {
-    method: 'POST',
-    path: '/v1/sessions/{id}/amplifier/messages',
-    summary: "Add messages to the list of Amplifier's context manager",
-    request: 'AmplifierMessages',
-    answer: 'AmplifierAdded',
-  },
-  getAmplifierMessages: {
-    method: 'GET',
-    path: '/v1/sessions/{id}/amplifier/messages',
-    summary: 'The whole list, as it was given',
-    answer: 'AmplifierMessageList',
-    kind: 'short',
-  },
-  setAmplifierMessages: {
-    method: 'PUT',
-    path: '/v1/sessions/{id}/amplifier/messages',
-    summary:
-      'Set a whole list: import, extend or ignore it; rejects a list that does not fit ours unless it replaces ours',
-    request: 'AmplifierList',
-    answer: 'AmplifierListSet',
-  },
-  clearAmplifierMessages: {
-    method: 'POST',
-    path: '/v1/sessions/{id}/amplifier/clear',
-    summary: 'Clear the list; the session keeps its content',
-    request: 'Nothing',
-    answer: 'AmplifierCleared',
-  },
-  viewAmplifierMessages: {
-    method: 'POST',
-    path: '/v1/sessions/{id}/amplifier/view',
-    summary: 'The list within a token limit; the list itself does not change',
-    request: 'AmplifierView',
-    answer: 'AmplifierMessagesView',
-    kind: 'short',
-  },
 } as const satisfies Readonly<Record<string, ApiOperation>>;
 
 /** An operation's OpenAPI id. */

@@ -1,8 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import { BundleError } from '../bundle/bundle-error.js';
-import { AmplifierError } from '../contracts/amplifier/amplifier-error.js';
-import { ProjectionError, type ProjectionErrorCode } from '../contracts/projection/errors.js';
-import { TyrumError, type TyrumErrorCode } from '../contracts/tyrum/tyrum-error.js';
 import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
 import { RestoreError, type RestoreErrorCode } from '../filesystem/restore/restore-error.js';
 import { HarnessError, type HarnessErrorCode } from '../harness/harness-error.js';
@@ -15,6 +12,7 @@ import { CodedError } from '../values/coded-error.js';
 import { codeOf, messageOf } from '../values/thrown.js';
 import { XtdbError, type XtdbErrorCode } from '../xtdb/errors.js';
 import type { AnswerBody } from './api-schemas.js';
+import type { HttpContract } from './http-contract.js';
 
 /** An error in one place of a request. */
 export interface ProblemPlace {
@@ -150,16 +148,6 @@ const RESTORE: Readonly<Record<RestoreErrorCode, number>> = {
   'changed-since': 409,
 };
 
-const PROJECTION: Readonly<Record<ProjectionErrorCode, number>> = { 'invalid-budget': 400, 'budget-too-small': 409 };
-
-const TYRUM: Readonly<Record<TyrumErrorCode, readonly [number, string]>> = {
-  'invalid-settings': [400, 'invalid_request'],
-  'unknown-report': [404, 'not_found'],
-  'checkpoint-refused': [409, 'checkpoint_refused'],
-  'invalid-memory': [400, 'invalid_request'],
-  'unknown-memory': [404, 'not_found'],
-};
-
 function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof ApiError) return OWN[error.code];
   if (error instanceof SessionError) return [SESSION[error.code], 'The session does not allow it'];
@@ -169,26 +157,29 @@ function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof JournalError) return [JOURNAL[error.code], 'Nothing can be acknowledged'];
   if (error instanceof HistoryError) return [HISTORY[error.code], 'The question cannot be answered'];
   if (error instanceof RestoreError) return [RESTORE[error.code], 'Files are not written'];
-  if (error instanceof ProjectionError) return [PROJECTION[error.code], 'The view is not possible'];
-  if (error instanceof AmplifierError) return [409, 'The list does not fit'];
   if (error instanceof BundleError)
     return [error.code === 'redacted' ? 409 : 500, 'The session cannot be written as a file'];
-  if (error instanceof TyrumError) return [TYRUM[error.code][0], 'Not possible in Tyrum terms'];
   if (error instanceof NodeError) return [503, 'The database cannot be started'];
   if (error instanceof XtdbError) return [XTDB[error.code], 'The database does not answer as it should'];
   return undefined;
 }
 
-/** Converts an error to a problem. An unknown error reveals no internals. */
-export function problemOf(error: unknown): Problem {
-  const known = statusOf(error);
-  const [status, title] = known ?? OWN.internal;
+/**
+ * Converts an error to a problem. `contracts` know the errors of their own. An unknown error reveals
+ * no internals.
+ */
+export function problemOf(error: unknown, contracts: readonly HttpContract[] = []): Problem {
+  const own = statusOf(error);
+  const known =
+    own === undefined
+      ? contracts.flatMap((contract) => contract.statusOf?.(error) ?? [])[0]
+      : { status: own[0], title: own[1], members: undefined };
+  const [status, title] = known === undefined ? OWN.internal : [known.status, known.title];
   const [code, detail] =
     known === undefined
       ? ['internal', "See the server's log for details."]
       : [codeOf(error) ?? 'internal', messageOf(error)];
-  const tyrum = error instanceof TyrumError ? { error: TYRUM[error.code][1] } : {};
-  const problem = { type: `urn:palimpsest:problem:${code}`, title, status, detail, code, ...tyrum };
+  const problem = { type: `urn:palimpsest:problem:${code}`, title, status, detail, code, ...known?.members };
   return error instanceof ApiError && error.places.length > 0 ? { ...problem, errors: [...error.places] } : problem;
 }
 

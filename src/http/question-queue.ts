@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import pLimit from 'p-limit';
+import type { QuestionKind } from './http-contract.js';
 import { ApiError } from './problem.js';
 
 /** Maximum number of running and waiting questions. */
@@ -7,13 +8,6 @@ export interface QueueCapacity {
   readonly running: number;
   readonly waiting: number;
 }
-
-/**
- * The cost of a question: `short` reads one moment, `long` rebuilds many contexts, `stream` sends
- * as slowly as its client reads. Each kind has a queue, so that a few long questions do not delay
- * short ones. Together they use only a part of the node's parallel queries; sessions use the rest.
- */
-export type QuestionKind = 'short' | 'long' | 'stream';
 
 /** The capacity of each kind. */
 export const QUESTION_CAPACITY: Readonly<Record<QuestionKind, QueueCapacity>> = {

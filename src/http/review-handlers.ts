@@ -1,5 +1,5 @@
+import type { FindHiddenTexts } from '../bundle/hidden-texts.js';
 import type { ContextClient } from '../client/session/context-client.js';
-import { TyrumError } from '../contracts/tyrum/tyrum-error.js';
 import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho } from '../history/ask/ask.js';
 import { requireText } from '../history/ask/object-view.js';
 import { askNotes } from '../history/ask/review-notes.js';
@@ -33,7 +33,6 @@ import {
 import type { REVIEW_OPERATIONS, ReviewOperationId } from './review-operations.js';
 import type { ReviewParameters } from './review-parameters.js';
 import type { ReviewAnswer, ReviewAnswerName } from './review-schemas.js';
-import { tyrumRow } from './tyrum-routes.js';
 
 type AnswerOf<Id extends ReviewOperationId> = (typeof REVIEW_OPERATIONS)[Id]['answer'] extends infer Name extends
   ReviewAnswerName
@@ -48,6 +47,8 @@ export interface Asked {
   readonly access: ReviewAccess;
   readonly client: ContextClient;
   readonly all: boolean;
+  /** Finds what the redaction rules of a session hide. */
+  readonly hiddenTexts: FindHiddenTexts;
 }
 
 type Handlers = {
@@ -78,18 +79,6 @@ const milliseconds = (seconds: number | undefined): number | undefined =>
 /** Dependencies of reports; the vocabulary loads with the first one. */
 const counting = () =>
   Promise.all([import('../history/ask/context-report.js'), import('../history/ask/token-count.js')]);
-
-async function tyrumReports({ timeline, access }: Asked) {
-  const [{ TyrumReports }, { countHere }] = await Promise.all([
-    import('../contracts/tyrum/read-reports.js'),
-    import('../history/ask/token-count.js'),
-  ]);
-  return new TyrumReports(timeline, countHere, {
-    maySee: async (sessions) =>
-      (await access.openable(sessions.map((session) => ({ session })))).map(({ session }) => session),
-    require: (session) => access.requireSession(session),
-  });
-}
 
 /** Returns why a rebuilt request differs from the delivered one. */
 async function mismatchOf(timeline: Timeline, proof: AssemblyProof): Promise<AssemblyMismatch | undefined> {
@@ -174,10 +163,10 @@ export const REVIEW_HANDLERS: Handlers = {
     await access.requireObject(id);
     return whoAnswer(timeline.present.basis, id, await access.openable(sightings));
   },
-  bundle: async ({ timeline, access }, { id, with_redacted: withRedacted }) => {
+  bundle: async ({ timeline, access, hiddenTexts }, { id, with_redacted: withRedacted }) => {
     await access.requireNamed(id);
     const { bundleOf } = await import('./stream-bundle.js');
-    return bundleOf(timeline, id, withRedacted === 'true');
+    return bundleOf(timeline, id, withRedacted === 'true' ? undefined : hiddenTexts);
   },
   notes: async ({ timeline }, { session, object, ...when }) =>
     notesAnswer((await askNotes(timeline, { session, object, ...moment(when) })).notes),
@@ -202,26 +191,6 @@ export const REVIEW_HANDLERS: Handlers = {
     const [{ reportList }, { countHere }] = await counting();
     const asked = { reference: session, limit, assemble: assemble === 'true', count: countHere };
     return reportListAnswer(await reportList(timeline, asked));
-  },
-  lastContextReport: async (asked, { conversation_id: conversation }) => {
-    const [row] = await (await tyrumReports(asked)).list({ conversation, limit: 1 });
-    if (row === undefined)
-      throw new TyrumError('unknown-report', 'there is no context report yet: no visible session has a turn');
-    return { status: 'ok', report: tyrumRow(row) };
-  },
-  listContextReports: async (asked, { conversation_id: conversation, turn_id: turn, limit }) => {
-    const rows = await (await tyrumReports(asked)).list({ conversation, turn, limit });
-    return { status: 'ok', reports: rows.map(tyrumRow) };
-  },
-  getContextReport: async (asked, { id, conversation_id: conversation }) => ({
-    status: 'ok',
-    report: tyrumRow(await (await tyrumReports(asked)).detail(id, conversation)),
-  }),
-  listContextTools: async (asked, { conversation_id: conversation }) => {
-    const { session, tools } = await (await tyrumReports(asked)).lastTools(conversation);
-    const total = (tools?.tools ?? []).reduce((sum, { chars }) => sum + chars, 0);
-    const { tools: offered = [], skills = [], mcp_servers = [] } = tools ?? {};
-    return { status: 'ok', conversation_id: session, tools: [...offered], total_chars: total, skills, mcp_servers };
   },
   reportDetail: async ({ timeline }, { session, ...when }) => {
     const [{ reportDetail }, { countHere }] = await counting();

@@ -88,29 +88,6 @@ export const REVIEW_OPERATIONS = {
     kind: 'long',
   },
   reportDetail: { path: '/v1/report/detail', summary: 'One context by section and object', answer: 'ReportDetail' },
-  lastContextReport: {
-    path: '/context',
-    summary: "The last context's report in Tyrum's fields",
-    answer: 'TyrumReport',
-    kind: 'long',
-  },
-  listContextReports: {
-    path: '/context/list',
-    summary: "Reports of contexts in Tyrum's fields",
-    answer: 'TyrumReports',
-    kind: 'long',
-  },
-  getContextReport: {
-    path: '/context/detail/{id}',
-    summary: "One report in Tyrum's fields",
-    answer: 'TyrumReport',
-    kind: 'long',
-  },
-  listContextTools: {
-    path: '/context/tools',
-    summary: 'The tools of a session with the sizes of their schemas',
-    answer: 'TyrumTools',
-  },
 } as const satisfies Readonly<Record<string, ReviewOperation>>;
 
 /** A question's OpenAPI id. */

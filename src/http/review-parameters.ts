@@ -27,7 +27,6 @@ const report = z.strictObject({
   assemble,
   ...clocks,
 });
-const inConversation = sessionName.optional().describe('A session; the most recently used where absent, of a list all');
 
 /** The parameters of questions about the past, in the query of their address. */
 export const REVIEW_PARAMETERS = {
@@ -106,17 +105,6 @@ export const REVIEW_PARAMETERS = {
   }),
   reportList: report,
   reportDetail: report,
-  lastContextReport: z.strictObject({ conversation_id: inConversation }),
-  listContextReports: z.strictObject({
-    conversation_id: inConversation,
-    turn_id: z.string().min(1).max(700).optional().describe('A turn, as the list names it: SESSION@turn:7'),
-    limit: z.coerce.number().int().min(1).max(500).optional().describe('50 where absent'),
-  }),
-  getContextReport: z.strictObject({
-    id: z.uuid().describe('The context_report_id'),
-    conversation_id: inConversation.describe('The searched session; default: all'),
-  }),
-  listContextTools: z.strictObject({ conversation_id: inConversation }),
 } as const;
 
 /** The parameters of following a session. */

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type * as z from 'zod';
 import type { ContextClient } from '../client/session/context-client.js';
 import { parseReference } from '../history/ask/reference.js';
 import { noteOf, reviewRecord } from '../history/ask/review-notes.js';
@@ -7,6 +8,7 @@ import { HistoryError } from '../history/rebuild/history-error.js';
 import { PresentTimeline, Timeline } from '../history/rebuild/timeline.js';
 import { SessionError } from '../session/errors.js';
 import type { AnswerBody, RequestBody } from './api-schemas.js';
+import type { HttpContract } from './http-contract.js';
 import { goneSignal } from './question-queue.js';
 import { readParameters } from './request-checks.js';
 import { ReviewAccess } from './review-access.js';
@@ -16,11 +18,34 @@ import { REVIEW_OPERATIONS, type ReviewOperation, type ReviewOperationId } from 
 import { EVENTS_PARAMETERS, REVIEW_PARAMETERS } from './review-parameters.js';
 import type { FollowRequest } from './session-events.js';
 
+/** A question that the router answers. */
+export interface Question {
+  readonly operation: Pick<ReviewOperation, 'path' | 'media' | 'kind'> & { readonly answer: string | null };
+  readonly parameters: z.ZodObject;
+  /** Answers with the parsed parameters. */
+  ask(asked: Asked, parameters: never, signal: AbortSignal): Promise<unknown>;
+}
+
 /** A question and the parameters in its path. */
-interface FoundQuestion {
-  readonly id: ReviewOperationId;
-  readonly operation: ReviewOperation;
+interface FoundQuestion extends Question {
   readonly inPath: { readonly id?: string };
+}
+
+/** Returns the questions of the server and of contracts. */
+export function allQuestions(contracts: readonly HttpContract[]): readonly Question[] {
+  const own = (Object.entries(REVIEW_OPERATIONS) as [ReviewOperationId, ReviewOperation][]).map(([id, operation]) => ({
+    operation,
+    parameters: REVIEW_PARAMETERS[id],
+    ask: REVIEW_HANDLERS[id] as Question['ask'],
+  }));
+  const theirs = contracts.flatMap(({ questions = {} }) =>
+    Object.values(questions).map((question) => ({
+      operation: question,
+      parameters: question.parameters,
+      ask: question.ask,
+    })),
+  );
+  return [...own, ...theirs];
 }
 
 /** Decodes a name in a path; undefined if it is invalid. */
@@ -34,13 +59,14 @@ function named(part: string): string | undefined {
 }
 
 /** Returns the question at a path; undefined for none. */
-export function reviewOperationAt(path: string): FoundQuestion | undefined {
-  for (const [id, operation] of Object.entries(REVIEW_OPERATIONS) as [ReviewOperationId, ReviewOperation][]) {
-    if (operation.path === path) return { id, operation, inPath: {} };
+export function questionAt(questions: readonly Question[], path: string): FoundQuestion | undefined {
+  for (const question of questions) {
+    const { operation } = question;
+    if (operation.path === path) return { ...question, inPath: {} };
     const [before = '', after] = operation.path.split('{id}');
     if (after === undefined || !path.startsWith(before) || !path.endsWith(after)) continue;
     const rest = named(path.slice(before.length, path.length - after.length));
-    if (rest !== undefined) return { id, operation, inPath: { id: rest } };
+    if (rest !== undefined) return { ...question, inPath: { id: rest } };
   }
   return undefined;
 }
@@ -73,25 +99,19 @@ async function whyUnknown(client: ContextClient, reference: string | undefined, 
  * the question. Sends nothing if the client has disconnected.
  */
 export async function answerReviewRequest(
-  id: ReviewOperationId,
-  {
-    client,
-    query,
-    all = false,
-  }: { readonly client: ContextClient; readonly query: URLSearchParams; readonly all?: boolean },
+  { operation: { answer, media }, parameters, ask }: Question,
+  { client, query, all, hiddenTexts }: Omit<Asked, 'timeline' | 'access'> & { readonly query: URLSearchParams },
   response: ServerResponse,
 ): Promise<void> {
-  const { answer, media }: ReviewOperation = REVIEW_OPERATIONS[id];
-  const asked = readParameters(REVIEW_PARAMETERS[id], query);
+  const asked = readParameters(parameters, query);
   const timeline = await presentOf(client);
   const signal = goneSignal(response);
   const access = new ReviewAccess(client, timeline, all);
   const { session } = asked as { readonly session?: string };
-  const handler = REVIEW_HANDLERS[id] as (asked: Asked, parameters: unknown, signal: AbortSignal) => Promise<unknown>;
   let body: unknown;
   try {
     if (session !== undefined) await access.requireNamed(session);
-    body = await handler({ timeline, access, client, all }, asked, signal);
+    body = await ask({ timeline, access, client, all, hiddenTexts }, asked as never, signal);
   } catch (error) {
     if (signal.aborted) return;
     throw await whyUnknown(client, session, error);

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { tyrumReportSchema } from '../contracts/tyrum/context-report.js';
 import { FILE_STATES } from '../history/restore/restore-plan.js';
 import { CALL_ANSWERS } from './call-schemas.js';
 import {
@@ -74,11 +73,6 @@ const assembly = z.object({
   sha256: z.string(),
   total: size,
   sections: z.array(z.object({ name: z.string(), chars: count, tokens: count })),
-});
-
-const tyrumReportRow = tyrumReportSchema.extend({
-  turn_id: z.string().describe('SESSION@turn:7'),
-  created_at: z.string().describe('ISO 8601, UTC'),
 });
 
 /** Response bodies about the past. */
@@ -283,16 +277,6 @@ export const REVIEW_ANSWERS = {
     shown_chars: count,
   }),
   ...CALL_ANSWERS,
-  TyrumReport: z.object({ status: z.literal('ok'), report: tyrumReportRow }),
-  TyrumReports: z.object({ status: z.literal('ok'), reports: z.array(tyrumReportRow).describe('Newest first') }),
-  TyrumTools: z.object({
-    status: z.literal('ok'),
-    conversation_id: z.string(),
-    tools: z.array(z.object({ id: z.string(), chars: count })),
-    total_chars: count,
-    skills: z.array(z.string()),
-    mcp_servers: z.array(z.string()),
-  }),
 } as const;
 
 /** The schema name of an answer. */

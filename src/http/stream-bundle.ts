@@ -4,24 +4,25 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { BundleError } from '../bundle/bundle-error.js';
 import { makeBundle } from '../bundle/export-bundle.js';
+import type { FindHiddenTexts } from '../bundle/hidden-texts.js';
 import { stepAt } from '../client/session/fork-at.js';
-import { hiddenTexts } from '../contracts/agent-context/export-bundle.js';
 import { askedSession } from '../history/ask/asked-session.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
 
 /**
- * Yields the lines of a session's bundle. `reference` may include a moment.
- * @throws {BundleError} `redacted` – a session with redaction rules, unless `withRedacted`
+ * Yields the lines of a session's bundle. `reference` may include a moment. Without `hiddenTexts`
+ * the bundle contains text that redaction rules hide.
+ * @throws {BundleError} `redacted` – `hiddenTexts` finds text that rules hide
  * @throws {HistoryError}
  * @throws {StoreError}
  */
 export async function bundleOf(
   timeline: Timeline,
   reference: string,
-  withRedacted: boolean,
+  hiddenTexts: FindHiddenTexts | undefined,
 ): Promise<AsyncIterable<string>> {
   const { session, when } = await askedSession(timeline, reference, {});
-  const rules = withRedacted ? 0 : (await hiddenTexts(timeline, session)).inForce;
+  const rules = (await hiddenTexts?.(timeline, session))?.inForce ?? 0;
   if (rules > 0)
     throw new BundleError(
       'redacted',

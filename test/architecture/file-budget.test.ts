@@ -10,8 +10,7 @@ const SLICES: Readonly<Record<string, string>> = {
   'src/lab/recordings/read-calls.ts': 'says which calls read files, whatever is counted',
   'src/redaction/published-rules.ts': 'only this file touches the library of rules, so that another can take its place',
   'src/cli/review/note.ts': 'what a verb runs is bundled by its file: no other verb needs notes',
-  'src/cli/review/tyrum.ts':
-    'what a verb runs is bundled by its file: in that of the other reports each of their answers would load it',
+  'src/question-program.ts': 'a question about the past loads this program instead of the whole one',
 };
 
 const VAGUE = /(^|\/)(utils?|helpers?|manager|types|common|misc)\.ts$/;

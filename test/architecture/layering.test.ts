@@ -35,7 +35,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'processes',
     pattern: /from 'node:child_process'/,
-    rooms: ['process', 'node', 'filesystem', 'tools', 'cli', 'extensions'],
+    rooms: ['process', 'node', 'filesystem', 'tools', 'cli', 'contracts', 'extensions'],
   },
 ];
 

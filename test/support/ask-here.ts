@@ -16,29 +16,26 @@ import '../../src/filesystem/restore/write-copies.js';
 import '../../src/history/restore/restore-plan.js';
 import '../../src/client/session/open-session.js';
 import '../../src/contracts/agent-context/export-bundle.js';
-import '../../src/contracts/cortexfs/export-session.js';
+import '../../src/contracts/projection/hidden-texts.js';
 import '../../src/history/ask/prefix-diff.js';
 import '../../src/history/ask/token-count.js';
 import '../../src/cli/review/prefix.js';
 import '../../src/cli/review/log.js';
 import '../../src/cli/review/object.js';
-import '../../src/cli/review/tyrum.js';
+import '../../src/contracts/tyrum/reports.js';
 import '../../src/host/open-client.js';
-import '../../src/contracts/cortexfs/import-clock.js';
-import '../../src/contracts/cortexfs/import-session.js';
+import '../../src/contracts/cortexfs/session-formats.js';
 import '../../src/contracts/cortexfs/read-directory.js';
 import '../../src/contracts/tyrum/compact-conversation.js';
 import '../../src/contracts/tyrum/agent-memory.js';
 import '../../src/contracts/tyrum/recall-memory.js';
 import '../../src/contracts/tyrum/conversation.js';
-import { compactCommand } from '../../src/cli/compact.js';
 import { exportCommand } from '../../src/cli/export.js';
 import { forkCommand } from '../../src/cli/fork.js';
-import { gcCommand } from '../../src/cli/gc.js';
 import '../../src/contracts/cortexfs/collect-garbage.js';
 import { importCommand } from '../../src/cli/import.js';
-import { packCommand } from '../../src/cli/pack.js';
 import { noteCommand, restoreCommand, reviewCommands } from '../../src/cli/review/commands.js';
+import { CONTRACTS } from '../../src/contract-list.js';
 import '../../src/cli/review/note.js';
 import '../../src/cli/review/restore.js';
 import type { CliResult } from './run-cli.js';
@@ -54,15 +51,13 @@ export async function askHere(
 ): Promise<CliResult> {
   const program = new Command('palimpsest').exitOverride();
   for (const command of [
-    ...reviewCommands(),
-    exportCommand(fileURLToPath(new URL('../../dist/page', import.meta.url))),
-    packCommand(),
-    gcCommand(),
+    ...reviewCommands(CONTRACTS),
+    exportCommand({ web: fileURLToPath(new URL('../../dist/page', import.meta.url)), contracts: CONTRACTS }),
     forkCommand(),
     restoreCommand(),
-    importCommand(),
+    importCommand(CONTRACTS),
     noteCommand(),
-    compactCommand(),
+    ...CONTRACTS.flatMap(({ commands }) => commands?.() ?? []),
   ])
     program.addCommand(command.exitOverride());
   const said = { stdout: '', stderr: '' };

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { Agent, request } from 'undici';
-import { ANSWERS, type AnswerBody } from '../../src/http/api-schemas.js';
-import { type ApiOperation, OPERATIONS, type OperationId } from '../../src/http/operations.js';
+import type * as z from 'zod';
+import { ALL_ANSWERS, ALL_OPERATIONS } from './contracts.js';
 import type { Serve } from './mcp-clients.js';
 
 export interface HttpAnswer {
@@ -17,6 +17,9 @@ export interface Sent {
   readonly raw?: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+type OperationId = keyof typeof ALL_OPERATIONS;
+type AnswerBody<Name extends keyof typeof ALL_ANSWERS> = z.input<(typeof ALL_ANSWERS)[Name]>;
 
 /** A harness that uses a running `palimpsest serve` over HTTP. */
 export class HarnessApi {
@@ -46,8 +49,10 @@ export class HarnessApi {
     id: Id,
     session?: string,
     body?: unknown,
-  ): Promise<AnswerBody<(typeof OPERATIONS)[Id]['answer']>> {
-    const { method, path, answer, statuses = [200] }: ApiOperation = OPERATIONS[id];
+  ): Promise<AnswerBody<(typeof ALL_OPERATIONS)[Id]['answer']>> {
+    const operation = ALL_OPERATIONS[id];
+    const { method, path, answer } = operation;
+    const statuses: readonly number[] = 'statuses' in operation ? operation.statuses : [200];
     const {
       status,
       body: got,
@@ -55,9 +60,9 @@ export class HarnessApi {
     } = await this.send(path.replace('{id}', encodeURIComponent(session ?? '')), { method, body });
     if (!statuses.includes(status)) throw new Error(`${id} answered ${status}: ${JSON.stringify(got)}`);
     expect(type).toBe('application/json');
-    const parsed = ANSWERS[answer].parse(got);
+    const parsed = ALL_ANSWERS[answer].parse(got);
     expect(parsed).toEqual(got);
-    return parsed as AnswerBody<(typeof OPERATIONS)[Id]['answer']>;
+    return parsed as AnswerBody<(typeof ALL_OPERATIONS)[Id]['answer']>;
   }
 
   /** Sends a request that must be refused. The answer must be a problem. */
@@ -67,7 +72,7 @@ export class HarnessApi {
   ): Promise<{ readonly status: number; readonly code: string; readonly problem: AnswerBody<'Problem'> }> {
     const { status, type, body } = await this.send(path, sent);
     expect(type).toBe('application/problem+json');
-    const problem = ANSWERS.Problem.parse(body);
+    const problem = ALL_ANSWERS.Problem.parse(body);
     expect(problem.status).toBe(status);
     return { status, code: problem.code, problem };
   }

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import type { CountTexts } from '../../history/ask/tokenizer.js';
+import type { Contract, ContractReports } from '../contract.js';
 import { collect, dataFlag, jsonFlag, numberBetween, wholeBetween } from '../flags.js';
 import type { ReviewFlags } from './answer.js';
 import type { NoteFlags } from './note.js';
@@ -44,13 +45,14 @@ export function withMoment(command: Command): Command {
 
 const sessionFlag = (): Option =>
   new Option('--session <id>', 'session for turn numbers and for the search of objects');
-const limitFlag = (text: string): Option => new Option('-n, --limit <count>', text).argParser(wholeBetween(1, 100_000));
+/** The flag that limits the length of a list. */
+export const limitFlag = (text: string): Option =>
+  new Option('-n, --limit <count>', text).argParser(wholeBetween(1, 100_000));
 
 const logs = () => import('./log.js');
 const objects = () => import('./object.js');
 const contexts = () => import('./context.js');
 const prefixes = () => import('./prefix.js');
-const tyrum = () => import('./tyrum.js');
 
 const assembleFlag = (): Option =>
   new Option('--assemble', 'assemble the session as of that moment now, although no model received this context');
@@ -71,60 +73,58 @@ function contextCommand(): Command {
 /** Counts tokens. The vocabulary loads with the first text. */
 const count: CountTexts = async (texts) => (await import('../../history/ask/token-count.js')).countHere(texts);
 
-function reportCommand(): Command {
+type Reports = Awaited<ReturnType<ContractReports['load']>>;
+
+/** Loads the reports in the format that the flags name. */
+async function reportsOf(formats: readonly ContractReports[], { format }: ReviewFlags): Promise<Reports> {
+  const foreign = formats.find((one) => one.format === format);
+  if (foreign !== undefined) return foreign.load();
+  const { reportListAction, reportDetailAction } = await contexts();
+  return { list: reportListAction, detail: reportDetailAction };
+}
+
+function reportCommand(formats: readonly ContractReports[]): Command {
+  const withFormat = (command: Command): Command =>
+    formats.length === 0
+      ? command
+      : command.addOption(
+          new Option(
+            '--format <format>',
+            `fields of the report: Palimpsest's own, or ${formats.map(({ about }) => about).join(', or ')}`,
+          ).choices(formats.map(({ format }) => format)),
+        );
   const report = new Command('report').description("show how a context's characters and tokens are spent");
   report.addCommand(
-    withData(new Command('list'))
-      .description('list the contexts of a session with their sizes by section, newest first')
-      .argument('<session>', 'session id or prefix')
-      .addOption(limitFlag('maximum number of contexts (default: 20)'))
-      .addOption(assembleFlag())
-      .addOption(formatFlag())
-      .action(async (session: string, flags: ReviewFlags) =>
-        flags.format === 'tyrum'
-          ? (await tyrum()).tyrumListAction(session, flags, count)
-          : (await contexts()).reportListAction(session, flags, count),
-      ),
+    withFormat(
+      withData(new Command('list'))
+        .description('list the contexts of a session with their sizes by section, newest first')
+        .argument('<session>', 'session id or prefix')
+        .addOption(limitFlag('maximum number of contexts (default: 20)'))
+        .addOption(assembleFlag()),
+    ).action(async (session: string, flags: ReviewFlags) =>
+      (await reportsOf(formats, flags)).list(session, flags, count),
+    ),
   );
   report.addCommand(
-    withMoment(new Command('detail'))
-      .description('show one context by section and object, largest first, stored against shown size')
-      .argument('<session>', 'session id or prefix, optionally with @MOMENT')
-      .addOption(assembleFlag())
-      .addOption(formatFlag())
-      .action(async (session: string, flags: ReviewFlags) =>
-        flags.format === 'tyrum'
-          ? (await tyrum()).tyrumDetailAction(session, flags, count)
-          : (await contexts()).reportDetailAction(session, flags, count),
-      ),
+    withFormat(
+      withMoment(new Command('detail'))
+        .description('show one context by section and object, largest first, stored against shown size')
+        .argument('<session>', 'session id or prefix, optionally with @MOMENT')
+        .addOption(assembleFlag()),
+    ).action(async (session: string, flags: ReviewFlags) =>
+      (await reportsOf(formats, flags)).detail(session, flags, count),
+    ),
   );
-  report.addCommand(
-    withMoment(new Command('state'))
-      .description("show a conversation's state in Tyrum's JSON: its checkpoint, pending items, and later messages")
-      .argument('<session>', 'session id or prefix, optionally with @MOMENT')
-      .action(async (session: string, flags: ReviewFlags) => (await tyrum()).tyrumStateAction(session, flags)),
-  );
-  report.addCommand(
-    withData(new Command('memory'))
-      .description("show an agent's memory across sessions, with forgotten items, as Tyrum does; JSON with --json")
-      .argument('<agent>', 'name of the agent')
-      .addOption(new Option('--query <words>', 'show only items with these words, best match first'))
-      .addOption(limitFlag('maximum number of items (default: 20)'))
-      .action(async (agent: string, flags: ReviewFlags) => (await tyrum()).tyrumMemoryAction(agent, flags)),
-  );
+  for (const { commands } of formats) for (const command of commands?.() ?? []) report.addCommand(command);
   return report;
 }
 
-const formatFlag = (): Option =>
-  new Option('--format <format>', "fields of the report: Palimpsest's own, or the JSON of Tyrum's gateway").choices([
-    'tyrum',
-  ]);
-
 /**
  * The questions about the past: `sessions`, `log`, `show`, `cat`, `diff`, `context`, `who`,
- * `query`, `report`.
+ * `query`, `report`, with the reports of contracts.
  */
-export function reviewCommands(): readonly Command[] {
+export function reviewCommands(contracts: readonly Contract[]): readonly Command[] {
+  const formats = contracts.flatMap(({ reports }) => reports ?? []);
   const sessions = withMoment(new Command('sessions'))
     .description('list the sessions, most recently used first')
     .addOption(limitFlag('maximum number of sessions'))
@@ -187,7 +187,7 @@ export function reviewCommands(): readonly Command[] {
     .addOption(new Option('--timeout <seconds>', 'longest run (default: 10)').argParser(numberBetween(0.001, 30)))
     .addOption(new Option('--storage', "query the database's own documents, including parts, instead of the SSOT's"))
     .action(async (text: string, flags: ReviewFlags) => (await logs()).queryAction(text, flags));
-  return [sessions, log, show, cat, diff, contextCommand(), who, query, reportCommand()];
+  return [sessions, log, show, cat, diff, contextCommand(), who, query, reportCommand(formats)];
 }
 
 /**

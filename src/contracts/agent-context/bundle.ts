@@ -1,15 +1,15 @@
 import type { ContextRecord } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
 import type { Step } from '../../objects/step.js';
+import { textsOf } from '../projection/item-texts.js';
 import type { Projection } from '../projection/project-session.js';
+import { Redactor } from '../projection/redaction-rules.js';
 import type { Bundle } from './bundle-parts.js';
 import { contextEvents } from './context-events.js';
 import { type DeliveredContext, deliveredAssembly } from './delivered-assemblies.js';
 import type { Item } from './item-parts.js';
 import { ItemTable } from './item-table.js';
-import { textsOf } from './item-texts.js';
 import { type FactRecord, recordedFacts } from './recorded-facts.js';
-import { Redactor } from './redaction.js';
 import { SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
 
 /**

@@ -4,19 +4,16 @@ import type { Timeline, When } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { type SessionId, systemPromptObjectId } from '../../objects/ids.js';
-import { MASK } from '../../redaction/mark.js';
 import { assemblyId } from '../../store/assemblies.js';
 import { recordId } from '../../store/context-records.js';
-import type { Projection } from '../projection/project-session.js';
+import { redactedTexts } from '../projection/hidden-texts.js';
 import { readProjection } from '../projection/read-projection.js';
 import { SessionMoment } from '../projection/session-moment.js';
 import { type BundleSource, makeBundle } from './bundle.js';
 import { type Bundle, objectsOf, PART_NAMES } from './bundle-parts.js';
 import { checkBundle } from './check-bundle.js';
 import type { DeliveredContext } from './delivered-assemblies.js';
-import { textsOf } from './item-texts.js';
 import { FACT_KINDS, type FactRecord } from './recorded-facts.js';
-import { REDACTION, Redactor, redactedWhole, ruleTexts } from './redaction.js';
 import { writeBundle } from './write-bundle.js';
 
 /** Record kinds that belong to a single turn. Other kinds stay valid after it. */
@@ -31,86 +28,6 @@ async function inputOf(contexts: PastContexts, proof: AssemblyProof): Promise<Pi
     if (error instanceof HistoryError) return {};
     throw error;
   }
-}
-
-/**
- * Returns the texts of wholly redacted objects by name: the session's newest texts (`newest`), and
- * every version of a redacted file regardless of the sets.
- */
-async function redactedTexts(
-  timeline: Timeline,
-  newest: () => Promise<Projection>,
-  redactions: readonly ContextRecord<'event'>[],
-): Promise<BundleSource['redactedTexts']> {
-  const names = redactedWhole(redactions);
-  if (names.length === 0) return () => [];
-  const { present } = timeline;
-  const texts = new Map<string, readonly string[]>();
-  // File ids are hashes of their locations.
-  for (const name of names.filter((one) => /^[0-9a-f]{64}$/.test(one))) {
-    const heads = (await present.historyOfHeads(name)).flatMap(({ document, marks }) =>
-      document === undefined ? [] : [{ document, marks }],
-    );
-    const versions = await present.versionsIn(heads);
-    texts.set(
-      name,
-      versions.flatMap(({ version }) => (typeof version.content === 'string' ? [version.content] : [])),
-    );
-  }
-  const held = textsOf(await newest());
-  return (name) => [...held(name), ...(texts.get(name) ?? [])];
-}
-
-/** The texts and objects that a session's redaction rules hide. */
-export interface HiddenTexts {
-  /** The number of rules. */
-  readonly rules: number;
-  /**
-   * The number of rules that hide something which was not already masked on import. Unresolved
-   * rules count too.
-   */
-  readonly inForce: number;
-  /** The number of rules whose target is not found. */
-  readonly unresolved: number;
-  /** Texts to hide wherever they occur. */
-  readonly texts: readonly string[];
-  /** Texts to hide only where they occur as whole words. */
-  readonly words: readonly string[];
-  /** The ids of calls and files that are hidden entirely. */
-  readonly objects: ReadonlySet<string>;
-}
-
-/** Returns the calls whose results the names refer to. */
-function callsNamed({ entries }: Projection, names: ReadonlySet<string>): readonly string[] {
-  return entries.flatMap((entry) =>
-    entry.kind === 'result' &&
-    [entry.id, entry.call, entry.native].some((name) => name !== undefined && names.has(name))
-      ? [entry.call]
-      : [],
-  );
-}
-
-/**
- * Returns the texts and objects that a session's rules hide. A session without rules gives an empty
- * result.
- */
-export async function hiddenTexts(asked: Timeline, session: SessionId): Promise<HiddenTexts> {
-  const timeline = await asked.of(session);
-  const lineage = await timeline.present.lineage(session);
-  const events = lineage === undefined ? [] : await timeline.present.records(lineage, { kinds: ['event'] });
-  const rules = events.filter(({ body }) => body.type === REDACTION);
-  if (rules.length === 0) return { rules: 0, inForce: 0, unresolved: 0, texts: [], words: [], objects: new Set() };
-  const projection = await readProjection(timeline, session);
-  const textOf = await redactedTexts(timeline, async () => projection, rules);
-  const { hidden, hiddenWords } = new Redactor(rules, textOf);
-  const known = ruleTexts(rules, textOf);
-  const whole = new Set([...known].flatMap(([name, { isWhole }]) => (isWhole ? [name] : [])));
-  const { index } = (await timeline.present.sets(session)).sets;
-  const objects = new Set<string>([...callsNamed(projection, whole), ...index.filter((id) => whole.has(id))]);
-  const isMasked = (texts: readonly string[]): boolean => texts.length > 0 && texts.every((text) => text === MASK);
-  const inForce = [...known.values()].filter(({ texts }) => !isMasked(texts)).length;
-  const unresolved = [...known].filter(([name, { texts }]) => texts.length === 0 && !objects.has(name)).length;
-  return { rules: known.size, inForce, unresolved, texts: hidden, words: hiddenWords, objects };
 }
 
 /**

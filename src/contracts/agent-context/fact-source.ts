@@ -2,8 +2,8 @@ import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { defined } from '../../values/defined.js';
 import { isJsonObject } from '../../values/json-object.js';
+import type { Redactor } from '../projection/redaction-rules.js';
 import type { ItemTable } from './item-table.js';
-import type { Redactor } from './redaction.js';
 import type { Metadata } from './shapes.js';
 import { withoutStatus } from './status-scan.js';
 

@@ -1,6 +1,6 @@
 import type { Json } from '../../objects/canonical-json.js';
 import { defined } from '../../values/defined.js';
-import type { Redactor } from './redaction.js';
+import type { Redactor } from '../projection/redaction-rules.js';
 import { SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
 import { withoutStatus } from './status-scan.js';
 

@@ -5,8 +5,8 @@ import { defined } from '../../values/defined.js';
 import type { Entry, ResultEntry } from '../projection/entry.js';
 import type { Projection } from '../projection/project-session.js';
 import type { ProjectedFile } from '../projection/projection-source.js';
+import type { Redactor } from '../projection/redaction-rules.js';
 import { type Item, type ItemParts, itemOf, MODEL } from './item-parts.js';
-import type { Redactor } from './redaction.js';
 import { SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
 
 type Source = Shaped<'context_source_ref'>;

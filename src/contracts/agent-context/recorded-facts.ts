@@ -1,9 +1,9 @@
 import type { ContextRecord, RecordKind } from '../../objects/context-record.js';
 import { defined } from '../../values/defined.js';
+import type { Redactor } from '../projection/redaction-rules.js';
 import { compactionOf } from './compaction-facts.js';
 import { type FactSource, metadataOf, oneOf } from './fact-source.js';
 import { recordName } from './item-table.js';
-import type { Redactor } from './redaction.js';
 import { injectionPoints, omissions, overflows, visibilities } from './shape-words.js';
 import { type Metadata, SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
 

@@ -11,16 +11,6 @@ export const visibilities = z.enum([
   'peer_agent',
   'evidence_export',
 ]);
-/** How an item is hidden from a reader. */
-export const redactions = z.enum([
-  'none',
-  'masked',
-  'removed',
-  'summarized',
-  'encrypted_ref',
-  'policy_blocked',
-  'unknown',
-]);
 /** Why an available item was left out. */
 export const omissions = z.enum([
   'budget_limit',

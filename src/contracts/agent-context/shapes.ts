@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Json } from '../../objects/canonical-json.js';
+import { redactions } from '../projection/redaction-rules.js';
 import {
   compactionMethods,
   compactionTriggers,
@@ -8,7 +9,6 @@ import {
   injectionPoints,
   omissions,
   overflows,
-  redactions,
   visibilities,
 } from './shape-words.js';
 

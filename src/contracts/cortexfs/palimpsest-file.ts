@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { ARGS_BOUNDS } from '../../objects/kept-args.js';
 import { digestShape, STEP_SHAPES } from '../../objects/step-shapes.js';
 import { isJsonObject } from '../../values/json-object.js';
-import { REDACTION } from '../agent-context/redaction.js';
+import { REDACTION } from '../projection/redaction-rules.js';
 import { strictJson } from './strict-json.js';
 
 /**

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { noteCommand, restoreCommand, reviewCommands, verifyCommand } from '../../../src/cli/review/commands.js';
 import { isReviewVerb } from '../../../src/cli/review/verb-names.js';
+import { CONTRACTS } from '../../../src/contract-list.js';
 import { codeFileOf } from '../../../src/process/compiled-script.js';
 
 const dist = join(dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))))), 'dist');
@@ -103,7 +104,7 @@ describe('the code that a reviewer’s verb loads', () => {
   });
 
   test('is chosen by the first word of each verb only', () => {
-    const names = [...reviewCommands(), verifyCommand(), restoreCommand(), noteCommand()].map((command) =>
+    const names = [...reviewCommands(CONTRACTS), verifyCommand(), restoreCommand(), noteCommand()].map((command) =>
       command.name(),
     );
     expect(names.filter((name) => !isReviewVerb(name))).toEqual([]);

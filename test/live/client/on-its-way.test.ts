@@ -6,6 +6,7 @@ import { ContextClient } from '../../../src/client/session/context-client.js';
 import { answerReviewRequest, followRequest } from '../../../src/http/review-routes.js';
 import { filesystemId } from '../../../src/objects/ids.js';
 import { testAddress } from '../../support/context.js';
+import { hiddenTexts, question } from '../../support/contracts.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
 
 let folder: Awaited<ReturnType<typeof temporaryRoot>>;
@@ -39,8 +40,8 @@ test('reports a session that another process has acknowledged as pending, not as
   const server = await open(testAddress());
   const ask = (name: string) =>
     answerReviewRequest(
-      'log',
-      { client: server, query: new URLSearchParams({ session: name }) },
+      question('/v1/log'),
+      { client: server, query: new URLSearchParams({ session: name }), all: false, hiddenTexts },
       new ServerResponse(new IncomingMessage(new Socket())),
     );
   const onItsWay = {

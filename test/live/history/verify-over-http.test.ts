@@ -5,6 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { answerReviewRequest } from '../../../src/http/review-routes.js';
 import { countRequests } from '../../support/context.js';
+import { hiddenTexts, question } from '../../support/contracts.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
 describe('a verification over HTTP', () => {
@@ -34,8 +35,8 @@ describe('a verification over HTTP', () => {
     const server = createServer((request, response) => {
       answering = response;
       outcome = answerReviewRequest(
-        'verify',
-        { client, query: new URL(request.url ?? '/', 'http://localhost').searchParams },
+        question('/v1/verify'),
+        { client, query: new URL(request.url ?? '/', 'http://localhost').searchParams, all: false, hiddenTexts },
         response,
       );
       outcome.catch(() => undefined);

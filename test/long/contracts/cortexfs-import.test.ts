@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
-import { REDACTION } from '../../../src/contracts/agent-context/redaction.js';
+import { REDACTION } from '../../../src/contracts/projection/redaction-rules.js';
 import { exportSession } from '../../../src/contracts/cortexfs/export-session.js';
 import { ImportClock } from '../../../src/contracts/cortexfs/import-clock.js';
 import { importDirectory } from '../../../src/contracts/cortexfs/import-session.js';

@@ -5,12 +5,20 @@ import { reportFailure } from '../../../src/cli/output.js';
 import { reviewCommands } from '../../../src/cli/review/commands.js';
 import { reviewPageCommand } from '../../../src/cli/review-page.js';
 import { serveCommand } from '../../../src/cli/serve.js';
+import { CONTRACTS } from '../../../src/contract-list.js';
 import { replayCommand } from '../../../src/lab/cli/replay.js';
+
+const served = { web: '', contracts: CONTRACTS };
 
 /** Returns the message for an invalid command line. */
 async function toldOf(...argv: readonly string[]): Promise<string> {
   const program = new Command('palimpsest');
-  for (const command of [replayCommand(), serveCommand('0', ''), reviewPageCommand('0', ''), ...reviewCommands()])
+  for (const command of [
+    replayCommand(),
+    serveCommand('0', served),
+    reviewPageCommand('0', served),
+    ...reviewCommands(CONTRACTS),
+  ])
     program.addCommand(command);
   let told = '';
   for (const command of program.commands)
@@ -81,7 +89,7 @@ describe('error messages', () => {
 test('prints one JSON object on stdout for an invalid command line with --json, and exits with 64', async () => {
   const argv = ['log', '--limit', 'x', '--json'];
   const program = new Command('palimpsest');
-  for (const command of reviewCommands()) program.addCommand(command);
+  for (const command of reviewCommands(CONTRACTS)) program.addCommand(command);
   endUsageErrors(program, argv);
   const said = jest.spyOn(console, 'log').mockImplementation(() => undefined);
   const told = jest.spyOn(process.stderr, 'write').mockReturnValue(true);

@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { ANSWERS, REQUESTS } from '../../../src/http/api-schemas.js';
+import { REQUESTS as OWN_REQUESTS } from '../../../src/http/api-schemas.js';
 import { openApiDocument } from '../../../src/http/openapi-document.js';
-import { OPERATIONS } from '../../../src/http/operations.js';
-import { REVIEW_OPERATIONS } from '../../../src/http/review-operations.js';
-import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
+import { ALL_ANSWERS, ALL_OPERATIONS, ALL_QUESTIONS, ALL_REVIEW_ANSWERS, SERVED } from '../../support/contracts.js';
+
+const REQUESTS = Object.assign({}, OWN_REQUESTS, ...SERVED.contracts.map(({ requests }) => requests));
 
 type JsonMap = { readonly [key: string]: unknown };
-const document = JSON.parse(JSON.stringify(openApiDocument('1.2.3'))) as JsonMap;
+const document = JSON.parse(JSON.stringify(openApiDocument('1.2.3', SERVED.contracts))) as JsonMap;
 
 /** Yields every object schema with fields of its own, with its place. */
 function objectsIn(value: unknown, place: string): readonly (readonly [string, JsonMap])[] {
@@ -89,11 +89,11 @@ describe('the OpenAPI document', () => {
       Object.values(methods).map(({ operationId }) => operationId),
     );
     expect(listed.sort()).toEqual(
-      [...Object.keys(OPERATIONS), ...Object.keys(REVIEW_OPERATIONS), 'followSession'].sort(),
+      [...Object.keys(ALL_OPERATIONS), ...Object.keys(ALL_QUESTIONS), 'followSession'].sort(),
     );
     const { schemas } = document.components as { schemas: JsonMap };
     expect(Object.keys(schemas).sort()).toEqual(
-      [...Object.keys(REQUESTS), ...Object.keys(ANSWERS), ...Object.keys(REVIEW_ANSWERS)].sort(),
+      [...new Set([REQUESTS, ALL_ANSWERS, ALL_REVIEW_ANSWERS].flatMap((table) => Object.keys(table)))].sort(),
     );
     const names = references(document).map((ref) => /^#\/components\/schemas\/(\w+)$/.exec(ref)?.[1]);
     expect(names.length).toBeGreaterThan(20);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { type ApiOperation, OPERATIONS, type OperationId } from '../../../src/http/operations.js';
 import { QuestionQueue } from '../../../src/http/question-queue.js';
+import { ALL_OPERATIONS } from '../../support/contracts.js';
 
 /** Requests that are answered on the test's command. */
 function desk(running: number, waiting: number) {
@@ -98,15 +98,15 @@ describe('the request queue', () => {
 });
 
 test('queues requests that read a whole session', () => {
-  const whole: readonly OperationId[] = [
+  const whole: readonly (keyof typeof ALL_OPERATIONS)[] = [
     'listSessions',
-    'promptOfTyrum',
-    'getTyrumState',
     'getAmplifierMessages',
     'viewAmplifierMessages',
+    'promptOfTyrum',
+    'getTyrumState',
   ];
-  const queued = (Object.entries(OPERATIONS) as [OperationId, ApiOperation][]).flatMap(([id, { kind }]) =>
-    kind === undefined ? [] : [id],
+  const queued = Object.entries(ALL_OPERATIONS).flatMap(([id, operation]) =>
+    'kind' in operation && operation.kind !== undefined ? [id] : [],
   );
   expect(queued).toEqual(whole);
 });

@@ -1,5 +1,5 @@
 import type { ObjectId } from '../../objects/ids.js';
-import type { Projection } from '../projection/project-session.js';
+import type { Projection } from './project-session.js';
 
 /** Returns a function that finds the texts of an entry or object by name, for use by redaction. */
 export function textsOf({ entries, files }: Projection): (name: string) => readonly string[] {

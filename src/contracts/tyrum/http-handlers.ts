@@ -1,21 +1,20 @@
-import { announcementRecord, readAnnouncements } from '../contracts/tyrum/announced-tools.js';
-import { SentCheckpoint } from '../contracts/tyrum/checkpoint-writer.js';
-import type { CompactedConversation, CompactionWish } from '../contracts/tyrum/compact-conversation.js';
-import type { Conversation } from '../contracts/tyrum/conversation.js';
-import type { ConversationState } from '../contracts/tyrum/conversation-state.js';
-import type { Flushed } from '../contracts/tyrum/flush-memory.js';
-import type { ReportRow } from '../contracts/tyrum/read-reports.js';
-import { messagesOf, type PromptMessage, visiblePrompt } from '../contracts/tyrum/visible-prompt.js';
-import { Timeline } from '../history/rebuild/timeline.js';
-import type { ContextRecord, RecordBody } from '../objects/context-record.js';
-import { defined } from '../values/defined.js';
-import type { OpenContext } from './amplifier-routes.js';
-import type { AnswerBody, RequestBody } from './api-schemas.js';
-import type { ReviewAnswer } from './review-schemas.js';
-import { memoryOf } from './tyrum-memory-routes.js';
+import { Timeline } from '../../history/rebuild/timeline.js';
+import type { OpenContext } from '../../http/http-contract.js';
+import type { ContextRecord, RecordBody } from '../../objects/context-record.js';
+import { defined } from '../../values/defined.js';
+import { announcementRecord, readAnnouncements } from './announced-tools.js';
+import { SentCheckpoint } from './checkpoint-writer.js';
+import type { CompactedConversation, CompactionWish } from './compact-conversation.js';
+import type { Conversation } from './conversation.js';
+import type { ConversationState } from './conversation-state.js';
+import type { Flushed } from './flush-memory.js';
+import { memoryOf } from './http-memory.js';
+import type { AnswerBody, RequestBody } from './http-schemas.js';
+import type { ReportRow } from './read-reports.js';
+import { messagesOf, type PromptMessage, visiblePrompt } from './visible-prompt.js';
 
 /** Formats a report as `/context` has it. */
-export function tyrumRow({ report, turn, at }: ReportRow): ReviewAnswer<'TyrumReport'>['report'] {
+export function tyrumRow({ report, turn, at }: ReportRow): AnswerBody<'TyrumReport'>['report'] {
   return { ...report, turn_id: turn, created_at: at.toISOString() };
 }
 
@@ -44,8 +43,8 @@ export async function announceTools(
 async function conversationOf({ client, session }: OpenContext): Promise<Conversation> {
   const timeline = await Timeline.open(await client.delivered({ others: false }), client.files);
   const [{ SessionMoment }, { conversationAt }] = await Promise.all([
-    import('../contracts/projection/session-moment.js'),
-    import('../contracts/tyrum/conversation.js'),
+    import('../projection/session-moment.js'),
+    import('./conversation.js'),
   ]);
   return conversationAt(await SessionMoment.read(timeline, session.session.id));
 }
@@ -70,7 +69,7 @@ export async function promptOfTyrum(
 /** Returns the state of a conversation. */
 export async function tyrumState(open: OpenContext): Promise<AnswerBody<'TyrumConversationState'>> {
   const conversation = await conversationOf(open);
-  const { conversationState } = await import('../contracts/tyrum/conversation.js');
+  const { conversationState } = await import('./conversation.js');
   return { status: 'ok', conversation_id: conversation.projection.session, state: conversationState(conversation) };
 }
 
@@ -162,7 +161,7 @@ async function flush(
     at,
   }: { readonly conversation: Conversation; readonly compacted: CompactedConversation; readonly at: number },
 ): Promise<{ readonly flushed: Flushed; readonly record: ContextRecord<'event'> }> {
-  const { flushMemory } = await import('../contracts/tyrum/flush-memory.js');
+  const { flushMemory } = await import('./flush-memory.js');
   const { projection, facts, state } = conversation;
   const [before, gone] = [new Set<string>(state.gone), new Set<string>(compacted.view.state.gone)];
   const leaving = projection.entries.filter(({ id }) => gone.has(id) && !before.has(id));
@@ -191,7 +190,7 @@ export async function compactTyrumConversation(
 ): Promise<AnswerBody<'TyrumCompacted'>> {
   const { client, session } = open;
   const conversation = await conversationOf(open);
-  const { compactConversation, compactionRecords } = await import('../contracts/tyrum/compact-conversation.js');
+  const { compactConversation, compactionRecords } = await import('./compact-conversation.js');
   const { id } = session.session;
   const store = await client.delivered({ others: false });
   const announced =

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { amplifierMessageSchema } from '../contracts/amplifier/amplifier-message.js';
+import { REQUESTS } from '../../http/api-schemas.js';
+import { amplifierMessageSchema } from './amplifier-message.js';
 
 const count = z.int().nonnegative();
 const share = z.number().gt(0).max(1);
@@ -19,6 +20,7 @@ const named = z
 
 /** Request bodies of Amplifier's context manager. */
 export const AMPLIFIER_REQUESTS = {
+  Nothing: REQUESTS.Nothing,
   AmplifierMessages: z.strictObject({ messages: named }).describe('Messages to add to the list'),
   AmplifierList: z
     .strictObject({
@@ -82,3 +84,8 @@ export const AMPLIFIER_ANSWERS = {
       .describe('Null if this view begins with the whole previous view'),
   }),
 } as const;
+
+/** The parsed body of a request. */
+export type RequestBody<N extends keyof typeof AMPLIFIER_REQUESTS> = z.output<(typeof AMPLIFIER_REQUESTS)[N]>;
+/** The body of an answer, as sent. */
+export type AnswerBody<N extends keyof typeof AMPLIFIER_ANSWERS> = z.input<(typeof AMPLIFIER_ANSWERS)[N]>;

@@ -1,10 +1,10 @@
-import { RecordMemory } from '../contracts/tyrum/agent-memory.js';
-import { changedMemory, type MemoryWish } from '../contracts/tyrum/change-memory.js';
-import { agentUuid, type MemoryItem } from '../contracts/tyrum/memory-item.js';
-import { recallMemory } from '../contracts/tyrum/recall-memory.js';
-import { defined } from '../values/defined.js';
-import type { OpenContext } from './amplifier-routes.js';
-import type { AnswerBody, RequestBody } from './api-schemas.js';
+import type { OpenContext } from '../../http/http-contract.js';
+import { defined } from '../../values/defined.js';
+import { RecordMemory } from './agent-memory.js';
+import { changedMemory, type MemoryWish } from './change-memory.js';
+import type { AnswerBody, RequestBody } from './http-schemas.js';
+import { agentUuid, type MemoryItem } from './memory-item.js';
+import { recallMemory } from './recall-memory.js';
 
 /** Returns the memory of an agent in the database. */
 export async function memoryOf({ client }: Pick<OpenContext, 'client'>, agent: string): Promise<RecordMemory> {

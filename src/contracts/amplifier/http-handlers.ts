@@ -1,20 +1,13 @@
-import type { ContextClient } from '../client/session/context-client.js';
-import type { HarnessSession } from '../harness/harness-session.js';
-import { defined } from '../values/defined.js';
-import type { AnswerBody, RequestBody } from './api-schemas.js';
-
-/** An open session and its client. */
-export interface OpenContext {
-  readonly client: ContextClient;
-  readonly session: HarnessSession;
-}
+import type { OpenContext } from '../../http/http-contract.js';
+import { defined } from '../../values/defined.js';
+import type { AnswerBody, RequestBody } from './http-schemas.js';
 
 /**
  * Returns the session as Amplifier's context manager. Loads on the first request, because it counts
  * tokens with a vocabulary.
  */
 async function contextOf({ client, session }: OpenContext) {
-  const { AmplifierContext } = await import('../contracts/amplifier/amplifier-context.js');
+  const { AmplifierContext } = await import('./amplifier-context.js');
   return new AmplifierContext(client, session);
 }
 

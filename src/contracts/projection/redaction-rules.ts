@@ -3,8 +3,17 @@ import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { mapTexts } from '../../objects/map-texts.js';
 import { MASK, piecesWithout } from '../../redaction/mark.js';
-import { redactions } from './shape-words.js';
 
+/** How an item is hidden from a reader. */
+export const redactions = z.enum([
+  'none',
+  'masked',
+  'removed',
+  'summarized',
+  'encrypted_ref',
+  'policy_blocked',
+  'unknown',
+]);
 /** The type of event records that carry redaction rules. */
 export const REDACTION = 'context.redaction.applied';
 

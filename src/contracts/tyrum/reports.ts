@@ -1,10 +1,10 @@
-import { TyrumReports } from '../../contracts/tyrum/read-reports.js';
+import { escapedLine, textLines } from '../../cli/output.js';
+import { type Answer, answerReview, type ReviewFlags } from '../../cli/review/answer.js';
+import { answerSession } from '../../cli/review/session-answer.js';
 import { askContext } from '../../history/ask/ask.js';
 import type { CountTexts } from '../../history/ask/tokenizer.js';
-import { tyrumRow } from '../../http/tyrum-routes.js';
-import { escapedLine, textLines } from '../output.js';
-import { type Answer, answerReview, type ReviewFlags } from './answer.js';
-import { answerSession } from './session-answer.js';
+import { tyrumRow } from './http-handlers.js';
+import { TyrumReports } from './read-reports.js';
 
 const LISTED = 20;
 
@@ -35,8 +35,8 @@ export async function tyrumDetailAction(reference: string, flags: ReviewFlags, c
 /** `report state <session>[@when]` */
 export async function tyrumStateAction(reference: string, flags: ReviewFlags): Promise<void> {
   const [{ conversationAt, conversationState }, { SessionMoment }] = await Promise.all([
-    import('../../contracts/tyrum/conversation.js'),
-    import('../../contracts/projection/session-moment.js'),
+    import('./conversation.js'),
+    import('../projection/session-moment.js'),
   ]);
   await answerSession(reference, flags, async ({ timeline, session, when }) => {
     const conversation = await conversationAt(await SessionMoment.read(timeline, session, when));
@@ -47,9 +47,9 @@ export async function tyrumStateAction(reference: string, flags: ReviewFlags): P
 /** `report memory <agent>` */
 export async function tyrumMemoryAction(agent: string, flags: ReviewFlags): Promise<void> {
   const [{ RecordMemory }, { memoryText, writtenAt }, { recallMemory }] = await Promise.all([
-    import('../../contracts/tyrum/agent-memory.js'),
-    import('../../contracts/tyrum/memory-item.js'),
-    import('../../contracts/tyrum/recall-memory.js'),
+    import('./agent-memory.js'),
+    import('./memory-item.js'),
+    import('./recall-memory.js'),
   ]);
   await answerReview(flags, async ({ timeline }) => {
     const held = await new RecordMemory(timeline.store, agent).read();

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
-import { endUsageErrors } from '../flags.js';
-import { noteCommand, restoreCommand, reviewCommands, verifyCommand } from './commands.js';
+import { endUsageErrors } from './cli/flags.js';
+import { noteCommand, restoreCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
+import { CONTRACTS } from './contract-list.js';
 
 /**
  * Runs a command line that begins with a question about the past, without loading the whole
@@ -8,7 +9,7 @@ import { noteCommand, restoreCommand, reviewCommands, verifyCommand } from './co
  */
 export async function answerOnly(argv: readonly string[]): Promise<void> {
   const program = new Command('palimpsest');
-  for (const command of [...reviewCommands(), verifyCommand(), restoreCommand(), noteCommand()])
+  for (const command of [...reviewCommands(CONTRACTS), verifyCommand(), restoreCommand(), noteCommand()])
     program.addCommand(command);
   endUsageErrors(program, argv.slice(2));
   await program.parseAsync([...argv]);

@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import { checkpointSchema } from '../contracts/tyrum/checkpoint.js';
-import { conversationStateSchema } from '../contracts/tyrum/conversation-state.js';
+import { checkpointSchema } from './checkpoint.js';
+import { tyrumReportSchema } from './context-report.js';
+import { conversationStateSchema } from './conversation-state.js';
 
 const count = z.int().nonnegative();
 const share = z.number().positive().max(1).optional();
@@ -198,6 +199,11 @@ export const TYRUM_REQUESTS = {
     .describe('Asks for a conversation within a limit of tokens; nothing stored changes but what is recorded of it'),
 } as const;
 
+const tyrumReportRow = tyrumReportSchema.extend({
+  turn_id: z.string().describe('SESSION@turn:7'),
+  created_at: z.string().describe('ISO 8601, UTC'),
+});
+
 /** Response bodies in Tyrum's terms. */
 export const TYRUM_ANSWERS = {
   TyrumMemoryChanged: z.object({
@@ -257,4 +263,19 @@ export const TYRUM_ANSWERS = {
       .nullable()
       .describe('Messages that the checkpoint replaces, items that it must name, and the one made without a model'),
   }),
+  TyrumReport: z.object({ status: z.literal('ok'), report: tyrumReportRow }),
+  TyrumReports: z.object({ status: z.literal('ok'), reports: z.array(tyrumReportRow).describe('Newest first') }),
+  TyrumTools: z.object({
+    status: z.literal('ok'),
+    conversation_id: z.string(),
+    tools: z.array(z.object({ id: z.string(), chars: count })),
+    total_chars: count,
+    skills: z.array(z.string()),
+    mcp_servers: z.array(z.string()),
+  }),
 } as const;
+
+/** The parsed body of a request. */
+export type RequestBody<N extends keyof typeof TYRUM_REQUESTS> = z.output<(typeof TYRUM_REQUESTS)[N]>;
+/** The body of an answer, as sent. */
+export type AnswerBody<N extends keyof typeof TYRUM_ANSWERS> = z.input<(typeof TYRUM_ANSWERS)[N]>;

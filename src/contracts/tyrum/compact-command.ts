@@ -1,16 +1,16 @@
 import { execFile } from 'node:child_process';
 import { Command, Option } from 'commander';
-import type { Entry } from '../contracts/projection/entry.js';
-import type { CheckpointWriter } from '../contracts/tyrum/checkpoint-writer.js';
-import type { CompactedConversation, CompactionWish } from '../contracts/tyrum/compact-conversation.js';
-import type { PromptMessage } from '../contracts/tyrum/visible-prompt.js';
-import type { SessionLock } from '../lease/session-lock.js';
-import type { ContextRecord } from '../objects/context-record.js';
-import type { SessionId } from '../objects/ids.js';
-import { defined } from '../values/defined.js';
-import { numberBetween, wholeBetween } from './flags.js';
-import type { ReviewFlags } from './review/answer.js';
-import { withData } from './review/commands.js';
+import { numberBetween, wholeBetween } from '../../cli/flags.js';
+import type { ReviewFlags } from '../../cli/review/answer.js';
+import { withData } from '../../cli/review/commands.js';
+import type { SessionLock } from '../../lease/session-lock.js';
+import type { ContextRecord } from '../../objects/context-record.js';
+import type { SessionId } from '../../objects/ids.js';
+import { defined } from '../../values/defined.js';
+import type { Entry } from '../projection/entry.js';
+import type { CheckpointWriter } from './checkpoint-writer.js';
+import type { CompactedConversation, CompactionWish } from './compact-conversation.js';
+import type { PromptMessage } from './visible-prompt.js';
 
 interface CompactFlags extends ReviewFlags {
   readonly budget: number;
@@ -67,8 +67,8 @@ function programWriter(
  */
 async function heldSession(clientDir: string, session: SessionId): Promise<SessionLock> {
   const [{ holderIn, lockSession }, { SessionError }] = await Promise.all([
-    import('../client/session/session-lease.js'),
-    import('../session/errors.js'),
+    import('../../client/session/session-lease.js'),
+    import('../../session/errors.js'),
   ]);
   try {
     return await lockSession({ dataDir: clientDir, what: 'palimpsest compact' }, session, false);
@@ -87,16 +87,16 @@ async function heldSession(clientDir: string, session: SessionId): Promise<Sessi
 async function compactAction(reference: string, flags: CompactFlags): Promise<void> {
   const [{ answerReview }, { requireSession }, { compactedAnswer }, { compactConversation, compactionRecords }, tyrum] =
     await Promise.all([
-      import('./review/answer.js'),
-      import('../history/rebuild/find-session.js'),
-      import('../http/tyrum-routes.js'),
-      import('../contracts/tyrum/compact-conversation.js'),
+      import('../../cli/review/answer.js'),
+      import('../../history/rebuild/find-session.js'),
+      import('./http-handlers.js'),
+      import('./compact-conversation.js'),
       Promise.all([
-        import('../contracts/tyrum/conversation.js'),
-        import('../contracts/tyrum/visible-prompt.js'),
-        import('../contracts/projection/session-moment.js'),
-        import('../history/rebuild/timeline.js'),
-        import('../objects/ids.js'),
+        import('./conversation.js'),
+        import('./visible-prompt.js'),
+        import('../projection/session-moment.js'),
+        import('../../history/rebuild/timeline.js'),
+        import('../../objects/ids.js'),
       ]),
     ]);
   const [{ conversationAt }, { messagesOf }, { SessionMoment }, { Timeline }, { sessionObjectId }] = tyrum;

@@ -1,0 +1,106 @@
+import type { Command, Option } from 'commander';
+import type { FindHiddenTexts, HiddenTexts } from '../bundle/hidden-texts.js';
+import type { CountTexts } from '../history/ask/tokenizer.js';
+import type { HttpContract } from '../http/http-contract.js';
+import type { ReviewFlags } from './review/answer.js';
+import type { ReviewedSession } from './review/session-answer.js';
+
+/** The result of an export or import, for people and for programs. */
+export interface Written {
+  readonly lines: readonly string[];
+  readonly json: object;
+}
+
+/** A session to export, its destination, and the values of the contract's own flags. */
+export interface ExportTarget extends ReviewedSession {
+  readonly folder: string;
+  readonly flags: Readonly<Record<string, unknown>>;
+}
+
+/** An export format. Its module loads on demand, while the database opens. */
+export interface ContractExport {
+  readonly about: string;
+  /** Flags for this format alone. */
+  readonly options?: () => readonly Option[];
+  /** Whether the format hides text by the redaction rules of a session. */
+  readonly appliesRules?: boolean;
+  load(): Promise<(target: ExportTarget) => Promise<Written>>;
+}
+
+/** A file or folder to import, and the flags of the command. */
+export interface ImportSource {
+  readonly file: string;
+  readonly flags: Readonly<Record<string, unknown>> & { readonly data?: string };
+}
+
+/** An import format. Its module loads on demand. */
+export interface ContractImport {
+  readonly about: string;
+  /** Flags for this format alone. */
+  readonly options: () => readonly Option[];
+  /** Whether the file or folder at a path looks like this format. */
+  recognises(path: string): Promise<boolean>;
+  run(source: ImportSource): Promise<Written>;
+}
+
+/** Prints the answer of a report command in the format of a contract. */
+type ReportAction = (reference: string, flags: ReviewFlags, count: CountTexts) => Promise<void>;
+
+/** A format of `report list` and `report detail`. */
+export interface ContractReports {
+  /** The value of `--format`. */
+  readonly format: string;
+  /** Completes the help of `--format`. */
+  readonly about: string;
+  load(): Promise<{ readonly list: ReportAction; readonly detail: ReportAction }>;
+  /** Further commands below `report`. */
+  readonly commands?: () => readonly Command[];
+}
+
+/**
+ * A contract with another program, as one value: everything that it adds to the interfaces. The
+ * value is light. Its parts load on demand.
+ */
+export interface Contract {
+  /** Its HTTP interface, which loads when a server starts. */
+  readonly http?: () => Promise<HttpContract>;
+  /** Commands of its own. */
+  readonly commands?: () => readonly Command[];
+  /** Formats of `export` by name. */
+  readonly exports?: Readonly<Record<string, ContractExport>>;
+  /** Formats of `import` by name. */
+  readonly imports?: Readonly<Record<string, ContractImport>>;
+  readonly reports?: ContractReports;
+  /** Loads the finder of texts that redaction rules hide. */
+  readonly hiddenTexts?: () => Promise<FindHiddenTexts>;
+}
+
+/** Returns a finder of the texts that any contract hides. Each part loads with the first search. */
+export function hiddenBy(contracts: readonly Contract[]): FindHiddenTexts {
+  return async (timeline, session) => {
+    const found = await Promise.all(
+      contracts.map(async ({ hiddenTexts }) => (await hiddenTexts?.())?.(timeline, session)),
+    );
+    return all(found.filter((one) => one !== undefined));
+  };
+}
+
+function all(found: readonly HiddenTexts[]): HiddenTexts {
+  const sum = (of: (one: HiddenTexts) => number): number => found.reduce((total, one) => total + of(one), 0);
+  return {
+    rules: sum(({ rules }) => rules),
+    inForce: sum(({ inForce }) => inForce),
+    unresolved: sum(({ unresolved }) => unresolved),
+    texts: found.flatMap(({ texts }) => texts),
+    words: found.flatMap(({ words }) => words),
+    objects: new Set(found.flatMap(({ objects }) => [...objects])),
+  };
+}
+
+/** Loads the parts of contracts that a server needs. */
+export async function servedContracts(
+  contracts: readonly Contract[],
+): Promise<{ readonly contracts: readonly HttpContract[]; readonly hiddenTexts: FindHiddenTexts }> {
+  const loaded = await Promise.all(contracts.map(({ http }) => http?.()));
+  return { contracts: loaded.filter((one) => one !== undefined), hiddenTexts: hiddenBy(contracts) };
+}

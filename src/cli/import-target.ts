@@ -1,0 +1,78 @@
+import type { ContextClientOptions } from '../client/session/client-options.js';
+import type { ContextClient } from '../client/session/context-client.js';
+import type { ObjectStore } from '../store/object-store.js';
+
+/** The store and progress output that an import uses. */
+export interface ImportWork {
+  readonly store: ObjectStore;
+  readonly clientDir: string;
+  readonly onProgress: (done: number, total: number) => void;
+}
+
+/** The flag that names the data folder. */
+type DataFlags = { readonly data?: string };
+
+/** Runs one stage of an import on the data folder's database and shows its progress. */
+export async function withImportStore<T>(flags: DataFlags, work: (of: ImportWork) => Promise<T>): Promise<T> {
+  const [
+    { openStore },
+    { readSettings },
+    { clientFolder },
+    { protectDataFolder },
+    { runningProfile },
+    { progressLine },
+  ] = await Promise.all([
+    import('../host/open-store.js'),
+    import('../host/settings.js'),
+    import('../process/data-folder.js'),
+    import('../node/data-folder.js'),
+    import('../node/node-status.js'),
+    import('./output.js'),
+  ]);
+  const { defined } = await import('../values/defined.js');
+  const settings = readSettings(process.env, defined({ data: flags.data }));
+  const { dataDir } = settings.node;
+  await protectDataFolder(dataDir);
+  const profile = settings.nodeUrl === undefined ? await runningProfile(dataDir) : undefined;
+  const line = progressLine();
+  const { store, close } = await openStore(
+    { ...settings, node: { ...settings.node, ...defined({ profile }) } },
+    (said) => line.show(said),
+  );
+  try {
+    return await work({
+      store,
+      clientDir: clientFolder(dataDir, settings.nodeUrl),
+      onProgress: (done, total) => line.show(`${done} of ${total} transactions`),
+    });
+  } finally {
+    line.end();
+    await close();
+  }
+}
+
+/** Runs an import through a client of the data folder, which watches no sources. */
+export async function withImportClient<T>(
+  flags: DataFlags,
+  { roots, clock }: { readonly roots: readonly string[] | undefined } & Required<Pick<ContextClientOptions, 'clock'>>,
+  work: (client: ContextClient) => Promise<T>,
+): Promise<T> {
+  const [{ readSettings }, { openClient }, { runningProfile }, { defined }] = await Promise.all([
+    import('../host/settings.js'),
+    import('../host/open-client.js'),
+    import('../node/node-status.js'),
+    import('../values/defined.js'),
+  ]);
+  const settings = readSettings(process.env, defined({ data: flags.data }));
+  const profile = settings.nodeUrl === undefined ? await runningProfile(settings.node.dataDir) : undefined;
+  const cwd = process.cwd();
+  const { client, close } = await openClient(
+    { ...settings, node: { ...settings.node, ...defined({ profile }) } },
+    { roots: roots ?? [cwd], cwd, track: false, what: 'palimpsest import', clock },
+  );
+  try {
+    return await work(client);
+  } finally {
+    await close();
+  }
+}

@@ -1,0 +1,12 @@
+import type { Contract } from './cli/contract.js';
+import { AGENT_CONTEXT } from './contracts/agent-context/contract.js';
+import { AMPLIFIER } from './contracts/amplifier/contract.js';
+import { CORTEXFS } from './contracts/cortexfs/contract.js';
+import { PROJECTION } from './contracts/projection/contract.js';
+import { TYRUM } from './contracts/tyrum/contract.js';
+
+/**
+ * The contracts of this program. Deleting a line and its folder removes a contract. `program.ts` and
+ * `question-program.ts` pass the list to the commands.
+ */
+export const CONTRACTS: readonly Contract[] = [PROJECTION, AGENT_CONTEXT, AMPLIFIER, CORTEXFS, TYRUM];

@@ -1,0 +1,69 @@
+import { contractEntries, type HttpContract } from '../../http/http-contract.js';
+import { AmplifierError, type AmplifierErrorCode } from './amplifier-error.js';
+import {
+  addAmplifierMessages,
+  amplifierMessages,
+  clearAmplifierMessages,
+  setAmplifierMessages,
+  viewAmplifierMessages,
+} from './http-handlers.js';
+import { AMPLIFIER_ANSWERS, AMPLIFIER_REQUESTS } from './http-schemas.js';
+
+const { operation } = contractEntries({ requests: AMPLIFIER_REQUESTS, answers: AMPLIFIER_ANSWERS });
+
+const STATUS: Readonly<Record<AmplifierErrorCode, number>> = { 'other-history': 409 };
+
+/** Amplifier's context manager over HTTP, by OpenAPI ids. */
+export const AMPLIFIER_OPERATIONS = {
+  addAmplifierMessages: operation({
+    method: 'POST',
+    path: '/v1/sessions/{id}/amplifier/messages',
+    summary: "Add messages to the list of Amplifier's context manager",
+    request: 'AmplifierMessages',
+    answer: 'AmplifierAdded',
+    handle: addAmplifierMessages,
+  }),
+  getAmplifierMessages: operation({
+    method: 'GET',
+    path: '/v1/sessions/{id}/amplifier/messages',
+    summary: 'The whole list, as it was given',
+    answer: 'AmplifierMessageList',
+    kind: 'short',
+    handle: amplifierMessages,
+  }),
+  setAmplifierMessages: operation({
+    method: 'PUT',
+    path: '/v1/sessions/{id}/amplifier/messages',
+    summary:
+      'Set a whole list: import, extend or ignore it; rejects a list that does not fit ours unless it replaces ours',
+    request: 'AmplifierList',
+    answer: 'AmplifierListSet',
+    handle: setAmplifierMessages,
+  }),
+  clearAmplifierMessages: operation({
+    method: 'POST',
+    path: '/v1/sessions/{id}/amplifier/clear',
+    summary: 'Clear the list; the session keeps its content',
+    request: 'Nothing',
+    answer: 'AmplifierCleared',
+    handle: clearAmplifierMessages,
+  }),
+  viewAmplifierMessages: operation({
+    method: 'POST',
+    path: '/v1/sessions/{id}/amplifier/view',
+    summary: 'The list within a token limit; the list itself does not change',
+    request: 'AmplifierView',
+    answer: 'AmplifierMessagesView',
+    kind: 'short',
+    handle: viewAmplifierMessages,
+  }),
+};
+
+/** The HTTP interface of Amplifier's contract. */
+export const AMPLIFIER_HTTP: HttpContract = {
+  requests: AMPLIFIER_REQUESTS,
+  answers: AMPLIFIER_ANSWERS,
+  operations: AMPLIFIER_OPERATIONS,
+  statusOf: (error) =>
+    error instanceof AmplifierError ? { status: STATUS[error.code], title: 'The list does not fit' } : undefined,
+};

@@ -1,0 +1,13 @@
+import type { Contract } from '../../cli/contract.js';
+import { ProjectionError, type ProjectionErrorCode } from './errors.js';
+
+const STATUS: Readonly<Record<ProjectionErrorCode, number>> = { 'invalid-budget': 400, 'budget-too-small': 409 };
+
+/** What the contracts of other programs share: the errors of views, and redaction rules. */
+export const PROJECTION: Contract = {
+  http: async () => ({
+    statusOf: (error) =>
+      error instanceof ProjectionError ? { status: STATUS[error.code], title: 'The view is not possible' } : undefined,
+  }),
+  hiddenTexts: async () => (await import('./hidden-texts.js')).hiddenTexts,
+};

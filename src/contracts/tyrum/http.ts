@@ -1,0 +1,151 @@
+import * as z from 'zod';
+import { contractEntries, type HttpContract } from '../../http/http-contract.js';
+import {
+  announceTools,
+  compactTyrumConversation,
+  keepTyrumObligations,
+  promptOfTyrum,
+  tyrumState,
+} from './http-handlers.js';
+import { changeTyrumMemory, recallTyrumMemory } from './http-memory.js';
+import { announcedTools, lastReport, reportDetail, reportList } from './http-reports.js';
+import { TYRUM_ANSWERS, TYRUM_REQUESTS } from './http-schemas.js';
+import { TyrumError, type TyrumErrorCode } from './tyrum-error.js';
+
+const { operation, question } = contractEntries({ requests: TYRUM_REQUESTS, answers: TYRUM_ANSWERS });
+
+/** The status of each error and Tyrum's own code for it. */
+const STATUS: Readonly<Record<TyrumErrorCode, readonly [number, string]>> = {
+  'invalid-settings': [400, 'invalid_request'],
+  'unknown-report': [404, 'not_found'],
+  'checkpoint-refused': [409, 'checkpoint_refused'],
+  'invalid-memory': [400, 'invalid_request'],
+  'unknown-memory': [404, 'not_found'],
+};
+
+/** Tyrum's operations by OpenAPI ids. */
+export const TYRUM_OPERATIONS = {
+  announceTools: operation({
+    method: 'PUT',
+    path: '/v1/sessions/{id}/tools',
+    summary: 'Announce the tools of the model, for the sizes in context reports',
+    request: 'Tools',
+    answer: 'ToolsAnnounced',
+    handle: announceTools,
+  }),
+  promptOfTyrum: operation({
+    method: 'POST',
+    path: '/v1/sessions/{id}/tyrum/prompt',
+    summary:
+      "The conversation's checkpoint and the messages after it, with old tool results pruned as Tyrum does; " +
+      'stored data does not change',
+    request: 'TyrumPrompt',
+    answer: 'TyrumPromptMessages',
+    kind: 'short',
+    handle: promptOfTyrum,
+  }),
+  getTyrumState: operation({
+    method: 'GET',
+    path: '/v1/sessions/{id}/tyrum/state',
+    summary: "The conversation's state in Tyrum's fields: its checkpoint, pending items, and later messages",
+    answer: 'TyrumConversationState',
+    kind: 'short',
+    handle: tyrumState,
+  }),
+  keepTyrumObligations: operation({
+    method: 'POST',
+    path: '/v1/sessions/{id}/tyrum/obligations',
+    summary: 'Report pending approvals and calls, and facts that checkpoints must state',
+    request: 'TyrumObligations',
+    answer: 'TyrumObligationsKept',
+    handle: keepTyrumObligations,
+  }),
+  changeTyrumMemory: operation({
+    method: 'POST',
+    path: '/v1/sessions/{id}/tyrum/memory',
+    summary:
+      "Change an agent's memory: write, correct, forget, consolidate within a budget; without any of these, only " +
+      'list it',
+    request: 'TyrumMemory',
+    answer: 'TyrumMemoryChanged',
+    handle: changeTyrumMemory,
+  }),
+  recallTyrumMemory: operation({
+    method: 'POST',
+    path: '/v1/sessions/{id}/tyrum/memory/recall',
+    summary:
+      "Recall from an agent's memory, as a tool call of the session (memory.search, or memory.seed without a query)",
+    request: 'TyrumRecall',
+    answer: 'TyrumRecalled',
+    handle: recallTyrumMemory,
+  }),
+  compactTyrumConversation: operation({
+    method: 'POST',
+    path: '/v1/sessions/{id}/tyrum/compact',
+    summary:
+      'Compact the conversation to a token limit: replace old turns with a summary; pending calls and approvals ' +
+      'are kept',
+    request: 'TyrumCompaction',
+    answer: 'TyrumCompacted',
+    handle: compactTyrumConversation,
+  }),
+};
+
+const sessionName = z.string().min(1).max(600).describe('Id of a session, or a unique prefix of it');
+const inConversation = sessionName.optional().describe('A session; the most recently used where absent, of a list all');
+
+/** Tyrum's questions about contexts, by OpenAPI ids. */
+export const TYRUM_QUESTIONS = {
+  lastContextReport: question({
+    path: '/context',
+    summary: "The last context's report in Tyrum's fields",
+    parameters: z.strictObject({ conversation_id: inConversation }),
+    answer: 'TyrumReport',
+    kind: 'long',
+    ask: lastReport,
+  }),
+  listContextReports: question({
+    path: '/context/list',
+    summary: "Reports of contexts in Tyrum's fields",
+    parameters: z.strictObject({
+      conversation_id: inConversation,
+      turn_id: z.string().min(1).max(700).optional().describe('A turn, as the list names it: SESSION@turn:7'),
+      limit: z.coerce.number().int().min(1).max(500).optional().describe('50 where absent'),
+    }),
+    answer: 'TyrumReports',
+    kind: 'long',
+    ask: reportList,
+  }),
+  getContextReport: question({
+    path: '/context/detail/{id}',
+    summary: "One report in Tyrum's fields",
+    parameters: z.strictObject({
+      id: z.uuid().describe('The context_report_id'),
+      conversation_id: inConversation.describe('The searched session; default: all'),
+    }),
+    answer: 'TyrumReport',
+    kind: 'long',
+    ask: reportDetail,
+  }),
+  listContextTools: question({
+    path: '/context/tools',
+    summary: 'The tools of a session with the sizes of their schemas',
+    parameters: z.strictObject({ conversation_id: inConversation }),
+    answer: 'TyrumTools',
+    ask: announcedTools,
+  }),
+};
+
+/** The HTTP interface of Tyrum's contract. */
+export const TYRUM_HTTP = {
+  requests: TYRUM_REQUESTS,
+  answers: TYRUM_ANSWERS,
+  operations: TYRUM_OPERATIONS,
+  questions: TYRUM_QUESTIONS,
+  problem: { error: z.string().optional().describe("Tyrum's code for it, if Tyrum has one") },
+  statusOf: (error: unknown) => {
+    if (!(error instanceof TyrumError)) return undefined;
+    const [status, word] = STATUS[error.code];
+    return { status, title: 'Not possible in Tyrum terms', members: { error: word } };
+  },
+} satisfies HttpContract;

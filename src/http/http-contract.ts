@@ -1,0 +1,110 @@
+import type * as z from 'zod';
+import type { ContextClient } from '../client/session/context-client.js';
+import type { HarnessSession } from '../harness/harness-session.js';
+import type { Timeline } from '../history/rebuild/timeline.js';
+import type { SessionId } from '../objects/ids.js';
+
+/**
+ * The cost of a question: `short` reads one moment, `long` rebuilds many contexts, `stream` sends
+ * as slowly as its client reads. Each kind has a queue, so that a few long questions do not delay
+ * short ones. Together they use only a part of the node's parallel queries; sessions use the rest.
+ */
+export type QuestionKind = 'short' | 'long' | 'stream';
+
+/** Schemas by their names in the OpenAPI document. */
+export type Schemas = Readonly<Record<string, z.ZodType>>;
+
+/** An open session and its client. */
+export interface OpenContext {
+  readonly client: ContextClient;
+  readonly session: HarnessSession;
+}
+
+/** The sessions that a question may read. */
+export interface SessionAccess {
+  /** @throws {SessionError} `other-roots` – the session may not be opened here */
+  requireSession(session: SessionId): Promise<void>;
+  /** Returns the findings whose sessions may be opened here. */
+  openable<T extends { readonly session: SessionId | string }>(found: readonly T[]): Promise<readonly T[]>;
+}
+
+/** The source of an answer about the past and its access rules. */
+export interface AskedPast {
+  readonly timeline: Timeline;
+  readonly access: SessionAccess;
+}
+
+/** An operation on an open session. `handle` takes the parsed body. */
+export interface ContractOperation {
+  readonly method: 'GET' | 'POST' | 'PUT';
+  /** `{id}` is the session. */
+  readonly path: `/v1/sessions/{id}/${string}`;
+  readonly summary: string;
+  /** The schema of the body; none: the request has no body. */
+  readonly request?: string;
+  readonly answer: string;
+  /** The queue of the operation; default: none. */
+  readonly kind?: QuestionKind;
+  handle(open: OpenContext, body: never): Promise<unknown>;
+}
+
+/** A question about the past: a GET. `ask` takes its parsed parameters. */
+export interface ContractQuestion {
+  /** `{id}` is one of the parameters. */
+  readonly path: `/${string}`;
+  readonly summary: string;
+  readonly parameters: z.ZodObject;
+  readonly answer: string;
+  readonly kind?: QuestionKind;
+  ask(asked: AskedPast, parameters: never): Promise<unknown>;
+}
+
+/** The HTTP answer to an error of a contract. */
+export interface ErrorStatus {
+  readonly status: number;
+  readonly title: string;
+  /** Members of the problem beside those of RFC 9457, as `problem` of the contract declares them. */
+  readonly members?: Readonly<Record<string, string>>;
+}
+
+/** The HTTP interface of a contract. Ids, paths and names of schemas occur in one contract only. */
+export interface HttpContract {
+  /** The schemas of request bodies. */
+  readonly requests?: Schemas;
+  /** The schemas of answers. */
+  readonly answers?: Schemas;
+  /** Operations by their OpenAPI ids. */
+  readonly operations?: Readonly<Record<string, ContractOperation>>;
+  /** Questions by their OpenAPI ids. */
+  readonly questions?: Readonly<Record<string, ContractQuestion>>;
+  /** Optional members that the contract adds to a problem. */
+  readonly problem?: Schemas;
+  /** Returns the status of the contract's own errors; undefined for all others. */
+  statusOf?(error: unknown): ErrorStatus | undefined;
+}
+
+/**
+ * Returns the constructors of a contract's operations and questions. They check that a handler fits
+ * the schemas that its entry names.
+ */
+export function contractEntries<R extends Schemas, A extends Schemas>(_schemas: {
+  readonly requests: R;
+  readonly answers: A;
+}) {
+  return {
+    operation: <N extends keyof A & string, Q extends keyof R & string = never>(
+      entry: Omit<ContractOperation, 'request' | 'answer' | 'handle'> & {
+        readonly request?: Q;
+        readonly answer: N;
+        handle(open: OpenContext, body: z.output<R[Q]>): Promise<z.input<A[N]>>;
+      },
+    ) => entry,
+    question: <N extends keyof A & string, P extends z.ZodObject>(
+      entry: Omit<ContractQuestion, 'parameters' | 'answer' | 'ask'> & {
+        readonly parameters: P;
+        readonly answer: N;
+        ask(asked: AskedPast, parameters: z.output<P>): Promise<z.input<A[N]>>;
+      },
+    ) => entry,
+  };
+}

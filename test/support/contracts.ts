@@ -1,0 +1,41 @@
+import { hiddenBy, servedContracts } from '../../src/cli/contract.js';
+import { CONTRACTS } from '../../src/contract-list.js';
+import { AMPLIFIER_OPERATIONS } from '../../src/contracts/amplifier/http.js';
+import { AMPLIFIER_ANSWERS } from '../../src/contracts/amplifier/http-schemas.js';
+import { TYRUM_HTTP, TYRUM_OPERATIONS, TYRUM_QUESTIONS } from '../../src/contracts/tyrum/http.js';
+import { TYRUM_ANSWERS } from '../../src/contracts/tyrum/http-schemas.js';
+import { ANSWERS } from '../../src/http/api-schemas.js';
+import { OPERATIONS } from '../../src/http/operations.js';
+import { REVIEW_OPERATIONS } from '../../src/http/review-operations.js';
+import { allQuestions, type Question, questionAt } from '../../src/http/review-routes.js';
+import { REVIEW_ANSWERS } from '../../src/http/review-schemas.js';
+
+/** The operations of the server and of all contracts, by OpenAPI ids. */
+export const ALL_OPERATIONS = { ...OPERATIONS, ...AMPLIFIER_OPERATIONS, ...TYRUM_OPERATIONS };
+
+/** The answers of all operations. A problem has the members that contracts add. */
+export const ALL_ANSWERS = {
+  ...ANSWERS,
+  ...AMPLIFIER_ANSWERS,
+  ...TYRUM_ANSWERS,
+  Problem: ANSWERS.Problem.extend({ error: TYRUM_HTTP.problem.error }),
+};
+
+/** The questions of the server and of all contracts, by OpenAPI ids. */
+export const ALL_QUESTIONS = { ...REVIEW_OPERATIONS, ...TYRUM_QUESTIONS };
+
+/** The answers to all questions. */
+export const ALL_REVIEW_ANSWERS = { ...REVIEW_ANSWERS, ...TYRUM_ANSWERS };
+
+/** The contracts as a server loads them. */
+export const SERVED = await servedContracts(CONTRACTS);
+
+/** Finds what the redaction rules of a session hide. */
+export const hiddenTexts = hiddenBy(CONTRACTS);
+
+/** Returns the question at a path. */
+export function question(path: string): Question {
+  const found = questionAt(allQuestions(SERVED.contracts), path);
+  if (found === undefined) throw new Error(`no question at ${path}`);
+  return found;
+}
