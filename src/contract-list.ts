@@ -6,7 +6,7 @@ import { PROJECTION } from './contracts/projection/contract.js';
 import { TYRUM } from './contracts/tyrum/contract.js';
 
 /**
- * The contracts of this program. Deleting a line and its folder removes a contract. `program.ts` and
- * `question-program.ts` pass the list to the commands.
+ * The contracts of this program. Deleting a line and its folder removes a contract. `program.ts`
+ * and `question-program.ts` pass the list to the commands.
  */
 export const CONTRACTS: readonly Contract[] = [PROJECTION, AGENT_CONTEXT, AMPLIFIER, CORTEXFS, TYRUM];

@@ -20,7 +20,7 @@ export interface HiddenTexts {
   readonly objects: ReadonlySet<string>;
 }
 
-/** Finds what the redaction rules of a session hide. A session without rules gives `NOTHING_HIDDEN`. */
+/** Finds what the redaction rules of a session hide; `NOTHING_HIDDEN` without rules. */
 export type FindHiddenTexts = (timeline: Timeline, session: SessionId) => Promise<HiddenTexts>;
 
 /** Hides nothing. */

@@ -79,7 +79,7 @@ async function wantedFile(
   return { folder, format: name };
 }
 
-/** What an export runs with: the folder of the built page for files, and the contracts. */
+/** The folder of the built page for files, and the contracts. */
 interface ExportSettings {
   readonly web: string;
   readonly contracts: readonly Contract[];

@@ -2,7 +2,6 @@ import { Argument, Command, Option } from 'commander';
 import { ownMember } from '../values/own-member.js';
 import type { Contract, ContractImport, ImportSource, Written } from './contract.js';
 import { collect, dataFlag, jsonFlag } from './flags.js';
-import { withImportStore } from './import-target.js';
 
 interface ImportFlags {
   readonly data?: string;
@@ -27,9 +26,10 @@ interface ImportFormat extends Omit<ContractImport, 'recognises' | 'run'> {
 }
 
 async function importBundleFile({ file, flags }: AskedImport) {
-  const [{ importBundle }, { readMoved, readRenamed }] = await Promise.all([
+  const [{ importBundle }, { readMoved, readRenamed }, { withImportStore }] = await Promise.all([
     import('../bundle/import-bundle.js'),
     import('../host/settings.js'),
+    import('./import-target.js'),
   ]);
   const folders = readMoved(flags.map);
   const filesystems = readRenamed(flags.filesystem);
@@ -56,9 +56,10 @@ async function importBundleFile({ file, flags }: AskedImport) {
 
 /** Finishes an interrupted import. */
 async function finishCutShort(name: string, flags: ImportFlags) {
-  const [{ finishImport }, { sessionId }] = await Promise.all([
+  const [{ finishImport }, { sessionId }, { withImportStore }] = await Promise.all([
     import('../bundle/import-bundle.js'),
     import('../objects/ids.js'),
+    import('./import-target.js'),
   ]);
   return withImportStore(flags, async ({ store, clientDir, onProgress }) => {
     const finished = await finishImport(store, sessionId(name), { clientDir, onProgress });

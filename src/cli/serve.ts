@@ -131,7 +131,7 @@ function announce({ mcp, token, page }: ServedAddresses): void {
   tell(`Palimpsest listens on ${mcp}${shown}\nReview page: ${page()}`);
 }
 
-/** What the HTTP servers serve beside the sessions. */
+/** The parts of a server beside its sessions. */
 export interface ServedParts {
   /** The folder of the built review page. */
   readonly web: string;

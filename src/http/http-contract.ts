@@ -63,11 +63,11 @@ export interface ContractQuestion {
 export interface ErrorStatus {
   readonly status: number;
   readonly title: string;
-  /** Members of the problem beside those of RFC 9457, as `problem` of the contract declares them. */
+  /** Members of the problem beyond RFC 9457, as `problem` of the contract declares them. */
   readonly members?: Readonly<Record<string, string>>;
 }
 
-/** The HTTP interface of a contract. Ids, paths and names of schemas occur in one contract only. */
+/** The HTTP interface of a contract. Its ids, paths and schema names are unique among all. */
 export interface HttpContract {
   /** The schemas of request bodies. */
   readonly requests?: Schemas;

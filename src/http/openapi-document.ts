@@ -18,7 +18,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonMap {
   return rest;
 }
 
-/** Returns the schemas of request bodies and of answers. A problem has the members of contracts too. */
+/** Returns the schemas of requests and answers. A problem has the members of contracts too. */
 function allSchemas(contracts: readonly HttpContract[]): { readonly requests: Schemas; readonly answers: Schemas } {
   const problem = ANSWERS.Problem.extend(Object.assign({}, ...contracts.map((contract) => contract.problem)));
   return {
@@ -115,10 +115,7 @@ function eventsOperation(): JsonMap {
   return { operationId: 'followSession', summary, parameters, responses };
 }
 
-/**
- * Builds the OpenAPI 3.1 document from the schemas that validate requests and answers, with those of
- * contracts.
- */
+/** Builds the OpenAPI 3.1 document from the schemas that validate requests and answers. */
 export function openApiDocument(version: string, contracts: readonly HttpContract[]): JsonMap {
   const all = allSchemas(contracts);
   const paths: Record<string, Record<string, JsonMap>> = {};

@@ -165,8 +165,8 @@ function statusOf(error: unknown): readonly [number, string] | undefined {
 }
 
 /**
- * Converts an error to a problem. `contracts` know the errors of their own. An unknown error reveals
- * no internals.
+ * Converts an error to a problem. Each contract knows its own errors. An unknown error reveals no
+ * internals.
  */
 export function problemOf(error: unknown, contracts: readonly HttpContract[] = []): Problem {
   const own = statusOf(error);

@@ -4,8 +4,19 @@ import { floorOf, HOUSE, partOf, roomOf, type SourceFile } from './source-tree.j
 /** Maximum lines of a source file that only its neighbour uses. */
 const SLICE_LINES = 60;
 
+/** The size of the core or of a wing. */
+export interface Size {
+  readonly name: string;
+  readonly files: number;
+  readonly lines: number;
+  /** The share of lines that are only comment. */
+  readonly comments: number;
+}
+
 /** Figures on the structure of the source. */
 export interface Figures {
+  /** The core, then each wing. */
+  readonly sizes: readonly Size[];
   readonly files: number;
   readonly lines: number;
   readonly median: number;
@@ -23,6 +34,35 @@ export interface Figures {
 /** Returns the number of lines of a file. */
 export function linesOf({ text }: SourceFile): number {
   return text.split('\n').length - 1;
+}
+
+/** Returns the number of lines of a file that are only comment. */
+export function commentLinesOf({ text }: Pick<SourceFile, 'text'>): number {
+  let isInside = false;
+  let count = 0;
+  for (const line of text.split('\n').map((one) => one.trim())) {
+    const isComment = isInside || line.startsWith('/*') || line.startsWith('//');
+    if (isComment) count += 1;
+    if (isInside || line.startsWith('/*')) isInside = !line.includes('*/');
+  }
+  return count;
+}
+
+function sizeOf(name: string, files: readonly SourceFile[]): Size {
+  const lines = files.reduce((sum, file) => sum + linesOf(file), 0);
+  const comments = files.reduce((sum, file) => sum + commentLinesOf(file), 0);
+  return { name, files: files.length, lines, comments: lines === 0 ? 0 : comments / lines };
+}
+
+/** Returns the sizes of the core and of each wing. */
+export function sizesOf(files: readonly SourceFile[]): readonly Size[] {
+  const wingOf = ({ path }: SourceFile): string => (HOUSE.wings.includes(roomOf(path)) ? roomOf(path) : 'core');
+  return ['core', ...HOUSE.wings].map((name) =>
+    sizeOf(
+      name,
+      files.filter((file) => wingOf(file) === name),
+    ),
+  );
 }
 
 /** Returns the value below which a share of the files lies. */
@@ -69,6 +109,7 @@ export function figuresOf(files: readonly SourceFile[]): Figures {
   }
   const largest = files.reduce((one, other) => (linesOf(other) > linesOf(one) ? other : one));
   return {
+    sizes: sizesOf(files),
     files: files.length,
     lines: sizes.reduce((sum, lines) => sum + lines, 0),
     median: quantile(sizes, 0.5),
@@ -80,9 +121,13 @@ export function figuresOf(files: readonly SourceFile[]): Figures {
 }
 
 /** Returns the figures as lines of text. */
-export function figureLines({ files, lines, median, p95, largest, sideways, slices }: Figures): readonly string[] {
+export function figureLines(figures: Figures): readonly string[] {
+  const { sizes, files, lines, median, p95, largest, sideways, slices } = figures;
   const arrows = [...sideways].sort().map(([arrow, count]) => `${arrow} (${count})`);
   return [
+    ...sizes.map(
+      (size) => `${size.name}: ${size.files} files, ${size.lines} lines, ${Math.round(size.comments * 100)} % comment`,
+    ),
     `source: ${files} files, ${lines} lines; median ${median}, p95 ${p95}, largest ${largest.lines} (${largest.path})`,
     `sideways imports: ${arrows.length} arrows, ` +
       `${[...sideways.values()].reduce((sum, count) => sum + count, 0)} files: ${arrows.join(', ')}`,

@@ -43,6 +43,8 @@ export function sourceFiles(folder: string): readonly SourceFile[] {
  * and inside one room.
  */
 export interface House {
+  /** Rooms beside the core, which imports none of them. All other rooms are the core. */
+  readonly wings: readonly string[];
   /** Rooms by floor. A file imports its own room or rooms of lower floors. */
   readonly floors: readonly (readonly string[])[];
   /** Imports between rooms of one floor, `from>to`. */

@@ -1,13 +1,18 @@
 import type { Contract } from '../../cli/contract.js';
-import { ProjectionError, type ProjectionErrorCode } from './errors.js';
+import type { ProjectionErrorCode } from './errors.js';
 
 const STATUS: Readonly<Record<ProjectionErrorCode, number>> = { 'invalid-budget': 400, 'budget-too-small': 409 };
 
-/** What the contracts of other programs share: the errors of views, and redaction rules. */
+/** The foundation of the other contracts: the errors of views, and redaction rules. */
 export const PROJECTION: Contract = {
-  http: async () => ({
-    statusOf: (error) =>
-      error instanceof ProjectionError ? { status: STATUS[error.code], title: 'The view is not possible' } : undefined,
-  }),
+  http: async () => {
+    const { ProjectionError } = await import('./errors.js');
+    return {
+      statusOf: (error) =>
+        error instanceof ProjectionError
+          ? { status: STATUS[error.code], title: 'The view is not possible' }
+          : undefined,
+    };
+  },
   hiddenTexts: async () => (await import('./hidden-texts.js')).hiddenTexts,
 };
