@@ -37,7 +37,7 @@ export function linesOf({ text }: SourceFile): number {
 }
 
 /** Returns the number of lines of a file that are only comment. */
-export function commentLinesOf({ text }: Pick<SourceFile, 'text'>): number {
+function commentLinesOf({ text }: Pick<SourceFile, 'text'>): number {
   let isInside = false;
   let count = 0;
   for (const line of text.split('\n').map((one) => one.trim())) {
@@ -55,7 +55,7 @@ function sizeOf(name: string, files: readonly SourceFile[]): Size {
 }
 
 /** Returns the sizes of the core and of each wing. */
-export function sizesOf(files: readonly SourceFile[]): readonly Size[] {
+function sizesOf(files: readonly SourceFile[]): readonly Size[] {
   const wingOf = ({ path }: SourceFile): string => (HOUSE.wings.includes(roomOf(path)) ? roomOf(path) : 'core');
   return ['core', ...HOUSE.wings].map((name) =>
     sizeOf(
