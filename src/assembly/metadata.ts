@@ -164,7 +164,14 @@ const LINES: { readonly [T in ContentType]: LineOf<T> } = {
   ],
 };
 
-/** Returns the line of a content object in the metadata pool summary [§4.1]. */
+/**
+ * Returns the line of a content object in the metadata pool summary [§4.1].
+ *
+ * @example
+ * ```ts
+ * metadataLine(metadata, (id) => id.slice(0, 8), false); // id=5f0c... path=src/cart.ts ...
+ * ```
+ */
 export function metadataLine(metadata: ObjectMetadata, nameOf: NameOf, strict: boolean): string {
   return (LINES[metadata.type] as LineOf<ContentType>)(metadata, nameOf, strict).join(' ');
 }

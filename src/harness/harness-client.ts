@@ -25,6 +25,12 @@ export async function sessionExists(client: ContextClient, id: string): Promise<
 /**
  * The interface for a harness in this process [§5.1]. It opens, resumes, forks and lists sessions.
  * `createContextClient` creates it, and its creator closes it.
+ *
+ * @example
+ * ```ts
+ * const session = await harness.openSession({ id: 'fix-cart' });
+ * const fork = await harness.forkSession(session.id, { id: 'other-way' });
+ * ```
  */
 export class HarnessClient {
   /** The underlying client: files, the store and contexts of any time. */

@@ -14,6 +14,11 @@ export type HarnessErrorCode =
 /**
  * Thrown if a report contradicts earlier reports [§5.1]. Callers branch on `code`. Nothing of the
  * report was recorded.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof HarnessError && error.code === 'no-such-session') await harness.openSession({ id });
+ * ```
  */
 export class HarnessError extends CodedError<HarnessErrorCode> {
   override readonly name = 'HarnessError';

@@ -72,6 +72,13 @@ export interface TurnOptions extends Pick<AssembleOptions, 'strict' | 'shortIds'
  * A session for a harness [§5.1]: the harness reports its agent's messages and calls, and gets the
  * context of the next model call. Reports are processed one after another. Reported calls follow
  * the same rules as wrapped ones.
+ *
+ * @example
+ * ```ts
+ * const session = await harness.openSession();
+ * await session.reportMessages([{ role: 'user', content: 'Why does the cart round up?' }]);
+ * const context = await session.beginTurn({ format: 'messages' });
+ * ```
  */
 export class HarnessSession {
   readonly session: ContextSession;

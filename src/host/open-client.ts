@@ -64,6 +64,13 @@ export interface CreateClientOptions
  * @throws {SourceError} not-found – a root does not exist
  * @throws {NodeError} data-unwritable – the data folder belongs to another user or cannot be made
  *   private
+ *
+ * @example
+ * ```ts
+ * const harness = await createContextClient({ dataDir: '.palimpsest', roots: ['.'], cwd: '.' });
+ * const session = await harness.openSession();
+ * await harness.close();
+ * ```
  */
 export async function createContextClient(options: CreateClientOptions): Promise<HarnessClient> {
   const { dataDir, address, filesystemId, node, mineShell = false, ...others } = options;

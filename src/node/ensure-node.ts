@@ -214,6 +214,12 @@ async function leave(folder: DataFolder, registration: Registration, onExit: 'le
  * socket, state) are repaired.
  *
  * @throws {NodeError} see its codes
+ *
+ * @example
+ * ```ts
+ * const node = await ensureNode({ dataDir: '.palimpsest', onProgress: console.error });
+ * await node.release();
+ * ```
  */
 export async function ensureNode(options: EnsureNodeOptions): Promise<NodeHandle> {
   const folder = await openDataFolder(options.dataDir);

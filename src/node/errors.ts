@@ -30,6 +30,11 @@ export type NodeErrorCode =
 /**
  * Thrown if the database node cannot be built, started, reached or stopped. Callers branch on
  * `code`; the message says what failed, with which value, and what to do next.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof NodeError && error.code === 'no-java') console.error(error.message);
+ * ```
  */
 export class NodeError extends CodedError<NodeErrorCode> {
   override readonly name = 'NodeError';

@@ -171,6 +171,11 @@ export async function runningProfile(dataDir: string): Promise<NodeProfile | und
 /**
  * Inspects the node of a data folder. Read-only. `environment` contains the credentials of the
  * bucket with its checkpoints.
+ *
+ * @example
+ * ```ts
+ * const { running } = await nodeStatus('.palimpsest');
+ * ```
  */
 export async function nodeStatus(dataDir: string, environment: StoreEnvironment = {}): Promise<NodeStatusReport> {
   const folder = await findDataFolder(dataDir);

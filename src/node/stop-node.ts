@@ -40,6 +40,11 @@ export async function stopNodeOf(folder: DataFolder): Promise<boolean> {
 /**
  * Stops the node of a data folder; returns false if none ran.
  * @throws {NodeError} `stop-failed`
+ *
+ * @example
+ * ```ts
+ * const wasRunning = await stopNode('.palimpsest');
+ * ```
  */
 export async function stopNode(dataDir: string): Promise<boolean> {
   const folder = await findDataFolder(dataDir);

@@ -84,6 +84,11 @@ export function assertPlainJson(value: unknown, name = 'value'): asserts value i
  * whitespace. json-stable-stringify defines the bytes.
  *
  * @throws {DocumentError} if `assertPlainJson` rejects the value
+ *
+ * @example
+ * ```ts
+ * canonicalJson({ b: 1, a: [true] }); // {"a":[true],"b":1}
+ * ```
  */
 export function canonicalJson(value: unknown): string {
   assertPlainJson(value);

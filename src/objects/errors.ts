@@ -16,6 +16,11 @@ export type DocumentErrorCode =
 /**
  * Thrown if a value cannot be an object, an id or a path of the object model [§2]. Callers branch
  * on `code`. The message names the value and the accepted form.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof DocumentError && error.code === 'invalid-id') console.error(error.message);
+ * ```
  */
 export class DocumentError extends CodedError<DocumentErrorCode> {
   override readonly name = 'DocumentError';

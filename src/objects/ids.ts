@@ -52,7 +52,14 @@ export function sha256(value: string): Sha256 {
   return value as Sha256;
 }
 
-/** Accepts any non-empty text. The database trusts declared ids [§5.4]. */
+/**
+ * Accepts any non-empty text. The database trusts declared ids [§5.4].
+ *
+ * @example
+ * ```ts
+ * const filesystem = filesystemId('laptop-1');
+ * ```
+ */
 export function filesystemId(value: string): FilesystemId {
   requireText(value, 'filesystem id', LONGEST_ID);
   return value as FilesystemId;
@@ -82,6 +89,11 @@ const NOT_NORMAL = /\/\.{0,2}(?:\/|$)/;
 /**
  * Accepts an absolute path and normalises it by POSIX rules. Never follows links, folds case or
  * normalises Unicode (decision C9).
+ *
+ * @example
+ * ```ts
+ * canonicalPath('/home/me/project/./src'); // /home/me/project/src
+ * ```
  */
 export function canonicalPath(value: string): CanonicalPath {
   requirePath(value);
@@ -108,6 +120,11 @@ export function isPartId(id: string): id is PartId {
 /**
  * Accepts any non-empty, well-formed text of at most 1,024 characters that is not the id of a part.
  * Every version passes this check, so no object can replace a part.
+ *
+ * @example
+ * ```ts
+ * const chat = objectId('chat:fix-cart');
+ * ```
  */
 export function objectId(value: string): ObjectId {
   requireText(value, 'object id', LONGEST_OBJECT_ID);
@@ -119,7 +136,14 @@ export function objectId(value: string): ObjectId {
   return value as ObjectId;
 }
 
-/** Accepts at most 200 letters, digits and `. _ : @ + -`, beginning with a letter or digit. */
+/**
+ * Accepts at most 200 letters, digits and `. _ : @ + -`, beginning with a letter or digit.
+ *
+ * @example
+ * ```ts
+ * const session = sessionId('fix-cart');
+ * ```
+ */
 export function sessionId(value: string): SessionId {
   if (!SESSION.test(value)) {
     throw new DocumentError(

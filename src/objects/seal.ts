@@ -139,6 +139,11 @@ function unseal(document: Readonly<Record<string, unknown>>): Unsealed<ObjectTyp
  *
  * @throws {DocumentError} `hash-mismatch` naming the object and the hash if the stored bytes differ
  *   from the sealed ones
+ *
+ * @example
+ * ```ts
+ * const { content_hash } = restoreVersion(document);
+ * ```
  */
 export function restoreVersion(document: Readonly<Record<string, unknown>>): ObjectVersion {
   const version = sealVersion(unseal(document)) as ObjectVersion;

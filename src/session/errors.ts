@@ -28,6 +28,11 @@ export type SessionErrorCode =
 /**
  * Thrown if a step does not fit its session, or a session is not usable [§3]. Callers branch on
  * `code`.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof SessionError && error.code === 'lease-held') await client.openSession({ id, takeOver: true });
+ * ```
  */
 export class SessionError extends CodedError<SessionErrorCode> {
   override readonly name = 'SessionError';

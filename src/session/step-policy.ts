@@ -87,5 +87,12 @@ export interface StepRules extends StepPolicy {
   readonly turnover?: ((after: SessionState) => Turnover) | undefined;
 }
 
-/** The default policy: five results for each of three turns, and a pause of a minute. */
+/**
+ * The default policy: five results for each of three turns, and a pause of a minute.
+ *
+ * @example
+ * ```ts
+ * const policy = { ...DEFAULT_POLICY, pauseMs: 5_000 };
+ * ```
+ */
 export const DEFAULT_POLICY: StepPolicy = Object.freeze({ window: DEFAULT_WINDOW, pauseMs: DEFAULT_PAUSE_MS });

@@ -8,6 +8,11 @@ export type StoreErrorCode = 'conflict' | 'corrupt-part' | 'missing-part' | 'unk
  * Thrown if stored versions or parts cannot be read back whole, or if another writer made the guard
  * of a write fail. `corrupt-part` and `missing-part` mean damage in the database. The message names
  * the part.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof StoreError && error.code === 'corrupt-part') console.error(error.message);
+ * ```
  */
 export class StoreError extends CodedError<StoreErrorCode> {
   override readonly name = 'StoreError';

@@ -61,6 +61,11 @@ export interface XtdbErrorDetails {
  * Callers match `code`. Messages contain the request's method and path and the database's own error
  * key and message, cut to a bounded length. They never contain a document, a query argument or a
  * token.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof XtdbError && error.code === 'busy') console.error('try again');
+ * ```
  */
 export class XtdbError extends CodedError<XtdbErrorCode> {
   override readonly name = 'XtdbError';

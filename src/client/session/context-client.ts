@@ -43,6 +43,13 @@ const WHAT = 'a program that uses Palimpsest';
  * The context manager process [§5.1]. It wraps an agent's tools, keeps its sessions and assembles
  * its context. One client serves several sessions over one database and one set of files. Its
  * creator closes it.
+ *
+ * @example
+ * ```ts
+ * const filesystem = filesystemId('laptop-1');
+ * const client = await ContextClient.create({ address, filesystemId: filesystem, roots: ['.'], cwd: '.' });
+ * const session = await client.openSession();
+ * ```
  */
 export class ContextClient {
   readonly files: FileAccess;

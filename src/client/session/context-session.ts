@@ -56,6 +56,13 @@ export interface SessionParts extends Pick<CallIdRules, 'isSecret' | 'losses'> {
  * An open session [§3]. It records what its agent does, one step at a time, each whole in one
  * transaction. Calls may overlap; steps never do. A step is visible only after its commit, and a
  * failed step changes nothing.
+ *
+ * @example
+ * ```ts
+ * const session = await client.openSession();
+ * await session.reportMessage({ role: 'user', text: 'Why does the cart round up?' });
+ * const { text } = await session.assemble();
+ * ```
  */
 export class ContextSession {
   readonly id: SessionId;

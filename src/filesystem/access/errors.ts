@@ -22,6 +22,11 @@ export type SourceErrorCode =
 /**
  * Thrown if a file or folder cannot be used as requested [§5.5]. Callers branch on `code`. The
  * message names the path as given and never the target of a symbolic link.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof SourceError && error.code === 'outside-roots') console.error(error.path);
+ * ```
  */
 export class SourceError extends CodedError<SourceErrorCode> {
   override readonly name = 'SourceError';

@@ -37,6 +37,11 @@ const thisMachine: MachineFacts = {
  * trimmed machine id. Without a machine id it is a random id, written once to `filesystem-id` in
  * the data folder. Inside a container, the container's id is hashed too, so that each container has
  * its own filesystem id.
+ *
+ * @example
+ * ```ts
+ * const filesystem = await localFilesystemId('.palimpsest');
+ * ```
  */
 export async function localFilesystemId(dataDir: string, facts: MachineFacts = thisMachine): Promise<FilesystemId> {
   const machine = await machineId(facts);

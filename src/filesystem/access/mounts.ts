@@ -82,6 +82,11 @@ function normalPrefix(value: string, what: string): CanonicalPath {
  * Parses a mount from `AGENT=CANONICAL[,FSID]`, the form of `--mount`. The text after the last
  * comma is the filesystem id unless it contains a slash. If the last name of a canonical path
  * contains a comma, the id is therefore required.
+ *
+ * @example
+ * ```ts
+ * const mounts = [parseMount('/workspace=/home/me/project')];
+ * ```
  */
 export function parseMount(text: string): MountSetting {
   const equals = text.indexOf('=');

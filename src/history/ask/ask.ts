@@ -41,6 +41,11 @@ async function objectNamed(timeline: Timeline, name: string, session: SessionId 
 /**
  * Returns the turns of a session, or the latest of all, newest first. With an object, only the
  * turns that touched it.
+ *
+ * @example
+ * ```ts
+ * const { turns } = await askTurns(timeline, { session: 'fix-cart@turn:7' });
+ * ```
  */
 export async function askTurns(
   timeline: Timeline,
@@ -80,7 +85,14 @@ async function objectAt(timeline: Timeline, { session: of, object, ...text }: Ob
   };
 }
 
-/** Returns the versions of an object up to a moment, newest first. */
+/**
+ * Returns the versions of an object up to a moment, newest first.
+ *
+ * @example
+ * ```ts
+ * const { versions } = await askVersions(timeline, { object: 'src/cart.ts', limit: 5 });
+ * ```
+ */
 export async function askVersions(
   timeline: Timeline,
   question: ObjectQuestion,
@@ -92,6 +104,11 @@ export async function askVersions(
 /**
  * Returns an object at a moment. A turn belongs to the named session, else to the object's own
  * session.
+ *
+ * @example
+ * ```ts
+ * const view = await askObject(timeline, { object: 'src/cart.ts@2026-11-20T09:00:00Z' });
+ * ```
  */
 export async function askObject(timeline: Timeline, question: ObjectQuestion): Promise<ObjectView> {
   const { id, point } = await objectAt(timeline, question);
@@ -130,6 +147,11 @@ async function diffOfSession(asked: Timeline, session: SessionId, range: string 
 /**
  * Returns the changes of an object between two moments, by default since the previous version. For
  * a session the default is the previous turn, or its beginning.
+ *
+ * @example
+ * ```ts
+ * const changes = await askDiff(timeline, { name: 'fix-cart', range: '3..7' });
+ * ```
  */
 export async function askDiff(
   timeline: Timeline,
@@ -159,7 +181,14 @@ export async function askDiff(
   return { kind: 'object', diff: await diffObject(line, id, { from: before, to: after, context }) };
 }
 
-/** Returns the sessions that saw an object. */
+/**
+ * Returns the sessions that saw an object.
+ *
+ * @example
+ * ```ts
+ * const { sightings } = await askWho(timeline, { object: 'src/cart.ts' });
+ * ```
+ */
 export async function askWho(
   timeline: Timeline,
   { object, session }: { readonly object: string; readonly session?: string | undefined },
@@ -170,7 +199,14 @@ export async function askWho(
   return { id, sightings: await seenBy(timeline, id) };
 }
 
-/** Returns the rows of a query at a moment. */
+/**
+ * Returns the rows of a query at a moment.
+ *
+ * @example
+ * ```ts
+ * const { answer } = await askQuery(timeline, '[:find ?e :where [?e :tool "bash"]]', { limit: 20 });
+ * ```
+ */
 export async function askQuery(
   timeline: Timeline,
   query: string,
@@ -191,6 +227,11 @@ export interface ContextQuestion extends MomentText {
  * Returns the context that a model was sent at a moment.
  *
  * @throws {HistoryError} `not-seen` if it has no record, without `assemble`
+ *
+ * @example
+ * ```ts
+ * const { text } = await askContext(timeline, 'fix-cart@turn:7', {});
+ * ```
  */
 export async function askContext(
   timeline: Timeline,

@@ -37,6 +37,11 @@ async function assembliesAt(
  *
  * @throws {HistoryError} `beyond-end` if there was no context; also the errors of
  * `AssemblyRebuilder.rebuild`
+ *
+ * @example
+ * ```ts
+ * const { equal, rendered } = await rebuildAssembly(store, sessionId('fix-cart'), { turn: 7 });
+ * ```
  */
 export async function rebuildAssembly(
   store: ObjectStore,

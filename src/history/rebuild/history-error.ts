@@ -51,6 +51,11 @@ const USAGE: ReadonlySet<HistoryErrorCode> = new Set([
 /**
  * A question about the past cannot be answered. The message says what was asked, why there is no
  * answer, and what to ask instead.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof HistoryError && error.code === 'not-seen') console.error('not recorded');
+ * ```
  */
 export class HistoryError extends CodedError<HistoryErrorCode> {
   override readonly name = 'HistoryError';

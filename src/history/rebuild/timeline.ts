@@ -75,6 +75,12 @@ const CANONICAL: DisplayPaths = { display: ({ path }) => path };
  * The base of questions about the past: a store with its present pinned once, and the display of
  * paths. Every moment is resolved against that present, so a timeline answers the same question
  * always alike.
+ *
+ * @example
+ * ```ts
+ * const timeline = await Timeline.open(store);
+ * const { text } = await askContext(timeline, 'fix-cart@turn:7', {});
+ * ```
  */
 export class Timeline {
   readonly #steps = new Map<SessionId, Promise<readonly Step[]>>();

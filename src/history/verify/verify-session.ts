@@ -167,6 +167,11 @@ function objectsOf(session: SessionId, steps: readonly Step[], proofs: readonly 
  *
  * @throws {HistoryError} `unknown-session`, `ambiguous`
  * @throws {XtdbError} if the database cannot be queried; an abort throws the signal's reason
+ *
+ * @example
+ * ```ts
+ * const { ok } = await verifySession(store, 'fix-cart');
+ * ```
  */
 export async function verifySession(
   store: ObjectStore,
