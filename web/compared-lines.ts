@@ -105,8 +105,11 @@ export function linePoints(
     most,
   }: { readonly width: number; readonly height: number; readonly calls: number; readonly most: number },
 ): { readonly exact: string; readonly bounded: string } {
-  const point = (size: number, i: number): string =>
-    `${((i + 0.5) * (width / Math.max(1, calls))).toFixed(1)},${(height - (size / Math.max(1, most)) * height).toFixed(1)}`;
+  const point = (size: number, i: number): string => {
+    const x = (i + 0.5) * (width / Math.max(1, calls));
+    const y = height - (size / Math.max(1, most)) * height;
+    return `${x.toFixed(1)},${y.toFixed(1)}`;
+  };
   const points = sizes.map(point);
   return {
     exact: points.slice(0, exact).join(' '),

@@ -166,7 +166,7 @@ export function ForkHere({ step }: { readonly step: number }) {
       }
       tellDone={({ id }) => (
         <>
-          <a href={from('strip', { session: id, tx: undefined, step: undefined })}>{oneLine(id)}</a> goes on from there:{' '}
+          <a href={from('strip', { session: id, tx: undefined, step: undefined })}>{oneLine(id)}</a> continues with{' '}
           <code>palimpsest mcp --session {oneLine(id)}</code>
         </>
       )}

@@ -12,8 +12,6 @@ import { join } from 'node:path';
 import { projectRoot } from '../bundle.mjs';
 import { lintCode, lintMarkdown } from './lint-prose.mjs';
 
-/** Files that still have their old prose. A file without findings must leave the list, so that the list only shrinks. */
-const PENDING = join(projectRoot, 'scripts/prose/pending.txt');
 /** Files that are not prose of this project. */
 const EXCLUDED = /^(?:test\/recordings\/|LICENSE|package-lock)/;
 const CODE = /\.(?:ts|tsx|mjs)$/;
@@ -24,18 +22,12 @@ const listed = execFileSync('git', ['ls-files', '--', ...process.argv.slice(2)],
 });
 const paths = listed.split('\n').filter((path) => (CODE.test(path) || path.endsWith('.md')) && !EXCLUDED.test(path));
 
-const pending = new Set(readFileSync(PENDING, 'utf8').split('\n'));
-
 let count = 0;
 for (const path of paths) {
   const file = join(projectRoot, path);
   if (!existsSync(file)) continue;
   const source = readFileSync(file, 'utf8');
   const found = await (CODE.test(path) ? lintCode(path, source) : lintMarkdown(path, source));
-  if (pending.has(path)) {
-    if (found.length > 0) continue;
-    found.push({ line: 1, message: 'nothing found any more: remove the file from scripts/prose/pending.txt' });
-  }
   count += found.length;
   for (const { line, message } of found) console.log(`${path}:${line} ${message}`);
 }

@@ -105,8 +105,8 @@ describe('a session in one file', () => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Verify' }).click();
     const told = page.getByRole('status', { name: 'Verification' });
-    await told.getByText('✓ All of it is what it says').waitFor();
-    expect(await told.innerText()).toContain(`${made.contexts} contexts byte for byte what was handed out`);
+    await told.getByText('✓ Everything matches its hash').waitFor();
+    expect(await told.innerText()).toContain(`${made.contexts} contexts are byte for byte as sent`);
     const notes = page.getByRole('region', { name: 'Notes' });
     expect(await notes.innerText()).toMatch(/wrong.*turn 2.*ann[\s\S]*It <b>did<\/b> not look\./);
     expectQuiet(watched);

@@ -159,7 +159,7 @@ describe('a session in use, in the page', () => {
     const { page } = watched;
     await page.getByRole('button', { name: /^fork from here, behind step/ }).click();
     await page.getByRole('button', { name: 'Do it' }).click();
-    await page.getByText(/goes on from there/).waitFor();
+    await page.getByText(/continues with/).waitFor();
     await page.goto(`${origin}/review/files?session=${id}`);
     await watched.settled();
     await page.getByRole('textbox', { name: /new folder/ }).fill('as-it-was');

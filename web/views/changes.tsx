@@ -132,7 +132,8 @@ function Cause({ changes }: { readonly changes: Changes }) {
         <p>
           <span class="actor">{cause.kind}</span> {oneLine(cause.why, 400)}
           {cause.epoch?.price != null &&
-            `; ${counted(cause.epoch.price.written)} tokens written again, ${counted(cause.epoch.price.saved_per_call)} saved a call`}
+            `; ${counted(cause.epoch.price.written)} tokens written again, ` +
+              `${counted(cause.epoch.price.saved_per_call)} saved a call`}
         </p>
       )}
       <dl class="facts">
@@ -153,7 +154,8 @@ function Cause({ changes }: { readonly changes: Changes }) {
         <dd>
           {cache === null
             ? 'nothing is recorded of it'
-            : `read ${counted(cache.read)} tokens, ${counted(cache.expected)} expected: ${VERDICTS[cache.verdict] ?? cache.verdict}`}
+            : `read ${counted(cache.read)} tokens, ${counted(cache.expected)} expected: ` +
+              `${VERDICTS[cache.verdict] ?? cache.verdict}`}
         </dd>
       </dl>
     </section>

@@ -114,8 +114,8 @@ function TwoSessions({ a, b, rows }: { readonly a: string; readonly b: string; r
             <>
               <Compared key={`${a} ${b}`} comparison={sessionComparison(one, other, rows)} />
               <p>
-                <a href={from('strip', { session: a, tx: undefined, step: undefined })}>the strip of {oneLine(a)}</a>,{' '}
-                <a href={from('strip', { session: b, tx: undefined, step: undefined })}>that of {oneLine(b)}</a>
+                <a href={from('strip', { session: a, tx: undefined, step: undefined })}>strip of {oneLine(a)}</a>,{' '}
+                <a href={from('strip', { session: b, tx: undefined, step: undefined })}>strip of {oneLine(b)}</a>
               </p>
             </>
           )}

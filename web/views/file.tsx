@@ -25,14 +25,12 @@ function Found({ found, isDone }: { readonly found: Verified; readonly isDone: b
   return (
     <>
       {wrong.length === 0
-        ? '✓ All of it is what it says. '
-        : `✗ ${counted(wrong.length)} of ${counted(total)} are not what they say. `}
-      {counted(blocks)} blocks as the manifest has them; {counted(contexts)} contexts byte for byte what was handed out;{' '}
-      {counted(versions)} versions with the hashes that they carry
-      {unrecorded > 0 && `; ${counted(unrecorded)} contexts of which no record was kept`}
-      {masked > 0 &&
-        `; ${counted(masked)} contexts and versions in which something was masked, with hashes of their own`}
-      .
+        ? '✓ Everything matches its hash. '
+        : `✗ ${counted(wrong.length)} of ${counted(total)} do not match. `}
+      {counted(blocks)} blocks match the manifest; {counted(contexts)} contexts are byte for byte as sent;{' '}
+      {counted(versions)} versions match their hashes
+      {unrecorded > 0 && `; ${counted(unrecorded)} contexts have no record`}
+      {masked > 0 && `; ${counted(masked)} contexts and versions have masked text and new hashes`}.
       {wrong.length > 0 && (
         <ul>
           {wrong.slice(0, 20).map((one) => (

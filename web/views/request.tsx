@@ -141,6 +141,8 @@ function Section({ group }: { readonly group: Group }) {
   );
 }
 
+const epochText = (epoch: number | null): string => (epoch === null ? '' : `, epoch ${epoch}`);
+
 /** Shows one call's request, part by part, with its verification. */
 export function RequestPage() {
   useStrip();
@@ -161,8 +163,8 @@ export function RequestPage() {
             <p>
               Request {view.number} of {view.total}: turn {view.request.turn}, step {view.request.step},{' '}
               {shortTime(view.request.at)}, layout {view.request.layout}
-              {view.request.epoch !== null && `, epoch ${view.request.epoch}`}, handed out by {view.request.delivered}.{' '}
-              {counted(view.request.tokens)} tokens ({view.tokenizer}
+              {epochText(view.request.epoch)}, sent by {view.request.delivered}. {counted(view.request.tokens)} tokens (
+              {view.tokenizer}
               ), {counted(view.request.bytes)} bytes.
             </p>
             <nav aria-label="Calls">

@@ -24,7 +24,10 @@ function markText({ kind, step, number, reason, price, tool, event, object, by }
   const told: Readonly<Record<StripMark['kind'], string>> = {
     epoch:
       `epoch ${number ?? ''} began: ` +
-      `${reason ?? ''}${price === null ? '' : `, ${counted(price.written)} tokens written again, ${counted(price.saved_per_call)} saved a call`}`,
+      (reason ?? '') +
+      (price === null
+        ? ''
+        : `, ${counted(price.written)} tokens written again, ${counted(price.saved_per_call)} saved a call`),
     verb: `${tool ?? ''}${by === null ? '' : ` by a ${by}`}`,
     event: `the harness's history: ${event ?? ''}`,
     version: `version ${number ?? ''} of ${object === null ? '' : object.slice(0, 12)} on the disk`,
@@ -182,13 +185,11 @@ function Chart({ strip }: { readonly strip: Strip }) {
   const points = curve?.tokens
     .slice(columns.from, columns.to)
     // A call without a provider's count has no point.
-    .flatMap((tokens, n) =>
-      tokens === 0
-        ? []
-        : [
-            `${(columns.from + n) * COLUMN + COLUMN / 2},${FILL - (tokens / Math.max(curve.most, budget)) * (FILL - 6)}`,
-          ],
-    )
+    .flatMap((tokens, n) => {
+      if (tokens === 0) return [];
+      const y = FILL - (tokens / Math.max(curve.most, budget)) * (FILL - 6);
+      return [`${(columns.from + n) * COLUMN + COLUMN / 2},${y}`];
+    })
     .join(' ');
   const signs = [...marked].filter(([column]) => column >= columns.from && column < columns.to);
   const width = calls.length * COLUMN;

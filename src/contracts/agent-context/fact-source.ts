@@ -7,7 +7,7 @@ import type { ItemTable } from './item-table.js';
 import type { Metadata } from './shapes.js';
 import { withoutStatus } from './status-scan.js';
 
-/** What a record is converted to a fact with: the session, its items and what is redacted of it. */
+/** The inputs of converting a record to a fact: the session, its items and their redaction. */
 export interface FactSource {
   readonly table: ItemTable;
   readonly redactor: Redactor;

@@ -7,7 +7,7 @@ import { withoutStatus } from './status-scan.js';
 /** A `context_item` of the draft. */
 export type Item = Shaped<'context_item'>;
 
-/** The parts of which an item is made, as they were before redaction. */
+/** The parts of an item before redaction. */
 export interface ItemParts {
   /** All names of the item: its id, then the object's name, then the harness's name. */
   readonly names: readonly string[];

@@ -254,12 +254,13 @@ const fits = (shrinking: Shrinking, step: ShrinkStep, limit: number): boolean =>
 
 function tooSmall(limits: ViewLimits, least: number): ProjectionError {
   const pending = limits.keepBehindPending
-    ? 'everything from the first call or approval on that waits'
-    : 'what is pending';
+    ? 'everything from the first pending call or approval on'
+    : 'all pending entries';
   const required = limits.leastSummary === 0 ? '' : `, the ${limits.leastSummary} tokens that the summary must say`;
   return new ProjectionError(
     'budget-too-small',
-    `the system's messages, ${pending}${required} and the user's newest message take ${least} tokens, and the limit is ${limits.most}: give at least ${least}`,
+    `the system's messages, ${pending}${required} and the user's newest message take ${least} tokens, ` +
+      `but the limit is ${limits.most}: give at least ${least}`,
     { least },
   );
 }

@@ -57,8 +57,8 @@ export interface ViewLimits {
   /** Minimum tokens of a summary, out of `summary`. */
   readonly leastSummary: number;
   /**
-   * Size of the view up to which a summary may grow for demands of users: halfway to the limit, so
-   * that the view need not shrink again soon.
+   * Size of the view up to which a summary may grow because users ask for it. It is halfway to the
+   * limit, so that the view need not shrink again soon.
    */
   readonly roomy: number;
   readonly keepBehindPending: boolean;

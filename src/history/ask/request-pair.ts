@@ -73,10 +73,10 @@ export class ActsBetween {
 
   /** Names the call or message of a step. */
   authorOf(step: Step): string {
-    return this.toolOf(step) ?? `a message of ${step.message?.role ?? 'nobody'}`;
+    return this.toolOf(step) ?? `a message of ${step.message?.role ?? 'an unknown role'}`;
   }
 
-  /** Returns the last step that changed an object's sets, with the first of the changes that it made. */
+  /** Returns the last step that changed an object's sets, and the first such change in it. */
   setChange<Name extends keyof SetChanges>(
     object: ObjectId,
     names: readonly Name[],

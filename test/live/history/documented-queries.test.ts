@@ -98,7 +98,7 @@ describe('a session of 1,000 calls with a listing of 2,000 files', () => {
   test.each([
     ['few objects, one by one', 2],
     ['many objects, from the few files that were read', Number.POSITIVE_INFINITY],
-  ])('tells read files from stubs among %s', async (_how, most) => {
+  ])('distinguishes read files from stubs among %s', async (_how, most) => {
     const idOf = (name: string) =>
       fileObjectId(filesystemSource(filesystemId('documented'), canonicalPath(join(root, name))));
     const asked = [...new Set([idOf('read.ts'), idOf('file-9.ts'), ...session.state.sets.index])].slice(0, most);
