@@ -16,6 +16,8 @@ export async function bundle(options) {
     target: 'node20',
     // Ships a native binary next to its own package.json and resolves it from there.
     external: ['@vscode/ripgrep'],
+    // Its main file loads its parts in a way that no bundler follows.
+    alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     // Bundled CommonJS dependencies still call require() for Node's modules and read `__filename`.
     banner: {
       js: [

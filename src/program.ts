@@ -13,6 +13,7 @@ import { standardOutput } from './cli/output.js';
 import { noteCommand, restoreCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { reviewPageCommand } from './cli/review-page.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
+import { setupCommand } from './cli/setup.js';
 import { undoCommand } from './cli/undo.js';
 import { CONTRACTS } from './contract-list.js';
 import { labCommand } from './lab/cli/lab.js';
@@ -44,6 +45,7 @@ export async function runProgram(home: URL): Promise<void> {
   const version = packageVersion(home);
   /** The built review page, beside the built program. */
   const served = { web: fileURLToPath(new URL('dist/web/', home)), contracts: CONTRACTS };
+  const packageFolder = fileURLToPath(home);
   const argv = process.argv.slice(2);
   const isCompletion = COMPLETION_CALLS.has(argv[0] ?? '');
   const program = new Command('palimpsest')
@@ -53,6 +55,7 @@ export async function runProgram(home: URL): Promise<void> {
     costsCommand(),
     ...reviewCommands(CONTRACTS),
     reviewPageCommand(version, served),
+    setupCommand(packageFolder),
     mcpCommand(version),
     serveCommand(version, served),
     forkCommand(),
@@ -62,7 +65,7 @@ export async function runProgram(home: URL): Promise<void> {
     replayCommand(),
     exportCommand({ web: fileURLToPath(new URL('dist/page/', home)), contracts: CONTRACTS }),
     importCommand(CONTRACTS),
-    doctorCommand(),
+    doctorCommand(packageFolder),
     nodeCommand(),
     verifyCommand(),
     journalCommand(),

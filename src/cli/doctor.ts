@@ -1,4 +1,5 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
+import type { ExaminedAgent } from '../agents/examine-agents.js';
 import type { StepsInFork } from '../client/delivery/rescue-fork.js';
 import type { Finding } from '../host/findings.js';
 import type { InspectedFolder } from '../host/inspect-data-folder.js';
@@ -19,6 +20,8 @@ import { printJson, printLines, reportFailure } from './output.js';
 interface DoctorFlags {
   readonly data?: string;
   readonly json?: boolean;
+  /** False with `--no-agents`. */
+  readonly agents: boolean;
 }
 
 /** Describes where a journal is damaged and which records are lost. */
@@ -119,6 +122,9 @@ function loopLines(troubles: readonly LoopTrouble[]): readonly string[] {
   );
 }
 
+/** A finding that does not stop recording: no repair, or one of an agent. */
+const isElsewhere = ({ weight, code }: Finding): boolean => weight !== 'repair' || code.startsWith('agent-');
+
 /** Formats each finding: its meaning, the remedy, and the runbook section. */
 function findingLines(findings: readonly Finding[]): readonly string[] {
   return findings.flatMap(({ code, weight, means, next, detail }) => [
@@ -177,7 +183,31 @@ async function lookForJava({ javaHome }: Settings['node']): Promise<Java | NodeE
 const javaLine = (java: Java | NodeError): string =>
   java instanceof Error ? `java      NOT FOUND: ${java.message}` : `java      ${java.major} at ${java.command}`;
 
-async function examine(flags: DoctorFlags): Promise<void> {
+/** Examines the agents on this machine in this folder. Those that are set up are asked. */
+async function askAgents({ agents }: DoctorFlags, packageFolder: string): Promise<readonly ExaminedAgent[]> {
+  if (!agents) return [];
+  const [{ homedir }, { examineAgents }] = await Promise.all([
+    import('node:os'),
+    import('../agents/examine-agents.js'),
+  ]);
+  const at = { env: process.env, home: homedir(), platform: process.platform, cwd: process.cwd() };
+  return examineAgents(at, packageFolder);
+}
+
+/** One line per agent: its settings, whether it reaches us, and whether recording works. */
+function agentLines(
+  agents: readonly ExaminedAgent[],
+  { java, healthy }: { readonly java: Java | NodeError | undefined; readonly healthy: boolean },
+): readonly string[] {
+  const runtime = java === undefined ? 'the node runs' : java instanceof Error ? 'no Java' : `Java ${java.major}`;
+  return agents.map(({ text, isSetUp }) =>
+    isSetUp
+      ? `agent     ${text}; ${runtime}; ${healthy ? 'recording works' : 'recording needs a repair, see below'}`
+      : `agent     ${text}`,
+  );
+}
+
+async function examine(flags: DoctorFlags, packageFolder: string): Promise<void> {
   const [{ findingsOf }, { inspectDataFolder }, { logText, writeTrouble }, { readSettings }] = await Promise.all([
     import('../host/findings.js'),
     import('../host/inspect-data-folder.js'),
@@ -186,7 +216,11 @@ async function examine(flags: DoctorFlags): Promise<void> {
   ]);
   const settings = readSettings(process.env, flags);
   const { dataDir } = settings.node;
-  const [seen, asked] = await Promise.all([inspectDataFolder(dataDir, process.env), askNodes(settings)]);
+  const [seen, asked, agents] = await Promise.all([
+    inspectDataFolder(dataDir, process.env),
+    askNodes(settings),
+    askAgents(flags, packageFolder),
+  ]);
   // Doctor does not start a stopped node.
   const answers =
     asked.length === 0 ? seen.node.running && seen.node.answers : asked.some(({ health }) => health === 'ready');
@@ -194,7 +228,11 @@ async function examine(flags: DoctorFlags): Promise<void> {
   const now = Date.now();
   // A running node has a Java, and with XTDB_URL clients never start the folder's own node.
   const java = asked.length > 0 || inspected.node.running ? undefined : await lookForJava(settings.node);
-  const findings = findingsOf(inspected, now, { asked, java: java instanceof Error ? java : undefined });
+  const findings = findingsOf(inspected, now, {
+    asked,
+    java: java instanceof Error ? java : undefined,
+    agents: agents.flatMap(({ findings: found }) => found),
+  });
   const { node, own, remote, loops, formatTrouble } = inspected;
   const healthy = findings.every(({ weight }) => weight !== 'repair');
   if (flags.json) {
@@ -216,6 +254,12 @@ async function examine(flags: DoctorFlags): Promise<void> {
       trackers,
       loops,
       forks: inspected.forks ?? null,
+      agents: agents.map(({ agent, version, files, reach }) => ({
+        agent,
+        version: version ?? null,
+        files,
+        reach: reach ?? null,
+      })),
     });
   } else {
     const foreign = remote.flatMap((folder) => [
@@ -232,6 +276,7 @@ async function examine(flags: DoctorFlags): Promise<void> {
       ...folderLines(own, now),
       ...loopLines(loops),
       ...foreign,
+      ...agentLines(agents, { java, healthy: findings.every(isElsewhere) }),
       ...findingLines(findings),
     ];
     printLines(lines);
@@ -239,8 +284,11 @@ async function examine(flags: DoctorFlags): Promise<void> {
   if (!healthy) process.exitCode = 1;
 }
 
-/** `palimpsest doctor`: shows pending, open and broken state in a data folder. Changes nothing. */
-export function doctorCommand(): Command {
+/**
+ * `palimpsest doctor`: shows pending, open and broken state in a data folder, and which agents
+ * reach it. Changes nothing. `packageFolder` is the folder of this installed program.
+ */
+export function doctorCommand(packageFolder: string): Command {
   return new Command('doctor')
     .description(
       'show pending, open and broken state in a data folder and how to fix it; changes nothing; exit code 1 if the ' +
@@ -248,5 +296,8 @@ export function doctorCommand(): Command {
     )
     .addOption(dataFlag())
     .addOption(jsonFlag())
-    .action((flags: DoctorFlags) => reportFailure(flags, () => examine(flags)));
+    .addOption(
+      new Option('--no-agents', 'do not ask agents that are set up; each starts the server for a moment to answer'),
+    )
+    .action((flags: DoctorFlags) => reportFailure(flags, () => examine(flags, packageFolder)));
 }

@@ -123,6 +123,24 @@ export async function writeOutput(lines: readonly string[], target: Target): Pro
   await written(whole);
 }
 
+/**
+ * Asks a question on the terminal. Returns true only for yes. Undefined if stdin or stdout is no
+ * terminal.
+ */
+export async function askYes(question: string): Promise<boolean | undefined> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return undefined;
+  const { createInterface } = await import('node:readline/promises');
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  // Ctrl-D and Ctrl-C end the question without an answer.
+  const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
+  try {
+    const answer = await Promise.race([terminal.question(`${escapedLine(question)} [y/N] `), ended]);
+    return /^\s*y(?:es)?\s*$/i.test(answer);
+  } finally {
+    terminal.close();
+  }
+}
+
 const REPORT_EVERY_MS = 100;
 
 /**

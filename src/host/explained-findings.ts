@@ -17,7 +17,10 @@ type OwnFindingCode =
   | 'delivery-late'
   | 'steps-in-fork'
   | 'watches-exhausted'
-  | 'loop-bypassed';
+  | 'loop-bypassed'
+  | 'agent-unreachable'
+  | 'agent-waits'
+  | 'agent-settings';
 
 /**
  * Every possible problem of a data folder, its node and its log. Each has a heading of its name in
@@ -246,5 +249,20 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
       'see the reason beside it. Palimpsest did not see these requests; their messages are recorded with the ' +
       'next call ' +
       'that reaches it, or never if no later call does',
+  },
+  'agent-unreachable': {
+    weight: 'repair',
+    means: 'an agent is set up and does not reach the server, so it has none of our tools and records nothing',
+    next: 'run palimpsest setup for this agent again, then start the agent anew',
+  },
+  'agent-waits': {
+    weight: 'look',
+    means: 'an agent is set up and waits for your consent before it starts the server',
+    next: 'start the agent in this folder and answer its question',
+  },
+  'agent-settings': {
+    weight: 'look',
+    means: "an agent's settings cannot be read, so it may not start the server",
+    next: 'correct the file in the line that the finding names',
   },
 };

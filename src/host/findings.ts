@@ -36,7 +36,8 @@ function codeOfReason(reason: string | undefined): FindingCode {
   return reason?.startsWith('store:') === true ? 'store-failed' : 'ingester-failed';
 }
 
-type Found = readonly [code: FindingCode, detail?: string | undefined];
+/** A finding and its details. */
+export type Found = readonly [code: FindingCode, detail?: string | undefined];
 
 function ofNode(node: NodeStatusReport, lacksDocuments: boolean): readonly Found[] {
   const full: readonly Found[] = node.isDiskFull
@@ -120,12 +121,21 @@ function ofFolder({ journals, aside, trackers }: InspectedFolder, now: number): 
 
 /**
  * Returns the problems of an inspected data folder and of the nodes that clients use instead of its
- * own (`asked`), repairs first. `java`: the reason why no suitable Java was found.
+ * own (`asked`), repairs first. `java`: the reason why no suitable Java was found. `agents`: the
+ * findings on agents.
  */
 export function findingsOf(
   folder: InspectedDataFolder,
   now: number,
-  { asked = [], java }: { readonly asked?: readonly ProbedNode[]; readonly java?: NodeError | undefined } = {},
+  {
+    asked = [],
+    java,
+    agents = [],
+  }: {
+    readonly asked?: readonly ProbedNode[];
+    readonly java?: NodeError | undefined;
+    readonly agents?: readonly Found[];
+  } = {},
 ): readonly Finding[] {
   const { node, own, remote, loops, formatTrouble, lacksDocuments, forks = [] } = folder;
   const format: readonly Found[] =
@@ -145,6 +155,7 @@ export function findingsOf(
     ...[own, ...remote].flatMap((one) => ofFolder(one, now)),
     ...forked,
     ...loopsFound,
+    ...agents,
   ];
   const findings = found.map(([code, detail]): Finding => ({ code, detail, ...FINDINGS[code] }));
   return [

@@ -9,6 +9,7 @@ import { NodeError } from './errors.js';
  */
 const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'palimpsest.json',
+  'agents',
   'checkpoint',
   'checkpoint.lock',
   'checkpoints.json',

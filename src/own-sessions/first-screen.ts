@@ -116,7 +116,7 @@ function nextLines(hasSessions: boolean, colours: Colours): readonly string[] {
       ]
     : [
         ['palimpsest open FILE', 'a recorded session in the browser'],
-        ['palimpsest mcp --help', 'record an agent from now on'],
+        ['palimpsest setup', 'record an agent from now on'],
         ['palimpsest help', 'all commands by purpose'],
       ];
   const width = Math.max(...steps.map(([command = '']) => command.length));

@@ -28,6 +28,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'mcp',
       'http',
       'host',
+      'agents',
       'extensions',
       'program',
     ],
@@ -35,7 +36,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'processes',
     pattern: /from 'node:child_process'/,
-    rooms: ['process', 'node', 'filesystem', 'tools', 'cli', 'contracts', 'extensions'],
+    rooms: ['process', 'node', 'filesystem', 'tools', 'agents', 'cli', 'contracts', 'extensions'],
   },
 ];
 

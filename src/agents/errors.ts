@@ -1,0 +1,15 @@
+import { CodedError } from '../values/coded-error.js';
+
+/** Reasons why an agent's settings stay as they are. */
+export type SettingsErrorCode =
+  | 'unparsable'
+  | 'unfit'
+  | 'unreadable'
+  | 'changed-meanwhile'
+  | 'unusable-folder'
+  | 'not-set-up';
+
+/** Thrown if an agent's settings cannot be read or changed. The files are as before. */
+export class SettingsError extends CodedError<SettingsErrorCode> {
+  override readonly name = 'SettingsError';
+}

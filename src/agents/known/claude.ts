@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+import { variable } from '../../host/environment.js';
+import { type Agent, CHANGING_TOOLS, readListed, SERVER_GIVES, SERVER_NAME, type Surroundings } from '../agent.js';
+
+const settingsFolder = ({ env, home }: Surroundings): string =>
+  variable(env, 'CLAUDE_CONFIG_DIR') ?? join(home, '.claude');
+
+/** Servers of all projects are beside the settings folder, or in it if a variable names it. */
+const userFile = ({ env, home }: Surroundings): string =>
+  join(variable(env, 'CLAUDE_CONFIG_DIR') ?? home, '.claude.json');
+
+/** Claude Code. Rules in `permissions.ask` win over every rule that allows. */
+export const CLAUDE: Agent = {
+  id: 'claude',
+  title: 'Claude Code',
+  programs: ['claude'],
+  traces: (at) => [settingsFolder(at), userFile(at)],
+  isGraphical: false,
+  ways: {
+    mcp: {
+      gives: SERVER_GIVES,
+      note: 'With --project, Claude Code asks each user once whether to trust the server.',
+      edits: ({ at, scope, server }) => [
+        {
+          paths: [scope === 'user' ? userFile(at) : join(at.cwd, '.mcp.json')],
+          format: 'json',
+          changes: [{ kind: 'entry', path: ['mcpServers', SERVER_NAME], value: { type: 'stdio', ...server() } }],
+        },
+        {
+          paths: [
+            scope === 'user' ? join(settingsFolder(at), 'settings.json') : join(at.cwd, '.claude', 'settings.json'),
+          ],
+          format: 'json',
+          changes: [
+            {
+              kind: 'members',
+              path: ['permissions', 'ask'],
+              values: CHANGING_TOOLS.map((tool) => `mcp__${SERVER_NAME}__${tool}`),
+            },
+          ],
+        },
+      ],
+    },
+  },
+  check: {
+    args: ['mcp', 'list'],
+    read: (output) =>
+      readListed(output, { connected: /connected/i, waits: /pending|approv/i, failed: /fail|error/i, listed: /$^/ }),
+  },
+};

@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { variable } from '../../host/environment.js';
+import { type Agent, CHANGING_TOOLS, readListed, SERVER_GIVES, SERVER_NAME, type Surroundings } from '../agent.js';
+
+const folder = ({ env, home }: Surroundings): string => variable(env, 'CODEX_HOME') ?? join(home, '.codex');
+
+/** Seconds that Codex waits for the server's first answer. */
+const START_SECONDS = 20;
+
+/** Codex. It starts servers with a few variables only, so the arguments name the data folder. */
+export const CODEX: Agent = {
+  id: 'codex',
+  title: 'Codex',
+  programs: ['codex'],
+  traces: (at) => [folder(at)],
+  isGraphical: false,
+  ways: {
+    mcp: {
+      gives: SERVER_GIVES,
+      note: 'With --project, Codex reads the file in trusted projects only.',
+      edits: ({ at, scope, server }) => [
+        {
+          paths: [join(scope === 'user' ? folder(at) : join(at.cwd, '.codex'), 'config.toml')],
+          format: 'toml',
+          changes: [
+            {
+              kind: 'entry',
+              path: ['mcp_servers', SERVER_NAME],
+              value: {
+                ...server(),
+                startup_timeout_sec: START_SECONDS,
+                tools: Object.fromEntries(CHANGING_TOOLS.map((tool) => [tool, { approval_mode: 'prompt' }])),
+              },
+            },
+          ],
+        },
+      ],
+    },
+  },
+  check: {
+    // Codex lists its servers without connecting to them.
+    args: ['mcp', 'list'],
+    read: (output) => readListed(output, { connected: /$^/, waits: /$^/, failed: /disabled/i, listed: /enabled/i }),
+  },
+};

@@ -1,0 +1,221 @@
+import { Argument, Command, Option } from 'commander';
+import type { Surroundings, Wanted, WayName } from '../agents/agent.js';
+import type { Installed } from '../agents/installed.js';
+import type { PlannedFile } from '../agents/plan-setup.js';
+import type { PlannedUndo } from '../agents/take-back.js';
+import { dataFlag } from './flags.js';
+import type { Colours } from './output.js';
+
+interface SetupFlags {
+  readonly project?: boolean;
+  readonly way?: WayName;
+  readonly yes?: boolean;
+  readonly undo?: boolean;
+  readonly dryRun?: boolean;
+  readonly data?: string;
+}
+
+/** Names of agents, as the command line takes them. A test compares them with the table. */
+export const AGENT_NAMES = ['claude', 'codex', 'opencode', 'gemini', 'pi', 'vscode', 'cursor', 'cline'] as const;
+
+/** A line of a settings file may be a whole file. */
+const WIDEST = 160;
+
+/** Returns a unified diff of a file for people. */
+async function diffLines(
+  path: string,
+  [before, after]: readonly [string | undefined, string | undefined],
+  colours: Colours,
+): Promise<readonly string[]> {
+  const { structuredPatch } = await import('diff');
+  const { hunks } = structuredPatch(path, path, before ?? '', after ?? '', '', '', { context: 2 });
+  const cut = (line: string): string => (line.length > WIDEST ? `${line.slice(0, WIDEST)} …` : line.replace(/\r$/, ''));
+  const styled = (line: string): string =>
+    line.startsWith('+') ? colours.green(cut(line)) : line.startsWith('-') ? colours.red(cut(line)) : cut(line);
+  const heading = [
+    colours.bold(before === undefined ? '--- (no file)' : `--- ${path}`),
+    colours.bold(after === undefined ? '+++ (no file)' : `+++ ${path}`),
+  ];
+  return hunks.length === 0
+    ? []
+    : [
+        ...heading,
+        ...hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
+          colours.cyan(`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`),
+          ...lines.map(styled),
+        ]),
+      ];
+}
+
+const yesNo = (value: boolean): string => (value ? 'yes' : 'no');
+
+/** Describes an agent and each way into it; the chosen one has a mark. */
+function agentLines({ agent, program, version }: Installed, chosen: WayName, colours: Colours): readonly string[] {
+  const where = program === undefined ? 'its settings are here, its program is not on the PATH' : program;
+  return [
+    `${colours.bold(agent.title)}${version === undefined ? '' : ` ${version}`} (${where})`,
+    ...Object.entries(agent.ways).flatMap(([name, { gives, note }]) => [
+      `  ${name === chosen ? '*' : ' '} ${name.padEnd(4)}  records our tools: ${yesNo(gives.ourTools)}, its own ` +
+        `tools and prompts: ${yesNo(gives.itsTools)}; builds its requests: ${yesNo(gives.steers)}`,
+      ...(note === undefined || name !== chosen ? [] : [`           ${note}`]),
+    ]),
+  ];
+}
+
+/** Asks before a change. Returns false if the user declines. */
+async function isAgreed(question: string, { yes }: SetupFlags): Promise<boolean> {
+  if (yes === true) return true;
+  const [{ askYes }, { UsageError }] = await Promise.all([import('./output.js'), import('../host/settings.js')]);
+  const answer = await askYes(question);
+  if (answer === undefined)
+    throw new UsageError('Nothing was changed: there is no terminal to ask on. Add --yes to make these changes.');
+  return answer;
+}
+
+async function dataOf(flags: SetupFlags): Promise<{ readonly dataDir: string; readonly isDefault: boolean }> {
+  const [{ resolve }, { dataFolder }] = await Promise.all([import('node:path'), import('../host/environment.js')]);
+  const dataDir = resolve(flags.data ?? dataFolder(process.env));
+  return { dataDir, isDefault: dataDir === dataFolder({}) };
+}
+
+async function surroundings(): Promise<Surroundings> {
+  const { homedir } = await import('node:os');
+  return { env: process.env, home: homedir(), platform: process.platform, cwd: process.cwd() };
+}
+
+/** Prints lines now, so that they stand above a question. */
+async function show(lines: readonly string[]): Promise<void> {
+  const { standardOutput, writeOutput } = await import('./output.js');
+  if (lines.length > 0) await writeOutput(lines, { ...standardOutput({}), pager: false });
+}
+
+async function install(names: readonly string[], flags: SetupFlags, packageFolder: string): Promise<void> {
+  const [{ AGENTS }, { findAgent }, { applyPlanned, planSetup }, { serverCommand }, output, { messageOf }] =
+    await Promise.all([
+      import('../agents/agent-table.js'),
+      import('../agents/installed.js'),
+      import('../agents/plan-setup.js'),
+      import('../agents/server-command.js'),
+      import('./output.js'),
+      import('../values/thrown.js'),
+    ]);
+  const [at, data] = await Promise.all([surroundings(), dataOf(flags)]);
+  const colours = output.coloursFor(output.standardOutput({}));
+  const scope = flags.project === true ? 'project' : 'user';
+  const asked = AGENTS.filter(({ id }) => names.length === 0 || names.includes(id));
+  const found = await Promise.all(
+    asked.map(async (agent) => {
+      const here = await findAgent(agent, at);
+      return here ?? (names.length > 0 ? { agent, program: undefined, version: undefined } : undefined);
+    }),
+  );
+  const planned: PlannedFile[] = [];
+  for (const one of found.filter((here) => here !== undefined)) {
+    const { agent } = one;
+    const way = flags.way ?? (Object.keys(agent.ways)[0] as WayName);
+    await show(agentLines(one, way, colours));
+    try {
+      const server = await serverCommand(agent, scope, {
+        at,
+        data,
+        program: { packageFolder, node: process.execPath },
+      });
+      const wanted: Wanted = { at, scope, server, packageFolder, isDataNamed: flags.data !== undefined };
+      const plan = await planSetup(agent, way, { wanted, dataDir: data.dataDir });
+      if ('refused' in plan) await show([`  skipped: ${plan.refused}`]);
+      else if (plan.length === 0) await show(['  is set up already']);
+      else {
+        for (const { file, after } of plan) await show(await diffLines(file.path, [file.text, after], colours));
+        await show(
+          plan.flatMap(({ file, replaced }) =>
+            replaced.flatMap((entry) => [`${colours.yellow('REPLACES')} in ${file.path}`, ...entry.split('\n')]),
+          ),
+        );
+        planned.push(...plan);
+      }
+    } catch (error) {
+      output.tell(`palimpsest: ${messageOf(error)}`);
+      process.exitCode = 1;
+    }
+  }
+  if (found.every((one) => one === undefined))
+    await show([`No agent was found. Name one to set it up anyway: palimpsest setup ${AGENT_NAMES.join('|')}`]);
+  if (planned.length === 0 || flags.dryRun === true) return;
+  if (!(await isAgreed(`Change ${planned.length === 1 ? 'this file' : `these ${planned.length} files`}?`, flags)))
+    return show(['Nothing was changed.']);
+  for (const one of planned) {
+    await applyPlanned(one, data.dataDir);
+    await show([`changed ${one.file.path}`]);
+  }
+  await show([
+    'Start the agent anew. palimpsest doctor says whether it reaches us; palimpsest setup --undo takes it back.',
+  ]);
+}
+
+async function undo(names: readonly string[], flags: SetupFlags): Promise<void> {
+  const [{ keptChanges }, { applyUndo, planUndo }, output, { messageOf }] = await Promise.all([
+    import('../agents/kept-changes.js'),
+    import('../agents/take-back.js'),
+    import('./output.js'),
+    import('../values/thrown.js'),
+  ]);
+  const { dataDir } = await dataOf(flags);
+  const colours = output.coloursFor(output.standardOutput({}));
+  const changes = (await keptChanges(dataDir)).filter(
+    ({ agent, scope }) =>
+      (names.length === 0 || names.includes(agent)) && (flags.project !== true || scope === 'project'),
+  );
+  if (changes.length === 0)
+    return show([`${dataDir} has no record of such a setup. Another data folder may have it: add --data.`]);
+  const planned: PlannedUndo[] = [];
+  for (const change of [...changes].reverse()) {
+    try {
+      const plan = await planUndo(change, dataDir);
+      await show(await diffLines(change.path, [plan.file.text, plan.after], colours));
+      await show(
+        plan.left.map((entry) => `${entry} in ${change.path} stays: it runs another program now. Remove it by hand.`),
+      );
+      planned.push(plan);
+    } catch (error) {
+      output.tell(`palimpsest: ${messageOf(error)}`);
+      process.exitCode = 1;
+    }
+  }
+  if (planned.length === 0 || flags.dryRun === true) return;
+  if (
+    !(await isAgreed(`Take back ${planned.length === 1 ? 'this change' : `these ${planned.length} changes`}?`, flags))
+  )
+    return show(['Nothing was changed.']);
+  for (const plan of planned) {
+    await applyUndo(plan, dataDir);
+    await show([`took back the change of ${plan.change.path}`]);
+  }
+}
+
+/**
+ * `palimpsest setup`: writes Palimpsest into the settings of agents, and takes it out again.
+ * `packageFolder` is the folder of this installed program.
+ */
+export function setupCommand(packageFolder: string): Command {
+  return new Command('setup')
+    .description(
+      'set up installed agents: shows each change of their settings, asks, keeps a backup; comments and order stay',
+    )
+    .addArgument(new Argument('[agents...]', 'agents (default: all that are installed)').choices(AGENT_NAMES))
+    .addOption(new Option('--project', 'change the settings of the project in this folder, not those of the user'))
+    .addOption(
+      new Option(
+        '--way <name>',
+        'mcp offers tools to the agent; loop (pi, OpenCode) also records everything and builds its requests ' +
+          '(default: the first that setup lists)',
+      ).choices(['mcp', 'loop']),
+    )
+    .addOption(new Option('--yes', 'make the changes without a question'))
+    .addOption(new Option('--dry-run', 'show the changes and make none').conflicts('yes'))
+    .addOption(new Option('--undo', 'take back what setup changed; later changes of others stay').conflicts('way'))
+    .addOption(dataFlag())
+    .action(async (names: readonly string[], flags: SetupFlags) => {
+      const { reportFailure } = await import('./output.js');
+      await reportFailure({}, () => (flags.undo === true ? undo(names, flags) : install(names, flags, packageFolder)));
+    });
+}
