@@ -17,7 +17,8 @@ export type HarnessErrorCode =
  *
  * @example
  * ```ts
- * if (error instanceof HarnessError && error.code === 'no-such-session') await harness.openSession({ id });
+ * if (error instanceof HarnessError && error.code === 'no-such-session')
+ *   await harness.openSession({ id });
  * ```
  */
 export class HarnessError extends CodedError<HarnessErrorCode> {

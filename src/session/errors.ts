@@ -31,7 +31,8 @@ export type SessionErrorCode =
  *
  * @example
  * ```ts
- * if (error instanceof SessionError && error.code === 'lease-held') await client.openSession({ id, takeOver: true });
+ * if (error instanceof SessionError && error.code === 'lease-held')
+ *   await client.openSession({ id, takeOver: true });
  * ```
  */
 export class SessionError extends CodedError<SessionErrorCode> {

@@ -46,8 +46,8 @@ const WHAT = 'a program that uses Palimpsest';
  *
  * @example
  * ```ts
- * const filesystem = filesystemId('laptop-1');
- * const client = await ContextClient.create({ address, filesystemId: filesystem, roots: ['.'], cwd: '.' });
+ * const access = { filesystemId: filesystemId('laptop-1'), roots: ['.'], cwd: '.' };
+ * const client = await ContextClient.create({ address, ...access });
  * const session = await client.openSession();
  * ```
  */

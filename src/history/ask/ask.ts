@@ -204,7 +204,8 @@ export async function askWho(
  *
  * @example
  * ```ts
- * const { answer } = await askQuery(timeline, '[:find ?e :where [?e :tool "bash"]]', { limit: 20 });
+ * const query = '[:find ?e :where [?e :tool "bash"]]';
+ * const { answer } = await askQuery(timeline, query, { limit: 20 });
  * ```
  */
 export async function askQuery(
