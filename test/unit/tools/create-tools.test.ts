@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { VERBS } from '../../../src/extensions/guide.js';
 import { INSTRUCTIONS } from '../../../src/mcp/connection.js';
 import { createTools } from '../../../src/tools/create-tools.js';
@@ -27,6 +29,18 @@ describe('the tools', () => {
     expect(Buffer.byteLength(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools: listed } }))).toBeLessThanOrEqual(
       8_000,
     );
+  });
+
+  test('have one documented call each, which fits the schema [issue: public examples]', () => {
+    const page = readFileSync('docs/tools.md', 'utf8');
+    const calls = [...page.matchAll(/^([a-z]+) (\{".*\})$/gm)].map(([, name = '', args = '']) => ({ name, args }));
+    expect(calls.map(({ name }) => name)).toEqual(ALL.map(({ name }) => name));
+    const ajv = new Ajv2020({ strict: false });
+    for (const { name, args } of calls) {
+      const { inputSchema } = ALL.find((tool) => tool.name === name) ?? {};
+      const check = ajv.compile({ ...inputSchema, additionalProperties: false });
+      expect([name, check(JSON.parse(args)), check.errors]).toEqual([name, true, null]);
+    }
   });
 
   test('have schemas that every client supports', () => {
