@@ -169,7 +169,7 @@ class BundleCheck {
       );
     const last = this.#transactions.at(-1);
     if (last === undefined)
-      throw new BundleError('malformed', `line ${number} of the bundle stands before its first transaction`);
+      throw new BundleError('malformed', `line ${number} of the bundle precedes its first transaction`);
     checkDocument(document, this.#scope);
     requirePast(validTime.getTime(), `a version of ${JSON.stringify(document['xt/id'])}`, this.#now);
     const absent = neededTexts(document).find(({ hash, isRequired }) => isRequired && !this.#texts.has(hash));
@@ -192,7 +192,7 @@ class BundleCheck {
     const hash = messagePartHash(part);
     const text = hash === undefined ? undefined : this.#recent.get(hash);
     if (hash !== undefined && text === undefined)
-      throw altered(`the text of the message of ${part['xt/id']} does not stand before it`);
+      throw altered(`the text of the message of ${part['xt/id']} does not precede it`);
     const step = fromStepPart(part, text);
     if (this.#steps.has(step.seq)) throw altered(`step ${step.seq} is there twice`);
     this.#steps.set(step.seq, step);

@@ -68,7 +68,7 @@ function sessionIn(reference: unknown, document: StoredDocument, { sessions }: D
   requireThat(
     sessions.has(name),
     document,
-    `it is of the session ${JSON.stringify(name)}, which is none of the bundle's`,
+    `it belongs to session ${JSON.stringify(name)}, which is not in the bundle`,
   );
   return sessionId(name);
 }
@@ -86,11 +86,7 @@ function checkCall(document: StoredDocument, { sessions }: DocumentScope): void 
   const { 'xt/id': id, chat_ref } = document;
   const own = [...sessions].map(sessionId);
   const isOfOwnChat = own.some((session) => chat_ref === chatObjectId(session));
-  requireThat(
-    isOfOwnChat,
-    document,
-    `it is a call of ${JSON.stringify(chat_ref)}, which is none of the bundle's chats`,
-  );
+  requireThat(isOfOwnChat, document, `it is a call of ${JSON.stringify(chat_ref)}, which is not a chat of the bundle`);
   const bare = id.replace(/~\d+$/, '');
   const isOwnId = !isReservedCallId(id) || own.some((session) => bare.endsWith(callSuffix(session)));
   requireThat(isOwnId, document, "its id is that of another object or of another session's call");
@@ -165,7 +161,7 @@ function checkAssembly(part: StoredDocument, scope: DocumentScope): void {
   requireThat(
     basis === null || (Number.isSafeInteger(basis.txId) && basis.txId >= 0 && basis.txId <= scope.transactions),
     part,
-    'its basis is none of the bundle',
+    'its basis is not in the bundle',
   );
 }
 

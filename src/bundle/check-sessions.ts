@@ -62,7 +62,8 @@ function checkLineage({ sessions, steps, heads }: SaidOfSessions): void {
   }
   const firsts = sessions.map((session) => (points.get(session)?.seq ?? 0) + 1);
   const wrong = steps.find(({ session, seq }) => sessions[firsts.findLastIndex((first) => first <= seq)] !== session);
-  if (wrong !== undefined) throw altered(`step ${wrong.seq} is of ${wrong.session}, where another session goes on`);
+  if (wrong !== undefined)
+    throw altered(`step ${wrong.seq} belongs to ${wrong.session}, but its place belongs to another session`);
 }
 
 function checkHeads({ sessions, steps, heads }: SaidOfSessions): void {

@@ -126,7 +126,7 @@ function compressionError(error: unknown, number: number): unknown {
     return new BundleError('not-a-bundle', 'the file is no bundle of Palimpsest: it is not compressed as one', {
       cause: error,
     });
-  return new BundleError('altered', `the bundle was altered or damaged behind line ${number}: ${messageOf(error)}`, {
+  return new BundleError('altered', `the bundle was altered or damaged after line ${number}: ${messageOf(error)}`, {
     cause: error,
   });
 }
@@ -167,7 +167,7 @@ export async function* readBundle(
   let restBytes = 0;
   let [atOnce, isBehindPut] = [0, false];
   const take = (piece: Buffer): ReadLine => {
-    if (isOver) throw malformed(number + 1, 'something stands behind the last line');
+    if (isOver) throw malformed(number + 1, 'data follows the last line');
     const whole = rest.length === 0 ? piece : Buffer.concat([...rest, piece]);
     [rest, restBytes] = [[], 0];
     number += 1;
@@ -213,5 +213,5 @@ export async function* readBundle(
     await handle.close();
   }
   if (!isOver)
-    throw new BundleError('cut-short', `the bundle is cut short: its last line is missing, behind line ${number}`);
+    throw new BundleError('cut-short', `the bundle is cut short: it ends after line ${number}, without its last line`);
 }

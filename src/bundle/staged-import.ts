@@ -97,7 +97,7 @@ export async function stageBundle(
     const { line } = read;
     if (isOpen && line.kind !== 'put') {
       if (transactions[at]?.chain !== chain)
-        throw new BundleError('altered', 'the bundle was changed while it was taken in; import it again once it rests');
+        throw new BundleError('altered', 'the bundle changed during the import; import it again once it is complete');
       isOpen = false;
     }
     if (line.kind !== 'manifest') chain = chained(chain, read);

@@ -96,7 +96,7 @@ export const OWN_FORMATS: Readonly<Record<string, ExportFormat>> = {
               : [
                   `redacted: something in ${redacted.versions} versions, ${redacted.steps} steps and ` +
                     `${redacted.records} records, ${redacted.names} names; ${redacted.contexts} contexts ` +
-                    'rendered anew out of what is left',
+                    'rendered anew from the remaining text',
                 ]),
           ],
           json: { format: 'bundle', session, turn, step, file, manifest },

@@ -13,8 +13,8 @@ export const digest = z.string().nullable();
 export const basis = z
   .object({ valid_time: time.nullable(), tx_id: count.nullable(), tx_time: time.nullable() })
   .describe(
-    'The moment that the answer holds at: what was true then, as it was known after the transaction; without a ' +
-      'valid time, the newest versions known after it',
+    'The moment of the answer: the state valid at that time, as known after the transaction. Without a ' +
+      'valid time, the newest known versions',
   );
 /** Both clocks of a version. */
 export const times = {
@@ -54,7 +54,7 @@ const epoch = {
 export const comparedContexts = {
   total: count,
   equal: count.describe('Rebuilt, byte for byte equal'),
-  redacted: count.describe('Masked before they came into this database: compared with what was left of them'),
+  redacted: count.describe('Masked before their import: compared with the masked text'),
   inherited: count.describe('Of all, those of sessions that this one was forked from'),
 };
 
@@ -88,7 +88,7 @@ export const prefix = z.object({
   to: request,
   is_prefix: z.boolean().describe('Whether the second begins with the whole first'),
   shared: z.object({ bytes: count, tokens: count }).describe('The common beginning'),
-  written: count.describe('Tokens of the second behind it'),
+  written: count.describe('Tokens of the second after it'),
   again: count.describe('Of these, tokens of lines that the first had too'),
   difference: z
     .object({

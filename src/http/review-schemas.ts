@@ -22,7 +22,7 @@ export const noteAnswer = z.object({
   turn: count,
   step: count,
   at: time,
-  object: z.string().nullable().describe('null for the session as it stood at that step'),
+  object: z.string().nullable().describe('null for the session at that step'),
   verdict: z.enum(['right', 'wrong', 'unclear']).nullable(),
   text: z.string().nullable(),
   by: z.string().nullable(),
@@ -134,7 +134,7 @@ export const REVIEW_ANSWERS = {
     redacted: z
       .literal(true)
       .optional()
-      .describe('Something was masked before it came into this database: the record is of what was left'),
+      .describe('Text was masked before the import; the record describes the masked text'),
     text: z.string(),
   }),
   Notes: z.object({ said: z.array(noteAnswer) }),
@@ -163,16 +163,16 @@ export const REVIEW_ANSWERS = {
       session: z.string(),
       object: z.string(),
       verb: z.string(),
-      outcome: z.string().describe('done where it changes something'),
+      outcome: z.string().describe('done if it changes something'),
       tokenizer: z.string(),
       layout: z.enum(['ssot', 'epoch']),
       text: count.describe("Size of the object's text in a request"),
-      written: z.int().describe('Written once with the next request, beside what is written without it'),
-      per_call: z.int().describe('How much longer every request is from the next one on'),
+      written: z.int().describe('Additional tokens written once with the next request'),
+      per_call: z.int().describe('Additional tokens of every request after that'),
       per_call_from_border: z.int().nullable().describe('From the next border on; null without epochs'),
       is_exact: z
         .boolean()
-        .describe("Whether these are the very bytes; else what a harness's own list shows already is left out"),
+        .describe("Whether these are the exact bytes; otherwise items in a harness's own list are left out"),
     })
     .describe('In tokens'),
   RestorePlan: z.object({
@@ -207,7 +207,7 @@ export const REVIEW_ANSWERS = {
       ...comparedContexts,
       by_delivery: z.record(z.string(), count),
       handed_lists: count.describe(
-        'Lists that a harness mixed with messages of its own: the context in them was compared',
+        'Lists that a harness mixed with its own messages; only the context in them was compared',
       ),
       unequal: z.array(
         z.object({
@@ -231,7 +231,7 @@ export const REVIEW_ANSWERS = {
       total: count,
       equal: count,
       from_others: count.describe('Of the equal ones, those made with texts of other objects'),
-      kept_only: count.describe('The hash is kept, but the answer cannot be made from what is stored'),
+      kept_only: count.describe('The hash is stored, but stored data cannot reproduce the answer'),
       unequal: z.array(
         z.object({
           turn: count,

@@ -113,8 +113,7 @@ export function writeTrouble(status: NodeStatusReport): string | undefined {
   if (status.running && !(status.supervised && status.profile !== 'memory'))
     return `${failed}: stop it, then start it (palimpsest node stop, palimpsest node start)`;
   return status.isDiskFull
-    ? `${failed}: its disk is full. ${room}: then it is started again by itself, and what was acknowledged ` +
-        'meanwhile is delivered'
+    ? `${failed}: its disk is full. ${room}: then it restarts automatically, and acknowledged steps are delivered`
     : `${failed}: it is being started again`;
 }
 

@@ -46,7 +46,7 @@ async function copyVerified(
   const there = await store.filesBelow(join(name, filesOf()));
   const named = files.map((file) => file.path);
   const stray = there.find((one) => !named.includes(one));
-  if (stray !== undefined) throw damaged(path, `${stray} is none of its files`);
+  if (stray !== undefined) throw damaged(path, `${stray} is not one of its files`);
   const limit = pLimit(store.copiesAtOnce);
   let isOver = false;
   const copy = async (file: CheckpointFile): Promise<void> => {
@@ -81,7 +81,7 @@ export async function refuseOverIndex(dir: string): Promise<void> {
   if (!(await namesIn(dir)).includes('index')) return;
   throw new CheckpointError(
     'index-exists',
-    `${dir} has an index already, which catches up with the log by itself. Start the node without --restore; ` +
+    `${dir} has an index already, which catches up with the log automatically. Start the node without --restore; ` +
       `to start from the checkpoint, stop the node and remove ${join(dir, 'index')} first.`,
   );
 }

@@ -55,7 +55,7 @@ async function textOf(file: string): Promise<string | undefined> {
   } catch (cause) {
     throw new NodeError(
       'data-unwritable',
-      `${file}, which says what the data folder is used with, cannot be read (${messageOf(cause)}). ` +
+      `${file}, which names the log of the data folder, cannot be read (${messageOf(cause)}). ` +
         'Give yourself access to it, or name another folder with --data.',
       { cause },
     );

@@ -71,7 +71,7 @@ const FAILURES = {
     code: 'log-mismatch',
     nextStep:
       'Name the log that this data folder was used with, or another folder with --data. ' +
-      'Where the log was set back on purpose, remove the folder `index` in it: it is made again from the log.',
+      'If the log was set back on purpose, remove the folder `index` in it; the node rebuilds it from the log.',
   },
   'no-space': { code: 'no-space', nextStep: 'Free some space on that disk, then start the node again.' },
   'bind-failed': {

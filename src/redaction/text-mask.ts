@@ -56,15 +56,12 @@ export function parseMaskRules(text: string): MaskRules {
         });
       }
       if (pattern.matcher('').find())
-        throw new MaskError(
-          'malformed-rules',
-          `line ${i + 1} of the rules matches where nothing stands: name what is to be hidden`,
-        );
+        throw new MaskError('malformed-rules', `line ${i + 1} of the rules matches empty text: name a text to hide`);
       patterns.push(pattern);
     } else if (line.length < LEAST_TEXT)
       throw new MaskError(
         'malformed-rules',
-        `line ${i + 1} of the rules is shorter than ${LEAST_TEXT} characters, which stand everywhere`,
+        `line ${i + 1} of the rules is shorter than ${LEAST_TEXT} characters and would match everywhere`,
       );
     else texts.push(line);
   }

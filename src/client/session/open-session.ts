@@ -205,7 +205,7 @@ async function requireClosedElsewhere(
     `session ${state.id} was opened on another host, ` +
       `with files of the filesystem ${[...others].join(', ')}, ` +
       "and nothing says that it was closed there: a person's change would end it for its agent. " +
-      'Make the change there, or close it there first; where that host is gone, ' +
+      'Make the change there, or close it there first; if that host no longer exists, ' +
       'open it once with an agent here and close it',
   );
 }

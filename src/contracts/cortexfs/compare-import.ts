@@ -124,7 +124,7 @@ function conflict(file: string, line: number, what: string): CortexfsError {
   return new CortexfsError(
     'conflict',
     `${file}, line ${line}: the session ${what}; nothing was changed. ` +
-      'Import the directory as a session of its own (--session)',
+      'Import the directory as another session (--session)',
   );
 }
 

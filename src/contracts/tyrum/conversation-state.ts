@@ -6,8 +6,8 @@ const name = z.string().min(1);
 /** A conversation's state in Tyrum's exact fields. */
 export const conversationStateSchema = z.strictObject({
   version: z.literal(1),
-  compacted_through_message_id: name.optional().describe('The last message that the checkpoint stands for'),
-  recent_message_ids: z.array(name).describe('The messages behind it, as they are'),
+  compacted_through_message_id: name.optional().describe('The last message that the checkpoint replaces'),
+  recent_message_ids: z.array(name).describe('The unchanged messages after it'),
   checkpoint: checkpointSchema.nullable(),
   pending_approvals: z
     .array(

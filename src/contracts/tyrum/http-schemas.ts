@@ -17,9 +17,7 @@ const memoryItem = z.record(z.string(), z.unknown()).describe("An item in the fi
 
 const messages = z.array(
   z.object({
-    id: toolName.describe(
-      'The same at every moment; `checkpoint` for the one that stands for what a compaction left out',
-    ),
+    id: toolName.describe('Constant over time; `checkpoint` for the message that replaces compacted ones'),
     role: z.enum(['system', 'user', 'assistant', 'tool']),
     content: z.string(),
     tool_calls: z.array(z.object({ tool_call_id: toolName, tool_name: toolName, args: z.unknown() })).optional(),
@@ -38,7 +36,7 @@ export const TYRUM_REQUESTS = {
             id: toolName,
             chars: count
               .optional()
-              .describe('Characters of its schema as the model is given it; counted from schema where absent'),
+              .describe('Characters of its schema as the model receives it; default: the length of schema'),
             schema: z.unknown().optional().describe('The schema as the model receives it; only its size is stored'),
           }),
         )
@@ -98,8 +96,8 @@ export const TYRUM_REQUESTS = {
         .max(1_000)
         .optional()
         .describe(
-          'Items without ids of their own: kind with its fields, tags, sensitivity, provenance; memory_item_id ' +
-            'corrects the one that has it',
+          'Items without ids: kind with its fields, tags, sensitivity, provenance; memory_item_id ' +
+            'corrects the item with that id',
         ),
       forget: z
         .array(
@@ -115,14 +113,14 @@ export const TYRUM_REQUESTS = {
         .strictObject({ max_items: count, max_chars: count })
         .optional()
         .describe(
-          'Consolidates: says everything once, then shortens and forgets what is worth least; never what is ' +
+          'Consolidates: removes repetition, then shortens and forgets the least valuable items; never those ' +
             'tagged canonical',
         ),
       limit: z
         .int()
         .positive()
         .optional()
-        .describe('Items and tombstones that are answered at most, the newest; all where absent'),
+        .describe('Maximum number of items and tombstones in the answer, newest first; default: all'),
     })
     .describe('Changes what an agent remembers, all of it or nothing'),
   TyrumRecall: z
@@ -171,8 +169,8 @@ export const TYRUM_REQUESTS = {
         .unknown()
         .optional()
         .describe(
-          'A CheckpointSummary that a model wrote of what a preview named, or its JSON as text: audited, refused ' +
-            'with 409 where it does not hold',
+          'A CheckpointSummary that a model wrote for a preview, or its JSON as text. It is audited, and refused ' +
+            'with 409 if it fails',
         ),
       writer: toolName.optional().describe('Its author (default model)'),
       memory: z
@@ -182,8 +180,7 @@ export const TYRUM_REQUESTS = {
             .unknown()
             .optional()
             .describe(
-              'The one thing that a model wants remembered of what goes; where absent what must hold, was ' +
-                'decided or found out',
+              'The one thing to remember of the removed messages; default: constraints, ' + 'decisions and findings',
             ),
         })
         .optional()
@@ -194,9 +191,11 @@ export const TYRUM_REQUESTS = {
       last_try: z
         .boolean()
         .optional()
-        .describe('A checkpoint that does not hold gives way to the one that is made without a model, instead of 409'),
+        .describe(
+          'Replaces a checkpoint that fails the audit by one made without a model, instead of refusing it with 409',
+        ),
     })
-    .describe('Asks for a conversation within a limit of tokens; nothing stored changes but what is recorded of it'),
+    .describe('Requests a conversation within a token limit. Stores only the record of the compaction'),
 } as const;
 
 const tyrumReportRow = tyrumReportSchema.extend({

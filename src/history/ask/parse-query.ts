@@ -107,7 +107,7 @@ function partsOf(form: EdnValue): ReadonlyMap<string, EdnValue> {
 function checkCalls(value: EdnValue, position: Position, rules: ReadonlySet<string>): void {
   if (value instanceof EdnList) {
     const [head, ...rest] = value.items;
-    if (!(head instanceof EdnSymbol)) throw malformed('a list begins with the name of what it calls');
+    if (!(head instanceof EdnSymbol)) throw malformed('a list begins with the name of the function that it calls');
     const isRule = position === 'clause' && rules.has(head.name);
     if (!isRule && !ALLOWED[position].has(head.name)) throw refused(head.name, position);
     // A pull pattern names attributes and calls nothing.

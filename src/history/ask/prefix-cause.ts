@@ -44,7 +44,7 @@ export interface Parted {
 
 const REASONS: Readonly<Record<BorderReason, string>> = {
   first: 'it is the first of the session',
-  saving: 'what later calls are shorter by is worth what is written again',
+  saving: 'the shorter later calls pay for the text that is written again',
   cold: "the provider's cache was cold",
   pressure: 'the budget of tokens was reached',
   asked: 'a verb asked for it',
@@ -82,8 +82,8 @@ function otherSettings({ acts }: Parted): PrefixCause | undefined {
     `layout ${layout}${options.strict ? ', strict' : ''}${options.shortIds ? ', short ids' : ''}`;
   const why =
     name(from) === name(to)
-      ? 'another rendering or other folders were asked for'
-      : `${name(to)} was asked for after ${name(from)}`;
+      ? 'another rendering or other folders were requested'
+      : `${name(to)} was requested after ${name(from)}`;
   return { kind: 'harness', why };
 }
 
@@ -164,7 +164,7 @@ async function otherVersion(parted: Parted): Promise<PrefixCause | undefined> {
 function listGrew({ acts, pieceTo, pieceFrom }: Parted): PrefixCause | undefined {
   const step = pieceTo?.step;
   if (step !== undefined && step.seq > acts.from.side.step)
-    return byStep(step, acts, { what: "the harness's own list grew in front of it" });
+    return byStep(step, acts, { what: "the harness's own list grew before it" });
   const opens = acts.steps.find((one) => one.opens !== undefined);
   const isTurn = pieceTo?.section === 'chat' || pieceFrom?.section === 'list';
   return opens !== undefined && isTurn

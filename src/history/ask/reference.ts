@@ -70,7 +70,7 @@ const timeOf = (text: string | undefined): Date | undefined =>
  */
 export function askedMoment({ at, validTime, tx }: MomentText, named?: Moment): When {
   if (at !== undefined && named !== undefined)
-    throw new HistoryError('malformed-moment', `the moment is given twice: behind an @ and as ${JSON.stringify(at)}`);
+    throw new HistoryError('malformed-moment', `the moment is given twice: after an @ and as ${JSON.stringify(at)}`);
   return {
     moment: at === undefined ? named : parseMoment(at),
     validTime: timeOf(validTime),

@@ -82,7 +82,7 @@ class QueryRewriter {
       const way = 'write a clause such as [?e :tool ?t], or ask with --storage (storage=true over HTTP)';
       throw new HistoryError(
         'query-refused',
-        `get-attr reads what the database holds, not the documents of sessions: ${way}`,
+        `get-attr reads stored attributes, not the documents of sessions: ${way}`,
       );
     }
     return [clause];

@@ -75,6 +75,6 @@ export function attributeAsked(attribute: EdnValue | undefined): string {
   const near = similarNames(name, known);
   const shown = (near.length === 0 ? known : near).map((one) => `:${one}`).join(' ');
   const hint = `${near.length === 0 ? 'they have' : 'nearest are'} ${shown}`;
-  const way = 'what the database holds beside them is asked with --storage (storage=true over HTTP)';
+  const way = '--storage (storage=true over HTTP) queries the other stored attributes';
   throw new HistoryError('query-refused', `the documents of sessions have no attribute :${name}; ${hint}; ${way}`);
 }

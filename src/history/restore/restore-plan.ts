@@ -226,8 +226,8 @@ export async function restoredBytes(
 
 /** The states that prevent a restore in place, with the reason. */
 const HINDERS: Readonly<Partial<Record<FileState, string>>> = {
-  'newer-outside': 'was changed outside of what the database knows, and would be lost',
-  'not-kept': 'cannot be made again: only its hash is kept',
+  'newer-outside': 'has a change that the database does not have, which would be lost',
+  'not-kept': 'cannot be restored: the database has only its hash',
   'outside-roots': 'lies outside of the allowed folders (--root)',
   unreachable: 'cannot be reached',
   'not-regular': 'is no regular file any more',

@@ -151,7 +151,7 @@ async function explain(
   return {
     ...finding,
     cause: 'differs',
-    why: `section ${section ?? 'none'} is not what was handed out, though everything fits its own hash`,
+    why: `section ${section ?? 'none'} differs from the original, although every part matches its hash`,
   };
 }
 

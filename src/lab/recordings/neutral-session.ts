@@ -49,10 +49,10 @@ const shownFile = z.strictObject({
     .string()
     .min(1)
     .describe('As the recording names it; relative paths start in the working directory of the call'),
-  moment: z.enum(['before', 'after']).describe('Before or after what the call did'),
-  text: z.string().optional().describe('Without line-number gutters; absent where only its name is shown'),
+  moment: z.enum(['before', 'after']).describe('Before or after the effect of the call'),
+  text: z.string().optional().describe('Without line-number gutters; absent if only its name is shown'),
   whole: z.boolean().describe('Whether `text` is all of the file'),
-  start_line: z.int().positive().optional().describe('Line of the file where `text` begins; 1 where absent'),
+  start_line: z.int().positive().optional().describe('Line of the file where `text` begins; default 1'),
   total_lines: z.int().nonnegative().optional(),
 });
 
@@ -133,7 +133,7 @@ const entries = {
       .describe('Of a `rewind`: `native_id` of the first entry that was taken back, where the recording names it'),
     undone_turns: z.int().positive().optional().describe('Of a `rewind`: how many turns of the person were taken back'),
     files: z.array(shownFile).optional(),
-    usage: usage.optional().describe('Of an answer that has no message of its own'),
+    usage: usage.optional().describe('Of an answer without a message'),
   }),
 };
 

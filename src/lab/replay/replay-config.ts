@@ -20,7 +20,7 @@ export const replayConfigSchema = z.strictObject({
   tools: z
     .enum(['wrapped', 'recorded'])
     .default('wrapped')
-    .describe('Calls stand under the names of the wrapped tools that they are mapped to, or as they were recorded'),
+    .describe('Whether calls have the names of their wrapped tools, or their recorded names'),
   tokens: z.boolean().default(true).describe('Whether the tokens of every context are counted'),
 });
 

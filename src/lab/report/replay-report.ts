@@ -36,7 +36,7 @@ export const replayReportSchema = z.strictObject({
     formats: z.array(z.enum(RECORDING_FORMATS)),
   }),
   config: replayConfigSchema,
-  variant: z.string().describe('Of the parameters: part of the ids where it is not empty'),
+  variant: z.string().describe('Name of the parameters; a part of the ids if not empty'),
   digest: z.string().describe('SHA-256 over every context, object version and final session: the same on any machine'),
   sessions: z.array(sessionReport),
   turns: count,
@@ -60,7 +60,7 @@ export const replayReportSchema = z.strictObject({
     compactions: count,
     events: counts,
     tools: counts.describe('Calls by the recorded name of the tool'),
-    kinds: counts.describe('Calls by what the tool is for'),
+    kinds: counts.describe('Calls by the purpose of the tool'),
     reads: z
       .strictObject({ whole: count, part: count, by_shell: count })
       .describe('Files that calls showed, all of them or lines'),
@@ -78,7 +78,7 @@ export const replayReportSchema = z.strictObject({
   }),
   tree: z
     .strictObject({ whole: count, partial: count, named: count, stale: count, deleted: count, forgotten: count })
-    .describe('Files of the recording by what is known of them at its end'),
+    .describe('Files of the recording by the knowledge about them at its end'),
   clock: z.strictObject({ backwards: count, impossible: count, missing: count }),
   contexts: z.strictObject({
     count,
@@ -95,7 +95,7 @@ export const replayReportSchema = z.strictObject({
       .array(z.strictObject({ reason: z.enum(LOSS_REASONS), place: z.string(), detail: z.string() }))
       .describe('The first thousand'),
   }),
-  complete: z.boolean().describe('Whether all of the recording was read; what is missing stands among the losses'),
+  complete: z.boolean().describe('Whether all of the recording was read; the losses list missing parts'),
 });
 
 export type ReplayReport = z.infer<typeof replayReportSchema>;

@@ -33,7 +33,7 @@ const DISKS = [
 ];
 
 (canMount() ? test : test.skip).each(DISKS)(
-  '$what is started again when there is room, and what was acknowledged meanwhile is delivered',
+  '$what restarts once there is room, and acknowledged steps are delivered',
   async ({ full, failed }) => {
     const disk = join(dataDir, full);
     if (full !== '') {

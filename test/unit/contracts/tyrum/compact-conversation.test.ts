@@ -196,7 +196,7 @@ describe('the checkpoint of a compaction', () => {
       const refused = await compacted(conversation, wishOf(500));
       expect(refused).toMatchObject({
         code: 'budget-too-small',
-        message: expect.stringContaining('from the first call or approval on'),
+        message: expect.stringContaining('from the first pending call or approval on'),
       });
       const { view, state } = await made(conversation, wishOf((refused as ProjectionError).least ?? 0));
       const there = view.items.flatMap((item) => (item.kind === 'entry' ? [item.entry.id] : []));
