@@ -84,10 +84,7 @@ const WORDS: Readonly<Record<Reach, string>> = {
   absent: 'DOES NOT KNOW US in this folder',
 };
 
-/**
- * Runs the agent's check. If it only lists the server, or has none, starts the server as the agent
- * would.
- */
+/** Asks the agent. If it only lists the server or has no check, starts the server as it would. */
 async function reachOf({ agent, program }: Installed, entry: OwnEntry, at: Surroundings) {
   let [reach, detail]: [Reach, string] = ['listed', ''];
   if (program !== undefined && agent.check !== undefined) {
@@ -139,6 +136,7 @@ async function examineAgent(agent: Agent, at: Surroundings, packageFolder: strin
       : checked?.reach === 'waits'
         ? [['agent-waits', `${agent.title}: ${checked.detail}`]]
         : [];
+  const name = version === undefined ? agent.title : `${agent.title} ${version}`;
   const files = [...new Set(entries.map(({ path }) => path))];
   const state = checked === undefined ? 'its loop loads us' : WORDS[checked.reach];
   return {
@@ -147,16 +145,14 @@ async function examineAgent(agent: Agent, at: Surroundings, packageFolder: strin
     isSetUp: true,
     files,
     reach: checked?.reach,
-    text:
-      `${agent.title}${version === undefined ? '' : ` ${version}`}: ` +
-      `set up in ${files.join(', ')}; ${state}${unread}`,
+    text: `${name}: set up in ${files.join(', ')}; ${state}${unread}`,
     findings: [...broken, ...found],
   };
 }
 
 /**
- * Examines every agent on this machine. An agent that is set up runs its own check, which briefly
- * starts the server. Other agents are not run.
+ * Examines every agent on this machine. An agent that is set up runs its own check, which starts
+ * the server for a moment. The others are not run.
  */
 export async function examineAgents(at: Surroundings, packageFolder: string): Promise<readonly ExaminedAgent[]> {
   const examined = await Promise.all(AGENTS.map((agent) => examineAgent(agent, at, packageFolder)));

@@ -78,3 +78,9 @@ export async function installedAgent(name: string, version: string, program: str
   }
   return binary;
 }
+
+/** Returns an agent's program in the newest version that npm offers, as `installedAgent` does. */
+export async function newestAgent(name: string, program: string): Promise<string> {
+  const { stdout } = await run('npm', ['view', name, 'dist-tags.latest']);
+  return installedAgent(name, stdout.trim(), program);
+}

@@ -5,16 +5,10 @@ import { promisify, stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { runCli } from '../support/run-cli.js';
-import { installedAgent } from './install-agent.js';
+import { newestAgent } from './install-agent.js';
 import { runProgram } from './run-program.js';
 
 const run = promisify(execFile);
-
-/** The newest version that npm offers. The test needs no change for a new one. */
-async function newest(name: string): Promise<string> {
-  const { stdout } = await run('npm', ['view', name, 'dist-tags.latest']);
-  return stdout.trim();
-}
 
 /** Agents, how they list their servers, and their settings before the setup. */
 const AGENTS = {
@@ -79,8 +73,7 @@ describe('palimpsest setup --yes, alone', () => {
     [home, project, data] = places.map(({ root }) => root) as [string, string, string];
     removals.push(...places.map(({ remove }) => remove));
     for (const name of NAMES) {
-      const version = await newest(AGENTS[name].package);
-      programs.set(name, await installedAgent(AGENTS[name].package, version, name));
+      programs.set(name, await newestAgent(AGENTS[name].package, name));
     }
     env = {
       HOME: home,

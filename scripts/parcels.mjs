@@ -1,0 +1,168 @@
+/**
+ * Writes the parcels of each ecosystem: a Claude Code plug-in with its marketplace, an MCP bundle,
+ * an entry for the MCP registry, and a Gemini CLI extension. pi and OpenCode take the npm package.
+ * Run it by `npm run parcels [-- FOLDER]` after a build, or call `writeParcels`.
+ */
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { packExtension } from '@anthropic-ai/mcpb';
+import { projectRoot } from './bundle.mjs';
+
+const run = promisify(execFile);
+
+/** The registry's schema that the entry follows. */
+const REGISTRY_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
+const SUMMARY = 'Records the files and results of an agent, with all versions, and gives them back.';
+/** Agents put the name before each tool, so it is short. */
+const SERVER = 'ctx';
+const ARGUMENTS = ['mcp', '--short-ids'];
+const INSTALLED = { [SERVER]: { command: 'palimpsest', args: ARGUMENTS } };
+const AUTHOR = { name: 'Palimpsest' };
+
+async function writeJson(path, value) {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, `${JSON.stringify(value, null, 2)}\n`);
+}
+
+const text = (name) => join(projectRoot, 'src', 'agents', 'parcels', name);
+
+/** Writes the plug-in. A user adds the folder as a marketplace and installs `palimpsest` from it. */
+async function writeClaudePlugin(to, { name, version, license }) {
+  await writeJson(join(to, '.claude-plugin', 'marketplace.json'), {
+    name,
+    description: SUMMARY,
+    owner: AUTHOR,
+    plugins: [{ name, source: `./${name}`, description: SUMMARY, version, license, category: 'development' }],
+  });
+  const plugin = join(to, name);
+  await writeJson(join(plugin, '.claude-plugin', 'plugin.json'), {
+    name,
+    version,
+    description: SUMMARY,
+    author: AUTHOR,
+    license,
+    keywords: ['context', 'history', 'mcp'],
+  });
+  await writeJson(join(plugin, '.mcp.json'), { mcpServers: INSTALLED });
+  await mkdir(join(plugin, 'skills', name), { recursive: true });
+  await cp(text('SKILL.md'), join(plugin, 'skills', name, 'SKILL.md'));
+  await cp(text('README.md'), join(plugin, 'README.md'));
+}
+
+/** Writes the extension for `gemini extensions install FOLDER`. */
+async function writeGeminiExtension(to, { name, version }) {
+  await writeJson(join(to, 'gemini-extension.json'), {
+    name,
+    version,
+    description: SUMMARY,
+    contextFileName: 'GEMINI.md',
+    mcpServers: INSTALLED,
+  });
+  // Gemini CLI has no front matter in context files.
+  const skill = await readFile(text('SKILL.md'), 'utf8');
+  await writeFile(join(to, 'GEMINI.md'), skill.replace(/^---\n.*?\n---\n\n/s, ''));
+}
+
+const writeRegistryEntry = (path, { name, version, mcpName }) =>
+  writeJson(path, {
+    $schema: REGISTRY_SCHEMA,
+    name: mcpName,
+    title: 'Palimpsest',
+    description: SUMMARY,
+    version,
+    packages: [
+      {
+        registryType: 'npm',
+        identifier: name,
+        version,
+        runtimeHint: 'npx',
+        transport: { type: 'stdio' },
+        packageArguments: [
+          { type: 'positional', value: ARGUMENTS[0] },
+          { type: 'named', name: ARGUMENTS[1] },
+          {
+            type: 'named',
+            name: '--root',
+            description: 'Folder that the agent may use; the default is the working folder',
+            format: 'filepath',
+            isRepeated: true,
+          },
+        ],
+      },
+    ],
+  });
+
+const bundleManifest = ({ name, version, license, engines }) => ({
+  manifest_version: '0.3',
+  name,
+  display_name: 'Palimpsest',
+  version,
+  description: SUMMARY,
+  long_description:
+    'Offers tools for files, and keeps every file and result in a local database with its versions. The database ' +
+    'needs Java 17 on this machine; without it calls are answered and kept until it is there.',
+  author: AUTHOR,
+  license,
+  server: {
+    type: 'node',
+    entry_point: 'server/dist/cli.js',
+    mcp_config: {
+      command: 'node',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the host replaces both.
+      args: ['${__dirname}/server/dist/cli.js', ...ARGUMENTS, '--root', '${user_config.folder}'],
+    },
+  },
+  tools_generated: true,
+  user_config: {
+    folder: {
+      type: 'directory',
+      title: 'Folder',
+      description: 'The folder whose files the tools may read and change',
+      required: true,
+    },
+  },
+  compatibility: { platforms: [process.platform], runtimes: { node: engines.node } },
+});
+
+/** Writes the bundle of the built program with its search program, which is one of this platform. */
+async function writeBundle(path, manifest) {
+  const draft = await mkdtemp(join(projectRoot, 'node_modules', '.parcel-'));
+  try {
+    const packed = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', draft], {
+      cwd: projectRoot,
+      maxBuffer: 64 * 1_048_576,
+    });
+    const [{ filename }] = JSON.parse(packed.stdout);
+    const content = join(draft, 'content');
+    await mkdir(join(content, 'server'), { recursive: true });
+    await run('tar', ['-xzf', join(draft, filename), '-C', join(content, 'server'), '--strip-components=1']);
+    for (const search of ['ripgrep', `ripgrep-${process.platform}-${process.arch}`])
+      await cp(
+        join(projectRoot, 'node_modules', '@vscode', search),
+        join(content, 'server', 'node_modules', '@vscode', search),
+        { recursive: true, dereference: true },
+      );
+    await writeJson(join(content, 'manifest.json'), bundleManifest(manifest));
+    if (!(await packExtension({ extensionPath: content, outputPath: path, silent: true })))
+      throw new Error(`The MCP bundle ${path} could not be packed: its manifest was refused.`);
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/** Writes all parcels into a folder, which it empties first. The program must be built. */
+export async function writeParcels(folder) {
+  const manifest = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8'));
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  await writeClaudePlugin(join(folder, 'claude'), manifest);
+  await writeGeminiExtension(join(folder, 'gemini'), manifest);
+  await writeRegistryEntry(join(folder, 'server.json'), manifest);
+  await writeBundle(join(folder, `${manifest.name}-${process.platform}-${process.arch}.mcpb`), manifest);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await writeParcels(resolve(process.argv[2] ?? join(projectRoot, 'packages', 'parcels')));
