@@ -42,6 +42,8 @@ export interface ContractOperation {
   readonly summary: string;
   /** The schema of the body; none: the request has no body. */
   readonly request?: string;
+  /** One body. */
+  readonly example?: Readonly<Record<string, unknown>>;
   readonly answer: string;
   /** The queue of the operation; default: none. */
   readonly kind?: QuestionKind;
@@ -54,6 +56,8 @@ export interface ContractQuestion {
   readonly path: `/${string}`;
   readonly summary: string;
   readonly parameters: z.ZodObject;
+  /** The parameters of one request. */
+  readonly example: Readonly<Record<string, unknown>>;
   readonly answer: string;
   readonly kind?: QuestionKind;
   ask(asked: AskedPast, parameters: never): Promise<unknown>;

@@ -57,7 +57,7 @@ function operation(id: string, { summary, answer, media, statuses = [200] }: Ans
 }
 
 function requestOf(
-  { path, request }: { readonly path: string; readonly request?: string },
+  { path, request, example }: Pick<ApiOperation, 'path' | 'example'> & { readonly request?: string },
   requests: Schemas,
 ): JsonMap {
   return {
@@ -70,7 +70,12 @@ function requestOf(
       : {}),
     ...(request === undefined
       ? {}
-      : { requestBody: { required: requests[request]?.safeParse({}).success !== true, content: json(request) } }),
+      : {
+          requestBody: {
+            required: requests[request]?.safeParse({}).success !== true,
+            content: { 'application/json': { schema: ref(request), example } },
+          },
+        }),
   };
 }
 
@@ -78,7 +83,7 @@ function requestOf(
  * Builds one parameter for each member of a schema. Parameters are in the query, except those in
  * the path.
  */
-function parametersOf(path: string, schema: z.ZodType): readonly JsonMap[] {
+function parametersOf(path: string, schema: z.ZodType, example: JsonMap = {}): readonly JsonMap[] {
   const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
     properties?: Record<string, JsonMap>;
     required?: string[];
@@ -87,7 +92,7 @@ function parametersOf(path: string, schema: z.ZodType): readonly JsonMap[] {
     name,
     in: path.includes(`{${name}}`) ? 'path' : 'query',
     required: required.includes(name),
-    ...defined({ description }),
+    ...defined({ description, example: example[name] }),
     schema: given,
   }));
 }
@@ -125,11 +130,11 @@ export function openApiDocument(version: string, contracts: readonly HttpContrac
     paths[given.path] = { ...paths[given.path], [given.method.toLowerCase()]: made };
   }
   for (const [id, given] of Object.entries(REVIEW_OPERATIONS)) {
-    const parameters = parametersOf(given.path, REVIEW_PARAMETERS[id as ReviewOperationId]);
+    const parameters = parametersOf(given.path, REVIEW_PARAMETERS[id as ReviewOperationId], given.example);
     paths[given.path] = { ...paths[given.path], get: operation(id, given, { parameters }) };
   }
   for (const [id, given] of contracts.flatMap(({ questions = {} }) => Object.entries(questions))) {
-    const parameters = parametersOf(given.path, given.parameters);
+    const parameters = parametersOf(given.path, given.parameters, given.example);
     paths[given.path] = { ...paths[given.path], get: operation(id, given, { parameters }) };
   }
   paths[EVENTS_PATH] = { get: eventsOperation() };

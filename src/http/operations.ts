@@ -9,6 +9,8 @@ export interface ListedOperation {
   readonly summary: string;
   /** The JSON schema of the answer; null for plain text. */
   readonly answer: AnswerName | ReviewAnswerName | null;
+  /** One request: its body, or the parameters of a GET. */
+  readonly example?: Readonly<Record<string, unknown>>;
   /** The media type of a file, which is streamed. */
   readonly media?: string;
   /** Success statuses, the usual one first; default: only 200. */
@@ -28,7 +30,14 @@ export interface ApiOperation extends ListedOperation {
 }
 
 const verb = (name: string, summary: string) =>
-  ({ method: 'POST', path: `/v1/sessions/{id}/${name}`, summary, request: 'Verb', answer: 'VerbReport' }) as const;
+  ({
+    method: 'POST',
+    path: `/v1/sessions/{id}/${name}`,
+    summary,
+    request: 'Verb',
+    example: { ids: ['src/cart.ts'] },
+    answer: 'VerbReport',
+  }) as const;
 
 /** All operations by their OpenAPI ids. */
 export const OPERATIONS = {
@@ -37,6 +46,7 @@ export const OPERATIONS = {
     path: '/v1/sessions',
     summary: 'Open, resume or fork a session',
     request: 'OpenSession',
+    example: { id: 'fix-cart', system_prompt: 'You are careful.' },
     answer: 'Session',
     statuses: [201, 200],
   },
@@ -53,6 +63,7 @@ export const OPERATIONS = {
     path: '/v1/sessions/{id}/close',
     summary: 'Pause a session by closing it',
     request: 'Nothing',
+    example: {},
     answer: 'Closed',
   },
   addNote: {
@@ -61,6 +72,7 @@ export const OPERATIONS = {
     summary:
       "Add a reviewer's note to a session, a step or an object; the session need not be open, and no context shows it",
     request: 'Note',
+    example: { at: 'turn:7', verdict: 'wrong', text: 'It had not read src/cart.ts.', by: 'Ada' },
     answer: 'NoteAdded',
     statuses: [201],
   },
@@ -71,6 +83,7 @@ export const OPERATIONS = {
       'Activate, deactivate, pin or unpin objects as a person, by a step with `by: person`; opens the session if ' +
       'needed',
     request: 'PersonVerb',
+    example: { verb: 'pin', ids: ['src/cart.ts'] },
     answer: 'SetsChanged',
   },
   undoStep: {
@@ -78,6 +91,7 @@ export const OPERATIONS = {
     path: '/v1/sessions/{id}/undo',
     summary: "Revert one step's changes to the sets by a new step, or preview that",
     request: 'Undo',
+    example: { step: 41, plan: true },
     answer: 'StepUndone',
   },
   forkSession: {
@@ -85,6 +99,7 @@ export const OPERATIONS = {
     path: '/v1/sessions/{id}/fork',
     summary: 'Create a session that starts from this one at a moment; it is not left open',
     request: 'Fork',
+    example: { at: 'turn:7', id: 'other-way' },
     answer: 'Forked',
     statuses: [201],
   },
@@ -93,6 +108,7 @@ export const OPERATIONS = {
     path: '/v1/sessions/{id}/restore',
     summary: "Write a session's files as its agent had them at a moment into a new folder",
     request: 'FileCopies',
+    example: { at: 'turn:7', to: 'restored' },
     answer: 'FilesCopied',
     statuses: [201],
   },
@@ -101,6 +117,7 @@ export const OPERATIONS = {
     path: '/v1/sessions/{id}/system-prompt',
     summary: 'Set the system prompt',
     request: 'SystemPrompt',
+    example: { text: 'You are careful.' },
     answer: 'Session',
   },
   reportMessages: {
@@ -108,6 +125,7 @@ export const OPERATIONS = {
     path: '/v1/sessions/{id}/messages',
     summary: 'Report messages, with their tool calls and results',
     request: 'Messages',
+    example: { messages: [{ role: 'user', content: 'Why does the cart round up?' }] },
     answer: 'MessagesReport',
   },
   reportToolCalls: {
@@ -115,6 +133,9 @@ export const OPERATIONS = {
     path: '/v1/sessions/{id}/tool-calls',
     summary: 'Report finished tool calls',
     request: 'ToolCalls',
+    example: {
+      calls: [{ id: 'call_1', name: 'read', args: { path: 'src/cart.ts' }, content: 'sum = Math.ceil(sum);' }],
+    },
     answer: 'ToolCallsReport',
   },
   beginTurn: {
@@ -122,6 +143,7 @@ export const OPERATIONS = {
     path: '/v1/sessions/{id}/context',
     summary: 'Begin a turn or step: the context of the next model call',
     request: 'Context',
+    example: { format: 'messages', layout: 'epoch', model: 'claude-sonnet-4-5' },
     answer: 'TurnContext',
   },
   activate: verb('activate', 'Load objects into the active set'),
