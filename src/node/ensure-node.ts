@@ -217,7 +217,7 @@ async function leave(folder: DataFolder, registration: Registration, onExit: 'le
  *
  * @example
  * ```ts
- * const node = await ensureNode({ dataDir: '.palimpsest', onProgress: console.error });
+ * const node = await ensureNode({ dataDir: '.palimpsest', onProgress: show });
  * await node.release();
  * ```
  */

@@ -33,7 +33,7 @@ export type NodeErrorCode =
  *
  * @example
  * ```ts
- * if (error instanceof NodeError && error.code === 'no-java') console.error(error.message);
+ * if (error instanceof NodeError && error.code === 'no-java') show(error.message);
  * ```
  */
 export class NodeError extends CodedError<NodeErrorCode> {

@@ -19,7 +19,7 @@ export type DocumentErrorCode =
  *
  * @example
  * ```ts
- * if (error instanceof DocumentError && error.code === 'invalid-id') console.error(error.message);
+ * if (error instanceof DocumentError && error.code === 'invalid-id') show(error.message);
  * ```
  */
 export class DocumentError extends CodedError<DocumentErrorCode> {

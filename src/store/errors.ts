@@ -11,7 +11,7 @@ export type StoreErrorCode = 'conflict' | 'corrupt-part' | 'missing-part' | 'unk
  *
  * @example
  * ```ts
- * if (error instanceof StoreError && error.code === 'corrupt-part') console.error(error.message);
+ * if (error instanceof StoreError && error.code === 'corrupt-part') show(error.message);
  * ```
  */
 export class StoreError extends CodedError<StoreErrorCode> {

@@ -64,7 +64,7 @@ export interface XtdbErrorDetails {
  *
  * @example
  * ```ts
- * if (error instanceof XtdbError && error.code === 'busy') console.error('try again');
+ * if (error instanceof XtdbError && error.code === 'busy') show('try again');
  * ```
  */
 export class XtdbError extends CodedError<XtdbErrorCode> {

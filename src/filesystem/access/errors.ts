@@ -25,7 +25,7 @@ export type SourceErrorCode =
  *
  * @example
  * ```ts
- * if (error instanceof SourceError && error.code === 'outside-roots') console.error(error.path);
+ * if (error instanceof SourceError && error.code === 'outside-roots') show(error.path);
  * ```
  */
 export class SourceError extends CodedError<SourceErrorCode> {

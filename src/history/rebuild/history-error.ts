@@ -54,7 +54,7 @@ const USAGE: ReadonlySet<HistoryErrorCode> = new Set([
  *
  * @example
  * ```ts
- * if (error instanceof HistoryError && error.code === 'not-seen') console.error('not recorded');
+ * if (error instanceof HistoryError && error.code === 'not-seen') show('not recorded');
  * ```
  */
 export class HistoryError extends CodedError<HistoryErrorCode> {

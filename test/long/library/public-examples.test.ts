@@ -37,6 +37,7 @@ declare const error: unknown;
 declare const harness: p.HarnessClient;
 declare const id: string;
 declare const metadata: p.ObjectMetadata;
+declare const show: (text: string) => void;
 declare const store: p.ObjectStore;
 declare const timeline: p.Timeline;
 `;
