@@ -96,25 +96,6 @@ const scriptsApart = {
   },
 };
 
-/** The parts of `node:http` that the HTTP client needs: a limit and a class without instances. */
-const ownHttp = 'module.exports = { maxHeaderSize: 16384, IncomingMessage: class IncomingMessage {} };';
-/**
- * The node speaks HTTP/1.1, and the verbs send no messages of Node's own HTTP. The replaced
- * modules, Node's above all, take a tenth of the time to the first query.
- */
-const clientOfHttpAlone = {
-  name: 'client-of-http-alone',
-  setup(build) {
-    build.onLoad({ filter: /undici\/lib\/dispatcher\/client-h2\.js$/ }, () => ({
-      contents: "module.exports = () => { throw new Error('HTTP/2 is not spoken here'); };",
-    }));
-    build.onResolve({ filter: /^node:http$/ }, ({ path, importer }) =>
-      /undici\/lib\//.test(importer) ? { path, namespace: 'own-http' } : undefined,
-    );
-    build.onLoad({ filter: /.*/, namespace: 'own-http' }, () => ({ contents: ownHttp, loader: 'js' }));
-  },
-};
-
 /**
  * Loads rarely needed code from the bundles of the other entries. Delivering steps of dead
  * processes needs a client; a checkpoint in a bucket needs its requests.
@@ -164,7 +145,7 @@ for (const name of asked) {
     // Keeps names for stack traces and for lookups by name.
     minifyWhitespace: true,
     minifySyntax: true,
-    plugins: [sharedWithEntries, clientOfHttpAlone, scriptsApart, packedVocabulary('.')],
+    plugins: [sharedWithEntries, scriptsApart, packedVocabulary('.')],
     banner: {},
   });
 }
@@ -173,7 +154,7 @@ await writeVocabulary(join(draft, 'review'));
 await compileScripts({
   from: join(draft, 'scripts'),
   to: join(draft, 'review'),
-  names: [...asked, 'pool', 'api-request', 'session-moment', 'token-count'],
+  names: [...asked, 'undici', 'session-moment', 'token-count'],
 });
 rmSync(join(draft, 'scripts'), { recursive: true });
 const { first, all } = await buildPage(join(draft, 'web'));

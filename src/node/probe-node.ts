@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { parseJson } from '../process/owned-file.js';
-import { authorisation, loadPools } from '../xtdb/node-pool.js';
+import { authorisation, openPool } from '../xtdb/node-pool.js';
 import type { OwnNodeAddress } from './node-state.js';
 
 /** The status that a node reports. */
@@ -88,11 +88,10 @@ export async function askNode(
   address: OwnNodeAddress,
   { limitMs, ...asked }: { readonly method: 'GET' | 'POST'; readonly path: string; readonly limitMs: number },
 ): Promise<NodeAnswer | undefined> {
-  const { exchange, open } = await loadPools();
-  const pool = open(address, 1, limitMs);
+  const pool = await openPool(address, 1, limitMs);
   const headers = { accept: 'application/json', ...authorisation(address) };
   try {
-    const { statusCode, body } = await exchange.call(pool, { ...asked, headers, signal: AbortSignal.timeout(limitMs) });
+    const { statusCode, body } = await pool.request({ ...asked, headers, signal: AbortSignal.timeout(limitMs) });
     return { status: statusCode, body: await body.text() };
   } catch {
     return undefined;

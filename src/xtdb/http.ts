@@ -9,7 +9,7 @@ import { unlessAborted } from '../values/unless-aborted.js';
 import { describeAddress, isListed, mayMove, type NodeAddress, prefixOf } from './address.js';
 import { interpretAnswer, type MediaType, type RawAnswer } from './answers.js';
 import { XtdbError } from './errors.js';
-import { authorisation, type Exchange, loadPools } from './node-pool.js';
+import { authorisation, openPool } from './node-pool.js';
 
 /** A parameter of a request's URL; `undefined` omits it. Instants travel with milliseconds. */
 export type Param = string | number | boolean | Date | undefined;
@@ -66,7 +66,6 @@ interface Progress {
 
 interface Connection {
   readonly address: NodeAddress;
-  readonly exchange: Exchange;
   readonly work: Pool;
   readonly wait: Pool;
 }
@@ -269,7 +268,7 @@ export class XtdbHttp {
   ): Promise<EdnValue | undefined> {
     const { address } = connection;
     const pool = request.waits === true ? connection.wait : connection.work;
-    const response = await connection.exchange.call(pool, {
+    const response = await pool.request({
       method: request.method,
       path: `${prefixOf(address)}/_xtdb${request.path}${queryString(request.params ?? {})}`,
       headers: {
@@ -327,15 +326,13 @@ export class XtdbHttp {
     const address = typeof this.#address === 'function' ? await this.#address() : this.#address;
     const before = this.#opened;
     if (before !== undefined && JSON.stringify(before.address) === JSON.stringify(address)) return before;
-    const { exchange, open } = await loadPools();
-    if (this.#closing !== undefined) throw new XtdbError('closed', 'The client is closed.');
     // Every request has one limit for its whole duration.
-    const connection = {
-      address,
-      exchange,
-      work: open(address, this.#options.connections),
-      wait: open(address, MAX_WAIT_CONNECTIONS),
-    };
+    const [work, wait] = await Promise.all([
+      openPool(address, this.#options.connections),
+      openPool(address, MAX_WAIT_CONNECTIONS),
+    ]);
+    if (this.#closing !== undefined) throw new XtdbError('closed', 'The client is closed.');
+    const connection = { address, work, wait };
     this.#opened = connection;
     // Requests to the former node may finish; do not wait for them here.
     if (before !== undefined) this.#retired.push(before.work.close(), before.wait.close());

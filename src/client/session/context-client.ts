@@ -369,7 +369,7 @@ export class ContextClient {
       const resume = asPerson ? undefined : tracking?.resume(id, onProgress);
       const loaded = await openSession(this.#environment, id, {
         asPerson,
-        onLearned: (ids, objects) => resume?.take(ids, objects),
+        onLearned: (ids) => resume?.take(ids),
         requireOurs: () => requireLock(lock, id),
       });
       this.#pages.keep(id, loaded.state.seq);

@@ -126,8 +126,8 @@ export async function loadSession(snapshot: StoreSnapshot, id: SessionId): Promi
   };
 }
 
-/** Called with objects whose metadata was read, and with the total number of objects. */
-type MetadataListener = (ids: readonly ObjectId[], objects: number) => void;
+/** Called with objects whose metadata was read. */
+type MetadataListener = (ids: readonly ObjectId[]) => void;
 
 /** Objects per read, so that the first ones can be used while the last are read. */
 const LEARN_AT_ONCE = 500;
@@ -144,7 +144,7 @@ async function loadMetadata(
       // Another clock may run ahead. The newest version at the read must stay the newest.
       store.noteTime(validTime.getTime());
     }
-    onLearned?.(ids, index.length);
+    onLearned?.(ids);
   };
   await Promise.all(
     Array.from({ length: Math.ceil(index.length / LEARN_AT_ONCE) }, (_, i) =>

@@ -7,8 +7,6 @@ export interface ResumePart {
   readonly signal: AbortSignal;
   /** Called with the number of these files read so far. */
   readonly onProgress: (done: number) => void;
-  /** Number of the session's objects of all types, which is the maximum number of files to come. */
-  readonly objects: number;
 }
 
 /** The parts of the trackers that a resume needs. */
@@ -41,12 +39,12 @@ export class SourceResume {
     this.#options = options;
   }
 
-  /** Adds objects with known metadata. `objects` is the session's total. */
-  take(ids: readonly ObjectId[], objects: number): void {
+  /** Adds objects with known metadata. */
+  take(ids: readonly ObjectId[]): void {
     const known = this.#options.filesOf(ids);
     if (known.length === 0 || this.#stop.signal.aborted) return;
     this.#total += known.length;
-    this.#work = this.#work.then(() => this.#indexChanges(known, objects));
+    this.#work = this.#work.then(() => this.#indexChanges(known));
   }
 
   /**
@@ -72,7 +70,7 @@ export class SourceResume {
     return this.#work;
   }
 
-  async #indexChanges(known: readonly KnownFile[], objects: number): Promise<void> {
+  async #indexChanges(known: readonly KnownFile[]): Promise<void> {
     if (this.#stop.signal.aborted) return;
     const before = this.#done;
     const onProgress = (done: number): void => {
@@ -80,7 +78,7 @@ export class SourceResume {
       if (this.#isWhole) this.#options.onProgress?.(this.#done, this.#total);
     };
     try {
-      await this.#options.indexChanges(known, { signal: this.#stop.signal, onProgress, objects });
+      await this.#options.indexChanges(known, { signal: this.#stop.signal, onProgress });
     } catch (error) {
       if (!this.#stop.signal.aborted) this.#options.onFailure(error);
     }

@@ -193,13 +193,9 @@ export class SourceTracking {
   }
 
   /** Watches before reading, so that no change is missed in between. */
-  async #resume(
-    session: SessionId,
-    known: readonly KnownFile[],
-    { signal, onProgress, objects }: ResumePart,
-  ): Promise<void> {
+  async #resume(session: SessionId, known: readonly KnownFile[], { signal, onProgress }: ResumePart): Promise<void> {
     const fresh = known.filter(({ id, source }) => this.#add(session, id, source));
-    await this.#attach(fresh, objects);
+    await this.#attach(fresh);
     await this.#indexer.reconcile(known, { signal, onProgress });
   }
 
@@ -211,7 +207,7 @@ export class SourceTracking {
     return tracked === undefined;
   }
 
-  async #attach(requests: readonly TrackRequest[], expected = requests.length): Promise<void> {
+  async #attach(requests: readonly TrackRequest[]): Promise<void> {
     if (requests.length === 0 || this.#closing !== undefined) return;
     this.#tracker ??= new FileTracker(this.#environment.files.access, {
       concurrency: CHANGES_AT_ONCE,
@@ -219,7 +215,7 @@ export class SourceTracking {
       onChange: (source, isStill) => this.#changed(source, isStill),
       onState: () => this.#touch(),
     });
-    await this.#tracker.trackMany(requests, expected);
+    await this.#tracker.trackMany(requests);
     this.#touch();
   }
 

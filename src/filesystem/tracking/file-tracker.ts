@@ -6,14 +6,7 @@ import { named } from '../access/errors.js';
 import { ChangeQueue, type StillAtRest } from './change-queue.js';
 import { isMarkOf } from './file-stamp.js';
 import { type KnownContent, type TrackedFile, TrackedFolder, type TrackerState } from './track-folder.js';
-import {
-  type FolderListener,
-  type FolderWatch,
-  type FolderWatchKind,
-  monitorStalls,
-  type StallMonitor,
-  watchFolder,
-} from './watch-folder.js';
+import { monitorStalls, type StallMonitor, type StartFolderWatch, watchFolder } from './watch-folder.js';
 
 /** Options of a file tracker; all times in milliseconds. */
 export interface FileTrackerOptions {
@@ -43,13 +36,8 @@ export interface FileTrackerOptions {
   readonly sweepMs?: number;
   /** Stall of the event loop that triggers a sweep; default and minimum 500. */
   readonly stallMs?: number;
-  /**
-   * Maximum number of tracked files with chokidar; beyond it folders are watched without chokidar;
-   * default 2,000.
-   */
-  readonly chokidarFiles?: number;
   /** Watches a folder; default {@link watchFolder}. */
-  readonly watch?: (folder: string, wanted: FolderWatchKind, listener: FolderListener) => Promise<FolderWatch>;
+  readonly watch?: StartFolderWatch;
 }
 
 /** A source to track. */
@@ -97,8 +85,6 @@ export class FileTracker {
   readonly #leaving = new Set<Promise<void>>();
   readonly #reporting = new Map<string, Promise<void>>();
   #size = 0;
-  /** The maximum number of announced files. */
-  #expected = 0;
   #limited = false;
   #sweepTimer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> | undefined;
@@ -128,13 +114,11 @@ export class FileTracker {
   }
 
   /**
-   * Tracks many sources; `expected` is their approximate total if more follow. Resolves once each
-   * is attached or found to be orphaned; no later change is missed. Skips sources that are already
-   * tracked.
+   * Tracks many sources. Resolves once each is attached or found to be orphaned; no later change is
+   * missed. Skips sources that are already tracked.
    */
-  async trackMany(requests: Iterable<TrackRequest>, expected = 0): Promise<void> {
+  async trackMany(requests: Iterable<TrackRequest>): Promise<void> {
     if (this.#closing !== undefined) return;
-    this.#expected = Math.max(this.#expected, expected);
     const added = new Map<TrackedFolder, TrackedFile[]>();
     for (const { source, known } of requests) {
       const folder = this.#folderFor(source);
@@ -255,7 +239,7 @@ export class FileTracker {
     if (existing !== undefined) return existing;
     const folder = new TrackedFolder(path, {
       roots,
-      start: (at, listener) => (this.#options.watch ?? watchFolder)(at, this.#kind(), listener),
+      start: this.#options.watch ?? watchFolder,
       onHint: (file) => this.#queue.hint(file),
       onFolder: (changed) => this.#retry(changed, FIRST_RETRY_MS),
       onState: (file, state) => this.#options.onState?.(file.source, state),
@@ -263,10 +247,6 @@ export class FileTracker {
     });
     this.#folders.set(key, folder);
     return folder;
-  }
-
-  #kind(): FolderWatchKind {
-    return Math.max(this.#size, this.#expected) <= (this.#options.chokidarFiles ?? 2_000) ? 'chokidar' : 'plain';
   }
 
   /**

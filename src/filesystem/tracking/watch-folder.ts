@@ -1,10 +1,10 @@
-import { watch as watchPlainly } from 'node:fs';
+import { watch as watchNames } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 
 /** A watch on the names of one folder. */
 export interface FolderWatch {
-  /** The watcher in use. */
-  readonly kind: FolderWatchKind;
+  /** The watcher in use: chokidar, or `fs.watch`. */
+  readonly kind: 'chokidar' | 'plain';
   /** Idempotent. */
   close(): Promise<void>;
 }
@@ -21,12 +21,9 @@ export type FolderListener = (name: string | undefined) => void;
  */
 export type StartFolderWatch = (folder: string, listener: FolderListener) => Promise<FolderWatch>;
 
-/** The watcher: chokidar, or plain `fs.watch` (decision 0006). */
-export type FolderWatchKind = 'chokidar' | 'plain';
-
 /**
- * Above this many entries a folder is watched without chokidar, which reads the whole folder at
- * every event.
+ * Above this many entries a folder is watched without chokidar, which reads the whole folder once a
+ * second while anything in it changes (decision 0006).
  */
 const CROWDED_ENTRIES = 250;
 
@@ -57,8 +54,9 @@ async function startChokidar(folder: string, listener: FolderListener): Promise<
   return { kind: 'chokidar', close: () => watcher.close() };
 }
 
-async function startPlain(folder: string, listener: FolderListener): Promise<FolderWatch> {
-  const watcher = watchPlainly(folder, { persistent: false });
+/** Watches a folder with `fs.watch`. */
+export async function watchPlain(folder: string, listener: FolderListener): Promise<FolderWatch> {
+  const watcher = watchNames(folder, { persistent: false });
   watcher.on('change', (_event, name) => listener(typeof name === 'string' ? name : undefined));
   watcher.on('error', () => listener(undefined));
   return { kind: 'plain', close: async () => watcher.close() };
@@ -90,7 +88,7 @@ async function startUntilCrowded(folder: string, entries: number, listener: Fold
     told.clear();
     if (counted <= CROWDED_ENTRIES || isOver) return;
     const before = watch;
-    watch = await startPlain(folder, listener);
+    watch = await watchPlain(folder, listener);
     await before.close();
   }
 
@@ -119,17 +117,12 @@ async function startUntilCrowded(folder: string, entries: number, listener: Fold
 }
 
 /**
- * Watches a folder with chokidar, unless `plain` is requested or the folder is or becomes crowded.
- * Ignores subfolders' contents and follows no links.
+ * Watches a folder with chokidar, unless the folder is or becomes crowded. Ignores subfolders'
+ * contents and follows no links.
  */
-export async function watchFolder(
-  folder: string,
-  wanted: FolderWatchKind,
-  listener: FolderListener,
-): Promise<FolderWatch> {
-  if (wanted === 'plain') return startPlain(folder, listener);
+export async function watchFolder(folder: string, listener: FolderListener): Promise<FolderWatch> {
   const entries = await countEntries(folder);
-  return entries > CROWDED_ENTRIES ? startPlain(folder, listener) : startUntilCrowded(folder, entries, listener);
+  return entries > CROWDED_ENTRIES ? watchPlain(folder, listener) : startUntilCrowded(folder, entries, listener);
 }
 
 const BEAT_MS = 250;

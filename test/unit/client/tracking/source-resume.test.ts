@@ -15,7 +15,6 @@ const ids = (...names: readonly string[]) => names as readonly string[] as reado
 
 interface Part {
   readonly names: readonly string[];
-  readonly objects: number;
   readonly signal: AbortSignal;
   progress(done: number): void;
   end(error?: Error): void;
@@ -29,11 +28,11 @@ function resumeByHand(options: Partial<SourceResumeOptions> = {}) {
   let ends = 0;
   const resume = new SourceResume({
     filesOf: (wanted) => wanted.filter((id) => !id.startsWith('call')).map(fileOf),
-    indexChanges: (known, { signal, onProgress, objects }) =>
+    indexChanges: (known, { signal, onProgress }) =>
       new Promise((resolve, reject) => {
         const end = (error?: Error): void => (error === undefined ? resolve() : reject(error));
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-        parts.push({ names: known.map(({ id }) => id), objects, signal, progress: onProgress, end });
+        parts.push({ names: known.map(({ id }) => id), signal, progress: onProgress, end });
       }),
     onProgress: (done, total) => progress.push([done, total]),
     onFailure: (error) => failures.push(error),
@@ -50,11 +49,11 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 describe('the sources of a session that is resumed [§3.6]', () => {
   test('are taken in part by part as they become known; progress is reported once their number is known', async () => {
     const { resume, parts, progress, ends } = resumeByHand();
-    resume.take(ids('a', 'call-1', 'b'), 5);
+    resume.take(ids('a', 'call-1', 'b'));
     await turn();
-    expect(parts.map(({ names, objects }) => [names, objects])).toEqual([[['a', 'b'], 5]]);
+    expect(parts.map(({ names }) => names)).toEqual([['a', 'b']]);
     parts[0]?.progress(1);
-    resume.take(ids('c', 'd'), 5);
+    resume.take(ids('c', 'd'));
     await turn();
     expect(parts).toHaveLength(1);
     expect(progress).toEqual([]);
@@ -77,14 +76,14 @@ describe('the sources of a session that is resumed [§3.6]', () => {
 
   test('are complete at once if there are none', async () => {
     const { resume, parts, progress, ends } = resumeByHand();
-    resume.take(ids('call-1'), 1);
+    resume.take(ids('call-1'));
     expect(await resume.within(10_000)).toBe(true);
     expect([parts, progress, ends()]).toEqual([[], [], 1]);
   });
 
   test('continue in the background after the limit', async () => {
     const { resume, parts, ends } = resumeByHand();
-    resume.take(ids('a'), 1);
+    resume.take(ids('a'));
     expect(await resume.within(5)).toBe(false);
     expect(ends()).toBe(0);
     parts[0]?.end();
@@ -95,8 +94,8 @@ describe('the sources of a session that is resumed [§3.6]', () => {
 
   test('are taken in despite a failing part, whose failure is reported', async () => {
     const { resume, parts, failures } = resumeByHand();
-    resume.take(ids('a'), 2);
-    resume.take(ids('b'), 2);
+    resume.take(ids('a'));
+    resume.take(ids('b'));
     const inTime = resume.within(10_000);
     await turn();
     parts[0]?.end(new Error('no database'));
@@ -108,11 +107,11 @@ describe('the sources of a session that is resumed [§3.6]', () => {
 
   test('are dropped silently when the session closes, also before all of them are known', async () => {
     const { resume, parts, failures, ends } = resumeByHand();
-    resume.take(ids('a'), 3);
-    resume.take(ids('b'), 3);
+    resume.take(ids('a'));
+    resume.take(ids('b'));
     await turn();
     resume.stop(new Error('closed'));
-    resume.take(ids('c'), 3);
+    resume.take(ids('c'));
     await resume.ended;
     expect(parts.map(({ names, signal }) => [names, signal.aborted])).toEqual([[['a'], true]]);
     expect(failures).toEqual([]);

@@ -2,6 +2,7 @@ import { appendFile, mkdir, open, rename, rm, unlink, writeFile } from 'node:fs/
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { watchPlain } from '../../../../src/filesystem/tracking/watch-folder.js';
 import { contentOf, trackedTemps } from './tracker-folder.js';
 
 const temp = trackedTemps();
@@ -54,7 +55,7 @@ const SAVES: Readonly<Record<string, Save>> = {
 const SLOW: Readonly<Record<string, typeof SLOW_WRITER>> = { 'truncate, then write': SLOW_WRITER };
 
 describe.each(['chokidar', 'plain'] as const)('saves, watched by %s (decision C11)', (kind) => {
-  const settings = kind === 'chokidar' ? {} : { chokidarFiles: 0 };
+  const settings = kind === 'chokidar' ? {} : { watch: watchPlain };
 
   /**
    * Every way of saving uses its own files and tracker. All run at once, because each mostly waits.

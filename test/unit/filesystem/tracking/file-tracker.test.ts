@@ -205,9 +205,9 @@ describe('limits of the system', () => {
     let left = false;
     const one = await temp({
       sweepMs: 60_000,
-      watch: async (folder, wanted, listener) => {
+      watch: async (folder, listener) => {
         if (!left) throw noSpace(folder);
-        return watchFolder(folder, wanted, listener);
+        return watchFolder(folder, listener);
       },
     });
     const [path = ''] = await one.trackFiles('a/1.txt', 'b/2.txt');
@@ -223,26 +223,6 @@ describe('limits of the system', () => {
     await writeFile(path, 'third');
     await one.until(() => one.contents(path).includes('third'));
     expect(one.notices).toHaveLength(1);
-  });
-
-  test('watch the first of many files in the same mode as the rest', async () => {
-    const kinds: string[] = [];
-    const one = await temp({
-      chokidarFiles: 10,
-      watch: async (folder, wanted, listener) => {
-        kinds.push(wanted);
-        return watchFolder(folder, wanted, listener);
-      },
-    });
-    const paths = await Promise.all(
-      ['a/1.txt', 'b/2.txt', 'c/3.txt'].map((name) => one.folder.put(`root/${name}`, name)),
-    );
-    const [a, b, c] = paths.map((path) => ({ source: one.source(path) }));
-    if (a === undefined || b === undefined || c === undefined) throw new Error('three files were made');
-    await one.tracker.trackMany([a], 10);
-    await one.tracker.trackMany([b], 11);
-    await one.tracker.trackMany([{ source: c.source }]);
-    expect(kinds).toEqual(['chokidar', 'plain', 'plain']);
   });
 
   test('orphan on any other watch failure', async () => {
@@ -271,8 +251,8 @@ describe('the end of tracking', () => {
   test('stops watching a folder without tracked files, and resumes when one comes back', async () => {
     const watched: string[] = [];
     const one = await temp({
-      watch: async (folder, wanted, listener) => {
-        const watch = await watchFolder(folder, wanted, listener);
+      watch: async (folder, listener) => {
+        const watch = await watchFolder(folder, listener);
         watched.push('open');
         return {
           kind: watch.kind,

@@ -1,7 +1,7 @@
 import { unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type FolderWatch, watchFolder } from '../../../../src/filesystem/tracking/watch-folder.js';
+import { type FolderWatch, watchFolder, watchPlain } from '../../../../src/filesystem/tracking/watch-folder.js';
 import { until } from '../../../support/until.js';
 import { type TempFolder, tempFolder } from '../temp-folder.js';
 
@@ -12,7 +12,7 @@ let watch: FolderWatch;
 beforeEach(async () => {
   temp = await tempFolder();
   names = [];
-  watch = await watchFolder(temp.inside, 'chokidar', (name) => names.push(name));
+  watch = await watchFolder(temp.inside, (name) => names.push(name));
 });
 afterEach(async () => {
   await watch.close();
@@ -67,7 +67,7 @@ describe('the watch of a folder (decision 0006)', () => {
     names = [];
     await writeFile(join(temp.inside, 'later.txt'), 'x');
     await writeFile(join(temp.inside, 'many-0.txt'), 'y');
-    const other = await watchFolder(temp.inside, 'plain', (name) => names.push(`other ${name}`));
+    const other = await watchPlain(temp.inside, (name) => names.push(`other ${name}`));
     await writeFile(join(temp.inside, 'last.txt'), 'x');
     await until(
       () => names,
