@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { acquireSessionLock, type SessionLock } from '../lease/session-lock.js';
+import { acquireSessionLock, type SessionLock } from '../journal/session-lock.js';
 import { type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
 import { type ImportedTransaction, type ImportState, importId, toImportPart } from '../store/import-parts.js';
 import { ALWAYS, type ObjectStore } from '../store/object-store.js';

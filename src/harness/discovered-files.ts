@@ -1,11 +1,11 @@
 import { posix } from 'node:path';
+import { MOST_DISCOVERED } from '../client/decide-file.js';
 import type { FileAccess, LocatedFile } from '../client/file-access.js';
 import type { ReportedMention } from '../client/session/call-report.js';
 import { SourceError } from '../filesystem/access/errors.js';
 import { datedFiles } from '../filesystem/access/regular-files.js';
 import { ignoredNames, isInGitFolder } from '../filesystem/search/ignore-rules.js';
 import type { LineReadings } from '../foreign-tools/listed-names.js';
-import { MOST_DISCOVERED } from '../indexing/decide-file.js';
 import { DocumentError } from '../objects/errors.js';
 import { canonicalPath } from '../objects/ids.js';
 import { filesystemSource } from '../objects/source.js';

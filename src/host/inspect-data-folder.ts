@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StepsInFork } from '../client/delivery/rescue-fork.js';
 import { type AsideFile, asideFiles, type InspectedJournal, inspectJournals } from '../journal/journals.js';
-import { type LockOwner, sessionLockOwners } from '../lease/session-lock.js';
+import { type LockOwner, sessionLockOwners } from '../journal/session-lock.js';
 import { checkDataFormat } from '../node/data-folder.js';
 import { type NodeStatusReport, nodeLogs, nodeStatus } from '../node/node-status.js';
 import { remoteFolders } from '../process/data-folder.js';

@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
 import * as z from 'zod';
+import { MOST_DISCOVERED } from '../client/decide-file.js';
 import { type DirectoryEntry, type EntryKind, listDirectory } from '../filesystem/access/list-directory.js';
 import { ignoredNames } from '../filesystem/search/ignore-rules.js';
 import { findFiles, walkFiles } from '../filesystem/search/walk.js';
-import { MOST_DISCOVERED } from '../indexing/decide-file.js';
 import { noFilesText } from './empty-search.js';
 import { treeLines } from './folder-tree.js';
 import { headerValue, shownName } from './framing.js';

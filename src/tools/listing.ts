@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
+import { MOST_DISCOVERED } from '../client/decide-file.js';
 import { fileObjectId, type LocatedFile } from '../client/file-access.js';
 import type { ReportedMention } from '../client/session/call-report.js';
 import { unreachableError } from '../filesystem/access/access.js';
 import { datedFiles } from '../filesystem/access/regular-files.js';
-import { MOST_DISCOVERED } from '../indexing/decide-file.js';
 import { canonicalPath } from '../objects/ids.js';
 import { filesystemSource } from '../objects/source.js';
 import { defined } from '../values/defined.js';

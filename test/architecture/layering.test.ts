@@ -15,7 +15,6 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
     pattern: /from 'node:fs/,
     rooms: [
       'process',
-      'lease',
       'journal',
       'node',
       'filesystem',

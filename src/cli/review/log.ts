@@ -7,7 +7,7 @@ import type { QueryAnswer } from '../../history/ask/run-query.js';
 import type { Sighting } from '../../history/ask/seen-by.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { ranges } from '../../history/rebuild/turn-spans.js';
-import { sessionLockOwners } from '../../lease/session-lock.js';
+import { sessionLockOwners } from '../../journal/session-lock.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { VERBS } from '../../session/verb-outcome.js';

@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { FileObservation } from '../../indexing/decide-file.js';
 import type { SessionId } from '../../objects/ids.js';
 import { endsWithin, withinLimit } from '../../process/within-limit.js';
 import type { ObjectStore } from '../../store/object-store.js';
@@ -9,6 +8,7 @@ import { currentTrace, parseTraceparent, traceparentOf } from '../../telemetry/t
 import { begun } from '../../values/begun.js';
 import { defined } from '../../values/defined.js';
 import { XtdbError } from '../../xtdb/errors.js';
+import type { FileObservation } from '../decide-file.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import { TIME_LIMITS } from '../time-limits.js';

@@ -1,4 +1,3 @@
-import { decideFile } from '../../indexing/decide-file.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { sessionObjectId } from '../../objects/ids.js';
@@ -10,6 +9,7 @@ import type { HistoryHead } from '../../store/snapshot-rows.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { Plan } from '../../store/write-path.js';
 import type { TxOp } from '../../xtdb/transactions.js';
+import { decideFile } from '../decide-file.js';
 import { fileObjectId } from '../file-access.js';
 import type { WrittenFile } from '../optimistic/known-versions.js';
 import { fileOps } from './plan-write.js';

@@ -1,11 +1,4 @@
 import type { LargeTextReading } from '../../filesystem/access/read-source.js';
-import {
-  type CurrentFile,
-  decideFile,
-  type FileDecision,
-  type FileObservation,
-  type IndexOutcome,
-} from '../../indexing/decide-file.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { hashText } from '../../objects/hashes.js';
 import { type ObjectId, sessionObjectId } from '../../objects/ids.js';
@@ -21,6 +14,13 @@ import type { Plan } from '../../store/write-path.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { TxOp } from '../../xtdb/transactions.js';
+import {
+  type CurrentFile,
+  decideFile,
+  type FileDecision,
+  type FileObservation,
+  type IndexOutcome,
+} from '../decide-file.js';
 import { fileObjectId } from '../file-access.js';
 import type { MarkedVersion, WrittenFile } from '../optimistic/known-versions.js';
 import { NOTHING_WRITTEN, type SessionWrite, type WriteResult } from './session-write.js';

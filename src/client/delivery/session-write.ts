@@ -1,4 +1,3 @@
-import { decideFile, type FileObservation, type IndexOutcome } from '../../indexing/decide-file.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
@@ -9,6 +8,7 @@ import type { Telemetry } from '../../telemetry/telemetry.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { TxOp } from '../../xtdb/transactions.js';
+import { decideFile, type FileObservation, type IndexOutcome } from '../decide-file.js';
 import { fileObjectId } from '../file-access.js';
 import type { MarkedVersion, WrittenObjects } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';

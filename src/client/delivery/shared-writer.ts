@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { MOST_DISCOVERED } from '../../indexing/decide-file.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { Planned, WriteOptions, Written } from '../../store/write-path.js';
+import { MOST_DISCOVERED } from '../decide-file.js';
 import { fileObjectId } from '../file-access.js';
 import { planTogether } from './plan-write.js';
 import type { SessionWrite, WriteResult } from './session-write.js';

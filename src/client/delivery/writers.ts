@@ -1,7 +1,7 @@
-import type { CurrentFile } from '../../indexing/decide-file.js';
 import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { Head } from '../../store/snapshot-rows.js';
 import type { Plan, WriteOptions, WritePath, Written } from '../../store/write-path.js';
+import type { CurrentFile } from '../decide-file.js';
 import type { WrittenFile, WrittenObjects } from '../optimistic/known-versions.js';
 import type { SessionWrite, WriteResult } from './session-write.js';
 

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import type { FileObservation } from '../../indexing/decide-file.js';
 import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { FoundVersion, Head } from '../../store/snapshot-rows.js';
+import type { FileObservation } from '../decide-file.js';
 import type { MetadataCache } from './metadata-cache.js';
 
 /** A version with the store's marks. */

@@ -1,6 +1,5 @@
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import type { SourceReading } from '../../filesystem/access/read-source.js';
-import type { FileObservation } from '../../indexing/decide-file.js';
 import type { Json } from '../../objects/canonical-json.js';
 import { hashText } from '../../objects/hashes.js';
 import { chatObjectId, type ObjectId, type SessionId } from '../../objects/ids.js';
@@ -12,6 +11,7 @@ import type { CallPlan } from '../../session/plan-step.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
+import type { FileObservation } from '../decide-file.js';
 import type { Outbox } from '../delivery/outbox.js';
 import type { AppliedWrite } from '../delivery/session-write.js';
 import { StoredCall } from '../delivery/stored-call.js';

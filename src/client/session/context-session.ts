@@ -1,5 +1,5 @@
 import type { ObjectMetadata } from '../../assembly/metadata.js';
-import type { SessionLock } from '../../lease/session-lock.js';
+import type { SessionLock } from '../../journal/session-lock.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { HeadHashes } from '../../objects/head-hashes.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';

@@ -1,8 +1,8 @@
-import type { FileObservation } from '../../indexing/decide-file.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { SessionState } from '../../session/session-state.js';
 import type { StepRules } from '../../session/step-policy.js';
+import type { FileObservation } from '../decide-file.js';
 import type { CallObject } from './call-report.js';
 
 /** The session's position when a step is made for it. */

@@ -1,5 +1,5 @@
 import { deletedFolder } from '../../journal/errors.js';
-import { acquireSessionLock, LeaseError, type SessionLock, sessionLockOwners } from '../../lease/session-lock.js';
+import { acquireSessionLock, LeaseError, type SessionLock, sessionLockOwners } from '../../journal/session-lock.js';
 import type { SessionId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
 

@@ -1,7 +1,7 @@
 import { hashSource, type SourceReading, type UnreachableReason } from '../../filesystem/access/read-source.js';
-import type { FileObservation } from '../../indexing/decide-file.js';
 import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { FilesystemSource } from '../../objects/source.js';
+import type { FileObservation } from '../decide-file.js';
 import type { FileAccess } from '../file-access.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 

@@ -1,6 +1,6 @@
+import type { FileObservation } from '../../client/decide-file.js';
 import { fileObjectId } from '../../client/file-access.js';
 import type { GivenStep, MadeStep, StepPlace } from '../../client/session/given-step.js';
-import type { FileObservation } from '../../indexing/decide-file.js';
 import { callSuffix, type ObjectId, type SessionId, type Sha256, stepCallId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';

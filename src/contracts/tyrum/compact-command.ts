@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import { numberBetween, wholeBetween } from '../../cli/flags.js';
 import type { ReviewFlags } from '../../cli/review/answer.js';
 import { withData } from '../../cli/review/commands.js';
-import type { SessionLock } from '../../lease/session-lock.js';
+import type { SessionLock } from '../../journal/session-lock.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import type { SessionId } from '../../objects/ids.js';
 import { defined } from '../../values/defined.js';

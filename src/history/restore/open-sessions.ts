@@ -1,5 +1,5 @@
 import { isWithin } from '../../filesystem/access/mounts.js';
-import { type LockOwner, sessionLockOwners } from '../../lease/session-lock.js';
+import { type LockOwner, sessionLockOwners } from '../../journal/session-lock.js';
 import { type SessionId, sessionObjectId } from '../../objects/ids.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 

@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
+import { MOST_DISCOVERED } from '../../client/decide-file.js';
 import type { CallReport } from '../../client/session/call-report.js';
 import { pathArgument } from '../../foreign-tools/tool-arguments.js';
 import type { ToolKind } from '../../foreign-tools/tool-table.js';
 import { readingOfText } from '../../harness/observe-call.js';
-import { MOST_DISCOVERED } from '../../indexing/decide-file.js';
 import type { Json } from '../../objects/canonical-json.js';
 import { type CanonicalPath, canonicalPath, type FilesystemId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';

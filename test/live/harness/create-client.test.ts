@@ -6,7 +6,7 @@ import { createLog } from '../../../src/host/log.js';
 import type { ServerSettings } from '../../../src/host/settings.js';
 import { ApiSessions } from '../../../src/http/api-sessions.js';
 import { createContextClient } from '../../../src/index.js';
-import { sessionLockOwners } from '../../../src/lease/session-lock.js';
+import { sessionLockOwners } from '../../../src/journal/session-lock.js';
 import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 import { testAddress } from '../../support/context.js';
 import { suiteClientFolder, suiteData, temporaryRoot } from '../../support/mcp-clients.js';

@@ -6,7 +6,7 @@ import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
 import { keptReplacements, replaceKept, undoReplacements } from '../../../src/filesystem/restore/kept-replacements.js';
 import { RestoreError } from '../../../src/filesystem/restore/restore-error.js';
 import { writeCopies } from '../../../src/filesystem/restore/write-copies.js';
-import { acquireSessionLock } from '../../../src/lease/session-lock.js';
+import { acquireSessionLock } from '../../../src/journal/session-lock.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { canonicalPath, sessionId } from '../../../src/objects/ids.js';
 import { askHere } from '../../support/ask-here.js';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { sessionLockOwners } from '../../../src/lease/session-lock.js';
+import { sessionLockOwners } from '../../../src/journal/session-lock.js';
 import { sessionId } from '../../../src/objects/ids.js';
 import { type Agent, stdioAgent, suiteClientFolder, temporaryRoot } from '../../support/mcp-clients.js';
 import { until } from '../../support/until.js';

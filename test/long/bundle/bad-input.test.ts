@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { checkBundle } from '../../../src/bundle/check-bundle.js';
-import { acquireSessionLock } from '../../../src/lease/session-lock.js';
+import { acquireSessionLock } from '../../../src/journal/session-lock.js';
 import { assignedIdentityHash, hashText, sourcedIdentityHash } from '../../../src/objects/hashes.js';
 import { type ObjectId, type SessionId, sessionId } from '../../../src/objects/ids.js';
 import { toRecordPart } from '../../../src/store/context-records.js';

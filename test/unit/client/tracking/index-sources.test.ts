@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { FileObservation } from '../../../../src/client/decide-file.js';
 import { FileAccess } from '../../../../src/client/file-access.js';
 import { MetadataCache } from '../../../../src/client/optimistic/metadata-cache.js';
 import { SourceIndexer } from '../../../../src/client/tracking/index-sources.js';
-import type { FileObservation } from '../../../../src/indexing/decide-file.js';
 import { hashText } from '../../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId } from '../../../../src/objects/ids.js';
 import { type FilesystemSource, filesystemSource } from '../../../../src/objects/source.js';

@@ -1,6 +1,7 @@
 import { appendFile, chmod, mkdir, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { FileObservation } from '../../../../src/client/decide-file.js';
 import { FileAccess, type FileAccessOptions, fileObjectId } from '../../../../src/client/file-access.js';
 import { MetadataCache } from '../../../../src/client/optimistic/metadata-cache.js';
 import {
@@ -10,7 +11,6 @@ import {
   reconcileSources,
   type SourceState,
 } from '../../../../src/client/tracking/reconcile-sources.js';
-import type { FileObservation } from '../../../../src/indexing/decide-file.js';
 import { hashBytes } from '../../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId } from '../../../../src/objects/ids.js';
 import { filesystemSource } from '../../../../src/objects/source.js';

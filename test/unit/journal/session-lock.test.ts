@@ -8,7 +8,7 @@ import {
   lockName,
   locksFolder,
   sessionLockOwners,
-} from '../../../src/lease/session-lock.js';
+} from '../../../src/journal/session-lock.js';
 import { sessionId } from '../../../src/objects/ids.js';
 import { identifyProcess } from '../../../src/process/process-identity.js';
 import { type AskedProcess, buildProgram, startProgram } from '../../support/asked-process.js';
@@ -18,7 +18,7 @@ const mcp = { what: 'palimpsest mcp' };
 
 /** The program of the processes: each takes one lock, then answers requests about it. */
 const PROGRAM = `
-import { acquireSessionLock } from "./lease/session-lock.js";
+import { acquireSessionLock } from "./journal/session-lock.js";
 let lock;
 const answer = {
   acquire: async ([dataDir, session, options]) => {
