@@ -1,5 +1,5 @@
 /**
- * Builds the review page: bundles `web/` into one folder and splits the code of the first view from
+ * Builds the review page: bundles `src/page/` into one folder and splits the code of the first view from
  * the code loaded later.
  */
 import { readdirSync, readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const MOST_ALL_KB = 100;
 export async function buildPageOfFiles(outDir) {
   await bundleOne({
     absWorkingDir: projectRoot,
-    entryPoints: { page: 'web/offline.tsx' },
+    entryPoints: { page: 'src/page/offline.tsx' },
     outdir: outDir,
     bundle: true,
     minify: true,
@@ -39,7 +39,7 @@ export async function buildPageOfFiles(outDir) {
 export async function buildPage(outDir) {
   await build({
     configFile: false,
-    root: join(projectRoot, 'web'),
+    root: join(projectRoot, 'src/page'),
     base: '/review/',
     logLevel: 'warn',
     publicDir: false,

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { sidewaysArrow } from './figures.js';
 import { floorOf, HOUSE, partOf, roomOf, type SourceFile, sourceFiles } from './source-tree.js';
@@ -126,11 +127,16 @@ describe('floors', () => {
   });
 
   test('let the page import wire types and leaf modules only, and build no markup, style or code from text', () => {
-    const page = sourceFiles('web');
+    const page = sourceFiles('src/page');
     expect(page.length).toBeGreaterThan(15);
-    const run = page.flatMap(({ text }) =>
-      [...text.matchAll(/^import (?!type )[^;]*'(?:\.\.\/)+(src\/[^']+)\.js'/gm)].map(([, name = '']) => `${name}.ts`),
-    );
+    const run = page
+      .flatMap(({ path, text }) =>
+        [...text.matchAll(/(?:^import (?!type )[^;]*?|\bimport\()'(\.[^']+)\.js'/gm)].map(([, name = '']) =>
+          posix.join(posix.dirname(path), `${name}.ts`),
+        ),
+      )
+      .filter((path) => roomOf(path) !== 'page');
+    expect(run.length).toBeGreaterThan(3);
     const importing = files.filter(({ path, text }) => run.includes(path) && /^import /m.test(text));
     expect(importing.map(({ path }) => path)).toEqual([]);
     expect(run.filter((path) => !files.some((file) => file.path === path))).toEqual([]);

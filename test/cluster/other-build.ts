@@ -8,7 +8,7 @@ import { DATA_FORMAT } from '../../src/node/data-folder.js';
 
 const run = promisify(execFile);
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-const PARTS = ['src', 'scripts', 'web', 'xtdb', 'package.json', 'tsconfig.json'];
+const PARTS = ['src', 'scripts', 'xtdb', 'package.json', 'tsconfig.json'];
 
 /** The program as another version has it, built in a folder of its own. */
 export interface OtherBuild {

@@ -8,7 +8,7 @@ import type { ContextClient } from '../../../src/client/session/context-client.j
 import type { Packed, PageManifest } from '../../../src/http/page-format.js';
 import type { Json } from '../../../src/objects/canonical-json.js';
 import { type SessionId, sessionId } from '../../../src/objects/ids.js';
-import { unpackedValue } from '../../../web/unpacked-value.js';
+import { unpackedValue } from '../../../src/page/unpacked-value.js';
 import { askHere } from '../../support/ask-here.js';
 import { openClient, wholeRead } from '../../support/context.js';
 import { suiteData, temporaryRoot } from '../../support/mcp-clients.js';

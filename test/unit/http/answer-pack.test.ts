@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { AnswerPack, piecesOf } from '../../../src/http/answer-pack.js';
 import { answerKey, type Packed } from '../../../src/http/page-format.js';
-import { unpackedValue } from '../../../web/unpacked-value.js';
+import { unpackedValue } from '../../../src/page/unpacked-value.js';
 
 /** Packs values as in a page, and returns the bytes of JSON. */
 function packed(values: readonly unknown[]) {

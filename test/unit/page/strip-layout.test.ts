@@ -8,9 +8,9 @@ import {
   neighbour,
   seenRange,
   usageCurve,
-} from '../../../web/strip-layout.js';
-import { treemap } from '../../../web/treemap.js';
-import type { StripBand, StripCall, StripMark } from '../../../web/wire.js';
+} from '../../../src/page/strip-layout.js';
+import { treemap } from '../../../src/page/treemap.js';
+import type { StripBand, StripCall, StripMark } from '../../../src/page/wire.js';
 
 const call = (turn: number, step: number, more: Partial<StripCall> = {}): StripCall => ({
   kind: 'sent',

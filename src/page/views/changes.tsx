@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { ownMember } from '../../values/own-member.js';
 import { AnswerBox } from '../answer-box.js';
 import { type Answered, useAnswer } from '../ask.js';
 import { askedStep, keptWhileFollowed, useStrip } from '../calls.js';
@@ -155,7 +156,7 @@ function Cause({ changes }: { readonly changes: Changes }) {
           {cache === null
             ? 'nothing is recorded of it'
             : `read ${counted(cache.read)} tokens, ${counted(cache.expected)} expected: ` +
-              `${VERDICTS[cache.verdict] ?? cache.verdict}`}
+              `${ownMember(VERDICTS, cache.verdict) ?? cache.verdict}`}
         </dd>
       </dl>
     </section>

@@ -1,5 +1,5 @@
-import type { AnswerBody } from '../src/http/api-schemas.js';
-import type { ReviewAnswer } from '../src/http/review-schemas.js';
+import type { AnswerBody } from '../http/api-schemas.js';
+import type { ReviewAnswer } from '../http/review-schemas.js';
 
 /** The server's answers, as its schemas define them. */
 export type Strip = ReviewAnswer<'Strip'>;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { sha256 } from '../../../web/sha256.js';
+import { sha256 } from '../../../src/page/sha256.js';
 
 const { crypto } = globalThis;
 const known = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');

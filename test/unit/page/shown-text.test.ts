@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { addressText, beginAt, commandLine, isOwn, linkTo, parseAddress } from '../../../web/address.js';
-import { oneLine, textRows, textRuns } from '../../../web/shown-text.js';
+import { addressText, beginAt, commandLine, isOwn, linkTo, parseAddress } from '../../../src/page/address.js';
+import { oneLine, textRows, textRuns } from '../../../src/page/shown-text.js';
 
 describe('recorded text', () => {
   test('shows invisible and reordering characters by number', () => {

@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { ownMember } from '../../values/own-member.js';
 import { AnswerBox } from '../answer-box.js';
 import { ask, useAnswer } from '../ask.js';
 import { askedStep, keptWhileFollowed, useStrip } from '../calls.js';
@@ -129,11 +130,11 @@ function Section({ group }: { readonly group: Group }) {
   return (
     <details open class="section">
       <summary>
-        <h2>{TITLES[section] ?? section}</h2>{' '}
+        <h2>{ownMember(TITLES, section) ?? section}</h2>{' '}
         <small>{`${counted(items.length)} parts, ${counted(tokens)} tokens`}</small>
       </summary>
       {isList ? (
-        <TextView text={text.endsWith('\n') ? text.slice(0, -1) : text} label={TITLES[section] ?? section} />
+        <TextView text={text.endsWith('\n') ? text.slice(0, -1) : text} label={ownMember(TITLES, section) ?? section} />
       ) : (
         items.map((item, i) => <Item key={i} item={item} />)
       )}

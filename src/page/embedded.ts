@@ -1,4 +1,4 @@
-import { linesWith } from '../src/history/ask/found-lines.js';
+import { linesWith } from '../history/ask/found-lines.js';
 import {
   type AnswerParameters,
   answerKey,
@@ -8,7 +8,8 @@ import {
   PAGE_VERSION,
   type Packed,
   type PageManifest,
-} from '../src/http/page-format.js';
+} from '../http/page-format.js';
+import { ownMember } from '../values/own-member.js';
 import { Refused } from './access.js';
 import type { AnswerSource } from './ask.js';
 import { sha256 } from './sha256.js';
@@ -99,7 +100,7 @@ export class EmbeddedSession implements AnswerSource {
 
   /** @throws {Refused} `not-in-file` – the file has no answer to it */
   ask(path: string, parameters: AnswerParameters): Promise<unknown> {
-    return (SPECIAL[path] ?? ((file, asked) => file.answer(path, asked)))(this, parameters);
+    return (ownMember(SPECIAL, path) ?? ((file, asked) => file.answer(path, asked)))(this, parameters);
   }
 
   /** Returns the file's answer. */

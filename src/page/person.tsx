@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { ownMember } from '../values/own-member.js';
 import { act, actionPath } from './act.js';
 import { askFresh, isServed } from './ask.js';
 import { from, place } from './place.js';
@@ -42,7 +43,7 @@ function priceText({
   per_call_from_border: border,
   is_exact: isExact,
 }: VerbPrice): string {
-  if (outcome !== 'done') return OUTCOMES[outcome] ?? outcome;
+  if (outcome !== 'done') return ownMember(OUTCOMES, outcome) ?? outcome;
   const keeps = verb === 'pin' ? ` It keeps ${counted(text)} tokens that the window would drop.` : '';
   const parts = [
     written(once),
