@@ -1,7 +1,8 @@
 /**
- * Writes the parcels of each ecosystem: a Claude Code plug-in with its marketplace, an MCP bundle,
- * an entry for the MCP registry, and a Gemini CLI extension. pi and OpenCode take the npm package.
- * Run it by `npm run parcels [-- FOLDER]` after a build, or call `writeParcels`.
+ * Writes a parcel for each ecosystem: Claude Code (a plug-in with its marketplace), MCP (a bundle
+ * and a registry entry) and Gemini CLI (an extension). pi and OpenCode take the npm package.
+ *
+ * Usage after a build: `npm run parcels [-- FOLDER]`.
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -29,7 +30,9 @@ async function writeJson(path, value) {
 
 const text = (name) => join(projectRoot, 'src', 'agents', 'parcels', name);
 
-/** Writes the plug-in. A user adds the folder as a marketplace and installs `palimpsest` from it. */
+/**
+ * Writes the plug-in. A user adds the folder as a marketplace and installs `palimpsest` from it.
+ */
 async function writeClaudePlugin(to, { name, version, license }) {
   await writeJson(join(to, '.claude-plugin', 'marketplace.json'), {
     name,
@@ -127,7 +130,7 @@ const bundleManifest = ({ name, version, license, engines }) => ({
   compatibility: { platforms: [process.platform], runtimes: { node: engines.node } },
 });
 
-/** Writes the bundle of the built program with its search program, which is one of this platform. */
+/** Writes the bundle of the built program with the search program of this platform. */
 async function writeBundle(path, manifest) {
   const draft = await mkdtemp(join(projectRoot, 'node_modules', '.parcel-'));
   try {

@@ -48,13 +48,21 @@ const linesOfComments = (pieces) => {
   return lines;
 };
 
-/** Lines that are too long; fenced blocks and tables of Markdown do not count. */
+/**
+ * Returns the number of lines of a Markdown file's front matter, whose readers take one line per
+ * field.
+ */
+const frontMatter = (source) => (/^---\n[\s\S]*?\n---\n/.exec(source)?.[0].split('\n').length ?? 1) - 1;
+
+/** Lines that are too long; front matter, fenced blocks and tables of Markdown do not count. */
 const longLines = (path, source, pieces) => {
   const found = [];
   const comments = linesOfComments(pieces);
   const isMarkdown = path.endsWith('.md');
+  const begin = isMarkdown ? frontMatter(source) : 0;
   let fenced = false;
   for (const [index, line] of source.split('\n').entries()) {
+    if (index < begin) continue;
     if (isMarkdown && /^\s*```/.test(line)) fenced = !fenced;
     if (fenced || isUnbreakable(line) || (isMarkdown && /^\s*(?:\||!\[)/.test(line))) continue;
     const ownComment = comments.has(index + 1) && /^\s*(?:\/\/|\/?\*)/.test(line);

@@ -52,3 +52,10 @@ test('reports comments beyond 100 columns and code beyond 120', async () => {
     [2, 'a line of 133 columns: at most 120'],
   ]);
 });
+
+test('reports long lines of Markdown, but not of its front matter', async () => {
+  const long = 'word '.repeat(30).trim();
+  const found = await lintMarkdown('a.md', `---\nname: ${long}\n---\n\n${long}\n`);
+  const columns = (found as { line: number; message: string }[]).filter(({ message }) => message.includes('columns'));
+  expect(columns.map(({ line }) => line)).toEqual([5]);
+});
