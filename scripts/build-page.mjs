@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build as bundleOne } from 'esbuild';
 import { build } from 'vite';
-import { projectRoot } from './bundle.mjs';
+import { projectRoot, recordInputs } from './bundle.mjs';
 
 /** Limits in kilobytes, gzipped: for the first view and for the whole page. */
 const MOST_FIRST_KB = 40;
@@ -18,7 +18,8 @@ const MOST_ALL_KB = 100;
  * their hashes.
  */
 export async function buildPageOfFiles(outDir) {
-  await bundleOne({
+  const { metafile } = await bundleOne({
+    metafile: true,
     absWorkingDir: projectRoot,
     entryPoints: { page: 'src/page/offline.tsx' },
     outdir: outDir,
@@ -33,11 +34,12 @@ export async function buildPageOfFiles(outDir) {
     legalComments: 'none',
     logLevel: 'warning',
   });
+  recordInputs(Object.keys(metafile.inputs));
 }
 
 /** Builds the page into a folder and returns its sizes. Throws if a size exceeds its limit. */
 export async function buildPage(outDir) {
-  await build({
+  const { output } = await build({
     configFile: false,
     root: join(projectRoot, 'src/page'),
     base: '/review/',
@@ -54,6 +56,7 @@ export async function buildPage(outDir) {
       reportCompressedSize: false,
     },
   });
+  recordInputs(output.flatMap(({ moduleIds = [] }) => moduleIds));
   const size = (name) => gzipSync(readFileSync(join(outDir, name))).length / 1_000;
   const files = readdirSync(outDir, { recursive: true }).filter((name) => /\.(html|js|css)$/.test(name));
   const html = readFileSync(join(outDir, 'index.html'), 'utf8');

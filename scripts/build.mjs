@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { buildPage, buildPageOfFiles } from './build-page.mjs';
-import { bundle, projectRoot as root } from './bundle.mjs';
+import { bundle, bundledFolders, projectRoot as root } from './bundle.mjs';
 import { compileScripts } from './compile-scripts.mjs';
 import { packedVocabulary, writeVocabulary } from './packed-vocabulary.mjs';
 
@@ -161,6 +161,8 @@ const { first, all } = await buildPage(join(draft, 'web'));
 await buildPageOfFiles(join(draft, 'page'));
 if (process.argv.includes('--sizes'))
   console.log(`The review page: ${first.toFixed(1)} kB gzipped for the first view, ${all.toFixed(1)} kB in total.`);
+// The packages' licences and the bill of materials list what the bundles contain.
+writeFileSync(join(draft, 'bundled-packages.json'), `${JSON.stringify(bundledFolders(), null, 2)}\n`);
 // pi requires a default export; the source has none.
 writeFileSync(join(draft, 'pi.js'), "export { palimpsestForPi as default } from './pi-extension.js';\n");
 if (existsSync(join(draft, 'cli.js'))) chmodSync(join(draft, 'cli.js'), 0o755);

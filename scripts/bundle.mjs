@@ -1,13 +1,28 @@
-import { dirname } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 /** The root folder of the project. */
 export const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 
+/** The folders of the npm packages whose code was bundled, relative to the project. */
+const packageFolders = new Set();
+
+/** Records the files that a bundle contains, for the list of bundled packages. */
+export function recordInputs(paths) {
+  for (const path of paths) {
+    const folder = /^(?:.*[/\\])?node_modules[/\\](?:@[^/\\]+[/\\])?[^/\\]+/.exec(path)?.[0];
+    if (folder !== undefined) packageFolders.add(relative(projectRoot, resolve(projectRoot, folder)));
+  }
+}
+
+/** Returns the folders of the npm packages whose code was bundled so far. */
+export const bundledFolders = () => [...packageFolders].sort();
+
 /** Bundles programs of the project for Node, with shared chunks. `options` adds esbuild options. */
 export async function bundle(options) {
-  await build({
+  const { metafile } = await build({
+    metafile: true,
     absWorkingDir: projectRoot,
     bundle: true,
     splitting: true,
@@ -29,4 +44,5 @@ export async function bundle(options) {
     logLevel: 'warning',
     ...options,
   });
+  recordInputs(Object.keys(metafile.inputs).map((path) => path.replace(/^[\w-]+:/, '')));
 }

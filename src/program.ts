@@ -13,8 +13,9 @@ import { standardOutput } from './cli/output.js';
 import { noteCommand, restoreCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { reviewPageCommand } from './cli/review-page.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
-import { setupCommand } from './cli/setup.js';
+import { setupCommand, takeBackSetups } from './cli/setup.js';
 import { undoCommand } from './cli/undo.js';
+import { type UndoSetup, uninstallCommand } from './cli/uninstall.js';
 import { CONTRACTS } from './contract-list.js';
 import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
@@ -22,6 +23,9 @@ import { costsCommand } from './own-sessions/commands.js';
 
 /** The commands that a shell runs to complete a line, and that print the completion script. */
 const COMPLETION_CALLS: ReadonlySet<string> = new Set(['completion', 'complete']);
+
+/** Each takes back settings of agents that this program wrote. `palimpsest uninstall` runs them. */
+const UNDOS: readonly UndoSetup[] = [takeBackSetups];
 
 /** The version in package.json. */
 function packageVersion(home: URL): string {
@@ -69,6 +73,7 @@ export async function runProgram(home: URL): Promise<void> {
     nodeCommand(),
     verifyCommand(),
     journalCommand(),
+    uninstallCommand(UNDOS),
     noteCommand(),
     ...CONTRACTS.flatMap((contract) => contract.commands?.() ?? []),
     ...(isCompletion ? [] : [completionCommand()]),

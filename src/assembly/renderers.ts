@@ -33,7 +33,8 @@ export interface RenderedHow {
   readonly epoch?: { readonly state: EpochState; readonly proof: EpochProof };
 }
 
-interface Renderer {
+/** Renders contexts: its version, the layouts that it knows, and the function. */
+export interface Renderer {
   /** Raised when the same state would give other bytes. */
   readonly version: number;
   readonly layouts: readonly LayoutName[];

@@ -73,6 +73,7 @@ const GROUPS: readonly CommandGroup[] = [
     },
     rare: {
       journal: 'repair journals of acknowledged steps',
+      uninstall: 'stop what runs and list or remove its data',
       gc: 'archive derived files of a session directory',
       completion: "print a shell's completion script",
     },

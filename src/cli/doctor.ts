@@ -6,8 +6,8 @@ import type { InspectedFolder } from '../host/inspect-data-folder.js';
 import type { Settings } from '../host/settings.js';
 import { placesText } from '../journal/errors.js';
 import type { InspectedJournal, JournalState } from '../journal/journals.js';
+import type { FoundJava } from '../node/choose-runtime.js';
 import type { NodeError } from '../node/errors.js';
-import type { Java } from '../node/java.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import type { LoopTrouble, TrackerReport } from '../process/process-reports.js';
 import { defined } from '../values/defined.js';
@@ -172,16 +172,25 @@ async function forksIn(settings: Settings): Promise<readonly StepsInFork[] | und
 }
 
 /** Returns the Java that starting the node would use, or the reason why there is none. */
-async function lookForJava({ javaHome }: Settings['node']): Promise<Java | NodeError> {
-  const [{ findJava }, { NodeError }] = await Promise.all([import('../node/java.js'), import('../node/errors.js')]);
-  return findJava({ javaHome }).catch((error: unknown) => {
+async function lookForJava({ javaHome }: Settings['node']): Promise<FoundJava | NodeError> {
+  const [{ findNodeJava }, { packageFiles }, { NodeError }] = await Promise.all([
+    import('../node/choose-runtime.js'),
+    import('../node/package-files.js'),
+    import('../node/errors.js'),
+  ]);
+  try {
+    return await findNodeJava(packageFiles(), { javaHome });
+  } catch (error) {
     if (error instanceof NodeError) return error;
     throw error;
-  });
+  }
 }
 
-const javaLine = (java: Java | NodeError): string =>
-  java instanceof Error ? `java      NOT FOUND: ${java.message}` : `java      ${java.major} at ${java.command}`;
+function javaLine(found: FoundJava | NodeError): string {
+  if (found instanceof Error) return `java      NOT FOUND: ${found.message}`;
+  const { java, packaged } = found;
+  return `java      ${java.major} ${packaged === undefined ? '' : `of ${packaged.package} `}at ${java.command}`;
+}
 
 /** Examines the agents on this machine in this folder. Those that are set up are asked. */
 async function askAgents({ agents }: DoctorFlags, packageFolder: string): Promise<readonly ExaminedAgent[]> {
@@ -197,9 +206,9 @@ async function askAgents({ agents }: DoctorFlags, packageFolder: string): Promis
 /** One line per agent: its settings, whether it reaches us, and whether recording works. */
 function agentLines(
   agents: readonly ExaminedAgent[],
-  { java, healthy }: { readonly java: Java | NodeError | undefined; readonly healthy: boolean },
+  { java, healthy }: { readonly java: FoundJava | NodeError | undefined; readonly healthy: boolean },
 ): readonly string[] {
-  const runtime = java === undefined ? 'the node runs' : java instanceof Error ? 'no Java' : `Java ${java.major}`;
+  const runtime = java === undefined ? 'the node runs' : java instanceof Error ? 'no Java' : `Java ${java.java.major}`;
   return agents.map(({ text, isSetUp }) =>
     isSetUp
       ? `agent     ${text}; ${runtime}; ${healthy ? 'recording works' : 'recording needs a repair, see below'}`
@@ -247,7 +256,10 @@ async function examine(flags: DoctorFlags, packageFolder: string): Promise<void>
       findings,
       formatTrouble: formatTrouble?.message ?? null,
       node,
-      java: java === undefined || java instanceof Error ? null : { major: java.major, command: java.command },
+      java:
+        java === undefined || java instanceof Error
+          ? null
+          : { major: java.java.major, command: java.java.command, package: java.packaged?.package ?? null },
       journals,
       aside,
       sessions,

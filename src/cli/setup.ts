@@ -193,6 +193,31 @@ async function undo(names: readonly string[], flags: SetupFlags): Promise<void> 
 }
 
 /**
+ * Takes back every setup that the data folder of this environment records, without a question.
+ * Returns a line for each settings file. A file that cannot be changed stays; its line says why.
+ */
+export async function takeBackSetups(): Promise<readonly string[]> {
+  const [{ keptChanges }, { applyUndo, planUndo }, { messageOf }] = await Promise.all([
+    import('../agents/kept-changes.js'),
+    import('../agents/take-back.js'),
+    import('../values/thrown.js'),
+  ]);
+  const { dataDir } = await dataOf({});
+  const lines: string[] = [];
+  for (const change of [...(await keptChanges(dataDir))].reverse()) {
+    try {
+      const plan = await planUndo(change, dataDir);
+      await applyUndo(plan, dataDir);
+      lines.push(`Took back the change of ${change.path}.`);
+      lines.push(...plan.left.map((entry) => `${entry} in ${change.path} stays: it runs another program now.`));
+    } catch (error) {
+      lines.push(`The change of ${change.path} stays: ${messageOf(error)}`);
+    }
+  }
+  return lines;
+}
+
+/**
  * `palimpsest setup`: writes Palimpsest into the settings of agents, and takes it out again.
  * `packageFolder` is the folder of this installed program.
  */

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import * as z from 'zod';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import { ensureInstallation, findInstallation, type Installation, type InstallOptions } from './install.js';
+import { archivePlanSchema, makePackagedArchive } from './packaged-archive.js';
 
 const javaSchema = z.object({ command: z.string(), major: z.int(), fingerprint: z.string() });
 const planSchema = z.object({
@@ -20,9 +21,12 @@ type Report = { readonly progress: string } | { readonly code: NodeErrorCode; re
  * Continues if the parent ends.
  */
 export async function buildForParent(plan: string): Promise<void> {
+  const parsed: unknown = JSON.parse(plan);
+  const archive = archivePlanSchema.safeParse(parsed);
+  if (archive.success) return makePackagedArchive(archive.data);
   // The parent may have ended: a report that cannot be sent is dropped.
   const report = (message: Report): void => void process.send?.(message, undefined, undefined, () => undefined);
-  const { isShared, ...parts } = planSchema.parse(JSON.parse(plan));
+  const { isShared, ...parts } = planSchema.parse(parsed);
   const onProgress = (progress: string): void => report({ progress });
   try {
     await ensureInstallation({ ...parts, isShared: isShared === true, onProgress });

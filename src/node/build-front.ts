@@ -1,8 +1,9 @@
 import { cp, mkdir, rename, rm } from 'node:fs/promises';
 import { delimiter, extname, join } from 'node:path';
+import { draftOf } from '../process/drafts.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import type { Java } from './java.js';
-import { commonJvmFlags } from './launch.js';
+import { commonJvmFlags, isAheadOfTime } from './launch.js';
 import { lastLines, runProcess } from './run-process.js';
 import { TIME_LIMITS } from './time-limits.js';
 
@@ -163,11 +164,12 @@ export async function makeArchive(
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   await mkdir(work.workDir, { recursive: true, mode: 0o700 });
-  const draft = join(work.workDir, 'front.jsa');
+  // On the archive's disk, because temporary folders often have one of their own.
+  const draft = await draftOf(work.archive);
   const args = [
     ...commonJvmFlags(work.java.major),
     '-Xmx1g',
-    `-XX:ArchiveClassesAtExit=${draft}`,
+    isAheadOfTime(work.archive) ? `-XX:AOTCacheOutput=${draft}` : `-XX:ArchiveClassesAtExit=${draft}`,
     `-Djava.io.tmpdir=${work.workDir}`,
     '-cp',
     work.jars.join(delimiter),
@@ -184,17 +186,13 @@ export async function makeArchive(
   try {
     const result = await runProcess(work.java.command, args, { limitMs: TIME_LIMITS.archiveMs, signal });
     if (result?.code !== 0) throw buildFailure('the first trial run of the node', result?.output ?? 'Java has gone');
-  } catch (error) {
-    await rm(work.workDir, { recursive: true, force: true });
-    throw error;
-  }
-  try {
-    await rename(draft, work.archive);
-    return true;
-  } catch {
-    return false;
+    return await rename(draft, work.archive).then(
+      () => true,
+      () => false,
+    );
   } finally {
     await rm(work.workDir, { recursive: true, force: true });
+    await rm(draft, { force: true });
   }
 }
 

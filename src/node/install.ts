@@ -42,7 +42,7 @@ export function expiredEntries(
 }
 
 /** Removes unused installations from the cache folder. Failures are left for the next time. */
-async function removeOldInstallations(cacheDir: string, currentKey: string): Promise<void> {
+export async function removeOldInstallations(cacheDir: string, currentKey: string): Promise<void> {
   const names = await readdir(cacheDir).catch(() => []);
   const entries = await Promise.all(
     names.map(async (name) => ({
@@ -58,6 +58,8 @@ async function removeOldInstallations(cacheDir: string, currentKey: string): Pro
 /** An installation ready to start: everything that the first start creates and later ones reuse. */
 export interface Installation {
   readonly key: string;
+  /** Its folder in the cache. */
+  readonly dir: string;
   /** The class path in order; the compiled front comes first. */
   readonly jars: readonly string[];
   /** The class-data archive; null if the JVM cannot create one. */
@@ -111,6 +113,7 @@ interface Place {
 
 const installationOf = ({ dir, key }: Place, { jars, archive }: Manifest): Installation => ({
   key,
+  dir,
   jars: jars.map((jar) => join(dir, jar)),
   archive: archive ? join(dir, ARCHIVE) : null,
 });
@@ -144,7 +147,7 @@ async function readManifest(place: Place, files: FrontFiles): Promise<Manifest |
 }
 
 /** Fetches and compiles in a draft folder, which is renamed only when complete. */
-async function buildJars(dir: string, files: FrontFiles, options: InstallOptions): Promise<Manifest> {
+export async function buildJars(dir: string, files: FrontFiles, options: InstallOptions): Promise<Manifest> {
   const draft = join(options.cacheDir, `.draft-${randomUUID()}`);
   try {
     await mkdir(join(draft, 'lib'), { recursive: true, mode: 0o700 });

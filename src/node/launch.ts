@@ -16,6 +16,8 @@ const planSchema = z.object({
   jars: z.array(z.string()).min(1),
   /** The class-data archive; null if the JVM could not create one. */
   archive: z.string().nullable(),
+  /** The folder in the cache whose use the supervisor records. */
+  cached: z.string(),
   configFile: z.string(),
   /** The node's settings file for its shared log; null without one. */
   settingsFile: z.string().nullable(),
@@ -75,9 +77,20 @@ export function commonJvmFlags(javaMajor: number): readonly string[] {
     '-Djava.awt.headless=true',
     // Writes failures to the log instead of a separate file.
     '-Dclojure.main.report=stderr',
-    // Java 24 and later warn about undeclared native code.
-    ...(javaMajor >= 24 ? ['--enable-native-access=ALL-UNNAMED'] : []),
+    // Java 24 and later warn about undeclared native code and about agrona's memory access.
+    ...(javaMajor >= 24 ? ['--enable-native-access=ALL-UNNAMED', '--sun-misc-unsafe-memory-access=allow'] : []),
   ];
+}
+
+/**
+ * Whether an archive is an ahead-of-time cache. Java 25 and later make one in a single run, without
+ * an archive of Java's own classes. It halves the CPU time of a start.
+ */
+export const isAheadOfTime = (archive: string): boolean => archive.endsWith('.aot');
+
+function archiveFlags(archive: string | null): readonly string[] {
+  if (archive === null) return [];
+  return isAheadOfTime(archive) ? [`-XX:AOTCache=${archive}`] : ['-Xshare:auto', `-XX:SharedArchiveFile=${archive}`];
 }
 
 /** Returns the arguments of `java` for one start of the node. */
@@ -94,8 +107,8 @@ export function frontArguments(plan: LaunchPlan): readonly string[] {
     '-XX:MaxHeapFreeRatio=40',
     '-XX:+ExitOnOutOfMemoryError',
     `-XX:ErrorFile=${join(logs, 'hs_err_%p.log')}`,
-    // `auto` starts without the archive if it does not fit this JVM.
-    ...(plan.archive === null ? [] : ['-Xshare:auto', `-XX:SharedArchiveFile=${plan.archive}`]),
+    // Java starts without an archive that does not fit it.
+    ...archiveFlags(plan.archive),
     `-Djava.io.tmpdir=${join(plan.dataDir, 'tmp')}`,
     '-cp',
     plan.jars.join(delimiter),

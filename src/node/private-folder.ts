@@ -16,6 +16,7 @@ const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'filesystem-id',
   'node.json',
   'node.lock',
+  'own-sessions.json',
   'start.lock',
   'golden',
   'index',

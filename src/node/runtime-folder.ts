@@ -34,14 +34,20 @@ export function socketIn(runtimeFolder: string): string {
   return join(runtimeFolder, SOCKET_NAME);
 }
 
+/** Returns the runtime folder of a data folder for this user; it need not exist. */
+export function ownRuntimeFolder(dataDir: string, runtimeDir: string | undefined): string {
+  const { uid, username } = userInfo();
+  return runtimeFolderFor(dataDir, { runtimeDir, tmpDir: tmpdir(), user: uid >= 0 ? String(uid) : username });
+}
+
 /**
  * Creates the runtime folder of a data folder for its owner only, and returns its path.
  * @throws {NodeError} `data-unwritable` if another user owns it or has access to it; shared
  *   temporary folders invite such attacks
  */
 export async function makeRuntimeFolder(dataDir: string, runtimeDir: string | undefined): Promise<string> {
-  const { uid, username } = userInfo();
-  const dir = runtimeFolderFor(dataDir, { runtimeDir, tmpDir: tmpdir(), user: uid >= 0 ? String(uid) : username });
+  const { uid } = userInfo();
+  const dir = ownRuntimeFolder(dataDir, runtimeDir);
   try {
     await mkdir(dir, { recursive: true, mode: 0o700 });
     const stat = await lstat(dir);

@@ -1,18 +1,15 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { identifyProcess } from '../process/process-identity.js';
 import { systemCode } from '../process/system-error.js';
 import { pollUntil } from '../process/within-limit.js';
 import { defined } from '../values/defined.js';
-import { installApart } from './build-apart.js';
+import { chooseRuntime, type NodeRuntime } from './choose-runtime.js';
 import type { DataFolder } from './data-folder.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
-import { findJava } from './java.js';
 import { DEFAULT_HEAP_MEGABYTES, type LaunchPlan } from './launch.js';
 import { readLogTail } from './log-file.js';
 import {
@@ -24,39 +21,11 @@ import {
   readState,
   startingState,
 } from './node-state.js';
+import { type PackageFiles, packageFiles } from './package-files.js';
 import { makeRuntimeFolder, socketIn } from './runtime-folder.js';
 import { type ChosenLog, type SharedLog, sharedLogFile } from './shared-log.js';
 import { NO_SPACE_EXIT } from './supervise.js';
 import { TIME_LIMITS } from './time-limits.js';
-
-/** The files of this package from which the node is built and started. */
-interface PackageFiles {
-  /** Folder with `pom.xml`, `src/` and the node configurations. */
-  readonly frontDir: string;
-  /** The built command line program, which runs the supervisor. */
-  readonly cli: string;
-}
-
-/**
- * Finds the files of this package from the bundled location of this module.
- * @throws {NodeError} `incomplete-package` if some are missing
- */
-function packageFiles(): PackageFiles {
-  let dir = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(dir, 'xtdb', 'pom.xml'))) {
-    const parent = dirname(dir);
-    if (parent === dir) {
-      throw new NodeError(
-        'incomplete-package',
-        `No xtdb/pom.xml above ${fileURLToPath(import.meta.url)}. Install the package again.`,
-      );
-    }
-    dir = parent;
-  }
-  const cli = join(dir, 'dist', 'cli.js');
-  if (!existsSync(cli)) throw new NodeError('incomplete-package', `${cli} is missing. Build it with: npm run build`);
-  return { frontDir: join(dir, 'xtdb'), cli };
-}
 
 /** Options for starting a node if none runs. */
 export interface StartOptions {
@@ -93,7 +62,7 @@ export interface StartOptions {
   readonly cacheDir?: string;
   /** Folder for a socket if the data folder's path is too long for one (the XDG runtime folder). */
   readonly runtimeDir?: string;
-  /** Java's home, searched before the PATH. */
+  /** Java's home, searched before the PATH. Not used if this platform's package has a Java. */
   readonly javaHome?: string;
   /** Called before slow steps. */
   onProgress?(message: string): void;
@@ -148,21 +117,13 @@ export interface ChosenStart extends StartOptions {
   readonly chosen: ChosenLog;
 }
 
-async function makePlan(folder: DataFolder, files: PackageFiles, options: ChosenStart): Promise<LaunchPlan> {
+async function makePlan(
+  folder: DataFolder,
+  { frontDir }: PackageFiles,
+  options: ChosenStart & { readonly runtime: NodeRuntime },
+): Promise<LaunchPlan> {
+  const { runtime } = options;
   const { profile, log } = options.chosen;
-  const java = await findJava({ javaHome: options.javaHome, signal: options.signal });
-  const installation = await installApart(
-    {
-      java,
-      frontDir: files.frontDir,
-      isShared: log !== undefined,
-      memoryConfig: join(files.frontDir, CONFIG_FILES.memory),
-      cacheDir: options.cacheDir ?? join(homedir(), '.cache', 'palimpsest'),
-      signal: options.signal,
-      onProgress: (message) => options.onProgress?.(message),
-    },
-    files.cli,
-  );
   const runtimeFolder = await makeRuntimeFolder(folder.dir, options.runtimeDir);
   const isTcp = (options.transport ?? (process.platform === 'win32' ? 'tcp' : 'unix')) === 'tcp';
   const tokenFile = join(runtimeFolder, 'token');
@@ -173,11 +134,12 @@ async function makePlan(folder: DataFolder, files: PackageFiles, options: Chosen
   return {
     dataDir: folder.dir,
     profile,
-    java: java.command,
-    javaMajor: java.major,
-    jars: [...installation.jars],
-    archive: installation.archive,
-    configFile: join(files.frontDir, CONFIG_FILES[profile]),
+    java: runtime.java.command,
+    javaMajor: runtime.java.major,
+    jars: [...runtime.jars],
+    archive: runtime.archive,
+    cached: runtime.cached,
+    configFile: join(frontDir, CONFIG_FILES[profile]),
     settingsFile: log === undefined ? null : sharedLogFile(folder.dir),
     socketPath: isTcp ? null : socketIn(runtimeFolder),
     tokenFile: isTcp ? tokenFile : null,
@@ -224,7 +186,15 @@ export async function pollStart<T>(
  */
 export async function startNode(folder: DataFolder, options: ChosenStart): Promise<RunningNode> {
   const files = packageFiles();
-  const plan = await makePlan(folder, files, options);
+  const runtime = await chooseRuntime(files, {
+    isShared: options.chosen.log !== undefined,
+    memoryConfig: join(files.frontDir, CONFIG_FILES.memory),
+    cacheDir: options.cacheDir,
+    javaHome: options.javaHome,
+    signal: options.signal,
+    onProgress: (message) => options.onProgress?.(message),
+  });
+  const plan = await makePlan(folder, files, { ...options, runtime });
   await rm(folder.stateFile, { force: true });
   await mkdir(join(folder.dir, 'logs'), { recursive: true, mode: 0o700 });
   options.onProgress?.('Starting XTDB …');
@@ -272,5 +242,6 @@ export async function startNode(folder: DataFolder, options: ChosenStart): Promi
     );
   });
   if (outcome instanceof NodeError) throw outcome;
+  runtime.prepareNext();
   return outcome;
 }

@@ -1,5 +1,4 @@
 import { mkdir, readFile, rm, utimes } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identifySelf, type ProcessIdentity } from '../process/process-identity.js';
 import { defined } from '../values/defined.js';
@@ -373,7 +372,7 @@ export async function superviseNode(options: SuperviseOptions): Promise<number> 
   const log = openLogFile(dataFolderAt(options.plan.dataDir).logFile);
   // Marks this installation as used for the clean-up of the cache.
   const touch = setInterval(
-    () => void utimes(dirname(options.plan.jars[0] ?? '.'), new Date(), new Date()).catch(() => undefined),
+    () => void utimes(options.plan.cached, new Date(), new Date()).catch(() => undefined),
     TIME_LIMITS.touchMs,
   );
   try {

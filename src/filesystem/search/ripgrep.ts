@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { platformPackageFolder } from '../../process/platform-package.js';
 import { SourceError } from '../access/errors.js';
 
 /** A run of a search program. Records are passed on as they arrive. */
@@ -30,8 +32,8 @@ const MOST_STDERR = 8192;
 let located: Promise<string | undefined> | undefined;
 
 /**
- * Returns the ripgrep program: the bundled one, else the one on the path; `undefined` if there is
- * neither. Searched once.
+ * Returns the ripgrep program: the one in this platform's package, else the npm package's, else the
+ * one on the path; `undefined` if there is none. Searched once.
  */
 export function ripgrepPath(): Promise<string | undefined> {
   located ??= locate();
@@ -39,6 +41,11 @@ export function ripgrepPath(): Promise<string | undefined> {
 }
 
 async function locate(): Promise<string | undefined> {
+  const packaged = platformPackageFolder();
+  if (packaged !== undefined) {
+    const program = join(packaged, 'bin', process.platform === 'win32' ? 'rg.exe' : 'rg');
+    if (await answers(program)) return program;
+  }
   try {
     const { rgPath } = await import('@vscode/ripgrep');
     if (await answers(rgPath)) return rgPath;

@@ -16,6 +16,7 @@ const plan: LaunchPlan = {
   javaMajor: 17,
   jars: ['/cache/front.jar', '/cache/lib/a.jar'],
   archive: '/cache/front.jsa',
+  cached: '/cache',
   configFile: '/pkg/xtdb/xtdb.edn',
   settingsFile: null,
   socketPath: '/data/run/xtdb.sock',
@@ -37,6 +38,14 @@ describe('the command line of the JVM', () => {
     expect(args).toContain('-XX:+ExitOnOutOfMemoryError');
     expect(args).toContain('-XX:SharedArchiveFile=/cache/front.jsa');
     expect(args).toContain('-Xshare:auto');
+  });
+
+  test('passes an ahead-of-time cache to Java 25, and no archive if there is none', () => {
+    const cached = frontArguments({ ...plan, javaMajor: 25, archive: '/cache/front.aot' });
+    expect(cached).toContain('-XX:AOTCache=/cache/front.aot');
+    expect(cached.filter((arg) => /SharedArchive|Xshare/.test(arg))).toEqual([]);
+    const bare = frontArguments({ ...plan, archive: null });
+    expect(bare.filter((arg) => /SharedArchive|Xshare|AOT/.test(arg))).toEqual([]);
   });
 
   test('has no data folder and only the first compiler for the memory profile', () => {

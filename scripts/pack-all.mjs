@@ -1,0 +1,70 @@
+/**
+ * Makes the npm packages: the program, and one package a platform with the node and its Java. Run it
+ * by `npm run pack:all -- [--out FOLDER] [--jdk FOLDER] [--platform NAME]…`.
+ */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { bundle, projectRoot as root } from './bundle.mjs';
+import { jarComponents } from './pack/bills.mjs';
+import { packPlatform } from './pack/platform-package.mjs';
+import { PLATFORMS } from './pack/platforms.mjs';
+import { packProgram } from './pack/program-package.mjs';
+
+const { values } = parseArgs({
+  options: {
+    out: { type: 'string', default: join(root, 'packages') },
+    jdk: { type: 'string', default: process.env.JAVA_HOME || undefined },
+    platform: { type: 'string', multiple: true, default: Object.keys(PLATFORMS) },
+  },
+});
+const unknown = values.platform.filter((name) => !Object.hasOwn(PLATFORMS, name));
+if (unknown.length > 0)
+  throw new Error(`${unknown.join(', ')} is no platform. Choose from ${Object.keys(PLATFORMS).join(', ')}.`);
+
+const say = (line) => process.stdout.write(`${line}\n`);
+const sizeText = ({ path, bytes, unpacked }) =>
+  `${path}: ${(bytes / 1e6).toFixed(1)} MB, ${(unpacked / 1e6).toFixed(1)} MB unpacked`;
+
+const draft = await mkdtemp(join(root, 'node_modules', '.pack-'));
+try {
+  const tools = join(draft, 'tools');
+  await bundle({
+    entryPoints: ['scripts/pack/front.ts'],
+    outdir: tools,
+    splitting: false,
+    outExtension: { '.js': '.mjs' },
+  });
+  const front = await import(pathToFileURL(join(tools, 'front.mjs')).href);
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+  say(`Packing palimpsest ${version} into ${values.out}`);
+  const platformNames = front.PACKAGED_PLATFORMS.map(front.platformPackageName);
+  say(sizeText(await packProgram({ draft, out: values.out, platformNames })));
+
+  const frontDir = join(root, 'xtdb');
+  const files = await front.readFrontFiles(frontDir);
+  const dir = join(draft, 'front');
+  const { jars } = await front.buildJars(dir, files, {
+    java: await front.findJava({ javaHome: values.jdk }),
+    frontDir,
+    memoryConfig: join(frontDir, 'memory.edn'),
+    cacheDir: draft,
+    onProgress: say,
+  });
+  const components = await jarComponents(draft);
+  for (const platform of values.platform) {
+    const packed = await packPlatform(platform, {
+      draft,
+      out: values.out,
+      front: { dir, jars, key: front.frontKey(files) },
+      jars: components,
+      jdk: values.jdk,
+      isOwn: platform === `${process.platform}-${process.arch}`,
+      tools: front,
+    });
+    say(`${sizeText(packed)}; ${packed.java}`);
+  }
+} finally {
+  await rm(draft, { recursive: true, force: true });
+}

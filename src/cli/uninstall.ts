@@ -1,0 +1,67 @@
+import { Command } from 'commander';
+import type { Leftover } from '../host/uninstall.js';
+import { jsonFlag } from './flags.js';
+import { printJson, printLines, reportFailure } from './output.js';
+
+/** Removes what one part of the program wrote elsewhere, and returns a line for each change. */
+export type UndoSetup = () => Promise<readonly string[]>;
+
+interface UninstallFlags {
+  readonly data?: boolean;
+  readonly json?: boolean;
+}
+
+const sizeText = (bytes: number): string =>
+  bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+
+const KINDS: Readonly<Record<Leftover['kind'], string>> = {
+  data: 'recorded sessions',
+  cache: 'built nodes, made again when needed',
+  socket: "the node's socket",
+};
+
+const leftoverLine = ({ path, kind, bytes }: Leftover): string => `  ${path}  ${sizeText(bytes)}  ${KINDS[kind]}`;
+
+async function uninstall(undos: readonly UndoSetup[], flags: UninstallFlags): Promise<void> {
+  const [{ readSettings }, { leftovers, ownFolders, removeLeftovers, stopAll }] = await Promise.all([
+    import('../host/settings.js'),
+    import('../host/uninstall.js'),
+  ]);
+  const folders = await ownFolders(readSettings(process.env, {}).node);
+  const undone: string[] = [];
+  // The settings first, so that no agent starts a server again.
+  for (const undo of undos) undone.push(...(await undo()));
+  const { stopped, node } = await stopAll(folders);
+  const found = await leftovers(folders);
+  const removes = flags.data === true;
+  if (!flags.json) {
+    const ended = `Stopped ${node ? 'the node' : 'no node'} and ${stopped.length} other processes.`;
+    const head = removes ? 'These folders are removed:' : 'These folders stay:';
+    printLines([...undone, ended, ...(found.length === 0 ? ['No data is left.'] : [head, ...found.map(leftoverLine)])]);
+  }
+  const kept = removes ? await removeLeftovers(found) : [];
+  if (flags.json) {
+    printJson({ undone, stopped, node, leftovers: found, removed: removes, kept });
+    return;
+  }
+  printLines([
+    ...(kept.length === 0 ? [] : ['Files that Palimpsest did not create stay:', ...kept.map((path) => `  ${path}`)]),
+    ...(removes || found.length === 0 ? [] : ['To remove them too, run: palimpsest uninstall --data']),
+    'Now remove the program: npm uninstall -g palimpsest',
+  ]);
+}
+
+/**
+ * `palimpsest uninstall`: stops what runs, takes settings back and lists what it leaves. `undos`
+ * remove what other commands wrote into the settings of agents.
+ */
+export function uninstallCommand(undos: readonly UndoSetup[] = []): Command {
+  return new Command('uninstall')
+    .description(
+      'stop the node and servers of the data folder, take back the settings of agents, and list the folders that ' +
+        'stay. The data folder is PALIMPSEST_DATA, else ~/.local/share/palimpsest',
+    )
+    .option('--data', 'also remove these folders, with every recorded session; this cannot be undone')
+    .addOption(jsonFlag())
+    .action((flags: UninstallFlags) => reportFailure(flags, () => uninstall(undos, flags)));
+}

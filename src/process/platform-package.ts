@@ -1,0 +1,29 @@
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+
+/** The platforms that have a package with a node, as Node.js names them. */
+export const PACKAGED_PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-arm64', 'darwin-x64', 'win32-x64'] as const;
+
+/** A platform that has a package with a node. */
+export type PackagedPlatform = (typeof PACKAGED_PLATFORMS)[number];
+
+/** Returns the name of a platform's package: `@palimpsest/node-linux-x64`. */
+export const platformPackageName = (platform: PackagedPlatform): string => `@palimpsest/node-${platform}`;
+
+/** The platform of this process, or undefined if it has no package. */
+const ownPlatform = (): PackagedPlatform | undefined =>
+  PACKAGED_PLATFORMS.find((name) => name === `${process.platform}-${process.arch}`);
+
+/**
+ * Returns the folder of this platform's package, or undefined if it is not installed beside the
+ * program. `from` is a file of the program; default: this one.
+ */
+export function platformPackageFolder(from: string | URL = import.meta.url): string | undefined {
+  const platform = ownPlatform();
+  if (platform === undefined) return undefined;
+  try {
+    return dirname(createRequire(from).resolve(`${platformPackageName(platform)}/package.json`));
+  } catch {
+    return undefined;
+  }
+}
