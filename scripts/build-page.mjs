@@ -1,6 +1,6 @@
 /**
- * Builds the review page: bundles `src/page/` into one folder and splits the code of the first view from
- * the code loaded later.
+ * Builds the review page: bundles `src/page/` into one folder and splits the code of the first
+ * view from the code loaded later.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
