@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Argument, Command } from 'commander';
 import { addInGroups } from './cli/command-groups.js';
@@ -49,7 +50,7 @@ export async function runProgram(home: URL): Promise<void> {
   const version = packageVersion(home);
   /** The built review page, beside the built program. */
   const served = { web: fileURLToPath(new URL('dist/web/', home)), contracts: CONTRACTS };
-  const packageFolder = fileURLToPath(home);
+  const packageFolder = resolve(fileURLToPath(home));
   const argv = process.argv.slice(2);
   const isCompletion = COMPLETION_CALLS.has(argv[0] ?? '');
   const program = new Command('palimpsest')

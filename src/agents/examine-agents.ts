@@ -32,11 +32,14 @@ interface OwnEntry {
   readonly value: unknown;
 }
 
+/** The program by its name, or a server as a setup wrote it for a program that has moved since. */
+const OURS = /palimpsest|"--short-ids"/;
+
 /** Returns whether a value in settings is about this program, also one that the user wrote. */
 function isAboutUs(value: unknown, change: Change): boolean {
   const ours = change.kind === 'entry' ? [] : change.values;
   const text = JSON.stringify(value) ?? '';
-  return text.includes('palimpsest') || ours.some((one) => text.includes(JSON.stringify(one)));
+  return OURS.test(text) || ours.some((one) => text.includes(JSON.stringify(one)));
 }
 
 /** Looks for our entry in every settings file that a way would change. */
