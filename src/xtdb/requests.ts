@@ -64,6 +64,21 @@ const MAX_HELD_MS = 10_000;
 const MARGIN_MS = 5_000;
 
 /**
+ * Sends a request. If another node may answer, or `awaited` names a transaction, the answer comes
+ * from a node that has indexed it.
+ *
+ * @throws {XtdbError}
+ */
+export const askIndexed = (
+  http: XtdbHttp,
+  request: Omit<HttpRequest, 'waits'>,
+  awaited = http.awaited,
+): Promise<EdnValue | undefined> =>
+  awaited === undefined
+    ? http.send(request)
+    : askOnceIndexed(http, request, { txId: awaited, timeoutMs: request.timeoutMs });
+
+/**
  * Repeats a request that the node answers once it has indexed transaction `txId`, until `timeoutMs`
  * have passed.
  *

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { EdnMap, EdnTagged, type EdnValue, elements, Keyword } from '../edn/values.js';
 import { XtdbError, type XtdbErrorCode } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
-import { askOnceIndexed, type RequestOptions } from './requests.js';
+import { askIndexed, type RequestOptions } from './requests.js';
 import { END_OF_TIME, entityId, readReceipt } from './transactions.js';
 
 /**
@@ -86,25 +86,16 @@ export class TransactionLog {
    * them has other operations, if reading them costs too much, or if the log is unavailable.
    */
   async writesAfter(txId: number, options: RequestOptions = {}): Promise<ReadonlyMap<string, LoggedWrite> | undefined> {
-    const limits = this.#limits(options);
-    const request = {
-      method: 'GET',
-      path: '/tx-log',
-      params: { 'after-tx-id': txId },
-      accept: 'application/transit+json',
-    } as const;
     let answer: EdnValue | undefined;
     try {
-      const { awaited } = this.#http;
-      const asked = { ...request, maxAnswerBytes: MOST_BYTES };
-      answer =
-        awaited === undefined
-          ? await this.#http.send({ ...asked, ...limits })
-          : await askOnceIndexed(
-              this.#http,
-              { ...asked, signal: limits.signal },
-              { txId: awaited, timeoutMs: limits.timeoutMs },
-            );
+      answer = await askIndexed(this.#http, {
+        method: 'GET',
+        path: '/tx-log',
+        params: { 'after-tx-id': txId },
+        accept: 'application/transit+json',
+        maxAnswerBytes: MOST_BYTES,
+        ...this.#limits(options),
+      });
     } catch (error) {
       if (error instanceof XtdbError && UNTOLD.has(error.code)) return undefined;
       throw error;

@@ -5,7 +5,7 @@ import type { NodeAddress } from './address.js';
 import { type Basis, DbSnapshot } from './db-snapshot.js';
 import { XtdbError } from './errors.js';
 import { XtdbHttp } from './http.js';
-import { askOnceIndexed, type NodeStatus, type RequestOptions, readStatus } from './requests.js';
+import { askIndexed, askOnceIndexed, type NodeStatus, type RequestOptions, readStatus } from './requests.js';
 import { encodeTransaction, readReceipt, type TxOp, type TxOutcome, type TxReceipt } from './transactions.js';
 import { TransactionLog } from './tx-log.js';
 
@@ -150,15 +150,7 @@ export class XtdbClient {
     const params = { 'valid-time': basis.validTime, 'tx-id': basis.txId, 'tx-time': basis.txTime };
     const request = { method: 'GET', path: '/db', params, accept: 'application/edn' } as const;
     const awaited = basis.txId ?? this.#http.awaited ?? this.#latestOwnTx;
-    const limits = this.#limits(options);
-    const answer =
-      awaited === undefined
-        ? await this.#http.send({ ...request, ...limits })
-        : await askOnceIndexed(
-            this.#http,
-            { ...request, signal: options.signal },
-            { txId: awaited, timeoutMs: limits.timeoutMs },
-          );
+    const answer = await askIndexed(this.#http, { ...request, ...this.#limits(options) }, awaited);
     const validTime = answer instanceof EdnMap ? answer.get('xtdb.api/valid-time') : undefined;
     const tx = answer instanceof EdnMap ? answer.get('xtdb.api/tx') : undefined;
     if (!(validTime instanceof Date))
@@ -190,17 +182,8 @@ export class XtdbClient {
 
   /** Returns the latest indexed transaction; undefined on an empty node. */
   async latestCompletedTx(options: RequestOptions = {}): Promise<TxReceipt | undefined> {
-    const awaited = this.#http.awaited;
     const request = { method: 'GET', path: '/latest-completed-tx', accept: 'application/edn' } as const;
-    const limits = this.#limits(options);
-    const answer =
-      awaited === undefined
-        ? await this.#http.send({ ...request, ...limits })
-        : await askOnceIndexed(
-            this.#http,
-            { ...request, signal: options.signal },
-            { txId: awaited, timeoutMs: limits.timeoutMs },
-          );
+    const answer = await askIndexed(this.#http, { ...request, ...this.#limits(options) });
     if (answer === undefined) return undefined;
     const latest = readReceipt(answer);
     this.#http.saw(latest.txId);
