@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createGunzip } from 'node:zlib';
 import { systemCode } from '../process/system-error.js';
-import { isDeeperThan } from '../values/json-depth.js';
+import { isDeeperThan } from '../values/json-object.js';
 import { codeOf, messageOf } from '../values/thrown.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { BundleError } from './bundle-error.js';

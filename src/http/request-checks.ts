@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import * as z from 'zod';
-import { isDeeperThan } from '../values/json-depth.js';
+import { isDeeperThan } from '../values/json-object.js';
 import { ApiError, type ProblemPlace } from './problem.js';
 
 /** The reason for rejecting a request before it is read. */

@@ -8,7 +8,7 @@ import {
   PingRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import type * as z from 'zod';
-import { isDeeperThan } from '../values/json-depth.js';
+import { isDeeperThan } from '../values/json-object.js';
 
 /** The JSON-RPC error of a rejected message. */
 export interface MessageRefusal {

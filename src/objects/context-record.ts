@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isDeeperThan } from '../values/json-depth.js';
+import { isDeeperThan } from '../values/json-object.js';
 import { canonicalJson, type Json } from './canonical-json.js';
 import { DocumentError, quoted } from './errors.js';
 import { type SessionId, type Sha256, sessionId } from './ids.js';

@@ -8,7 +8,7 @@ import {
   sessionObjectId,
   systemPromptObjectId,
 } from '../objects/ids.js';
-import { askOnce } from '../values/ask-once.js';
+import { askOnce } from '../values/promises.js';
 import type { DbSnapshot, EntityTx } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { EntityNames } from '../xtdb/entity-names.js';

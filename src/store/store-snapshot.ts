@@ -5,8 +5,8 @@ import { type ObjectId, type SessionId, type Sha256, sessionId, sessionObjectId 
 import type { ObjectVersion } from '../objects/seal.js';
 import type { Source } from '../objects/source.js';
 import type { Step } from '../objects/step.js';
-import { askOnce } from '../values/ask-once.js';
 import { defined } from '../values/defined.js';
+import { askOnce } from '../values/promises.js';
 import type { DatalogQuery } from '../xtdb/datalog.js';
 import type { Basis, DbSnapshot } from '../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../xtdb/documents.js';

@@ -1,7 +1,7 @@
 import type { StillAtRest } from '../../filesystem/tracking/change-queue.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { FilesystemSource } from '../../objects/source.js';
-import { unlessAborted } from '../../values/unless-aborted.js';
+import { unlessAborted } from '../../values/promises.js';
 import type { FileObservation } from '../decide-file.js';
 import type { Outbox } from '../delivery/outbox.js';
 import { type FileAccess, fileObjectId } from '../file-access.js';

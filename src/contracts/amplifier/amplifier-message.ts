@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { Json } from '../../objects/canonical-json.js';
 import { defined } from '../../values/defined.js';
-import { isDeeperThan } from '../../values/json-depth.js';
+import { isDeeperThan } from '../../values/json-object.js';
 import { ownMember } from '../../values/own-member.js';
 
 /**

@@ -1,4 +1,4 @@
-import { isDeeperThan } from '../../values/json-depth.js';
+import { isDeeperThan } from '../../values/json-object.js';
 
 const DEEPEST = 200;
 const MARK = /["{}[\],]/g;

@@ -1,7 +1,7 @@
 import type { Json } from '../../objects/canonical-json.js';
 import { defined } from '../../values/defined.js';
+import { unlessAborted } from '../../values/promises.js';
 import { messageOf } from '../../values/thrown.js';
-import { unlessAborted } from '../../values/unless-aborted.js';
 import { cutText } from './cut-text.js';
 import type { Entry, TokenCounter } from './entry.js';
 import { criticalIdentifiers, lostIdentifiers } from './identifiers.js';

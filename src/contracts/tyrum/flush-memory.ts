@@ -1,7 +1,7 @@
 import { hashText } from '../../objects/hashes.js';
 import { withoutSecrets } from '../../redaction/secrets.js';
+import { unlessAborted } from '../../values/promises.js';
 import { messageOf } from '../../values/thrown.js';
-import { unlessAborted } from '../../values/unless-aborted.js';
 import type { Entry } from '../projection/entry.js';
 import type { MemoryAdapter, MemoryChange } from './agent-memory.js';
 import { type MemoryItem, memoryItem, memoryText } from './memory-item.js';

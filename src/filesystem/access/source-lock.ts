@@ -4,7 +4,7 @@ import { hashText } from '../../objects/hashes.js';
 import type { CanonicalPath } from '../../objects/ids.js';
 import { removeDeadLinkLocks, withLinkLock } from '../../process/link-lock.js';
 import { LockError } from '../../process/lock.js';
-import { unlessAborted } from '../../values/unless-aborted.js';
+import { unlessAborted } from '../../values/promises.js';
 import { named, SourceError } from './errors.js';
 import { entryPath } from './open-inside.js';
 

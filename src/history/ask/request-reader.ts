@@ -2,8 +2,8 @@ import type { AssemblyProof, BorderReason, Delivery } from '../../objects/assemb
 import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
-import { askOnce } from '../../values/ask-once.js';
 import { defined } from '../../values/defined.js';
+import { askOnce } from '../../values/promises.js';
 import { type ContextKind, kindOfRecord } from '../rebuild/context-kind.js';
 import { isOfEpoch } from '../rebuild/epoch-chain.js';
 import { requireSession } from '../rebuild/find-session.js';

@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
-import { askOnce } from '../../values/ask-once.js';
+import { askOnce } from '../../values/promises.js';
 import { type ContextKind, kindOfRecord, type TurnKinds } from '../rebuild/context-kind.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import type { TurnSpan } from '../rebuild/turn-spans.js';

@@ -5,7 +5,7 @@ import type { DamageError } from '../../store/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { FoundVersion } from '../../store/snapshot-rows.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { begun } from '../../values/begun.js';
+import { begun } from '../../values/promises.js';
 import { damageKind, orDamage } from './verify-parts.js';
 
 /** An answer that differs from the agent's when it is rebuilt from stored data. */

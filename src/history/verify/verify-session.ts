@@ -6,7 +6,7 @@ import type { LoggedWrites } from '../../store/logged-writes.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { ofSession, storeOf } from '../../store/session-line.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { begun } from '../../values/begun.js';
+import { begun } from '../../values/promises.js';
 import { eachRecord } from '../rebuild/each-record.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';

@@ -1,5 +1,4 @@
-import { isDeeperThan } from '../../../values/json-depth.js';
-import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import type { LossReason, OnLoss, RecordingSource } from '../importer.js';
 import { MAX_LINE_BYTES } from './json-lines.js';
 import { MAX_DEPTH, parseJson } from './json-text.js';

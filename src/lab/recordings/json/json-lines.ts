@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { isDeeperThan } from '../../../values/json-depth.js';
-import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { excerpt, type OnLoss } from '../importer.js';
 import { endOfValue, MAX_DEPTH, parseJson } from './json-text.js';
 

@@ -1,4 +1,4 @@
-import { isDeeperThan } from '../../../values/json-depth.js';
+import { isDeeperThan } from '../../../values/json-object.js';
 
 /** Maximum nesting. No recording is nested deeper, and code that walks a value may recurse. */
 export const MAX_DEPTH = 512;
