@@ -20,7 +20,7 @@ import { type UndoSetup, uninstallCommand } from './cli/uninstall.js';
 import { CONTRACTS } from './contract-list.js';
 import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
-import { costsCommand } from './own-sessions/commands.js';
+import { costsCommand, openCommand } from './own-sessions/commands.js';
 
 /** The commands that a shell runs to complete a line, and that print the completion script. */
 const COMPLETION_CALLS: ReadonlySet<string> = new Set(['completion', 'complete']);
@@ -57,6 +57,7 @@ export async function runProgram(home: URL): Promise<void> {
     .description('See, steer and compare what your coding agents send to their models')
     .version(version);
   const commands = [
+    openCommand({ version, ...served }),
     costsCommand(),
     ...reviewCommands(CONTRACTS),
     reviewPageCommand(version, served),

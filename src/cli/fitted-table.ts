@@ -50,6 +50,26 @@ function shortenedAtStart(text: string, most: number): string {
   return most < 1 ? '' : `…${[...shortened(backwards, most).slice(0, -1)].reverse().join('')}`;
 }
 
+const STYLES = new RegExp(`(${String.fromCharCode(0x1b)}\\[[\\d;]*m)`);
+
+/** Shortens a line that has styles. A cut line ends with … and without a style. */
+export function cutLine(line: string, most: number): string {
+  const pieces = line.split(STYLES);
+  const isStyle = (at: number): boolean => at % 2 === 1;
+  const total = pieces.reduce((sum, piece, at) => sum + (isStyle(at) ? 0 : cellsOf(piece)), 0);
+  if (total <= most) return line;
+  let room = most;
+  let kept = '';
+  for (const [at, piece] of pieces.entries()) {
+    if (isStyle(at)) kept += piece;
+    else if (cellsOf(piece) < room) {
+      kept += piece;
+      room -= cellsOf(piece);
+    } else return `${kept}${shortened(`${piece}…`, room)}${pieces.length > 1 ? `${String.fromCharCode(0x1b)}[0m` : ''}`;
+  }
+  return kept;
+}
+
 /** Breaks a sentence at spaces into lines of a terminal, each with the same beginning. */
 export function wrapped(text: string, width: number | undefined, start = ''): readonly string[] {
   if (width === undefined) return [`${start}${text}`];

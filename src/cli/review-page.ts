@@ -13,7 +13,7 @@ import type { ServedParts } from './serve.js';
 import { collectOldGarbageSoon } from './young-generation.js';
 
 /** Flags of `review`. */
-interface ReviewPageFlags {
+export interface ReviewPageFlags {
   readonly data?: string;
   readonly mount?: readonly string[];
   readonly port: number;
@@ -55,37 +55,48 @@ async function openBrowser(address: string): Promise<void> {
   process.once('exit', () => void remove().catch(() => undefined));
 }
 
+/** The version that serves the review page, and the parts that it is served with. */
+export interface BuiltPage extends ServedParts {
+  readonly version: string;
+}
+
+/** Serves the review page for the data folder, read-only, until the process ends. */
+export async function serveReviewPage(
+  session: string | undefined,
+  flags: ReviewPageFlags,
+  { version, web, contracts }: BuiltPage,
+): Promise<void> {
+  const [{ serverSettings }, { settingsOfPast }, { serveHttp }] = await Promise.all([
+    import('../host/settings.js'),
+    import('../host/past-settings.js'),
+    import('../http/http-server.js'),
+  ]);
+  const { data, mount, port, logLevel, open } = flags;
+  const given = { ...defined({ data, mount }), durability: 'process', shareSessions: true, readOnly: true } as const;
+  const settings = await settingsOfPast(serverSettings(given, { env: process.env, cwd: process.cwd(), version }));
+  const view = session === undefined ? '' : `strip?session=${encodeURIComponent(session)}&live=1`;
+  const announce = ({ page }: { readonly page: (view?: string) => string }): void => {
+    printText(`The review page is at ${page(view)}\nThe address admits one visitor, once. Press Ctrl-C to end it.`);
+    if (open) void openBrowser(page(view)).catch((error: unknown) => tell(String(error)));
+  };
+  // The server's token is not shown, because the page needs nothing that requires it.
+  await serveHttp(settings, {
+    port,
+    tokenFile: undefined,
+    noToken: false,
+    logLevel,
+    web,
+    reviewsAll: true,
+    copiesBelow: process.cwd(),
+    announce,
+    ...(await servedContracts(contracts)),
+  });
+}
+
 /**
  * `palimpsest review`: serves the review page for the data folder, read-only.
  */
-export function reviewPageCommand(version: string, { web, contracts }: ServedParts): Command {
-  const review = async (session: string | undefined, flags: ReviewPageFlags): Promise<void> => {
-    const [{ serverSettings }, { settingsOfPast }, { serveHttp }] = await Promise.all([
-      import('../host/settings.js'),
-      import('../host/past-settings.js'),
-      import('../http/http-server.js'),
-    ]);
-    const { data, mount, port, logLevel, open } = flags;
-    const given = { ...defined({ data, mount }), durability: 'process', shareSessions: true, readOnly: true } as const;
-    const settings = await settingsOfPast(serverSettings(given, { env: process.env, cwd: process.cwd(), version }));
-    const view = session === undefined ? '' : `strip?session=${encodeURIComponent(session)}&live=1`;
-    const announce = ({ page }: { readonly page: (view?: string) => string }): void => {
-      printText(`The review page is at ${page(view)}\nThe address admits one visitor, once. Press Ctrl-C to end it.`);
-      if (open) void openBrowser(page(view)).catch((error: unknown) => tell(String(error)));
-    };
-    // The server's token is not shown, because the page needs nothing that requires it.
-    await serveHttp(settings, {
-      port,
-      tokenFile: undefined,
-      noToken: false,
-      logLevel,
-      web,
-      reviewsAll: true,
-      copiesBelow: process.cwd(),
-      announce,
-      ...(await servedContracts(contracts)),
-    });
-  };
+export function reviewPageCommand(version: string, parts: ServedParts): Command {
   return new Command('review')
     .description('show sessions in the browser: the context of each model call and why it changed')
     .addArgument(new Argument('[session]', 'session id or prefix (default: the list of all sessions)'))
@@ -105,6 +116,6 @@ export function reviewPageCommand(version: string, { web, contracts }: ServedPar
     )
     .action((session: string | undefined, flags: ReviewPageFlags) => {
       collectOldGarbageSoon();
-      return reportFailure({}, () => review(session, flags));
+      return reportFailure({}, () => serveReviewPage(session, flags, { version, ...parts }));
     });
 }

@@ -1,6 +1,8 @@
-import { Command, Option } from 'commander';
-import { dataFlag, jsonFlag } from '../cli/flags.js';
+import { Argument, Command, Option } from 'commander';
+import { dataFlag, jsonFlag, wholeBetween } from '../cli/flags.js';
+import type { BuiltPage } from '../cli/review-page.js';
 import type { CostsFlags } from './costs-action.js';
+import type { OpenFlags } from './open-action.js';
 
 /** `palimpsest costs`: sums up what the recorded sessions of this user's agents cost. */
 export function costsCommand(): Command {
@@ -17,4 +19,27 @@ export function costsCommand(): Command {
     .addOption(jsonFlag())
     .addOption(new Option('--no-pager', 'write long output straight to the terminal'))
     .action(async (flags: CostsFlags) => (await import('./costs-action.js')).costsAction(flags));
+}
+
+/** `palimpsest open`: imports a recorded session and shows it in the browser. */
+export function openCommand(page: BuiltPage): Command {
+  return new Command('open')
+    .description(
+      "import an agent's recorded session, from its transcript, and show it on the review page; a session that " +
+        'has grown since is continued',
+    )
+    .addArgument(
+      new Argument(
+        '[session]',
+        'LAST, a number of the list that palimpsest shows, a path, or the beginning of an id',
+      ).default('LAST'),
+    )
+    .addOption(dataFlag())
+    .addOption(new Option('--port <number>', 'port; 0 picks a free one').argParser(wholeBetween(0, 65_535)).default(0))
+    .addOption(new Option('--no-browser', 'print the address without opening it'))
+    .addOption(new Option('--no-page', 'import only, without the review page'))
+    .addOption(new Option('--json', 'print one JSON object on the import, without the review page'))
+    .action(async (session: string, flags: OpenFlags) =>
+      (await import('./open-action.js')).openAction(session, flags, page),
+    );
 }

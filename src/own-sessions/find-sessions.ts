@@ -27,6 +27,10 @@ export interface FindOptions {
 /** Returns when a session was last used: by its own clock, else by the file's. */
 export const lastUse = ({ endedAt, file }: FoundSession): number => endedAt ?? file.mtime;
 
+/** Returns the sessions that people started, without sub-agents. */
+export const ownSessions = (sessions: readonly FoundSession[]): readonly FoundSession[] =>
+  sessions.filter(({ subagentOf, calls, turns }) => subagentOf === undefined && (calls > 0 || turns > 0));
+
 /**
  * Finds the sessions of all agents. Reads the files that are new or have changed and keeps their
  * facts in the index. A file that cannot be read never ends the search.

@@ -4,7 +4,7 @@ import { dollars, homeless, shortCount, shortDay, shortTime } from '../cli/shown
 import { AGENT_NAMES, AGENTS, type Agent } from './agent-homes.js';
 import { allTokens, type Spent, spentBy } from './counted-tokens.js';
 import type { UnreadFile } from './find-files.js';
-import { type FoundSession, type FoundSessions, lastUse } from './find-sessions.js';
+import { type FoundSession, type FoundSessions, lastUse, ownSessions } from './find-sessions.js';
 
 /** The database's own sessions, as far as they are known without a start of the node. */
 export interface Recorded {
@@ -31,10 +31,6 @@ export interface Shown {
 
 const SHOWN_SESSIONS = 10;
 const SHOWN_UNREAD = 3;
-
-/** Returns the sessions that people started, without sub-agents. */
-const ownSessions = (sessions: readonly FoundSession[]): readonly FoundSession[] =>
-  sessions.filter(({ subagentOf, calls, turns }) => subagentOf === undefined && (calls > 0 || turns > 0));
 
 function agentRows({ sessions, now }: FirstScreen): readonly (readonly string[])[] {
   return AGENTS.flatMap((agent) => {

@@ -11,6 +11,7 @@ import type { ObjectId } from '../../objects/ids.js';
 import { clientFolder } from '../../process/data-folder.js';
 import { reportedTime } from '../../store/object-store.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
+import { cutLine } from '../fitted-table.js';
 import {
   type Colours,
   coloursFor,
@@ -22,6 +23,7 @@ import {
   writeJson,
   writeOutput,
 } from '../output.js';
+import { localSecond } from '../shown-values.js';
 import { type JournalNotes, settleJournals } from './settle-journals.js';
 
 /** Flags that all questions about the past share. */
@@ -66,7 +68,7 @@ export interface Review extends JournalNotes {
 /** An answer, for people and for programs. */
 export interface Answer {
   /** Each item is exactly one line; the producer splits texts into lines. */
-  readonly lines: (colours: Colours) => readonly string[];
+  readonly lines: (colours: Colours, width: number | undefined) => readonly string[];
   /** The moment that the answer is valid for, in words. */
   readonly holds?: string;
   /**
@@ -76,6 +78,8 @@ export interface Answer {
   readonly json: () => object | Promise<object>;
   /** Sentences on what was left out. */
   readonly notes?: readonly string[];
+  /** Whether the lines are a list: a terminal gets each of them cut to its width. */
+  readonly isList?: true;
   /** Text to write byte for byte; a terminal gets escapes for its control characters. */
   readonly exact?: string;
 }
@@ -164,7 +168,10 @@ export async function answerReview(flags: ReviewFlags, ask: (review: Review) => 
       }
       const holds = answer.holds === undefined ? [] : [colours.dim(`# ${answer.holds}`)];
       const closing = [...holds, ...notes.map((note) => colours.yellow(`# ${escapedLine(note)}`))];
-      await writeOutput([...answer.lines(colours), ...closing], target);
+      const lines = answer.lines(colours, target.width);
+      const { width } = target;
+      const fitted = answer.isList === true && width !== undefined ? lines.map((one) => cutLine(one, width)) : lines;
+      await writeOutput([...fitted, ...closing], target);
     } finally {
       await review.close();
     }
@@ -185,10 +192,11 @@ export async function namesFor({ present, paths }: Timeline, ids: readonly Objec
 }
 
 /**
- * Formats a time as the CLI prints it everywhere: UTC with milliseconds, in the form that `--at`
- * accepts.
+ * Formats a time in a form that `--at` accepts. A terminal gets the local time to the second, other
+ * outputs UTC with milliseconds.
  */
-export const shownTime = (time: Date): string => time.toISOString();
+export const shownTime = (time: Date): string =>
+  standardOutput({}).isTerminal ? localSecond(time) : time.toISOString();
 
 /** Formats both clocks of a basis in words. */
 export function basisText({ validTime, txId }: Basis): string {

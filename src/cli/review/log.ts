@@ -7,11 +7,12 @@ import type { QueryAnswer } from '../../history/ask/run-query.js';
 import type { Sighting } from '../../history/ask/seen-by.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { ranges } from '../../history/rebuild/turn-spans.js';
+import { importedSessions } from '../../host/imported-sessions.js';
 import { sessionLockOwners } from '../../journal/session-lock.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { VERBS } from '../../session/verb-outcome.js';
-import { type Colours, columns, escapedLine, firstLine } from '../output.js';
+import { type Colours, columns, escapedLine, firstLine, standardOutput } from '../output.js';
 import type { ReviewFlags } from './answer.js';
 import {
   type Answer,
@@ -24,6 +25,7 @@ import {
   shownTime,
   wireAnswers,
 } from './answer.js';
+import { sessionTable, titlesOf } from './session-table.js';
 
 const TEXT_WIDTH = 110;
 const MOST_NAMES = 6;
@@ -173,6 +175,7 @@ async function logTurns(timeline: Timeline, session: string | undefined, flags: 
   const turns = isCut ? found.slice(0, LISTED_TURNS) : found;
   const nameOf = await namesFor(timeline, namedIn(turns));
   return {
+    isList: true,
     lines: (colours) => (turns.length === 0 ? ['no turns'] : turns.flatMap((turn) => turnLines(turn, nameOf, colours))),
     holds: pointText(point),
     json: async () => (await wireAnswers()).logAnswer(point.basis, { turns }),
@@ -243,6 +246,7 @@ export async function whoAction(object: string, flags: ReviewFlags): Promise<voi
     const { id, sightings } = await askWho(timeline, { object, session: flags.session });
     const { basis } = timeline.present;
     return {
+      isList: true,
       lines: (colours) =>
         sightings.length === 0 ? ['no session has seen it'] : sightings.flatMap((one) => sightingLines(one, colours)),
       holds: basisText(basis),
@@ -253,11 +257,15 @@ export async function whoAction(object: string, flags: ReviewFlags): Promise<voi
 
 /** `sessions` */
 export async function sessionsAction(flags: ReviewFlags): Promise<void> {
-  await answerReview(flags, async ({ timeline, clientDir }) => {
+  await answerReview(flags, async ({ timeline, clientDir, dataDir }) => {
     const point = await timeline.find(askedMoment(flags), undefined);
     const all = await listSessions(point.snapshot, []);
     const shown = flags.limit === undefined ? all : all.slice(0, flags.limit);
     const owners = new Map((await sessionLockOwners(clientDir)).map((owner) => [String(owner.session), owner.pid]));
+    const imported = await importedSessions(dataDir);
+    const titles = standardOutput(flags).isTerminal
+      ? await titlesOf(shown, point.snapshot, imported)
+      : new Map<string, string>();
     const rows = shown.map(({ id, turns, steps, lastActivity, parent }) => {
       const pid = owners.get(id);
       const fork = parent === undefined ? '' : `fork of ${parent.session} at step ${parent.seq}`;
@@ -270,10 +278,11 @@ export async function sessionsAction(flags: ReviewFlags): Promise<void> {
       ];
     });
     return {
-      lines: (colours) =>
-        rows.length === 0
-          ? ['no sessions']
-          : columns(['session', 'turns', 'steps', 'last activity', ''], rows, colours),
+      lines: (colours, width) => {
+        if (rows.length === 0) return ['no sessions'];
+        if (width !== undefined) return sessionTable(shown, { titles, imported, owners, colours, width });
+        return columns(['session', 'turns', 'steps', 'last activity', ''], rows, colours);
+      },
       holds: pointText(point),
       json: async () => {
         const { sessionsAnswer } = await import('../../http/api-answers.js');

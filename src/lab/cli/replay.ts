@@ -18,7 +18,7 @@ export function replayCommand(): Command {
     .addOption(new Option('--out <folder>', 'folder for a JSON and a Markdown report per recording'))
     .addOption(
       new Option(
-        '--data-dir <folder>',
+        '--data <folder>',
         'data folder to keep the replay in. An interrupted replay resumes there; another --config needs --into ' +
           '(default: a temporary in-memory node)',
       ),

@@ -1,9 +1,10 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { escapedLine, printJson, printLines, printText, reportFailure, tell } from '../../cli/output.js';
 import { limitYoungGeneration } from '../../cli/young-generation.js';
+import { noteImported } from '../../host/imported-sessions.js';
 import { readSettings } from '../../host/settings.js';
 import { sessionId } from '../../objects/ids.js';
 import { systemCode } from '../../process/system-error.js';
@@ -15,6 +16,7 @@ import { parseReplayConfig } from '../replay/replay-config.js';
 import { openReplayDatabase } from '../replay/replay-database.js';
 import { ReplayError } from '../replay/replay-error.js';
 import { type ReplayOutcome, replayInBatches, writeReports } from '../report/replay-many.js';
+import type { ReplayReport } from '../report/replay-report.js';
 import { reportMarkdown } from '../report/report-markdown.js';
 import { readConfig } from './read-config.js';
 
@@ -23,7 +25,7 @@ export interface ReplayFlags {
   readonly into?: string;
   readonly config?: string;
   readonly out?: string;
-  readonly dataDir?: string;
+  readonly data?: string;
   readonly jobs?: number;
   readonly dryRun?: boolean;
   readonly json?: boolean;
@@ -53,12 +55,22 @@ async function reportFolder(path: string | undefined): Promise<void> {
   });
 }
 
+/** Notes the name of a recording for the list of sessions in the data folder. */
+async function noteReplayed(dataDir: string, path: string, { recording, sessions }: ReplayReport): Promise<void> {
+  const [first] = sessions;
+  if (first === undefined) return;
+  const { mtimeMs: mtime } = await stat(path);
+  const agent = recording.formats[0] ?? 'replay';
+  await noteImported(dataDir, first.session, { agent, title: recording.name, path, size: recording.bytes, mtime });
+}
+
 async function reportOutcome(outcome: ReplayOutcome, flags: ReplayFlags): Promise<void> {
   if ('error' in outcome) {
     reportFailedRecording(outcome.job.path, outcome.error, flags);
     return;
   }
-  const { report } = outcome;
+  const { report, job } = outcome;
+  if (flags.data !== undefined) await noteReplayed(flags.data, job.path, report);
   reportMissing(report.recording.name, report.sessions.length, report);
   if (flags.out !== undefined) tell(escapedLine(`${await writeReports(flags.out, report)}.{json,md}`));
   if (flags.json) printJson(report);
@@ -88,17 +100,15 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
     const { dataDir: _shared, ...node } = readSettings(process.env).node;
     const stop = new AbortController();
     const onSignal = (): void =>
-      stop.abort(
-        new ReplayError('interrupted', 'the replay was interrupted; with --data-dir the same command resumes it'),
-      );
+      stop.abort(new ReplayError('interrupted', 'the replay was interrupted; with --data the same command resumes it'));
     process.on('SIGINT', onSignal);
     process.on('SIGTERM', onSignal);
     try {
       const jobs = paths.map((path) => ({ path, config, ...defined({ into: flags.into }) }));
       await replayInBatches(jobs, {
-        open: () => openReplayDatabase(flags.dataDir, { ...node, onProgress: progress }),
+        open: () => openReplayDatabase(flags.data, { ...node, onProgress: progress }),
         // A data folder is one database, whose node stores its data on disk.
-        ...(flags.dataDir === undefined ? {} : { batchBytes: Number.POSITIVE_INFINITY }),
+        ...(flags.data === undefined ? {} : { batchBytes: Number.POSITIVE_INFINITY }),
         jobs: flags.jobs ?? availableParallelism(),
         onProgress: progress,
         onOutcome: (outcome) => reportOutcome(outcome, flags),

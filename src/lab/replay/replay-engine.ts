@@ -24,6 +24,8 @@ interface EngineOptions {
   readonly identity: ReplayIdentity;
   readonly config: ReplayConfig;
   readonly log: Pick<ContextLog, 'earlier' | 'keep'>;
+  /** A later replay continues: unfinished ends of the recording wait for it. */
+  readonly growing?: boolean;
   /** Counts tokens; absent if they are not counted. */
   readonly countTokens?: (text: string) => number;
   readonly signal?: AbortSignal;
@@ -34,6 +36,9 @@ interface EngineOptions {
  * machine is slow.
  */
 export const DATABASE_WAIT_MS = 120_000;
+
+const isSilentAnswer = (entry: RecordedEntry): boolean =>
+  entry.kind === 'message' && entry.role === 'assistant' && entry.text === '';
 
 /** Events that report a change of the agent's own history (decision F1). */
 const HISTORY_EVENTS: ReadonlySet<string> = new Set(['rewind', 'branch', 'rollback']);
@@ -59,6 +64,8 @@ export class ReplayEngine {
    */
   readonly #announced = new Map<string, EntryOf<'session'>>();
   readonly #undo = new UndoTexts();
+  /** The last answer of a recording that may grow, while it has no text. */
+  #held: RecordedEntry | undefined;
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -74,6 +81,15 @@ export class ReplayEngine {
    */
   async take(entry: RecordedEntry): Promise<void> {
     this.#options.signal?.throwIfAborted();
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined) await this.#take(held);
+    // An answer without text may get one, or a call, when the recording grows.
+    if (this.#options.growing === true && isSilentAnswer(entry)) this.#held = entry;
+    else await this.#take(entry);
+  }
+
+  async #take(entry: RecordedEntry): Promise<void> {
     this.entries.add(entry);
     if (entry.kind === 'session') {
       this.#announced.set(entry.native_id, entry);
@@ -91,12 +107,13 @@ export class ReplayEngine {
   }
 
   /**
-   * Ends every session. Calls without results are recorded as failed, then the sessions are paused
-   * [§3.6].
+   * Ends every session. Calls without results are recorded as failed, except in a recording that
+   * may grow. Then the sessions are paused [§3.6].
    */
   async finish(): Promise<void> {
     for (const announced of [...this.#announced.keys()]) await this.#beginAnnounced(announced, undefined);
-    for (const session of this.#current.values()) await this.#end(session);
+    for (const session of this.#current.values())
+      await (this.#options.growing === true ? session.close() : this.#end(session));
   }
 
   async #beginAnnounced(native: string, first: number | undefined): Promise<void> {
@@ -164,6 +181,7 @@ export class ReplayEngine {
     const fresh = await session.context();
     const known = log.earlier(session.id, session.state.seq);
     const made = fresh ?? known;
+    if (made === undefined && this.#options.growing === true) return;
     if (made === undefined) {
       throw new ReplayError(
         'lost-measures',

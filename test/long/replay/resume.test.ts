@@ -65,7 +65,7 @@ describe('an interrupted replay', () => {
     const path = await recordings.write('long.jsonl', lines.text);
     const whole = await replayFile(path, suiteDatabase(), { config: config() });
     const configFile = await recordings.write('config.json', JSON.stringify({ tokens: false }));
-    const args = ['replay', path, '--data-dir', dataDir, '--config', configFile, '--json'];
+    const args = ['replay', path, '--data', dataDir, '--config', configFile, '--json'];
     expect(whole.sessions.map(({ relation }) => relation)).toEqual([undefined, 'branch']);
     if (EVERY_PLACE) {
       await killedAt('line after 9', args);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { cellsOf, fittedTable, shortened } from '../../../src/cli/fitted-table.js';
+import { cellsOf, cutLine, fittedTable, shortened, wrapped } from '../../../src/cli/fitted-table.js';
 import { coloursFor } from '../../../src/cli/output.js';
 import { anyText } from '../../support/any-text.js';
 
@@ -48,5 +48,21 @@ describe('a table for people', () => {
   test('counts wide characters twice and marks above letters not at all', () => {
     expect([cellsOf('棚の本'), cellsOf('e\u0301'), cellsOf('📚')]).toEqual([6, 1, 2]);
     expect([shortened('棚の本です', 6), shortened('abc', 3), shortened('abcd', 3)]).toEqual(['棚の…', 'abc', 'ab…']);
+  });
+});
+
+describe('a line for a terminal', () => {
+  const red = coloursFor({ isTerminal: true, env: {} });
+
+  test('is cut with its styles, which end at the cut', () => {
+    expect(cutLine('short', 5)).toBe('short');
+    expect(cutLine('a longer line', 8)).toBe('a longe…');
+    const styled = cutLine(`${red.cyan('read')} ${red.dim('src/shelf.ts and more')}`, 10);
+    expect(styled).toBe(`${red.cyan('read')} \u001b[2msrc/…\u001b[0m`);
+  });
+
+  test('is broken at spaces, with the same beginning on each line', () => {
+    expect(wrapped('one two three four', 11, '# ')).toEqual(['# one two', '# three', '# four']);
+    expect(wrapped('one two', undefined, '# ')).toEqual(['# one two']);
   });
 });

@@ -1,0 +1,42 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
+import * as z from 'zod';
+
+const importedSchema = z.object({
+  /** The agent's name for people. */
+  agent: z.string(),
+  /** The recording's own name of the session, else its first prompt. */
+  title: z.string(),
+  folder: z.string().optional(),
+  /** The recording and its state when it was imported. `size` is -1 until an import is complete. */
+  path: z.string(),
+  size: z.number(),
+  mtime: z.number(),
+});
+
+/** A session that was imported from an agent's own recording. */
+export type ImportedSession = z.output<typeof importedSchema>;
+
+const fileSchema = z.object({ version: z.literal(1), sessions: z.record(z.string(), importedSchema) });
+
+/** The file of a data folder that names its imported sessions. */
+const fileIn = (dataDir: string): string => join(dataDir, 'imported-sessions.json');
+
+/** Returns the imported sessions of a data folder by their ids. A damaged file counts as empty. */
+export async function importedSessions(dataDir: string): Promise<ReadonlyMap<string, ImportedSession>> {
+  try {
+    const parsed = fileSchema.safeParse(JSON.parse(await readFile(fileIn(dataDir), 'utf8')));
+    return new Map(Object.entries(parsed.data?.sessions ?? {}));
+  } catch {
+    return new Map();
+  }
+}
+
+/** Notes an imported session. The file has titles, so only this user can read it. */
+export async function noteImported(dataDir: string, session: string, imported: ImportedSession): Promise<void> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const sessions = new Map(await importedSessions(dataDir)).set(session, imported);
+  const content = { version: 1, sessions: Object.fromEntries(sessions) };
+  await writeFileAtomic(fileIn(dataDir), `${JSON.stringify(content)}\n`, { mode: 0o600 });
+}

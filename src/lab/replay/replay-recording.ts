@@ -1,0 +1,140 @@
+import { tmpdir } from 'node:os';
+import { ContextClient } from '../../client/session/context-client.js';
+import { filesystemId } from '../../objects/ids.js';
+import { DEFAULT_POLICY } from '../../session/step-policy.js';
+import { defined } from '../../values/defined.js';
+import { LossList } from '../recordings/import-counts.js';
+import { importRecording } from '../recordings/import-recording.js';
+import type { Loss, RecordingSource } from '../recordings/importer.js';
+import { memoryContextLog, openContextLog } from './context-log.js';
+import { ReplayClock } from './replay-clock.js';
+import type { ReplayConfig } from './replay-config.js';
+import type { ReplayDatabase } from './replay-database.js';
+import { DATABASE_WAIT_MS, ReplayEngine } from './replay-engine.js';
+import type { ReplayIdentity } from './replay-identity.js';
+
+/** The progress of a replay, in bytes read and total bytes of the recording. */
+export interface ReplayProgress {
+  readonly entries: number;
+  readonly steps: number;
+  readonly contexts: number;
+  readonly bytes: number;
+  readonly total: number;
+}
+
+/** Settings of one replay. */
+export interface RecordingReplay {
+  readonly config: ReplayConfig;
+  readonly identity: ReplayIdentity;
+  /**
+   * The recording may still grow, and a later replay continues in the same session. Calls without
+   * results and a last answer without text wait for it. It is written without a journal and its
+   * contexts are not measured, so that a person waits less.
+   */
+  readonly growing?: boolean;
+  readonly countTokens?: (text: string) => number;
+  readonly onProgress?: (progress: ReplayProgress) => void;
+  readonly onNotice?: (line: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** A replay whose writes are in the database. */
+export interface DeliveredReplay {
+  readonly client: ContextClient;
+  readonly engine: ReplayEngine;
+  readonly losses: LossList;
+  readonly clock: ReplayClock;
+}
+
+/** A filesystem id that no recording has, so that the client never reads a recorded path. */
+const NO_FILESYSTEM = filesystemId('replay-none');
+
+/**
+ * Size of the client's text cache. A replay reads back little except active content and its latest
+ * writes.
+ */
+const KEPT_UNITS = 4 * 1_048_576;
+const REPORT_EVERY_ENTRIES = 64;
+/** Maximum number of steps and contexts in flight to the database. */
+const MOST_WAITING = 48;
+
+/**
+ * Replays a recording into a database and passes the result to `conclude` before the client closes.
+ *
+ * @throws {RecordingError} if the recording cannot be read
+ * @throws {ReplayError} if the replay cannot continue
+ * @throws {SessionError} from the client
+ * @throws {XtdbError} from the database. Replayed steps stay
+ */
+export async function replayRecording<T>(
+  source: RecordingSource,
+  database: ReplayDatabase,
+  options: RecordingReplay & { readonly conclude: (replay: DeliveredReplay) => Promise<T> | T },
+): Promise<T> {
+  const { config, identity, growing = false, countTokens, signal, onProgress, onNotice, conclude } = options;
+  const { dataDir } = database;
+  const clock = new ReplayClock(Date.now());
+  const log =
+    dataDir === undefined || growing ? memoryContextLog() : await openContextLog(dataDir, identity.session, config);
+  const client = await ContextClient.create({
+    address: database.address,
+    roots: [tmpdir()],
+    cwd: '/',
+    filesystemId: NO_FILESYSTEM,
+    agentFilesystemId: identity.filesystemId,
+    policy: { ...DEFAULT_POLICY, window: config.window },
+    strict: config.strict,
+    shortIds: config.shortIds,
+    track: false,
+    soleWriter: true,
+    // The replay itself checks who owns a session.
+    shareSessions: true,
+    keptUnits: KEPT_UNITS,
+    what: 'a replay',
+    clock: () => clock.now,
+    // Without a journal, transactions do not wait for each other. A killed import continues from
+    // the steps in the database.
+    ...defined({ dataDir: growing ? undefined : dataDir, onNotice }),
+  });
+  const engine = new ReplayEngine({
+    client,
+    clock,
+    identity,
+    config,
+    log,
+    growing,
+    ...defined({ countTokens, signal }),
+  });
+  const losses = new LossList();
+  let bytes = 0;
+  let entries = 0;
+  const report = (): void => {
+    const contexts = engine.sessions.reduce((sum, session) => sum + session.contexts.length, 0);
+    const steps = engine.sessions.reduce((sum, { state }) => sum + state.seq, 0);
+    onProgress?.({ entries, steps, contexts, bytes, total: source.size });
+  };
+  const importing = {
+    onLoss: (loss: Loss) => losses.add(loss),
+    onItem: (session: string) => engine.entries.addItem(session),
+    onProgress: (done: number) => {
+      bytes = done;
+    },
+    ...defined({ signal }),
+  };
+  try {
+    for await (const entry of importRecording(source, importing)) {
+      await engine.take(entry);
+      entries += 1;
+      // Back pressure: bounds the database's lag.
+      if (client.status.waiting > MOST_WAITING) await client.backpressure(MOST_WAITING, DATABASE_WAIT_MS);
+      if (entries % REPORT_EVERY_ENTRIES === 0) report();
+    }
+    await engine.finish();
+    report();
+    await client.backpressure(0, DATABASE_WAIT_MS);
+    return await conclude({ client, engine, losses, clock });
+  } finally {
+    await client.close();
+    await log.close();
+  }
+}

@@ -1,0 +1,97 @@
+import { realpath, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { importRecording, recogniseRecording } from '../lab/recordings/import-recording.js';
+import { openRecording } from '../lab/recordings/open-recording.js';
+import { CodedError } from '../values/coded-error.js';
+import { AGENT_NAMES, type Agent } from './agent-homes.js';
+import { type FoundSession, ownSessions } from './find-sessions.js';
+import { FactsCollector, type SessionFacts } from './session-facts.js';
+
+/** A recorded session to open. */
+export interface ChosenSession extends Omit<SessionFacts, 'agent'> {
+  /** The agent's name for people. */
+  readonly agent: string;
+  readonly path: string;
+  readonly size: number;
+  readonly mtime: number;
+}
+
+/** A session that cannot be chosen. Every code is an error of the question. */
+class ChoiceError extends CodedError<'unknown-session' | 'ambiguous-session' | 'no-session'> {
+  override readonly name = 'ChoiceError';
+  override get isUsage(): boolean {
+    return true;
+  }
+}
+
+const LEAST_ID_CHARS = 4;
+
+const chosen = ({ file: { path, size, mtime }, agent, ...facts }: FoundSession): ChosenSession => ({
+  ...facts,
+  agent: AGENT_NAMES[agent],
+  path,
+  size,
+  mtime,
+});
+
+/** Reads a recording that no agent keeps in its usual place. */
+async function readOutside(path: string): Promise<ChosenSession> {
+  const source = await openRecording(path);
+  const { format } = recogniseRecording(source);
+  const collector = new FactsCollector();
+  for await (const entry of importRecording(source, { onLoss: () => undefined })) collector.take(entry);
+  const facts = collector.finish({});
+  if (facts === undefined)
+    throw new ChoiceError('no-session', `The recording ${path} has no session: name another one.`);
+  const { mtimeMs: mtime } = await stat(path);
+  const agent = AGENT_NAMES[format as Agent] ?? format;
+  return { ...facts, agent, path, size: source.size, mtime };
+}
+
+async function atPath(path: string, sessions: readonly FoundSession[]): Promise<ChosenSession> {
+  const real = await realpath(path);
+  for (const session of sessions) if ((await realpath(session.file.path)) === real) return chosen(session);
+  return readOutside(path);
+}
+
+/**
+ * Returns the session that a person named: `LAST`, a number of the list of `palimpsest`, a path, or
+ * an id or the beginning of one.
+ * @throws {ChoiceError} – no session, or several, have this name
+ * @throws {RecordingError} – the path names no readable recording
+ */
+export async function chooseSession(name: string, sessions: readonly FoundSession[]): Promise<ChosenSession> {
+  const own = ownSessions(sessions);
+  const nth = name.toUpperCase() === 'LAST' ? 1 : /^[1-9]\d{0,2}$/.test(name) ? Number(name) : undefined;
+  const listed = nth === undefined ? undefined : own[nth - 1];
+  if (listed !== undefined) return chosen(listed);
+  if (nth !== undefined && own.length === 0)
+    throw new ChoiceError(
+      'unknown-session',
+      'No agent has a session on this machine. Name a recording by its path, or set the variable of its agent.',
+    );
+  if (nth !== undefined)
+    throw new ChoiceError(
+      'unknown-session',
+      `There is no session ${name}: the list has ${own.length}. palimpsest shows the last ten.`,
+    );
+  const path = resolve(name);
+  if ((await stat(path).catch(() => undefined)) !== undefined) return atPath(path, sessions);
+  const exact = sessions.filter(({ id }) => id === name);
+  const found =
+    exact.length > 0 || name.length < LEAST_ID_CHARS ? exact : sessions.filter(({ id }) => id.startsWith(name));
+  const [first] = found;
+  if (first === undefined)
+    throw new ChoiceError(
+      'unknown-session',
+      `${JSON.stringify(name)} is no file and no session of an agent: write LAST, a number of the list that ` +
+        `palimpsest shows, a path, or at least ${LEAST_ID_CHARS} characters of an id.`,
+    );
+  const ids = new Set(found.map(({ id }) => id));
+  if (ids.size > 1) {
+    const some = [...ids].slice(0, 3).join(', ');
+    throw new ChoiceError('ambiguous-session', `${ids.size} sessions begin with ${name}, such as ${some}: write more.`);
+  }
+  // Resumed sessions may have several files. The longest has the others' calls.
+  return chosen(found.reduce((most, one) => (one.file.size > most.file.size ? one : most), first));
+}

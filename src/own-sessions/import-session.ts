@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import { type ImportedSession, importedSessions, noteImported } from '../host/imported-sessions.js';
+import { openRecording } from '../lab/recordings/open-recording.js';
+import { parseReplayConfig } from '../lab/replay/replay-config.js';
+import type { ReplayDatabase } from '../lab/replay/replay-database.js';
+import { ReplayError } from '../lab/replay/replay-error.js';
+import { replayRecording } from '../lab/replay/replay-recording.js';
+import { filesystemId, type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
+import type { ObjectStore } from '../store/object-store.js';
+import { defined } from '../values/defined.js';
+import type { ChosenSession } from './choose-session.js';
+
+/** The effect of an opened session on the database. */
+export interface OpenedSession {
+  readonly session: SessionId;
+  /**
+   * - `imported`: for the first time
+   * - `continued`: the recording had grown
+   * - `anew`: the recording had changed in its middle, so it became another session
+   * - `unchanged`: nothing to import
+   * - `recorded`: Palimpsest recorded this session itself
+   */
+  readonly outcome: 'imported' | 'continued' | 'anew' | 'unchanged' | 'recorded';
+}
+
+/** The database and callbacks of an import. */
+export interface ImportInto {
+  readonly database: ReplayDatabase & { readonly dataDir: string };
+  readonly store: ObjectStore;
+  /** Called with bytes read and in total. */
+  readonly onProgress?: (done: number, total: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** Returns our id of an agent's session: its own, with dashes for characters that ours lacks. */
+export function ownId(native: string): SessionId {
+  const id = native.replace(/[^A-Za-z0-9._:@+-]/g, '-').replace(/^[^A-Za-z0-9]+/, '');
+  return sessionId(id === '' || id.length > 180 ? `r${hashOf(native).slice(0, 10)}` : id);
+}
+
+const hashOf = (...parts: readonly string[]): string => createHash('sha256').update(parts.join('\n')).digest('hex');
+
+/** Contexts are rendered without token counts, which take longer than all else. */
+const CONFIG = parseReplayConfig({ tokens: false }, 'an import');
+
+async function replayInto(
+  session: SessionId,
+  chosen: ChosenSession,
+  { database, onProgress, signal }: ImportInto,
+): Promise<void> {
+  const { agent, title, folder, path, size, mtime } = chosen;
+  const noted: ImportedSession = { agent, title, path, size, mtime, ...defined({ folder }) };
+  // A killed import is noted as incomplete, so that the next one continues it.
+  await noteImported(database.dataDir, session, { ...noted, size: -1 });
+  const source = await openRecording(path);
+  await replayRecording(source, database, {
+    config: CONFIG,
+    // The files of a session keep their ids when its recording grows.
+    identity: { session, filesystemId: filesystemId(`replay-${hashOf(agent, session)}`) },
+    growing: true,
+    onProgress: ({ bytes, total }) => onProgress?.(bytes, total),
+    ...defined({ signal }),
+    conclude: () => undefined,
+  });
+  await noteImported(database.dataDir, session, { ...noted, size: source.size });
+}
+
+/** Number of sessions that one recording may become by changes in its middle. */
+const MOST_ANEW = 20;
+
+/**
+ * Imports a recorded session under the agent's own id, or continues an earlier import. Reads the
+ * recording only. A session that Palimpsest recorded itself stays as it is.
+ * @throws {RecordingError} if the recording cannot be read
+ * @throws {SessionError} from the client. A later import continues
+ * @throws {XtdbError} from the database. A later import continues
+ */
+export async function importSession(chosen: ChosenSession, into: ImportInto): Promise<OpenedSession> {
+  const first = ownId(chosen.id);
+  const { store, database } = into;
+  const noted = await importedSessions(database.dataDir);
+  for (let nth = 1; nth <= MOST_ANEW; nth += 1) {
+    const session = nth === 1 ? first : sessionId(`${first}+${nth}`);
+    const earlier = noted.get(session);
+    const exists = (await (await store.latest()).heads([sessionObjectId(session)])).size > 0;
+    if (exists && earlier === undefined) return { session, outcome: 'recorded' };
+    if (exists && earlier?.size === chosen.size && earlier.mtime === chosen.mtime)
+      return { session, outcome: 'unchanged' };
+    try {
+      await replayInto(session, chosen, into);
+      return { session, outcome: nth > 1 && !exists ? 'anew' : exists ? 'continued' : 'imported' };
+    } catch (error) {
+      if (!(error instanceof ReplayError) || error.code !== 'other-session') throw error;
+    }
+  }
+  throw new ReplayError(
+    'other-session',
+    `${chosen.path} has changed ${MOST_ANEW} times since its first import: open it with another --data`,
+  );
+}

@@ -1,0 +1,110 @@
+import {
+  escapedLine,
+  grouped,
+  printText,
+  progressLine,
+  reportFailure,
+  standardOutput,
+  tell,
+  writeJson,
+} from '../cli/output.js';
+import { type BuiltPage, serveReviewPage } from '../cli/review-page.js';
+import { dollars, homeless, shortCount, shortTime } from '../cli/shown-values.js';
+import { type Environment, variable } from '../host/environment.js';
+import { openStore } from '../host/open-store.js';
+import { readSettings, UsageError } from '../host/settings.js';
+import { openReplayDatabase } from '../lab/replay/replay-database.js';
+import { type ChosenSession, chooseSession } from './choose-session.js';
+import { allTokens, spentBy } from './counted-tokens.js';
+import { importSession, type OpenedSession } from './import-session.js';
+import { homeFolder, searchMachine } from './search-machine.js';
+
+/** Flags of `palimpsest open`. */
+export interface OpenFlags {
+  readonly data?: string;
+  readonly port: number;
+  /** False with `--no-browser`. */
+  readonly browser: boolean;
+  /** False with `--no-page`. */
+  readonly page: boolean;
+  readonly json?: boolean;
+}
+
+/** The text of each outcome, after the session's id. */
+const OUTCOMES: Readonly<Record<OpenedSession['outcome'], string>> = {
+  imported: 'imported from the transcript',
+  continued: 'continued from the transcript',
+  anew: 'imported anew from the transcript, which changed since the first import',
+  unchanged: 'imported before from the transcript',
+  recorded: 'recorded by Palimpsest itself',
+};
+
+/** Returns whether a browser can be started here. */
+function hasBrowser(env: Environment): boolean {
+  if (variable(env, 'BROWSER') !== undefined) return true;
+  if (process.platform !== 'linux') return true;
+  return variable(env, 'DISPLAY') !== undefined || variable(env, 'WAYLAND_DISPLAY') !== undefined;
+}
+
+function aboutLines(chosen: ChosenSession, home: string): readonly string[] {
+  const { agent, title, folder, calls, endedAt, mtime } = chosen;
+  const spent = spentBy(chosen);
+  const facts = [
+    agent,
+    ...(folder === undefined ? [] : [homeless(folder, home)]),
+    shortTime(new Date(endedAt ?? mtime), new Date()),
+    `${grouped(calls)} ${calls === 1 ? 'call' : 'calls'}`,
+    ...(spent.calls === 0 ? [] : [`${shortCount(allTokens(spent))} tokens`]),
+    ...(spent.calls === spent.unpriced ? [] : [dollars(spent.dollars)]),
+  ];
+  return [escapedLine(title === '' ? '(no prompt)' : title), escapedLine(`  ${facts.join(', ')}`)];
+}
+
+/** Imports a session into the database of the settings. */
+async function importInto(chosen: ChosenSession, flags: OpenFlags): Promise<OpenedSession> {
+  const settings = readSettings(process.env, flags);
+  if (settings.nodeUrl !== undefined)
+    throw new UsageError('palimpsest open imports into the data folder of this machine. Unset XTDB_URL for it.');
+  const progress = progressLine();
+  const { dataDir, ...node } = settings.node;
+  const show = (line: string): void => progress.show(line);
+  const database = await openReplayDatabase(dataDir, { ...node, onProgress: show });
+  const { store, close } = await openStore(settings, show);
+  try {
+    return await importSession(chosen, {
+      database: { ...database, dataDir },
+      store,
+      onProgress: (done, total) => show(`importing: ${Math.floor((100 * done) / Math.max(1, total))} %`),
+    });
+  } finally {
+    progress.end();
+    await close();
+    await database.close();
+  }
+}
+
+/** Runs `palimpsest open`. */
+export async function openAction(name: string, flags: OpenFlags, page: BuiltPage): Promise<void> {
+  await reportFailure(flags, async () => {
+    const started = Date.now();
+    const { dataDir } = readSettings(process.env, flags).node;
+    const { sessions } = await searchMachine(process.env, dataDir);
+    const chosen = await chooseSession(name, sessions);
+    const { session, outcome } = await importInto(chosen, flags);
+    const { agent, id, title, path } = chosen;
+    if (flags.json === true)
+      return writeJson({ session, outcome, source: 'transcript', agent, id, title, path, ms: Date.now() - started });
+    const took = ((Date.now() - started) / 1_000).toFixed(1);
+    printText(
+      [...aboutLines(chosen, homeFolder(process.env)), `Session ${session}: ${OUTCOMES[outcome]} (${took} s).`].join(
+        '\n',
+      ),
+    );
+    if (outcome !== 'recorded')
+      tell('Palimpsest did not see the requests. It shows contexts that it makes of the recorded messages and calls.');
+    if (!flags.page) return;
+    const { data, port } = flags;
+    const open = flags.browser && standardOutput({}).isTerminal && hasBrowser(process.env);
+    await serveReviewPage(session, { ...(data === undefined ? {} : { data }), port, open, logLevel: 'warn' }, page);
+  });
+}

@@ -1,0 +1,99 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { stopNode } from '../../../src/node/stop-node.js';
+import { type AgentMachine, agentMachine, claudeSession, placeFiveAgents } from '../../support/agent-machine.js';
+import { runCli, startCli } from '../../support/run-cli.js';
+
+let machine: AgentMachine;
+let env: Readonly<Record<string, string | undefined>>;
+beforeAll(async () => {
+  machine = await agentMachine();
+  await placeFiveAgents(machine);
+  env = { ...machine.env, PALIMPSEST_DATA: join(machine.home, 'data'), PALIMPSEST_PROFILE: 'memory' };
+});
+afterAll(async () => {
+  await stopNode(join(machine.home, 'data'));
+  await machine.remove();
+});
+
+const run = (...args: readonly string[]) => runCli(args, env);
+const opened = async (name: string) => JSON.parse((await run('open', name, '--json')).stdout);
+
+describe('palimpsest open', () => {
+  test('imports a session of each of five agents under the agent’s own id', async () => {
+    const outcomes = [];
+    for (const nth of ['LAST', '2', '3', '4', '5']) {
+      const { session, id, outcome, agent, source } = await opened(nth);
+      expect(session).toBe(id);
+      expect(source).toBe('transcript');
+      outcomes.push([agent, outcome]);
+    }
+    expect(outcomes).toEqual([
+      ['Codex', 'imported'],
+      ['Claude Code', 'imported'],
+      ['Cline', 'imported'],
+      ['Gemini CLI', 'imported'],
+      ['pi', 'imported'],
+    ]);
+    const { sessions } = JSON.parse((await run('sessions', '--json')).stdout);
+    expect(sessions.map(({ id }: { id: string }) => id)).toEqual(
+      expect.arrayContaining(['019c0000-0000-7000-8000-00000000c001', '1768000000000_abcde']),
+    );
+  });
+
+  test('takes a path and the beginning of an id, and imports nothing twice', async () => {
+    const path = await machine.write('a/recording.jsonl', claudeSession().text);
+    expect(await opened(path)).toMatchObject({ session: 's-1', outcome: 'imported', title: 'Sort the shelf by title' });
+    expect(await opened(path)).toMatchObject({ session: 's-1', outcome: 'unchanged' });
+    expect(await opened('5f0c1a52')).toMatchObject({ agent: 'Claude Code', title: 'ISBN check digit' });
+  });
+
+  test('says that it shows the transcript, and prints the address of the page', async () => {
+    const { child, result } = startCli(['open', '5f0c1a52', '--no-browser'], env);
+    let stdout = '';
+    const address = await new Promise<string>((resolve) => {
+      child.stdout?.on('data', (chunk: string) => {
+        stdout += chunk;
+        const found = /The review page is at (\S+)/.exec(stdout)?.[1];
+        if (found !== undefined) resolve(found);
+      });
+    });
+    expect(new URL(address).searchParams.get('session')).toBe('5f0c1a52-7a3e-4b1d-9c55-0d2f7be6a101');
+    child.kill('SIGINT');
+    const { stdout: said, stderr } = await result;
+    expect(said).toMatch(/^ISBN check digit\n {2}Claude Code, \/home\/mira\/shelf, .*, 11 calls, /);
+    expect(said).toContain('imported before from the transcript');
+    expect(`${said}${stderr}`).not.toContain('byte for byte');
+    const { stdout: context } = await run('context', '5f0c1a52');
+    expect(context).toContain('from the transcript');
+  });
+
+  test.each([
+    ['99', /There is no session 99: the list has 5/],
+    ['nothing-like-this', /is no file and no session of an agent: write LAST/],
+  ])('says what to write instead of %s', async (name, told) => {
+    const { code, stderr } = await run('open', name, '--no-page');
+    expect([code, stderr]).toEqual([64, expect.stringMatching(told)]);
+  });
+});
+
+describe('palimpsest costs', () => {
+  test('sums up the sessions of five agents as JSON', async () => {
+    const { total, rows, by } = JSON.parse((await run('costs', '--by', 'agent', '--json')).stdout);
+    expect(by).toBe('agent');
+    expect(rows.map(({ key }: { key: string }) => key).sort()).toEqual([
+      'Claude Code',
+      'Cline',
+      'Codex',
+      'Gemini CLI',
+      'pi',
+    ]);
+    expect(total.calls).toBe(48);
+    expect(total.dollars).toBeGreaterThan(0);
+  });
+
+  test('refuses a first day that is none', async () => {
+    const { code, stderr } = await run('costs', '--since', 'soon');
+    expect([code, stderr]).toEqual([64, expect.stringContaining('2026-11-01')]);
+  });
+});
