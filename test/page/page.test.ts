@@ -205,7 +205,7 @@ describe('the review page', () => {
     const stranger = await browser.newContext();
     const page = await stranger.newPage();
     await page.goto(`${origin}/review/strip?session=${made.session}#token=wrong`);
-    await page.getByRole('alert').getByText('used already').waitFor();
+    await page.getByRole('alert').getByText('already used').waitFor();
     expect(page.url()).not.toContain('token');
     expect(await page.locator('main').innerText()).not.toContain('Look at');
     await page.getByLabel('Token').fill(serve.token ?? '');
