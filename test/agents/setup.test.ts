@@ -6,7 +6,7 @@ import { promisify, stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { runCli } from '../support/run-cli.js';
-import { newestAgent } from './install-agent.js';
+import { installedAgent, newestAgent } from './install-agent.js';
 import { runProgram } from './run-program.js';
 import { type ScriptedModel, startScriptedModel } from './scripted-model.js';
 
@@ -134,6 +134,43 @@ describe.each(['codex', 'opencode'] as const)('%s after palimpsest setup', (name
       await expect(readFile(join(project, 'b.txt'), 'utf8')).rejects.toThrow(/ENOENT/);
     } finally {
       await model.close();
+      await runCli(['node', 'stop', '--data', data], { XTDB_URL: undefined });
+      for (const { remove } of places) await remove();
+    }
+  });
+});
+
+describe('pi after palimpsest setup', () => {
+  test('has our package for its loop, reaches the server that only reads, and loses both', async () => {
+    const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
+    const [home, project, data] = places.map(({ root }) => root) as [string, string, string];
+    // pi needs a newer Node.js than the one of this test may be.
+    const program = await newestAgent('@earendil-works/pi-coding-agent', 'pi');
+    const node = await installedAgent('node', '22', 'node');
+    const env = {
+      HOME: home,
+      PATH: `${dirname(node)}:${dirname(program)}:${process.env.PATH}`,
+      LANG: 'C.UTF-8',
+      PALIMPSEST_DATA: data,
+      XDG_CACHE_HOME: cacheFolder,
+      PI_OFFLINE: '1',
+    };
+    const pi = async (...args: readonly string[]): Promise<string> => {
+      const { stdout, stderr } = await runProgram(program, args, { cwd: project, env, timeoutMs: 100_000 });
+      return stripVTControlCharacters(stdout + stderr);
+    };
+    const palimpsest = (...args: readonly string[]) => run(process.execPath, [cliPath, ...args], { cwd: project, env });
+    try {
+      await palimpsest('setup', 'pi', '--yes');
+      expect(await pi('list')).toContain(dirname(dirname(cliPath)));
+      await palimpsest('setup', 'pi', '--way', 'mcp', '--yes');
+      const listed = await pi('mcp', 'list');
+      expect(listed).toMatch(/^ctx: connected, \d+ tools/m);
+      expect(listed).not.toMatch(/tools: .*(?:write|edit|bash)/);
+      await palimpsest('setup', '--undo', '--yes');
+      expect(await pi('list')).toContain('No packages installed');
+      expect(await pi('mcp', 'list')).not.toMatch(/^ctx/m);
+    } finally {
       await runCli(['node', 'stop', '--data', data], { XTDB_URL: undefined });
       for (const { remove } of places) await remove();
     }
