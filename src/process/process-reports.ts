@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { livingOwners, readJsonFiles, removeDeadFiles, replaceFile } from './owned-file.js';
 import { identifySelf, isAlive, processIdentitySchema } from './process-identity.js';
+import { systemCode } from './system-error.js';
 
 const stateSchema = z.object({
   /** Sources that are watched for changes. */
@@ -58,11 +59,14 @@ export class TrackerReportFile {
     this.#path = join(this.#folder, `${process.pid}-${randomBytes(4).toString('hex')}.json`);
   }
 
-  /** Replaces the last report. Rejects if the folder is not writable. */
+  /** Replaces the last report. Rejects if the data folder is not writable, or is gone. */
   async write(state: TrackerState): Promise<void> {
     if (!this.#begun) {
+      // A deleted data folder is not made anew.
+      await mkdir(this.#folder, { mode: 0o700 }).catch((error: unknown) => {
+        if (systemCode(error) !== 'EEXIST') throw error;
+      });
       this.#begun = true;
-      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
       await removeDeadFiles(this.#folder, trackerSchema);
     }
     const report: TrackerReport = {

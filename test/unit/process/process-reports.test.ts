@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,6 +40,12 @@ describe('tracking reports of a process', () => {
     await file.remove();
     await file.remove();
     expect(await trackerReports(dataDir)).toEqual([]);
+  });
+
+  test('do not make a deleted data folder anew', async () => {
+    await rm(dataDir, { recursive: true });
+    await expect(new TrackerReportFile(dataDir, 'a test').write(STATE)).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(existsSync(dataDir)).toBe(false);
   });
 
   test('are separate for two clients of one process', async () => {
