@@ -13,7 +13,7 @@ import { showsNumbered } from './shown-text.js';
  * turn, and replacements for its results.
  */
 export interface AroundTail {
-  /** Null if there is none, or an empty one. */
+  /** The system prompt; null if the session has none or an empty one. */
   readonly system: string | null;
   /** Messages in the user's role, one per section, with one part per active block. */
   readonly before: readonly RenderedMessage[];
@@ -21,8 +21,8 @@ export interface AroundTail {
   /** The tail's inactive results, each with the reference line that replaces it [§4.1]. */
   readonly references: ReadonlyMap<ObjectId, string>;
   /**
-   * Its hashes and lengths are of canonical JSON, as for messages: of `{system, before, references,
-   * after}`, and of each section.
+   * Hashes and lengths are those of canonical JSON: the whole is `{system, before, references,
+   * after}`, and each section its messages.
    */
   readonly record: AssemblyRecord;
 }
@@ -56,8 +56,8 @@ function showingCall({ metadata, content }: ActiveObject, calls: readonly Active
 }
 
 /**
- * Returns the active blocks beside a tail. Contents in the tail are not repeated; a file in it is
- * named by the call that shows it (decisions E2, E4).
+ * Returns the active blocks beside a tail. No block repeats a content of the tail. If a call in the
+ * tail shows a whole file, the file's block only names that call (decisions E2, E4).
  */
 function blocksBeside(frame: Frame, shown: ReadonlySet<ObjectId>, input: AssemblyInput): readonly Block[] {
   const calls = input.active.filter(({ metadata }) => shown.has(metadata.id));
@@ -92,8 +92,8 @@ function sectionMessages(
  * Renders a context around the running turn that a harness keeps (decision E3). Pool, closed turns
  * and active content become messages of the user at the layout's places. Every inactive result of
  * the tail becomes a reference line. An active result appears in the tail only, without a block
- * (divergence 0009). A file that such a result shows whole is named by it. Pure like `assemble`;
- * same errors.
+ * (divergence 0009). If such a result shows a whole file, the file's block names the call. Pure,
+ * with the errors of `assemble`.
  */
 export function renderAround(input: AssemblyInput, tail: FrozenTail, name: CallLayout = 'ssot'): AroundTail {
   const closed = input.turns.filter(({ turn }) => turn < tail.turn);

@@ -10,7 +10,7 @@ import { AssemblyError, type AssemblyInput, type ChatEntry, type Layout, layoutO
 import { type ObjectMetadata, referenceLine } from './metadata.js';
 import { renderedValue } from './rendered-value.js';
 
-/** One text of a message; `id` names the active object of its block. */
+/** One text of a message. In an active block, `id` is the object that it shows. */
 export interface RenderedPart {
   readonly text: string;
   readonly id?: ObjectId;
@@ -26,12 +26,12 @@ export interface RenderedMessage {
 
 /** A context as messages with parts (decision E3). */
 export interface MessageAssembly {
-  /** Null if there is none, or an empty one. */
+  /** The system prompt; null if the session has none or an empty one. */
   readonly system: string | null;
   readonly messages: readonly RenderedMessage[];
   /**
-   * Its hashes and lengths are of canonical JSON: of `{system, messages}`, and of a section's
-   * messages. For the system section they are of its text.
+   * Hashes and lengths are those of canonical JSON: the whole is `{system, messages}`, and a
+   * section its messages. For the system section they are those of its text.
    */
   readonly record: AssemblyRecord;
 }
@@ -96,12 +96,12 @@ export const sectionText = (text: string): Omit<SectionRecord, 'name'> => ({
 
 /**
  * Returns the record of each section of a message list: of the prompt's text, and of the canonical
- * JSON of a section's messages. `tell` may have cached results.
+ * JSON of a section's messages. A caller may pass a `recordOf` with a cache.
  */
 export function sectionRecords(
   system: string | null,
   messages: readonly RenderedMessage[],
-  tell = (own: readonly RenderedMessage[]): Omit<SectionRecord, 'name'> => sectionText(canonicalJson(own)),
+  recordOf = (own: readonly RenderedMessage[]): Omit<SectionRecord, 'name'> => sectionText(canonicalJson(own)),
 ): readonly SectionRecord[] {
   const sections = new Map<SectionName, RenderedMessage[]>();
   for (const one of messages) {
@@ -109,15 +109,15 @@ export function sectionRecords(
     if (there === undefined) sections.set(one.section, [one]);
     else there.push(one);
   }
-  const records = [...sections].map(([name, own]): SectionRecord => ({ name, ...tell(own) }));
+  const records = [...sections].map(([name, own]): SectionRecord => ({ name, ...recordOf(own) }));
   return system === null ? records : [{ name: 'system', ...sectionText(system) }, ...records];
 }
 
 /**
  * Renders a context for models that take messages in parts. The system prompt is separate. Then, in
  * the order of §4.1, the pool is one part, and the chat's messages have their reference lines as a
- * separate part. Each active block is one part, so that no content can pass for another block. Pure
- * like `assemble`; same errors.
+ * separate part. Each active block is one part, so that no content can pass for another block.
+ * Pure, with the errors of `assemble`.
  */
 export function renderMessages(input: AssemblyInput): MessageAssembly {
   const layout = layoutOf(input);

@@ -36,7 +36,7 @@ export interface CollectedSession {
 /** An import's record of the versions that it wrote. */
 interface Origins {
   readonly of: ReadonlyMap<string, { readonly number: number; readonly tx: number; readonly time: number }>;
-  /** For each imported transaction, in order, the transaction of this database. */
+  /** For each imported transaction, in order, the transaction that wrote it into this database. */
   readonly here: readonly number[];
 }
 
@@ -225,9 +225,9 @@ export async function collectSession(
 }
 
 /**
- * Returns the number of the last transaction included in a transaction of this database. 0 for
- * none. Imported transactions come first, and no imported context had data that only this database
- * had.
+ * Converts a transaction of this database to the number of the last transaction of the bundle that
+ * it includes; 0 if it includes none. Up to the last imported transaction only imported ones count,
+ * because an imported context never showed data that only this database had.
  */
 export function numberOf(
   { transactions, imported }: Pick<CollectedSession, 'transactions' | 'imported'>,

@@ -15,7 +15,7 @@ export interface HeldVersions {
   readonly isAll: boolean;
   /** The sessions that it does not hold. */
   readonly newSessions: readonly string[];
-  /** The files that it has, as `linedFiles` finds them. */
+  /** The files whose versions the import keeps private to its sessions (decision F10). */
   readonly lined: readonly string[];
 }
 
@@ -51,28 +51,28 @@ async function versionsHere(documents: SessionDocuments, ids: readonly string[])
 }
 
 /**
- * Returns the files whose versions an import keeps private to its sessions (decision F10): the
- * files that the database has. Equal versions count too, because the database may have had one of
- * them before a context of the bundle that did not show it. Files that the import itself has
- * already written (`begun`) are left out.
+ * Returns the files whose versions an import keeps private to its sessions (decision F10): every
+ * file that the database already has. That includes files whose versions are all equal, because the
+ * times at which the two databases learned them may differ. Leaves out a file if this import itself
+ * wrote a version of it before it was cut short.
  */
 function linedFiles(
   puts: readonly CheckedPut[],
-  { here, begun }: { readonly here: Here; readonly begun: ReadonlySet<string> },
+  { here, written }: { readonly here: Here; readonly written: ReadonlySet<string> },
 ): readonly string[] {
   const brought = new Set<string>();
   const own = new Set<string>();
   for (const put of puts) {
     if (put.type !== 'file' || !here.has(put.id)) continue;
     brought.add(put.id);
-    if (begun.has(keyOf(put.id, put.validTime))) own.add(put.id);
+    if (written.has(keyOf(put.id, put.validTime))) own.add(put.id);
   }
   return [...brought].filter((id) => !own.has(id));
 }
 
 /**
- * Rejects ids that another local session gives its next calls. Importing them would take them from
- * that session.
+ * Rejects calls whose ids a session of this database will give to its own next calls. After an
+ * import that session could no longer use them.
  */
 async function checkStepCalls(
   puts: readonly CheckedPut[],
@@ -88,21 +88,23 @@ async function checkStepCalls(
   for (const [owner, id] of named)
     if (here.has(sessionObjectId(owner)))
       throw conflict(
-        `the bundle has the call ${JSON.stringify(id)}, an id for calls of session ${owner}, which is in this database`,
+        `the bundle has the call ${JSON.stringify(id)}, an id for calls of session ${owner}, which is in this ` +
+          'database. Import the bundle with --data into another data folder',
       );
 }
 
-/** Returns the given versions that a database holds, ignoring everything else in it. */
+/** Compares the versions of a bundle with those that a database holds of the same objects. */
 export async function heldVersions(
   puts: readonly CheckedPut[],
   {
     documents,
     sessions,
-    begun,
+    written,
   }: {
     readonly documents: SessionDocuments;
     readonly sessions: readonly string[];
-    readonly begun: ReadonlySet<string>;
+    /** The versions that this import has written before it was cut short. */
+    readonly written: ReadonlySet<string>;
   },
 ) {
   const ids = [...new Set(puts.map(({ id }) => id))];
@@ -116,7 +118,7 @@ export async function heldVersions(
     type === 'assembly' ? known.has(id) : here.get(id)?.get(validTime) === sha256;
   const missing = puts.filter((put) => !isThere(put));
   const newSessions = sessions.filter((session) => !known.has(sessionObjectId(session as never)));
-  const lined = linedFiles(puts, { here, begun });
+  const lined = linedFiles(puts, { here, written });
   const held: HeldVersions = {
     isThere,
     isKnown: (id) => known.has(id),
@@ -163,19 +165,22 @@ async function checkKnown(
 export async function compareWithDatabase(
   bundle: CheckedBundle,
   documents: SessionDocuments,
-  ofThisImport: ReadonlySet<string>,
+  written: ReadonlySet<string>,
 ): Promise<HeldVersions> {
   const { sessions } = bundle.header;
   const puts = bundle.transactions.flatMap((transaction) => transaction.puts);
-  const { held, missing, here } = await heldVersions(puts, { documents, sessions, begun: ofThisImport });
+  const { held, missing, here } = await heldVersions(puts, { documents, sessions, written });
   await checkStepCalls(missing, sessions, documents);
   const other = missing.find(
     ({ id, type, validTime }) =>
       type !== 'file' && (here.get(id)?.has(validTime) === true || (here.has(id) && type === 'toolcall')),
   );
   if (other !== undefined)
-    throw conflict(`the database holds another ${other.type} ${JSON.stringify(other.id)} than the bundle`);
-  const isResumed = ofThisImport.size > 0;
+    throw conflict(
+      `the database holds another ${other.type} ${JSON.stringify(other.id)} than the bundle. Import the bundle with ` +
+        '--data into another data folder',
+    );
+  const isResumed = written.size > 0;
   if (!isResumed) await checkKnown(bundle, { held, missing, documents });
   for (const session of sessions) {
     const lacking =
@@ -189,5 +194,5 @@ export async function compareWithDatabase(
   return held;
 }
 
-/** The key that identifies the versions of an import. */
+/** Returns the key under which an import remembers a version that it has written. */
 export const importedKey = keyOf;

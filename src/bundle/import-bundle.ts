@@ -214,7 +214,7 @@ export async function finishImport(
       const begun = await begunImport(store, session);
       const puts: CheckedPut[] = [];
       for await (const { transaction } of stagedBlocks(store, named.staged)) puts.push(...transaction.puts);
-      const { held } = await heldVersions(puts, { documents, sessions: header.sessions, begun: begun.keys });
+      const { held } = await heldVersions(puts, { documents, sessions: header.sessions, written: begun.keys });
       const lined = withLine(said, held);
       if (lined !== said) await sayLine(store, { header, state: lined });
       await writeStaged(store, { header, state: lined, held, begun }, defined({ onProgress }));

@@ -223,8 +223,9 @@ export class MaskedContexts {
     const left = await this.#left(half);
     const made = { ...half, ...defined({ epoch }), ...left };
     this.#hashes.set(keyOf(proof), made.sha256);
-    documents.tell(proof.sha256, made.sha256);
-    for (const [i, { sha256 }] of proof.sections.entries()) documents.tell(sha256, made.sections[i]?.sha256 ?? sha256);
+    documents.replace(proof.sha256, made.sha256);
+    for (const [i, { sha256 }] of proof.sections.entries())
+      documents.replace(sha256, made.sections[i]?.sha256 ?? sha256);
     return made;
   }
 

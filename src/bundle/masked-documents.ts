@@ -112,11 +112,11 @@ export class MaskedDocuments {
       const [was, is] = [document.source, made.source].map(
         (source) => fileStub(parseSource(source) as FilesystemSource).object_hash,
       );
-      this.tell(String(was), String(is));
+      this.replace(String(was), String(is));
     }
     if (plain === undefined) this.#masked.add(document['xt/id']);
     else for (const hash of plain) this.#held.add(`${document['xt/id']} ${hash}`);
-    this.tell(String(document.object_hash), String(made.object_hash));
+    this.replace(String(document.object_hash), String(made.object_hash));
     if (isDeepStrictEqual({ ...made }, { ...document })) return;
     this.versions += 1;
   }
@@ -129,12 +129,12 @@ export class MaskedDocuments {
   }
 
   /** Registers the replacement of a hash. */
-  tell(hash: string, made: string): void {
+  replace(hash: string, made: string): void {
     this.#hashes.set(hash, made);
   }
 
   /** Returns the replacement of a hash or a name. Undefined without one. */
-  told(hash: string): string | undefined {
+  replacementOf(hash: string): string | undefined {
     return this.#hashes.get(hash);
   }
 

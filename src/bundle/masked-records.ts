@@ -42,8 +42,8 @@ export class MaskedRecords {
   }
 
   /**
-   * Returns a masked record. Undefined for an imported piece of another program's data, which is
-   * either byte-identical or left out.
+   * Returns a masked record. Undefined for an imported piece of another program's data: it is only
+   * valid byte for byte, so the bundle leaves it out.
    *
    * @throws {BundleError} `redacted` if the result would not be a valid record
    */
@@ -57,7 +57,7 @@ export class MaskedRecords {
         throw new BundleError('malformed', `a text of ${JSON.stringify(part['xt/id'])} is not in the database`);
       const left = this.#names.text(text);
       texts.push({ hash: hashText(left), isMessage: false, text: left });
-      this.#documents.tell(hash, hashText(left));
+      this.#documents.replace(hash, hashText(left));
     }
     const { sources } = record;
     const made = {
@@ -123,7 +123,7 @@ export class MaskedRecords {
    * text.
    */
   #named(text: string): string | undefined {
-    const told = this.#documents.told(text) ?? (this.#names.has(text) ? this.#names.id(text) : undefined);
-    return told ?? (DIGEST.test(text) ? this.#documents.hash(text) : undefined);
+    const known = this.#documents.replacementOf(text) ?? (this.#names.has(text) ? this.#names.id(text) : undefined);
+    return known ?? (DIGEST.test(text) ? this.#documents.hash(text) : undefined);
   }
 }

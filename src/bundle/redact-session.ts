@@ -150,7 +150,7 @@ export async function redactSession(
     const left = await contexts.masked(proof);
     if (left.sha256 !== proof.sha256) counts.contexts += 1;
     const [id, document] = [assemblyId(proof), toAssemblyPart(left)];
-    masked.tell(id, document['xt/id']);
+    masked.replace(id, document['xt/id']);
     if (wanted.has(id) || wanted.has(formerId(id))) made.set(id, { document, texts: [] });
   }
   const records = new MaskedRecords(names, masked);

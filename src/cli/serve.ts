@@ -29,7 +29,7 @@ const YOUNG_BYTES = 8 * 1_048_576;
 function windowSize(text: string): { readonly perTurn: number; readonly turns: number } {
   const [, perTurn, turns] = /^(\d{1,4})x(\d{1,4})$/.exec(text) ?? [];
   if (perTurn === undefined || turns === undefined)
-    throw new InvalidArgumentError('It must look like 5x3: results per turn, times turns.');
+    throw new InvalidArgumentError('Write 5x3 for five results of each of three turns.');
   return { perTurn: Number(perTurn), turns: Number(turns) };
 }
 
@@ -51,8 +51,7 @@ export function withServerFlags(command: Command): Command {
       new Option(
         '--agent-filesystem <id>',
         'filesystem id of agents in a container, such as the container id; applies to paths without a --mount ' +
-          '(default: ' +
-          'this machine)',
+          '(default: this machine)',
       ),
     )
     .addOption(dataFlag())
@@ -85,9 +84,10 @@ export function withServerFlags(command: Command): Command {
       ),
     )
     .addOption(
-      new Option('--window <size>', 'tool results that stay active: per turn, times turns (default: 5x3)').argParser(
-        windowSize,
-      ),
+      new Option(
+        '--window <NxM>',
+        'keep the newest N results of each of the newest M turns active (default: 5x3)',
+      ).argParser(windowSize),
     )
     .addOption(
       new Option('--log-level <level>', 'log level on stderr')

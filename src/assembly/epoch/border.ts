@@ -1,7 +1,7 @@
 import type { BorderPrice, BorderReason } from '../../objects/assembly-proof.js';
 import type { ModelPrices } from './prices.js';
 
-/** The cost of an epoch so far, and the next request's tokens with and without it. */
+/** The state of an epoch, and the next request's tokens with and without a border. */
 export interface EpochLedger {
   /** Number of requests in the session so far. */
   readonly calls: number;
@@ -9,9 +9,7 @@ export interface EpochLedger {
   readonly goesOn: number;
   /** Tokens of that request if a new epoch begins with it. */
   readonly begins: number;
-  /**
-   * Tokens of the new epoch's request that it shares with the beginning of the previous request.
-   */
+  /** Tokens at the beginning of the new epoch's request that the previous one shares. */
   readonly shared: number;
   /** Time of the last request, milliseconds since 1970. */
   readonly lastAt: number;
@@ -20,7 +18,7 @@ export interface EpochLedger {
    * leave together.
    */
   readonly atUser: boolean;
-  /** Whether a verb requested a new epoch. */
+  /** Whether the agent or its harness asked for a new epoch. */
   readonly asked: boolean;
   /**
    * Whether the harness's list has another beginning than before, or a model call used another
@@ -53,8 +51,8 @@ const USUAL_WINDOW = 200_000;
 const SHARE_OF_WINDOW = 0.7;
 
 /**
- * Returns the settings for a model's window. They were chosen by cross-validation over recorded
- * sessions; results are nearly flat around these values.
+ * Returns the settings for a model's window. They were chosen by cross-validation on the sessions
+ * of docs/experiments/2026-11-23-laboratory.md.
  */
 export const epochSettings = (window: number = USUAL_WINDOW): EpochSettings => ({
   horizon: { share: 0.15, least: 5, most: 20 },

@@ -16,7 +16,7 @@ export interface TailRead {
   readonly isNew: boolean;
 }
 
-/** Returns the file of each call that concerns exactly one. */
+/** Maps each call that refers to exactly one file to that file. */
 const filesOf = ({ pool }: EpochInput): ReadonlyMap<ObjectId, ObjectId> =>
   new Map(
     pool.flatMap((one) => {
@@ -44,7 +44,7 @@ const isPlain = (output: string, text: string): boolean => output.includes(text.
 interface Above {
   /** The text that the request shows. */
   readonly before: string;
-  /** The last read of it with an unchanged answer. */
+  /** The last earlier read whose answer no line replaced. Undefined if a block shows the text. */
   readonly answered: TailRead | undefined;
 }
 
@@ -65,10 +65,10 @@ function stands(
 const LEAST_SAVED = 100;
 
 /**
- * Finds new reads of whole active files whose text, or an earlier one, is whole in the request. It
- * may be in a block of ours or in an earlier answer. The replacement line is only true where that
- * text is. An uncertain read therefore keeps its answer. So does a read right after such a line,
- * which requested it.
+ * Finds new whole reads of active files that a line can replace. The request must already show the
+ * whole present text of the file, or an earlier one, in a block or in an earlier answer. The line
+ * refers to that text, so an uncertain read keeps its answer. So does a read right after such a
+ * line, because the model asked for the text again.
  */
 export function readAgain(state: EpochState, input: EpochInput, reads: readonly TailRead[]): readonly ReadProof[] {
   if (newReads(input, reads).size === 0) return [];

@@ -90,9 +90,7 @@ export const wireAnswers = () => import('../../http/review-answers.js');
 /** Returns an object's display name: its path or its id. */
 export type NameOf = (id: ObjectId) => string;
 
-/**
- * Opens the database of the settings without changes. A node that already runs keeps its profile.
- */
+/** Opens the configured database. A node that already runs keeps its own profile. */
 async function openPast(settings: Settings): Promise<OpenStore> {
   const report = (message: string): void => {
     if (process.stderr.isTTY) tell(message);
@@ -116,10 +114,11 @@ function inWorkingFolder(path: string): readonly string[] {
 
 /**
  * Opens the database of a data folder for reading. Starts its node if it does not run.
- * @throws {UsageError} usage – a flag or variable is invalid.
- * @throws {HistoryError} unknown-session – there is no data folder.
- * @throws {NodeError} every code – the node cannot be started.
- * @throws {XtdbError} every code – the database does not answer.
+ *
+ * @throws {UsageError} `usage` if a flag or variable is invalid.
+ * @throws {HistoryError} `unknown-session` if there is no data folder.
+ * @throws {NodeError} if the node cannot be started.
+ * @throws {XtdbError} if the database does not answer.
  */
 export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Promise<Review> {
   // Compiling a schema takes longer than validating the one file that is read here.

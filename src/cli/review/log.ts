@@ -13,7 +13,6 @@ import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { VERBS } from '../../session/verb-outcome.js';
 import { type Colours, columns, escapedLine, firstLine, standardOutput } from '../output.js';
-import type { ReviewFlags } from './answer.js';
 import {
   type Answer,
   answerReview,
@@ -21,6 +20,7 @@ import {
   type NameOf,
   namesFor,
   pointText,
+  type ReviewFlags,
   shortName,
   shownTime,
   wireAnswers,
@@ -70,12 +70,12 @@ function usageText(usage: NonNullable<LoggedTurn['messages'][number]['usage']>):
     [output, 'out'],
   ] as const;
   const tokens = parts.flatMap(([counted, what]) => (counted === undefined ? [] : [`${counted} ${what}`]));
-  const told = [
+  const reported = [
     ...(tokens.length === 0 ? [] : [`tokens: ${tokens.join(', ')}`]),
     ...(cacheMiss === undefined ? [] : [`cache missed: ${escapedLine(cacheMiss.reason)}`]),
     ...(thinkingDropped === undefined ? [] : [`dropped thinking blocks: ${thinkingDropped}`]),
   ];
-  return told.join('; ');
+  return reported.join('; ');
 }
 
 /** Describes a new epoch of contexts and the reason for it. */
@@ -88,7 +88,7 @@ function epochText({ number, reason, price }: LoggedTurn['epochs'][number]): str
 const EVENTS: Readonly<Record<LoggedEvent['kind'], string>> = {
   compacted: 'the harness compacted its history',
   shortened: 'the harness sends less of its history',
-  diverged: 'the harness sends less of its history',
+  diverged: "the harness's history continues differently",
   forked: "the harness's history branches here",
   paused: "Palimpsest was turned off: the harness's own list goes out from here",
   resumed: 'Palimpsest was turned on',

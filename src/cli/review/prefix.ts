@@ -56,7 +56,7 @@ function providerLines({ cache, miss, thinking }: ProviderVerdicts): readonly st
 }
 
 function differenceLine({ difference, shared, from }: PrefixDiff, nameOf: NameOf): string {
-  if (difference === undefined) return `begins with all ${grouped(from.size.bytes)} bytes of the one before`;
+  if (difference === undefined) return `begins with all ${grouped(from.size.bytes)} bytes of the previous request`;
   const { byte, section, line, object, step } = difference;
   const what = section === 'list' ? "the harness's own messages" : `section ${section}`;
   const where = [
@@ -94,8 +94,7 @@ export function prefixLines(diff: PrefixDiff, nameOf: NameOf, colours: Colours):
       ? []
       : [
           `  answers of the model: ${answers.kept} after an equal prefix, ${answers.lost} not, ${answers.left} ` +
-            'removed with a ' +
-            'closed turn',
+            'removed with a closed turn',
         ];
   const unequal = [from, to].filter(({ matches }) => !matches).map(({ step }) => step);
   return [
@@ -129,7 +128,7 @@ export async function prefixAction(
     return {
       lines: (colours) =>
         compared.length === 0
-          ? ['fewer than two contexts were delivered: there is nothing to compare']
+          ? ['fewer than two contexts were delivered, so there is nothing to compare']
           : compared.flatMap((one) => prefixLines(one, nameOf, colours)),
       holds:
         `tokens by ${tokenizer}; what is not recorded (tools, reasoning, the notation of the provider) is ` +

@@ -33,7 +33,7 @@ const refused = (what: string): HistoryError =>
   );
 
 function shapeOf(pattern: EdnValue | undefined): PullShape {
-  if (!Array.isArray(pattern)) throw refused('a pattern that is no vector');
+  if (!Array.isArray(pattern)) throw refused('a pattern that is not a vector');
   const attributes: string[] = [];
   const joins: PullShape['joins'][number][] = [];
   let isWhole = false;
@@ -65,7 +65,7 @@ export class AnswerSize {
   readonly #most: number;
   #characters = 0;
 
-  /** `what` names the counted unit, with a limit. `way` advises the author how to stay below it. */
+  /** `what` names the counted values, `way` advises how to stay below the limit `most`. */
   constructor({
     what = 'the documents that the query pulls',
     way = 'ask for fewer rows (--limit), or for fewer attributes',
@@ -84,7 +84,7 @@ export class AnswerSize {
   }
 }
 
-/** The sources of the documents. */
+/** A pull reads from a snapshot and from folded values, and its answer counts to a size. */
 export interface PullSources {
   readonly snapshot: StoreSnapshot;
   readonly values: FoldedValues;

@@ -42,7 +42,7 @@ export function stepsBetween({ steps }: RequestReader, { from, to }: RequestPair
   return steps.filter(({ seq }) => seq > low && seq <= high);
 }
 
-/** The session's acts between two requests, from which the cause of a difference is found. */
+/** The steps between two requests, from which the cause of a difference is found. */
 export class ActsBetween {
   readonly from: Request;
   readonly to: Request;
@@ -60,7 +60,7 @@ export class ActsBetween {
     return new ActsBetween(reader, pair, steps);
   }
 
-  /** The epoch that the second request began, if it is not that of the first. */
+  /** The epoch of the second request, if the first one belongs to another. */
   get newEpoch(): EpochProof | undefined {
     const [before, after] = [this.from.rebuilt.proof.epoch, this.to.rebuilt.proof.epoch];
     return before?.number === after?.number && before?.border === after?.border ? undefined : after;

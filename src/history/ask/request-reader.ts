@@ -69,7 +69,8 @@ export async function tokensOfEach(
 export const textsOf = (pieces: readonly RequestPiece[]): readonly string[] => pieces.map(({ text }) => text);
 
 /**
- * Returns, for each request, the provider's statements about the answer before the next request.
+ * Maps each request to the usage that the provider reported for its answer: the first answer
+ * between it and the next request.
  */
 export function usagesOf({
   records,
@@ -94,10 +95,10 @@ export interface SessionRequests {
   readonly steps: readonly Step[];
 }
 
-/** UTF-16 units of outputs that one reader holds for many questions. */
+/** A reader that holds more UTF-16 units of outputs than this is replaced by a new one. */
 const MOST_UNITS = 16 * 1_048_576;
 
-/** Rebuilds the requests of one session. Reads immutable parts once. */
+/** Rebuilds the requests of one session. Reads each immutable part once. */
 export class RequestReader {
   readonly #timeline: Timeline;
   readonly session: SessionId;
@@ -158,7 +159,7 @@ export class RequestReader {
     return { rebuilt, pieces, side };
   }
 
-  /** Whether this reader holds so much that a new one should continue. */
+  /** Whether this reader holds too much. The next question then gets a new one. */
   get isFull(): boolean {
     return this.#units > MOST_UNITS;
   }
@@ -200,20 +201,23 @@ export async function recordAt(
   { session, records }: Pick<SessionRequests, 'session' | 'records'>,
 ): Promise<AssemblyProof> {
   if (moment.kind === 'tx')
-    throw new HistoryError('malformed-moment', 'requests are compared by turn, step or time, not by transaction');
+    throw new HistoryError(
+      'malformed-moment',
+      'requests are compared by turn, step or time, not by transaction: name one of those',
+    );
   const { place, basis } = await timeline.find({ moment }, session);
   const isThere = ({ step, at }: AssemblyProof): boolean =>
     place !== undefined ? step <= place.seq : moment.kind === 'now' || at <= basis.validTime.getTime();
   const found = records.findLast(isThere);
   if (found !== undefined) return found;
   const [first] = records;
-  const has = first === undefined ? 'none was kept' : `the first one was handed out at step ${first.step}`;
-  throw new HistoryError('beyond-end', `no context of session ${session} was handed out up to that moment: ${has}`);
+  const has = first === undefined ? 'none was kept' : `the first one was delivered at step ${first.step}`;
+  throw new HistoryError('beyond-end', `no context of session ${session} was delivered up to that moment: ${has}`);
 }
 
 const readers = new WeakMap<Timeline, Map<SessionId, RequestReader>>();
 
-/** Opens the requests of a session for reading. Questions of one timeline share what they read. */
+/** Opens the requests of a session for reading. Questions of one timeline share one reader. */
 export async function openRequests(asked: Timeline, name: string): Promise<RequestReader> {
   const session = await requireSession(asked.present, name);
   const timeline = await asked.of(session);

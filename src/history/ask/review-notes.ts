@@ -17,7 +17,7 @@ export interface ReviewNote {
   /** The last step that the note covers. */
   readonly seq: number;
   readonly at: Date;
-  /** The object. Undefined for a note about the session or about its state at that step. */
+  /** Undefined for a note about the session or about its state at that step. */
   readonly object: ObjectId | undefined;
   readonly verdict: Verdict | undefined;
   readonly text: string | undefined;
@@ -86,8 +86,8 @@ export async function askNotes(
   return { ...found, notes: object === undefined ? notes : notes.filter((note) => note.object === object) };
 }
 
-/** The content of a note. */
-export interface SaidNote extends NotedPlace {
+/** A note to store: its place, its author, and a verdict or a text. */
+export interface NewNote extends NotedPlace {
   readonly verdict?: Verdict | undefined;
   readonly text?: string | undefined;
   /** The author of the note. */
@@ -104,7 +104,7 @@ export interface SaidNote extends NotedPlace {
  */
 export async function reviewRecord(
   timeline: Timeline,
-  { verdict, text, by, ...place }: SaidNote,
+  { verdict, text, by, ...place }: NewNote,
   at: number,
 ): Promise<ContextRecord<'review'>> {
   const said = text?.toWellFormed().trim() ?? '';

@@ -14,7 +14,7 @@ const ANYTHING: readonly FileAct[] = [{ kind: 'anything' }];
 const anything: Acts = () => ANYTHING;
 const nothing: Acts = () => [];
 
-/** Returns the effects on the named file. A call without a name may have changed any file. */
+/** Returns the effects of a call on its file. A call without a path may have changed any file. */
 const onPath =
   (act: (path: string, call: ReadCall) => FileAct): Acts =>
   (call) => {

@@ -91,7 +91,7 @@ export async function* documentItems(
         onLoss({
           reason: 'malformed-record',
           place,
-          detail: `not JSON, nothing behind it is read: ${messageOf(error)}`,
+          detail: `not JSON, the rest is not read: ${messageOf(error)}`,
         });
       return;
     }
