@@ -1,5 +1,5 @@
 /**
- * The platforms that get a package. Each has npm's `os`, `cpu` and `libc`, its Java runtime on PyPI,
+ * The platforms that get a package. Each has npm's `os`, `cpu` and `libc`, its Java on PyPI,
  * and the name of RocksDB's library in its jar.
  */
 export const PLATFORMS = {

@@ -235,8 +235,9 @@ async function examine(flags: DoctorFlags, packageFolder: string): Promise<void>
     asked.length === 0 ? seen.node.running && seen.node.answers : asked.some(({ health }) => health === 'ready');
   const inspected = { ...seen, ...defined({ forks: answers ? await forksIn(settings) : undefined }) };
   const now = Date.now();
-  // A running node has a Java, and with XTDB_URL clients never start the folder's own node.
-  const java = asked.length > 0 || inspected.node.running ? undefined : await lookForJava(settings.node);
+  // With XTDB_URL clients never start the folder's own node, and a running node has a Java.
+  const looked = asked.length > 0 ? undefined : await lookForJava(settings.node);
+  const java = inspected.node.running && looked instanceof Error ? undefined : looked;
   const findings = findingsOf(inspected, now, {
     asked,
     java: java instanceof Error ? java : undefined,

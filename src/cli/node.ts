@@ -182,8 +182,9 @@ async function showLogs(flags: NodeFlags): Promise<void> {
  * the terminal does not.
  */
 async function supervise(flags: { readonly plan: string }): Promise<void> {
-  const [{ parseLaunchPlan }, { superviseNode }, { watchJournals }] = await Promise.all([
+  const [{ parseLaunchPlan }, { makeArchiveApart }, { superviseNode }, { watchJournals }] = await Promise.all([
     import('../node/launch.js'),
+    import('../node/packaged-archive.js'),
     import('../node/supervise.js'),
     import('./watch-journals.js'),
   ]);
@@ -196,7 +197,10 @@ async function supervise(flags: { readonly plan: string }): Promise<void> {
   const plan = parseLaunchPlan(flags.plan);
   // A memory database has no journals.
   if (plan.profile !== 'memory') void watchJournals(plan.dataDir, stop.signal);
-  process.exitCode = await superviseNode({ plan, env: process.env, stop: stop.signal });
+  const onReady = (): void => {
+    if (plan.missing !== null) makeArchiveApart(plan.missing, process.argv[1] ?? '');
+  };
+  process.exitCode = await superviseNode({ plan, env: process.env, stop: stop.signal, onReady });
   stop.abort();
 }
 

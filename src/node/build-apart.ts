@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import * as z from 'zod';
+import { archivePlanSchema } from './archive-plan.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import { ensureInstallation, findInstallation, type Installation, type InstallOptions } from './install.js';
-import { archivePlanSchema, makePackagedArchive } from './packaged-archive.js';
+import { makePackagedArchive } from './packaged-archive.js';
 
 const javaSchema = z.object({ command: z.string(), major: z.int(), fingerprint: z.string() });
 const planSchema = z.object({

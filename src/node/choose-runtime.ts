@@ -1,10 +1,11 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { type ArchivePlan, archiveFolder } from './archive-plan.js';
 import { installApart } from './build-apart.js';
 import { readFrontFiles } from './front-files.js';
 import { findJava, type Java } from './java.js';
 import type { PackageFiles } from './package-files.js';
-import { archiveFolder, archivePlan, findArchive, makeArchiveApart } from './packaged-archive.js';
+import { archivePlan, findArchive } from './packaged-archive.js';
 import { findPackagedNode, type PackagedNode } from './packaged-node.js';
 
 /** Returns the default cache folder for built nodes and class-data archives. */
@@ -18,8 +19,8 @@ export interface NodeRuntime {
   readonly archive: string | null;
   /** The folder in the cache that this node uses. Unused folders are removed after a week. */
   readonly cached: string;
-  /** Starts background work that makes later starts faster. Call it when the node is ready. */
-  prepareNext(): void;
+  /** The archive to make in the background once the node is ready; null if there is none. */
+  readonly missing: ArchivePlan | null;
 }
 
 /** Options of the choice. */
@@ -69,9 +70,7 @@ export async function chooseRuntime(files: PackageFiles, options: RuntimeOptions
       jars: packaged.jars,
       archive: archive ?? null,
       cached: archiveFolder(plan),
-      prepareNext: () => {
-        if (archive === undefined) makeArchiveApart(plan, cli);
-      },
+      missing: archive === undefined ? plan : null,
     };
   }
   const java = await findJava({ javaHome, signal });
@@ -80,5 +79,5 @@ export async function chooseRuntime(files: PackageFiles, options: RuntimeOptions
     { java, frontDir, isShared, memoryConfig, cacheDir, signal, onProgress },
     cli,
   );
-  return { java, jars, archive, cached: dir, prepareNext: () => undefined };
+  return { java, jars, archive, cached: dir, missing: null };
 }

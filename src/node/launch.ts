@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import * as z from 'zod';
 import { parseJson } from '../process/owned-file.js';
 import { identifyProcess, type ProcessIdentity } from '../process/process-identity.js';
+import { archivePlanSchema } from './archive-plan.js';
 import { NodeError } from './errors.js';
 import type { LogFile } from './log-file.js';
 import { type Indexing, indexingSchema, NODE_PROFILES, type NodeProfile } from './node-state.js';
@@ -18,6 +19,8 @@ const planSchema = z.object({
   archive: z.string().nullable(),
   /** The folder in the cache whose use the supervisor records. */
   cached: z.string(),
+  /** The archive that the supervisor makes for later starts; null if there is none to make. */
+  missing: archivePlanSchema.nullable(),
   configFile: z.string(),
   /** The node's settings file for its shared log; null without one. */
   settingsFile: z.string().nullable(),

@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { draftOf, removeDeadDrafts } from '../process/drafts.js';
 import { withNamedLock } from '../process/lock.js';
 import { replaceFile } from '../process/owned-file.js';
+import { type ArchivePlan, archiveFolder } from './archive-plan.js';
 import { makeArchive } from './build-front.js';
 import { NodeError } from './errors.js';
 import { type FrontFiles, installationKey } from './front-files.js';
@@ -16,22 +17,6 @@ import { TIME_LIMITS } from './time-limits.js';
 const ARCHIVE = 'front.aot';
 const MANIFEST = 'installation.json';
 const manifestSchema = z.object({ archive: z.boolean() });
-
-/** Plain data that travels to the process that makes an archive. */
-export const archivePlanSchema = z.object({
-  java: z.object({ command: z.string(), major: z.int(), fingerprint: z.string() }),
-  jars: z.array(z.string()).min(2),
-  memoryConfig: z.string(),
-  cacheDir: z.string(),
-  key: z.string(),
-});
-
-/** The ahead-of-time cache of a packaged node: its place in the cache, and how to make it. */
-export type ArchivePlan = Readonly<z.infer<typeof archivePlanSchema>>;
-
-/** Returns the folder of an archive in the cache. */
-export const archiveFolder = ({ cacheDir, key }: Pick<ArchivePlan, 'cacheDir' | 'key'>): string =>
-  join(cacheDir, `node-${key}`);
 
 /** Returns the plan of a packaged node's archive, which fits only this place of the package. */
 export function archivePlan(

@@ -139,6 +139,7 @@ async function makePlan(
     jars: [...runtime.jars],
     archive: runtime.archive,
     cached: runtime.cached,
+    missing: runtime.missing,
     configFile: join(frontDir, CONFIG_FILES[profile]),
     settingsFile: log === undefined ? null : sharedLogFile(folder.dir),
     socketPath: isTcp ? null : socketIn(runtimeFolder),
@@ -242,6 +243,5 @@ export async function startNode(folder: DataFolder, options: ChosenStart): Promi
     );
   });
   if (outcome instanceof NodeError) throw outcome;
-  runtime.prepareNext();
   return outcome;
 }

@@ -150,6 +150,8 @@ export interface SuperviseOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Fires when the node must stop. */
   readonly stop: AbortSignal;
+  /** Called whenever the JVM is ready. */
+  onReady?(): void;
 }
 
 async function addressOf(ready: ReadyLine, plan: LaunchPlan): Promise<OwnNodeAddress> {
@@ -227,6 +229,7 @@ class Supervision {
       onReady: (line) => {
         readyAt = performance.now();
         this.#say(`the node is ready: XTDB ${line.version} (${plan.profile}), process ${line.pid}`);
+        this.#options.onReady?.();
         void addressOf(line, plan).then((address) => {
           return over || this.#options.stop.aborted
             ? undefined

@@ -41,14 +41,14 @@ async function connect(): Promise<Client> {
   return client;
 }
 
-/** Waits for the last session to reach the database, and returns its context. */
+/** Waits for the last session to reach the database, and assembles its context. */
 async function lastContext(): Promise<Ended> {
   const { stdout } = await until(
     () => user.palimpsest(['sessions', '--json']),
-    ({ code, stdout: found }) => code === 0 && found.includes('"id"'),
+    ({ code, stdout: found }) => code === 0 && JSON.parse(found).sessions.length > 0,
   );
-  const id = /"id":"([^"]+)"/.exec(stdout)?.[1] ?? '';
-  return user.palimpsest(['context', id]);
+  const id = JSON.parse(stdout).sessions[0].id;
+  return user.palimpsest(['context', id, '--assemble']);
 }
 
 const textOf = (answer: unknown): string => JSON.stringify((answer as { readonly content: unknown }).content);

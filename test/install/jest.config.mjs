@@ -11,5 +11,6 @@ export default {
   globalSetup: '<rootDir>/test/install/pack.mjs',
   globalTeardown: '<rootDir>/test/install/remove-packages.mjs',
   maxWorkers: 1,
-  testTimeout: 300_000,
+  // A former version installs its packages and builds its node.
+  testTimeout: 900_000,
 };

@@ -1,10 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { buildOfCommit, hasCommit } from '../cluster/other-build.js';
+import { hasCommit } from '../cluster/other-build.js';
 import { stdioAgent } from '../support/mcp-clients.js';
 import { runCli } from '../support/run-cli.js';
 import { BareHome } from './bare-home.js';
+import { formerVersion } from './former-version.js';
 import { OWN, tarball } from './packages.js';
 
 /** The last version that writes data format 1, and one of format 2 from before the packages. */
@@ -27,7 +28,7 @@ testEach(FORMER)('opens a data folder of $commit, which writes format $format', 
   const data = join(user.dir, commit);
   const file = join(user.home, `${commit}.ts`);
   await writeFile(file, `export const version = '${commit}';\n`);
-  const former = await buildOfCommit(commit);
+  const former = await formerVersion(commit);
   const stop = (program?: string) => runCli(['node', 'stop', '--data', data], {}, program);
   try {
     const agent = await stdioAgent(user.home, ['--data', data], {}, { program: former.program });
@@ -45,7 +46,7 @@ testEach(FORMER)('opens a data folder of $commit, which writes format $format', 
     const env = { PALIMPSEST_DATA: data };
     const { sessions } = JSON.parse((await user.palimpsest(['sessions', '--json'], env)).stdout);
     expect(sessions).toHaveLength(1);
-    const context = await user.palimpsest(['context', 'LAST'], env);
+    const context = await user.palimpsest(['context', sessions[0].id, '--assemble'], env);
     expect(context.stdout).toContain(`version = '${commit}'`);
     expect(JSON.parse(await readFile(join(data, 'palimpsest.json'), 'utf8'))).toEqual({ format: 2 });
   } finally {

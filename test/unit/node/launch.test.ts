@@ -17,6 +17,7 @@ const plan: LaunchPlan = {
   jars: ['/cache/front.jar', '/cache/lib/a.jar'],
   archive: '/cache/front.jsa',
   cached: '/cache',
+  missing: null,
   configFile: '/pkg/xtdb/xtdb.edn',
   settingsFile: null,
   socketPath: '/data/run/xtdb.sock',
