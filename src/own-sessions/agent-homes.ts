@@ -5,7 +5,7 @@ import { parseJson } from '../lab/recordings/json/json-text.js';
 import { isJsonObject } from '../values/json-object.js';
 
 /** The agents whose own sessions are found, in the order of lists. */
-export const AGENTS = ['claude-code', 'codex', 'pi', 'opencode', 'gemini-cli', 'cline'] as const;
+export const AGENTS = ['claude-code', 'codex', 'pi', 'gemini-cli', 'cline'] as const;
 export type Agent = (typeof AGENTS)[number];
 
 /** The agents' names for people. */
@@ -13,7 +13,6 @@ export const AGENT_NAMES: Readonly<Record<Agent, string>> = {
   'claude-code': 'Claude Code',
   codex: 'Codex',
   pi: 'pi',
-  opencode: 'OpenCode',
   'gemini-cli': 'Gemini CLI',
   cline: 'Cline',
 };

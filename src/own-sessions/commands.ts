@@ -15,6 +15,7 @@ export function costsCommand(): Command {
       new Option('--by <key>', 'what the rows stand for').choices(['day', 'agent', 'model', 'project']).default('day'),
     )
     .addOption(new Option('--since <day>', 'first day, such as 2026-11-01, or 7d for the last seven days'))
+    .addOption(new Option('--policies', 'also compare context policies on the three largest sessions; takes longer'))
     .addOption(dataFlag())
     .addOption(jsonFlag())
     .addOption(new Option('--no-pager', 'write long output straight to the terminal'))

@@ -1,5 +1,7 @@
 import { coloursFor, progressLine, reportFailure, standardOutput, writeJson, writeOutput } from '../cli/output.js';
 import { readSettings, UsageError } from '../host/settings.js';
+import { defined } from '../values/defined.js';
+import { comparePolicies, policyLines } from './compare-policies.js';
 import { addUse, type ContextUse, nothingUsed, readUse } from './context-use.js';
 import { costsLines, limitsOf } from './costs-lines.js';
 import type { FoundSession } from './find-sessions.js';
@@ -12,6 +14,7 @@ export interface CostsFlags {
   readonly by: CostKey;
   readonly since?: string;
   readonly data?: string;
+  readonly policies?: boolean;
   readonly json?: boolean;
   /** False with `--no-pager`. */
   readonly pager?: boolean;
@@ -89,17 +92,20 @@ export async function costsAction(flags: CostsFlags): Promise<void> {
   await reportFailure(flags, async () => {
     const { by } = flags;
     const since = flags.since === undefined ? undefined : sinceTime(flags.since, new Date());
-    const { dataDir } = readSettings(process.env, flags).node;
+    const settings = readSettings(process.env, flags);
+    const { dataDir } = settings.node;
     const { sessions, unread, index, save } = await searchMachine(process.env, dataDir);
     const costs = sumCosts(sessions, { by, since });
     const use = await usedBy(usedSince(sessions, since), index);
     await save();
-    if (flags.json === true) return writeJson(costsAnswer(costs, use, by));
+    const compared = flags.policies === true ? await comparePolicies(usedSince(sessions, since), settings) : undefined;
+    if (flags.json === true) return writeJson({ ...costsAnswer(costs, use, by), ...defined({ compared }) });
     const target = standardOutput(flags);
     const colours = coloursFor(target);
     const home = homeFolder(process.env);
     const files = unread.length === 0 ? [] : [`# ${unread.length} files are no sessions; palimpsest names them.`];
     const lines = costsLines({ costs, use, by, home }, { colours, width: target.width });
-    await writeOutput([...lines, ...files.map(colours.dim)], target);
+    const others = compared === undefined ? [] : policyLines(compared, { colours, width: target.width });
+    await writeOutput([...lines, ...others, ...files.map(colours.dim)], target);
   });
 }

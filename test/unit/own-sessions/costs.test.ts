@@ -3,6 +3,7 @@ import { cellsOf } from '../../../src/cli/fitted-table.js';
 import { coloursFor } from '../../../src/cli/output.js';
 import type { RecordedEntry } from '../../../src/lab/recordings/neutral-session.js';
 import { agentHomes } from '../../../src/own-sessions/agent-homes.js';
+import { policyLines } from '../../../src/own-sessions/compare-policies.js';
 import { sinceTime } from '../../../src/own-sessions/costs-action.js';
 import { costsLines } from '../../../src/own-sessions/costs-lines.js';
 import { dollarsOf } from '../../../src/own-sessions/dollar-prices.js';
@@ -179,6 +180,27 @@ describe('costs', () => {
     const lines = costsLines({ costs, use, by: 'project', home: '/h' }, { colours, width: 80 });
     expect(lines.filter((line) => cellsOf(line) > 80)).toEqual([]);
     expect(lines.join('\n')).toContain('a pause longer than');
+  });
+});
+
+describe('policies compared on the largest sessions', () => {
+  const colours = coloursFor({ isTerminal: false, env: {} });
+
+  test('are shown against sending everything, with the limits of the comparison', () => {
+    const policies = [
+      { name: 'raw', cost: 1, callsKept: 1 },
+      { name: 'Palimpsest epoch', cost: 0.512, callsKept: 0.957 },
+    ];
+    const lines = policyLines({ sessions: 3, policies }, { colours, width: 80 });
+    expect(lines.filter((line) => cellsOf(line) > 80)).toEqual([]);
+    expect(lines.join('\n')).toMatch(/raw: everything is sent +100 % +100 %\nPalimpsest epoch +51 % +96 %/);
+    expect(lines.join(' ')).toContain('how a model would have answered');
+  });
+
+  test('are left out if no session is long enough', () => {
+    expect(policyLines({ sessions: 0, policies: [] }, { colours, width: 80 })).toContain(
+      'No session has 30 model calls, so no policy was compared.',
+    );
   });
 });
 

@@ -1,0 +1,99 @@
+import { fittedTable, wrapped } from '../cli/fitted-table.js';
+import { progressLine } from '../cli/output.js';
+import type { Settings } from '../host/settings.js';
+import { parseLabConfig } from '../lab/laboratory/lab-config.js';
+import { runLab } from '../lab/laboratory/run-lab.js';
+import { openReplayDatabase } from '../lab/replay/replay-database.js';
+import { allTokens, spentBy } from './counted-tokens.js';
+import { type FoundSession, ownSessions } from './find-sessions.js';
+import type { Shown } from './first-screen.js';
+
+/** The cost of a context policy on the largest sessions. */
+export interface ComparedPolicy {
+  readonly name: string;
+  /** Relative to sending everything. */
+  readonly cost: number;
+  /** Share of the calls in which every line was there that the recorded answer used. */
+  readonly callsKept: number;
+}
+
+/** The compared policies, with the number of sessions. */
+export interface PolicyComparison {
+  readonly sessions: number;
+  readonly policies: readonly ComparedPolicy[];
+}
+
+/** The largest sessions decide the bill, and the laboratory takes seconds for each. */
+const MOST_SESSIONS = 3;
+
+const CONFIG = parseLabConfig(
+  {
+    policies: [
+      { policy: 'own-compaction' },
+      { policy: 'last-results', keep: 10 },
+      { policy: 'clear-tool-uses', over: 100_000, keep: 3 },
+      { policy: 'palimpsest', layout: 'epoch' },
+    ],
+  },
+  'palimpsest costs --policies',
+);
+
+/** Compares context policies on the largest sessions, in the laboratory. */
+export async function comparePolicies(
+  sessions: readonly FoundSession[],
+  { node }: Pick<Settings, 'node'>,
+): Promise<PolicyComparison> {
+  const size = (session: FoundSession): number => allTokens(spentBy(session));
+  const largest = ownSessions(sessions)
+    .filter(({ calls }) => calls >= CONFIG.least)
+    .sort((a, b) => size(b) - size(a))
+    .slice(0, MOST_SESSIONS);
+  if (largest.length === 0) return { sessions: 0, policies: [] };
+  const { dataDir: _shared, ...settings } = node;
+  const progress = progressLine();
+  const onProgress = (line: string): void => progress.show(line);
+  try {
+    const { report } = await runLab(
+      largest.map(({ file }) => file.path),
+      { config: CONFIG, open: () => openReplayDatabase(undefined, { ...settings, onProgress }), onProgress },
+    );
+    const [table] = report.prices.tables;
+    const policies = report.policies.flatMap(({ name, pooled }): readonly ComparedPolicy[] => {
+      const cost = pooled?.cost[table?.name ?? '']?.value;
+      return pooled === undefined || cost === undefined ? [] : [{ name, cost, callsKept: pooled.callsKept.value }];
+    });
+    return { sessions: report.sessions.length, policies };
+  } finally {
+    progress.end();
+  }
+}
+
+const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
+
+/** Returns the lines of a comparison, with its limits. */
+export function policyLines({ sessions, policies }: PolicyComparison, shown: Shown): readonly string[] {
+  if (policies.length === 0) return ['', `No session has ${CONFIG.least} model calls, so no policy was compared.`];
+  const limits =
+    'Costs are those of prompts, against sending everything with its cache. They come from recorded answers without ' +
+    'a model: how a model would have answered otherwise is unknown. palimpsest lab explains them.';
+  return [
+    '',
+    shown.colours.bold(
+      sessions === 1 ? 'Other policies on the largest session' : `Other policies on the ${sessions} largest sessions`,
+    ),
+    ...fittedTable(
+      [
+        { heading: 'policy', share: 1, least: 20 },
+        { heading: 'cost', align: 'right' },
+        { heading: 'calls with every used line', align: 'right' },
+      ],
+      policies.map(({ name, cost, callsKept }) => [
+        name === 'raw' ? 'raw: everything is sent' : name,
+        percent(cost),
+        percent(callsKept),
+      ]),
+      shown,
+    ),
+    ...wrapped(limits, shown.width, '# ').map(shown.colours.dim),
+  ];
+}
