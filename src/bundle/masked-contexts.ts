@@ -205,7 +205,7 @@ export class MaskedContexts {
   }
 
   /**
-   * Returns the masked record of a context. Call it in the order in which contexts were handed out,
+   * Returns a masked assembly record. Call it in the order in which the contexts were delivered,
    * since a record of an epoch names the previous one.
    */
   async masked(proof: AssemblyProof): Promise<AssemblyProof> {

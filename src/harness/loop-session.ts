@@ -297,7 +297,7 @@ export class LoopSession {
     return (await this.#assembly(harness)).asAround(tail);
   }
 
-  /** Returns the record of a context with the prompt of its call. */
+  /** Returns the assembly record of a context with the prompt of its call. */
   async #record(harness: HarnessSession, around: SessionAroundTail, system: string | null | undefined) {
     const { tail } = around.record;
     const { record } =

@@ -68,7 +68,7 @@ const assembly = z.object({
   turn: count,
   step: count,
   basis: basis.nullable(),
-  recorded: z.boolean().describe('Whether a record of it was kept when it was handed out'),
+  recorded: z.boolean().describe('Whether a record of it was kept when it was delivered'),
   delivered: z.string().nullable(),
   sha256: z.string(),
   total: size,

@@ -139,8 +139,9 @@ export interface EpochProof {
 }
 
 /**
- * The database record of an assembly that was handed out (decision E7). It suffices to rebuild the
- * assembly and to compare it. The contents are derived from the basis, not stored again.
+ * The assembly record of a delivered context (decision E7), as the database holds it. It suffices
+ * to rebuild the assembly and to compare it. The contents are derived from the basis, not stored
+ * again.
  */
 export interface AssemblyProof {
   readonly session: SessionId;
@@ -203,6 +204,6 @@ export interface AssemblyProof {
    * under other call ids (decision F6).
    */
   readonly rescuedFrom?: SessionId;
-  /** Time at which it was handed out, in milliseconds since 1970. */
+  /** Time of its delivery, in milliseconds since 1970. */
   readonly at: number;
 }

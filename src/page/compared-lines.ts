@@ -48,7 +48,7 @@ export function sessionComparison(a: Strip, b: Strip, rows: readonly SessionRow[
   const lines = [sessionLine(a), sessionLine(b)];
   const bounded = lines
     .filter(({ exact }) => exact === 0)
-    .map(({ name }) => `${name} handed out no context: its line has the active texts at the end of each turn`);
+    .map(({ name }) => `${name} delivered no context: its line has the active texts at the end of each turn`);
   return { unit: 'characters', lines, marks: bounded, ...(shared === undefined || shared === 0 ? {} : { shared }) };
 }
 

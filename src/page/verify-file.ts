@@ -48,7 +48,7 @@ export async function verifyFile(file: EmbeddedSession, onProgress: (found: Veri
   for (const key of contexts) {
     const answer = (await file.byKey(key)) as PastContext;
     const isSame = (await sha256(utf8.encode(answer.text))) === answer.sha256;
-    if (!isSame || answer.matches === false) wrong(`the context at ${key.split('at=')[1]} is not what was handed out`);
+    if (!isSame || answer.matches === false) wrong(`the context at ${key.split('at=')[1]} is not the delivered one`);
     else if (isMasked(answer)) say({ masked: found.masked + 1 });
     else if (answer.matches === null) say({ unrecorded: found.unrecorded + 1 });
     else say({ contexts: found.contexts + 1 });

@@ -317,7 +317,7 @@ export class StoreSnapshot {
   }
 
   /**
-   * Returns the records of contexts that a session handed out (decision E7), by step and time,
+   * Returns the assembly records of a session's delivered contexts (decision E7), by step and time,
    * those of a fork's ancestors first. Each names the session that it was made of. Empty for an
    * unknown session.
    *

@@ -40,7 +40,7 @@ export const ACTIVITIES = {
     duration: 'palimpsest.assembly.duration',
     begins: false,
   },
-  /** The hand-out of a context: its record is stored. */
+  /** The delivery of a context to a harness: its assembly record is stored. */
   handout: { span: 'hand out context', named: [], kind: 'internal', duration: undefined, begins: false },
   /** From acknowledgement until the database has the write. Ends after its call. */
   delivery: {

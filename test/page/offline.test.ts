@@ -87,7 +87,7 @@ describe('a session in one file', () => {
     for (const [i, step] of steps.entries()) {
       await page.goto(`${pathToFileURL(file).href}#/request?step=${step}`);
       await watched.settled();
-      await page.getByRole('status', { name: 'Check' }).getByText('Made again, byte for byte').waitFor();
+      await page.getByRole('status', { name: 'Check' }).getByText('Rebuilt byte for byte').waitFor();
       if (i === 0) continue;
       await page.goto(`${pathToFileURL(file).href}#/changes?step=${step}`);
       await watched.settled();

@@ -67,7 +67,7 @@ describe('the review page', () => {
   test('hashes the exact request in the browser and matches the delivered one', async () => {
     const watched = await open(`request?session=${made.session}`);
     const check = watched.page.getByRole('status', { name: 'Check' });
-    await check.getByText('Made again, byte for byte').waitFor();
+    await check.getByText('Rebuilt byte for byte').waitFor();
     const [recorded, remade] = await check.locator('code').allTextContents();
     expect(recorded?.replace(/^recorded\s+/, '')).toBe(remade?.replace(/^made\s+/, ''));
     expectQuiet(watched);

@@ -65,7 +65,7 @@ async function smaller(page: Page, png: Buffer): Promise<Buffer> {
         await watched.page.goto(`${origin}/review/${view}#token=${serve.token}`);
         await watched.settled();
         await watched.page.locator('h1').waitFor();
-        if (name === 'request') await watched.page.getByText('Made again, byte for byte').waitFor();
+        if (name === 'request') await watched.page.getByText('Rebuilt byte for byte').waitFor();
         if (name === 'strip') await watched.page.getByText('following').waitFor();
         expect(await watched.page.locator('main').innerText()).not.toContain(root);
         const picture = await smaller(blank, await watched.page.screenshot());

@@ -72,7 +72,7 @@ describe('a replayed session of each format', () => {
     ]) {
       await shown(`${origin}/review/${view}${view.includes('?') ? '&' : '?'}session=${session}`);
     }
-    await page.getByRole('status', { name: 'Check' }).getByText('Made again, byte for byte').waitFor();
+    await page.getByRole('status', { name: 'Check' }).getByText('Rebuilt byte for byte').waitFor();
     if (object !== null) await shown(new URL(object, origin).href);
     await shown(`${origin}/review/?q=${session}`);
     await shown(`${origin}/review/compare?session=${session}&with=${session}`);
@@ -101,7 +101,7 @@ describe('a replayed session of each format', () => {
       await offline.settled();
       expect([view, await offline.page.locator('[role=alert]').allTextContents()]).toEqual([view, []]);
     }
-    await offline.page.getByRole('status', { name: 'Check' }).getByText('Made again, byte for byte').waitFor();
+    await offline.page.getByRole('status', { name: 'Check' }).getByText('Rebuilt byte for byte').waitFor();
     expectQuiet(offline);
     await offline.page.close();
   });

@@ -47,7 +47,7 @@ export async function recordingFolder(): Promise<{
 
 /**
  * Creates a folder for recordings, and a client that knows their replays only from the database,
- * because it handed out no context.
+ * because it delivered no context.
  */
 export async function reviewedRecordings() {
   const recordings = await recordingFolder();

@@ -310,9 +310,9 @@ export class LostSessions {
   }
 
   /**
-   * Stores the record of a context that was assembled without the database. It goes to the fork if
-   * the context includes a step there. Otherwise it goes to the session, which then has all its
-   * steps.
+   * Stores the assembly record of a context that was assembled without the database. It goes to the
+   * fork if the context includes a step there. Otherwise it goes to the session, which then has all
+   * its steps.
    */
   async #keepAssembly(write: SessionWrite, proof: AssemblyProof): Promise<void> {
     const rescue = await this.#rescues.get(rescueKey(write));

@@ -13,7 +13,7 @@ function whatIs({ session, step, assembly }: SessionWrite): string {
   if (step !== undefined) return `step ${step.seq} of session ${session}`;
   return assembly === undefined
     ? `a change of the head of session ${session}`
-    : `the record of a context of session ${session}`;
+    : `the assembly record of a context of session ${session}`;
 }
 
 /** Why a write was refused. */

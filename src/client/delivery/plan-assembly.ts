@@ -17,8 +17,9 @@ import { NOTHING_WRITTEN, type SessionWrite, type WriteResult } from './session-
 import { currentFile } from './writers.js';
 
 /**
- * Returns whether a write depends on no other. This is the record of a context that was read from
- * the database. Its basis holds every included step, whichever client owns the session now.
+ * Returns whether a write depends on no other. This is the assembly record of a context that was
+ * read from the database. Its basis holds every included step, whichever client owns the session
+ * now.
  */
 export function standsAlone({ assembly }: SessionWrite): boolean {
   return assembly !== undefined && assembly.basis !== null && assembly.ahead === undefined;
@@ -32,14 +33,14 @@ export function laneOf(write: SessionWrite): string {
   return standsAlone(write) ? `.assemblies:${write.session}` : write.session;
 }
 
-/** Returns whether the database has the record of a context. */
+/** Returns whether the database has the assembly record of a context. */
 export async function isAssemblyStored(snapshot: StoreSnapshot, proof: AssemblyProof): Promise<boolean> {
   const { session, step } = proof;
   const id = assemblyId(proof);
   return (await snapshot.assemblies(session, { first: step, last: step })).some((stored) => assemblyId(stored) === id);
 }
 
-/** Returns the operations that put the record of a context if absent. */
+/** Returns the operations that put the assembly record of a context if absent. */
 function assemblyOps(store: ObjectStore, proof: AssemblyProof): readonly TxOp[] {
   const doc = toAssemblyPart(proof);
   const id = assemblyId(proof);
@@ -103,7 +104,7 @@ async function decideShown(
   return { ...NOTHING_WRITTEN, written: files, files, ops };
 }
 
-/** How the record of a context is stored. */
+/** How the assembly record of a context is stored. */
 export interface KeepOptions {
   /** Whether an earlier process may have written the record. */
   readonly seen: boolean;
@@ -115,9 +116,9 @@ export interface KeepOptions {
 }
 
 /**
- * Plans the transaction that stores the record of a context (decision E7). It puts the record if
- * absent, with the shown files that are absent. The session's lease guards the record unless it
- * stands alone.
+ * Plans the transaction that stores the assembly record of a context (decision E7). It puts the
+ * record if absent, with the shown files that are absent. The session's lease guards the record
+ * unless it stands alone.
  */
 export function planAssembly(
   store: ObjectStore,

@@ -121,7 +121,7 @@ export class KnownVersions {
 
   /**
    * Returns a file version in delivery that exists only in this process: in no journal and no
-   * record of a context.
+   * assembly record.
    */
   unjournaled(id: ObjectId, hash: Sha256): MarkedVersion | undefined {
     this.#metadata.late.now();
@@ -129,7 +129,7 @@ export class KnownVersions {
     return version === undefined || this.#carried.has(version) ? undefined : version;
   }
 
-  /** Marks a version as held by the journaled record of a context. */
+  /** Marks a version as held by the journaled assembly record. */
   carry(version: MarkedVersion): void {
     this.#carried.add(version);
   }

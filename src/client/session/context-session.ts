@@ -260,9 +260,9 @@ export class ContextSession {
   }
 
   /**
-   * Stores the record of a context before its delivery (decision E7). Resolves when it is durable
-   * like a step; the database follows. Await it before you deliver the context. Repeating it for
-   * the same context stores nothing more. Rejects with JournalError.
+   * Stores the assembly record of a context before its delivery (decision E7). Resolves when it is
+   * durable like a step; the database follows. Await it before you deliver the context. A
+   * repetition for the same context stores nothing more. Rejects with JournalError.
    */
   deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     return this.#contexts.deliver(record, how);

@@ -34,7 +34,7 @@ export interface PastContext {
   readonly matches: boolean | undefined;
   /** Set if parts were masked before the import. The record covers the rest. */
   readonly redacted?: true;
-  /** One text, or canonical JSON if it was handed out as messages. */
+  /** One text, or canonical JSON if it was delivered as messages. */
   readonly text: string;
   /** The objects that it is rendered from. */
   readonly input: AssemblyInput;
@@ -99,7 +99,7 @@ export class PastContexts {
 
   /**
    * Returns the context that a model was sent at a moment (decision E12). For a turn it is the last
-   * one handed out in it, for a step the one handed out there. For a time, and for now, it is the
+   * one delivered in it, for a step the one delivered there. For a time, and for now, it is the
    * last one of the turn that ran then. For an imported session it is the transcript's context.
    *
    * @throws {HistoryError} `not-seen` if it has no record; `beyond-end`, `not-yet`, and errors of a

@@ -49,8 +49,8 @@ function useCheck(view: RequestView): Check {
 function Masked({ view }: { readonly view: RequestView }) {
   return (
     <div class="check checking" role="status" aria-label="Check">
-      Something in it was masked before this file was written, so it is not what was handed out; the hash of that is not
-      told. What is left has the hash <code class="digest">{view.request.sha256}</code>
+      This file masks a part of the request, so it is not the delivered one, whose hash is left out. The masked request
+      has the hash <code class="digest">{view.request.sha256}</code>
     </div>
   );
 }
@@ -60,14 +60,14 @@ function Verified({ view }: { readonly view: RequestView }) {
   const { request, unequal } = view;
   return (
     <div class={`check ${check.state}`} role="status" aria-label="Check">
-      {check.state === 'checking' && 'Made again; being hashed here…'}
+      {check.state === 'checking' && 'Rebuilt. This browser is hashing it…'}
       {check.state === 'equal' &&
         (request.kind === 'sent'
-          ? `✓ Made again, byte for byte: ${counted(check.bytes)} bytes, hashed by this browser, are what was ` +
-            'handed out.'
-          : `Made again, byte for byte, as a replay of the transcript rendered it (${counted(check.bytes)} ` +
-            'bytes). Its model was sent what its own harness made.')}
-      {check.state === 'unequal' && `✗ Not what was handed out: ${unequal?.why ?? 'the hash is another one'}`}
+          ? `✓ Rebuilt byte for byte: ${counted(check.bytes)} bytes, hashed by this browser, equal the delivered ` +
+            'request.'
+          : `Rebuilt byte for byte as a replay of the transcript rendered it (${counted(check.bytes)} bytes). The ` +
+            'model was sent the request of its own harness.')}
+      {check.state === 'unequal' && `✗ Not the delivered request: ${unequal?.why ?? 'the hash is another one'}`}
       {check.state === 'failed' && `The check failed: ${check.why}`}
       <code class="digest">recorded {request.sha256}</code>
       {check.state !== 'checking' && check.state !== 'failed' && (

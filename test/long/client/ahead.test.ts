@@ -351,7 +351,7 @@ describe('a context that waits for no transaction', () => {
         await Promise.all(under);
         await settled(client);
         const texts = await madeAgain(session.id);
-        // The same context handed out again at one step is kept once.
+        // The same context delivered again at one step is kept once.
         expect([...new Set(texts)].sort()).toEqual([...new Set(handed)].sort());
         await Promise.all(clients.splice(0).map((one) => one.close()));
       }),
