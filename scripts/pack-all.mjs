@@ -1,6 +1,6 @@
 /**
- * Makes the npm packages: the program, and one package a platform with the node and its Java. Run it
- * by `npm run pack:all -- [--out FOLDER] [--jdk FOLDER] [--platform NAME]…`.
+ * Makes the npm packages: the program, and one package a platform with the node and its Java. Run
+ * it by `npm run pack:all -- [--out FOLDER] [--jdk FOLDER] [--platform NAME]…`.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -10,7 +10,7 @@ export const archivePlanSchema = z.object({
   key: z.string(),
 });
 
-/** The ahead-of-time cache of a packaged node: its place in the cache folder, and how to make it. */
+/** The ahead-of-time cache of a packaged node: its place in the cache folder, and its making. */
 export type ArchivePlan = Readonly<z.infer<typeof archivePlanSchema>>;
 
 /** Returns the folder of an archive in the cache folder. */
