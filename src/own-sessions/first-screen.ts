@@ -99,8 +99,8 @@ function unreadLines(unread: readonly UnreadFile[], home: string): readonly stri
 function recordedLine({ sessions, exists }: Recorded): string {
   if (!exists) return 'Palimpsest has recorded nothing yet.';
   if (sessions === undefined) return 'Palimpsest has a database here: palimpsest sessions lists what it recorded.';
-  const own = `${grouped(sessions)} ${sessions === 1 ? 'session' : 'sessions'} of its own`;
-  return `Palimpsest has ${own}; palimpsest sessions lists them.`;
+  const counted = `${grouped(sessions)} ${sessions === 1 ? 'session' : 'sessions'}`;
+  return `Palimpsest's database has ${counted}; palimpsest sessions lists them.`;
 }
 
 function nextLines(hasSessions: boolean, colours: Colours): readonly string[] {
@@ -108,7 +108,7 @@ function nextLines(hasSessions: boolean, colours: Colours): readonly string[] {
     ? [
         ['palimpsest open LAST', 'the newest session in the browser'],
         ['palimpsest costs', 'what they cost, and where the cache was lost'],
-        ['palimpsest help', 'all commands by purpose'],
+        ['palimpsest setup', 'record your agents from now on; palimpsest help lists all commands'],
       ]
     : [
         ['palimpsest open FILE', 'a recorded session in the browser'],

@@ -47,7 +47,7 @@ describe('the first screen', () => {
   test('says what is recorded, and names files that are no sessions', async () => {
     const path = await machine.write('.claude/projects/-p/other.jsonl', '{"a":1}\n');
     const lines = await screen(80, { exists: true, sessions: 3 });
-    expect(lines).toContain('Palimpsest has 3 sessions of its own; palimpsest sessions lists them.');
+    expect(lines).toContain("Palimpsest's database has 3 sessions; palimpsest sessions lists them.");
     expect(lines.join('\n')).toContain(
       `1 file is no session and left out:\n  ~${path.slice(machine.home.length)} (unrecognised)`,
     );
