@@ -173,8 +173,7 @@ export class MaskedDocuments {
     const { gone, size, ...marks } = marksOf(document);
     const was = await this.#textsOf(document, marks.whole);
     const mark = names.markOf(document['xt/id']);
-    // Of a fully hidden version nothing is kept, even if its texts share parts with the masked
-    // ones.
+    // A fully hidden version keeps no text, even if other versions contain parts of it.
     const whole = was.whole === undefined || mark !== undefined ? undefined : names.text(was.whole);
     // Mask before cutting: half of a secret cannot be recognised.
     const isCut = was.whole !== undefined && abridge(was.whole).content === was.content;

@@ -38,8 +38,7 @@ async function planOf(folder: string): Promise<readonly string[]> {
 }
 
 /**
- * If the database takes no record of a journal for this long, it is not working on it.
- * Milliseconds.
+ * Milliseconds without a delivered record after which the delivery of a journal counts as stuck.
  */
 const STUCK_MS = 60_000;
 
@@ -92,7 +91,7 @@ function writerText({ writer, holder, hasEnded }: LeftJournal): string {
     : `${who}, which ran elsewhere or before this host's last boot: this host cannot see whether it is alive`;
 }
 
-/** How each session is delivered, printed after `steps X to Y`. */
+/** The end of a line about a session, which begins with `steps X to Y`. */
 const FATES: Readonly<Record<SessionFate, string>> = {
   stored: 'all of it is in the database',
   begins: 'they start the session',
@@ -168,7 +167,7 @@ async function isReady(dataDir: string): Promise<boolean> {
 }
 
 /**
- * Delivers the journals of ended processes to a running node. The supervisor starts this process,
+ * Delivers the journals of dead processes to a running node. The supervisor starts this process,
  * and both end together. Never starts a node.
  */
 async function deliver({ data }: { readonly data: string }): Promise<void> {

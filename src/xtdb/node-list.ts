@@ -94,7 +94,7 @@ export class NodeList {
     const at = (i: number): number => (this.#current + i) % addresses.length;
     const [first, ...others] = addresses.flatMap((_, i) => addresses[at(i)] ?? []);
     if (first === undefined) throw new XtdbError('unreachable', 'No node is named.');
-    // Without alternatives the request itself finds out.
+    // A single node needs no health check: the request itself shows whether it answers.
     if (others.length === 0 && this.#check === undefined) return first;
     const current = await probeHealth(first);
     if (current.health === 'ready' || others.length === 0) return this.#checked(current);

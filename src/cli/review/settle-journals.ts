@@ -24,10 +24,7 @@ export interface JournalNotes {
   waitingSteps(): Promise<ReadonlyMap<SessionId, number>>;
 }
 
-/**
- * How long a question waits for the next of the steps that other processes have acknowledged,
- * milliseconds.
- */
+/** Maximum wait for the next step that another process has acknowledged, in milliseconds. */
 const WAIT_MS = 2_000;
 const POLL_EVERY_MS = 50;
 
@@ -50,13 +47,13 @@ async function waitingSteps(
 }
 
 function waitingNote({ holder, pending }: InspectedJournal): string {
-  const whose = holder === undefined ? 'an ended process' : `process ${holder.pid}`;
+  const whose = holder === undefined ? 'a dead process' : `process ${holder.pid}`;
   return `${pending} acknowledged steps of ${whose} are not in the database yet`;
 }
 
 /**
- * How long the database may take no record of dead processes before the question is answered
- * without them, milliseconds.
+ * Milliseconds without a delivered record of dead processes, after which a question is answered
+ * without the remaining ones.
  */
 const STUCK_MS = 10_000;
 
@@ -73,7 +70,7 @@ async function deliverLeft(settings: Settings): Promise<readonly string[]> {
       onWaiting: (records) => line.show(`${records} acknowledged steps are being delivered`),
     });
   } catch (error) {
-    notes.push(`the journals of ended processes could not be delivered: ${messageOf(error)}`);
+    notes.push(`the journals of dead processes could not be delivered: ${messageOf(error)}`);
   } finally {
     line.end();
   }

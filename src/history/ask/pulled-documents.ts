@@ -84,7 +84,7 @@ export class AnswerSize {
   }
 }
 
-/** A pull reads from a snapshot and from folded values, and its answer counts to a size. */
+/** The snapshot and the folded values that a pull reads, and the size limit of its answer. */
 export interface PullSources {
   readonly snapshot: StoreSnapshot;
   readonly values: FoldedValues;

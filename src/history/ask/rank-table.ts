@@ -1,4 +1,7 @@
-/** The vocabulary of the token library: by rank a text, or the bytes of a token that is no text. */
+/**
+ * The vocabulary of the token library, indexed by rank. A token is a text, or bytes that are no
+ * valid text.
+ */
 export type RankList = readonly (string | readonly number[])[];
 
 /** A vocabulary in one buffer. Texts are looked up in place. */

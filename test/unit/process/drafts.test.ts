@@ -10,7 +10,7 @@ import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 const UUID = '0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f';
 
-test('removes drafts of ended processes; keeps those of living ones, fresh anonymous ones, and foreign files', () =>
+test('removes drafts of dead processes; keeps those of living ones, fresh anonymous ones, and foreign files', () =>
   withTemporaryFolder(async (folder) => {
     const mine = await draftOf(join(folder, 'node.json'));
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6); console.log("up")'], {
