@@ -108,7 +108,7 @@ function nextLines(hasSessions: boolean, colours: Colours): readonly string[] {
     ? [
         ['palimpsest open LAST', 'the newest session in the browser'],
         ['palimpsest costs', 'what they cost, and where the cache was lost'],
-        ['palimpsest setup', 'record your agents from now on; palimpsest help lists all commands'],
+        ['palimpsest setup', 'record your agents from now on'],
       ]
     : [
         ['palimpsest open FILE', 'a recorded session in the browser'],
