@@ -153,7 +153,7 @@ export function reviewCommands(contracts: readonly Contract[]): readonly Command
   const diff = withData(new Command('diff'))
     .description('show how an object or a session changed between two moments')
     .argument('<name>', 'an object or a session')
-    .argument('[range]', 'A..B, two moments; a bare number is a turn (default: since the version, or the turn, before)')
+    .argument('[range]', 'A..B, two moments; a bare number is a turn (default: from the previous version or turn)')
     .addOption(sessionFlag())
     .addOption(
       new Option('-U, --context <lines>', 'context lines around each difference').argParser(wholeBetween(0, 1_000)),
