@@ -21,8 +21,10 @@ export type Colours = ReturnType<typeof picocolors.createColors>;
 
 /** Returns the current state of standard output. */
 export function standardOutput(flags: { readonly pager?: boolean }): Target {
-  const { isTTY = false, rows = 24, columns: width } = process.stdout;
-  return { isTerminal: isTTY, rows, env: process.env, pager: flags.pager ?? true, ...(isTTY ? { width } : {}) };
+  const { isTTY = false, rows = 24, columns = 0 } = process.stdout;
+  // A terminal without a size reports no columns.
+  const width = isTTY && columns > 0 ? { width: columns } : {};
+  return { isTerminal: isTTY, rows, env: process.env, pager: flags.pager ?? true, ...width };
 }
 
 const isSet = (value: string | undefined): boolean => value !== undefined && value !== '';

@@ -150,7 +150,7 @@ describe('restoring from a moment', () => {
     await expect(lstat(file)).rejects.toMatchObject({ code: 'ENOENT' });
     await writeFile(file, 'mine alone');
     expect(await refused(`${name}-first@turn:1`, '--apply', '--in-place', ...flags())).toMatch(
-      /a\.ts was changed outside/,
+      /a\.ts has a change that the database does not have/,
     );
     expect(await readFile(file, 'utf8')).toBe('mine alone');
   });
