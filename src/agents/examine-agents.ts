@@ -1,12 +1,26 @@
 import { stat } from 'node:fs/promises';
+import { isAbsolute } from 'node:path';
 import type { Found } from '../host/findings.js';
+import { sameData } from '../values/plain-data.js';
 import { codeOf, messageOf } from '../values/thrown.js';
-import type { Agent, FileEdit, Reach, Scope, ServerCommand, Surroundings, Wanted, WayName } from './agent.js';
+import {
+  type Agent,
+  type FileEdit,
+  type Reach,
+  type Scope,
+  type ServerCommand,
+  type Surroundings,
+  type Wanted,
+  type WayName,
+  WORKSPACE,
+} from './agent.js';
 import { AGENTS } from './agent-table.js';
-import type { Change } from './edits/change.js';
+import { type Change, isStillOurs, type SettingValue } from './edits/change.js';
 import { findSetting } from './edits/edit.js';
 import { findAgent, findProgram, type Installed } from './installed.js';
+import { type KeptChange, keptChanges } from './kept-changes.js';
 import { answersAsServer, runProgram } from './run-program.js';
+import { type SetupData, serverCommand } from './server-command.js';
 import { readSettingsFile } from './settings-file.js';
 
 /** An agent on this machine, and whether it reaches us from this folder. */
@@ -29,7 +43,13 @@ const CHECK_MS = 30_000;
 interface OwnEntry {
   readonly path: string;
   readonly way: WayName;
+  readonly scope: Scope;
   readonly value: unknown;
+  /**
+   * Whether doctor may run it: `folder` with all else that the agent runs in this folder, `server`
+   * without the agent, `no` not at all. Settings of a project may come from strangers.
+   */
+  readonly trust: 'folder' | 'server' | 'no';
 }
 
 /** The program by its name, or a server as a setup wrote it for a program that has moved since. */
@@ -42,16 +62,48 @@ function isAboutUs(value: unknown, change: Change): boolean {
   return OURS.test(text) || ours.some((one) => text.includes(JSON.stringify(one)));
 }
 
+/** The folder that is examined, and this program. */
+export interface Examination {
+  readonly at: Surroundings;
+  readonly packageFolder: string;
+  readonly data: SetupData;
+}
+
+/** Returns what a setup would write now; a stand-in if it would refuse. */
+async function wantedOf(agent: Agent, scope: Scope, { at, packageFolder, data }: Examination): Promise<Wanted> {
+  const program = { packageFolder, node: process.execPath };
+  const server = await serverCommand(agent, scope, { at, data, program }).catch(() => () => ({
+    command: 'palimpsest',
+    args: ['mcp'],
+  }));
+  return { at, scope, server, packageFolder, isDataNamed: false };
+}
+
+/**
+ * Decides whether an entry may be run. Settings of the user may, and those of a project as this
+ * user's setup wrote them.
+ */
+function trustIn(
+  { path, value }: Pick<OwnEntry, 'path' | 'value'>,
+  { scope, change, kept }: { readonly scope: Scope; readonly change: Change; readonly kept: readonly KeptChange[] },
+): OwnEntry['trust'] {
+  if (scope === 'user') return 'folder';
+  const made = kept.filter((one) => one.scope === 'project' && one.path === path).flatMap((one) => one.made);
+  if (made.some((one) => one.kind === 'entry' && isStillOurs(value, one.value as SettingValue))) return 'folder';
+  return change.kind === 'entry' && sameData(value, change.value) ? 'server' : 'no';
+}
+
 /** Looks for our entry in every settings file that a way would change. */
 async function entriesOf(
   agent: Agent,
-  wanted: (scope: Scope) => Wanted,
+  wanted: (scope: Scope) => Promise<Wanted>,
+  kept: readonly KeptChange[],
 ): Promise<{ readonly entries: readonly OwnEntry[]; readonly troubles: readonly string[] }> {
   const entries: OwnEntry[] = [];
   const troubles: string[] = [];
   for (const scope of ['project', 'user'] as const)
     for (const [way, { edits }] of Object.entries(agent.ways)) {
-      const planned = edits(wanted(scope));
+      const planned = edits(await wanted(scope));
       // The first file has the entry itself; the others have permissions.
       const first: FileEdit | undefined = 'refused' in planned ? undefined : planned[0];
       const [change] = first?.changes ?? [];
@@ -60,7 +112,14 @@ async function entriesOf(
         try {
           const { text } = await readSettingsFile(path);
           const value = text === undefined ? undefined : findSetting(first.format, text, change.path);
-          if (value !== undefined && isAboutUs(value, change)) entries.push({ path, way: way as WayName, value });
+          if (value === undefined || !isAboutUs(value, change)) continue;
+          entries.push({
+            path,
+            way: way as WayName,
+            scope,
+            value,
+            trust: trustIn({ path, value }, { scope, change, kept }),
+          });
         } catch (error) {
           const code = codeOf(error);
           if (code === undefined) throw error;
@@ -70,13 +129,26 @@ async function entriesOf(
   return { entries, troubles: [...new Set(troubles)] };
 }
 
+const isText = (value: unknown): value is string => typeof value === 'string';
+
 /** Reads the server's command from an entry; OpenCode keeps program and arguments in one list. */
 function commandOf(value: unknown): ServerCommand | undefined {
-  const { command, args = [] } = value as { readonly command?: unknown; readonly args?: readonly string[] };
-  if (typeof command === 'string') return { command, args };
-  if (!Array.isArray(command)) return undefined;
-  const [program, ...rest] = command as readonly string[];
-  return program === undefined ? undefined : { command: program, args: rest };
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { command, args = [] } = value as { readonly command?: unknown; readonly args?: unknown };
+  const [program, ...rest]: readonly unknown[] = Array.isArray(command)
+    ? command
+    : [command, ...(Array.isArray(args) ? args : [args])];
+  return isText(program) && rest.every(isText) ? { command: program, args: rest } : undefined;
+}
+
+/** Starts the server of an entry as the agent would, with a program that is not of the project. */
+async function serverAnswers(value: unknown, at: Surroundings, cwd: string): Promise<boolean> {
+  const named = commandOf(value);
+  if (named === undefined) return false;
+  const command = isAbsolute(named.command) ? named.command : await findProgram([named.command], at);
+  if (command === undefined) return false;
+  const args = named.args.map((arg) => arg.replaceAll(WORKSPACE, () => at.cwd));
+  return answersAsServer({ command, args }, { env: at.env, cwd });
 }
 
 const WORDS: Readonly<Record<Reach, string>> = {
@@ -84,27 +156,35 @@ const WORDS: Readonly<Record<Reach, string>> = {
   listed: 'lists us, and the server answers',
   waits: 'waits for your consent',
   failed: 'DOES NOT REACH US',
-  absent: 'DOES NOT KNOW US in this folder',
+  absent: 'DOES NOT KNOW US',
 };
 
+/** A longer answer of an agent says nothing more. */
+const SHOWN_CHARS = 400;
+
 /** Asks the agent. If it only lists the server or has no check, starts the server as it would. */
-async function reachOf({ agent, program }: Installed, entry: OwnEntry, at: Surroundings) {
+async function reachOf({ agent, program }: Installed, { value, trust }: OwnEntry, asked: Asked) {
+  const { at, cwd } = asked;
   let [reach, detail]: [Reach, string] = ['listed', ''];
-  if (program !== undefined && agent.check !== undefined) {
+  if (trust === 'folder' && program !== undefined && agent.check !== undefined) {
     const { args, read } = agent.check;
-    const { output, isLate } = await runProgram(program, args, { env: at.env, cwd: at.cwd, limitMs: CHECK_MS });
-    const asked = `${agent.programs[0]} ${args.join(' ')}`;
+    const { output, isLate } = await runProgram(program, args, { env: at.env, cwd, limitMs: CHECK_MS });
+    const check = `${agent.programs[0]} ${args.join(' ')}`;
     reach = isLate ? 'failed' : read(output);
-    detail = isLate
-      ? `${asked} took longer than ${CHECK_MS / 1_000} s`
-      : `${asked} says: ${output.trim().split('\n').slice(-3).join(' / ').trim()}`;
+    const end = output.trim().split('\n').slice(-3).join(' / ').trim().slice(-SHOWN_CHARS);
+    detail = isLate ? `${check} took longer than ${CHECK_MS / 1_000} s` : `${check} says: ${end}`;
   }
   if (reach !== 'listed') return { reach, detail };
-  const command = commandOf(entry.value);
-  const answers = command !== undefined && (await answersAsServer(command, at));
-  return answers
-    ? { reach, detail }
-    : { reach: 'failed' as const, detail: `its server did not answer: ${JSON.stringify(command ?? entry.value)}` };
+  if (await serverAnswers(value, at, cwd)) return { reach, detail };
+  const shown = JSON.stringify(commandOf(value) ?? value).slice(0, SHOWN_CHARS);
+  return { reach: 'failed' as const, detail: `its server did not answer: ${shown}` };
+}
+
+/** Where an agent is asked. */
+interface Asked {
+  readonly at: Surroundings;
+  /** This folder if the user set it up, else the home: agents run what a folder's settings name. */
+  readonly cwd: string;
 }
 
 async function isHere(agent: Agent, at: Surroundings): Promise<boolean> {
@@ -112,16 +192,11 @@ async function isHere(agent: Agent, at: Surroundings): Promise<boolean> {
   return (await Promise.all(agent.traces(at).map((path) => stat(path).then(Boolean, () => false)))).includes(true);
 }
 
-async function examineAgent(agent: Agent, at: Surroundings, packageFolder: string): Promise<ExaminedAgent | undefined> {
+async function examineAgent(agent: Agent, examination: Examination): Promise<ExaminedAgent | undefined> {
+  const { at, data } = examination;
   if (!(await isHere(agent, at))) return undefined;
-  const server = (): ServerCommand => ({ command: 'palimpsest', args: ['mcp'] });
-  const { entries, troubles } = await entriesOf(agent, (scope) => ({
-    at,
-    scope,
-    server,
-    packageFolder,
-    isDataNamed: false,
-  }));
+  const kept = await keptChanges(data.dataDir);
+  const { entries, troubles } = await entriesOf(agent, (scope) => wantedOf(agent, scope, examination), kept);
   const broken = troubles.map((trouble): Found => ['agent-settings', trouble]);
   const unread = troubles.length > 0 ? '; a settings file cannot be read, see below' : '';
   const [entry] = entries;
@@ -131,8 +206,12 @@ async function examineAgent(agent: Agent, at: Surroundings, packageFolder: strin
     return { agent: agent.id, version: undefined, isSetUp: false, files: [], reach: undefined, text, findings: broken };
   }
   const { version } = here;
-  const offered = entries.find(({ way }) => way === 'mcp');
-  const checked = offered === undefined ? undefined : await reachOf(here, offered, at);
+  const servers = entries.filter(({ way }) => way === 'mcp');
+  const offered = servers.find(({ trust }) => trust !== 'no');
+  // The files of the project come first, so a trusted one decides.
+  const isOwnFolder = servers[0]?.trust === 'folder' && servers[0].scope === 'project';
+  const asked: Asked = { at, cwd: isOwnFolder ? at.cwd : at.home };
+  const checked = offered === undefined ? undefined : await reachOf(here, offered, asked);
   const found: readonly Found[] =
     checked?.reach === 'failed' || checked?.reach === 'absent'
       ? [['agent-unreachable', `${agent.title}: ${checked.detail}`]]
@@ -141,7 +220,12 @@ async function examineAgent(agent: Agent, at: Surroundings, packageFolder: strin
         : [];
   const name = version === undefined ? agent.title : `${agent.title} ${version}`;
   const files = [...new Set(entries.map(({ path }) => path))];
-  const state = checked === undefined ? 'its loop loads us' : WORDS[checked.reach];
+  const state =
+    checked !== undefined
+      ? WORDS[checked.reach]
+      : servers.length === 0
+        ? 'its loop loads us'
+        : `not asked, because your setup did not write this: palimpsest setup ${agent.id} --project`;
   return {
     agent: agent.id,
     version,
@@ -155,9 +239,10 @@ async function examineAgent(agent: Agent, at: Surroundings, packageFolder: strin
 
 /**
  * Examines every agent on this machine. An agent that is set up runs its own check, which starts
- * the server for a moment. The others are not run.
+ * the server for a moment. The others are not run. No settings of a project decide what runs,
+ * unless this user's setup wrote them.
  */
-export async function examineAgents(at: Surroundings, packageFolder: string): Promise<readonly ExaminedAgent[]> {
-  const examined = await Promise.all(AGENTS.map((agent) => examineAgent(agent, at, packageFolder)));
+export async function examineAgents(examination: Examination): Promise<readonly ExaminedAgent[]> {
+  const examined = await Promise.all(AGENTS.map((agent) => examineAgent(agent, examination)));
   return examined.filter((one) => one !== undefined);
 }

@@ -1,5 +1,6 @@
-import { access, constants, stat } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { access, constants, realpath, stat } from 'node:fs/promises';
+import { delimiter, dirname, isAbsolute, join, sep } from 'node:path';
+import { isWithin } from '../filesystem/access/mounts.js';
 import { variable } from '../host/environment.js';
 import type { Agent, Surroundings } from './agent.js';
 import { runProgram } from './run-program.js';
@@ -14,6 +15,7 @@ export interface Installed {
 
 /** An agent's first start unpacks it, which takes long on a busy machine. */
 const VERSION_MS = 20_000;
+const VERSION_CHARS = 1_000;
 
 const isRunnable = (path: string): Promise<boolean> =>
   Promise.all([stat(path), access(path, constants.X_OK)]).then(
@@ -21,17 +23,39 @@ const isRunnable = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Finds a program on the PATH by one of its names. */
-export async function findProgram(
-  names: readonly string[],
-  { env, platform }: Surroundings,
-): Promise<string | undefined> {
+/** Returns a path behind all links, with slashes on every platform. */
+const realOr = (path: string): Promise<string> =>
+  realpath(path).then(
+    (real) => real.replaceAll(sep, '/'),
+    () => path,
+  );
+
+/**
+ * Returns whether a folder of the PATH belongs to the project. npm puts `node_modules/.bin` of the
+ * project and of the folders above it on the PATH. A folder that also has the home or this Node.js
+ * is no project.
+ */
+async function isOfProject(folder: string, { cwd, home }: Surroundings): Promise<boolean> {
+  const [real, here, ...own] = await Promise.all([realOr(folder), realOr(cwd), realOr(home), realOr(process.execPath)]);
+  const above = dirname(dirname(real));
+  const isOfPackage = folder.endsWith(join('node_modules', '.bin')) && isWithin(here, above);
+  const project = isOfPackage ? above : here;
+  return isWithin(real, project) && !own.some((path) => isWithin(path, project));
+}
+
+/**
+ * Finds a program on the PATH by one of its names. Skips relative folders and those of the project,
+ * because a cloned project must not choose the programs that this one runs.
+ */
+export async function findProgram(names: readonly string[], at: Surroundings): Promise<string | undefined> {
+  const { env, platform } = at;
+  const folders = (variable(env, 'PATH') ?? '').split(delimiter).filter(isAbsolute);
   const endings = platform === 'win32' ? (variable(env, 'PATHEXT') ?? '.EXE;.CMD').split(';') : [''];
   for (const name of names)
-    for (const folder of (variable(env, 'PATH') ?? '').split(delimiter).filter((one) => one !== ''))
+    for (const folder of folders)
       for (const ending of endings) {
         const path = join(folder, `${name}${ending}`);
-        if (await isRunnable(path)) return path;
+        if ((await isRunnable(path)) && !(await isOfProject(folder, at))) return path;
       }
   return undefined;
 }
@@ -43,6 +67,9 @@ export async function findAgent(agent: Agent, at: Surroundings): Promise<Install
     const traces = await Promise.all(agent.traces(at).map((path) => stat(path).then(Boolean, () => false)));
     return traces.includes(true) ? { agent, program, version: undefined } : undefined;
   }
-  const { output } = await runProgram(program, ['--version'], { env: at.env, cwd: at.cwd, limitMs: VERSION_MS });
-  return { agent, program, version: /\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?/.exec(output)?.[0] };
+  // Not in the project, whose settings some programs load at every start.
+  const cwd = dirname(program);
+  const { output } = await runProgram(program, ['--version'], { env: at.env, cwd, limitMs: VERSION_MS });
+  const head = output.slice(0, VERSION_CHARS);
+  return { agent, program, version: /\d+\.\d+(?:\.\d+)?(?:-[\w.]+)?/.exec(head)?.[0] };
 }

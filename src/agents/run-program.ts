@@ -1,47 +1,89 @@
-import { execFile, spawn } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { stripVTControlCharacters } from 'node:util';
 import type { Environment } from '../host/environment.js';
 import { withinLimit } from '../process/within-limit.js';
-import { type ServerCommand, type Surroundings, WORKSPACE } from './agent.js';
+import type { ServerCommand } from './agent.js';
 
-/** The end of a program: its whole output, or nothing if it could not run or took too long. */
+/** The end of a program: its output, or nothing if it could not run. */
 export interface ProgramRun {
   /** The exit code; undefined if the program did not start or was stopped. */
   readonly code: number | undefined;
-  /** Both streams, without colours. */
+  /** Both streams, without colours, as far as they were read. */
   readonly output: string;
   readonly isLate: boolean;
 }
 
-const MOST_BYTES = 1_048_576;
+const MOST_CHARS = 1_048_576;
+/** A program that a program left behind may keep its output open. */
+const DRAIN_MS = 1_000;
 
-/** Runs an agent's program without input. It is stopped after the limit. Never rejects. */
+/** Starts a program. Undefined if the system cannot even try, as with a NUL in an argument. */
+function started(command: string, args: readonly string[], options: SpawnOptions): ChildProcess | undefined {
+  try {
+    // Its own group, so that its end is the end of all that it started.
+    return spawn(command, args, { ...options, detached: process.platform !== 'win32', windowsHide: true });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Ends a program and those that it started. */
+function endGroup(child: ChildProcess): void {
+  const { pid } = child;
+  if (pid === undefined) return;
+  try {
+    if (process.platform === 'win32') child.kill('SIGKILL');
+    else process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All of them have ended.
+  }
+}
+
+/** Lets this process end although another one keeps the streams of a child open. */
+function release(child: ChildProcess): void {
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
+  child.unref();
+}
+
+/**
+ * Runs an agent's program without input. It and the programs that it started are stopped after the
+ * limit, or once they have printed a megabyte. Never rejects.
+ */
 export function runProgram(
   program: string,
   args: readonly string[],
   options: { readonly env: Environment; readonly cwd: string; readonly limitMs: number },
 ): Promise<ProgramRun> {
   const { env, cwd, limitMs } = options;
+  const child = started(program, args, {
+    env: { ...env, NO_COLOR: '1' },
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // Windows installs agents as command files, which only a shell runs.
+    shell: /\.(?:cmd|bat)$/i.test(program),
+  });
+  if (child === undefined) return Promise.resolve({ code: undefined, output: '', isLate: false });
   return new Promise((resolve) => {
-    const child = execFile(
-      program,
-      [...args],
-      {
-        env: { ...env, NO_COLOR: '1' },
-        cwd,
-        timeout: limitMs,
-        killSignal: 'SIGKILL',
-        maxBuffer: MOST_BYTES,
-        // Windows installs agents as command files, which only a shell runs.
-        shell: /\.(?:cmd|bat)$/i.test(program),
-      },
-      (error, stdout, stderr) => {
-        const isLate = error?.killed === true;
-        const code = error === null ? 0 : typeof error.code === 'number' ? error.code : undefined;
-        resolve({ code, output: stripVTControlCharacters(`${stdout}${stderr}`), isLate });
-      },
-    );
-    child.stdin?.end();
+    const texts: [string, string] = ['', ''];
+    const timers: NodeJS.Timeout[] = [];
+    const end = (code: number | undefined, isLate: boolean): void => {
+      for (const timer of timers) clearTimeout(timer);
+      release(child);
+      resolve({ code, output: stripVTControlCharacters(texts.join('')), isLate });
+    };
+    const stop = (isLate: boolean): void => {
+      endGroup(child);
+      end(undefined, isLate);
+    };
+    for (const [nth, stream] of [child.stdout, child.stderr].entries())
+      stream?.setEncoding('utf8').on('data', (chunk: string) => {
+        texts[nth as 0 | 1] += chunk;
+        if (texts[0].length + texts[1].length > MOST_CHARS) stop(false);
+      });
+    timers.push(setTimeout(stop, limitMs, true));
+    child.once('error', () => end(undefined, false));
+    child.once('exit', (code) => timers.push(setTimeout(end, DRAIN_MS, code ?? undefined, false)));
+    child.once('close', (code) => end(code ?? undefined, false));
   });
 }
 
@@ -57,26 +99,38 @@ const ASKED = {
  * Starts the server of an agent's settings as the agent would, and waits for its first answer.
  * Returns whether it answered as Palimpsest. Never rejects.
  */
-export async function answersAsServer({ command, args }: ServerCommand, { env, cwd }: Surroundings): Promise<boolean> {
-  const child = spawn(
-    command,
-    args.map((arg) => arg.replace(WORKSPACE, cwd)),
-    { env: { ...env }, cwd, stdio: ['pipe', 'pipe', 'ignore'] },
-  );
-  child.stdin.on('error', () => undefined);
+export async function answersAsServer(
+  { command, args }: ServerCommand,
+  { env, cwd }: { readonly env: Environment; readonly cwd: string },
+): Promise<boolean> {
+  const child = started(command, args, { env: { ...env }, cwd, stdio: ['pipe', 'pipe', 'ignore'] });
+  if (child === undefined) return false;
+  child.stdin?.on('error', () => undefined);
   const answered = new Promise<boolean>((resolve) => {
     let text = '';
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
       if (text.includes('\n')) resolve(/"serverInfo":\{[^}]*"name":"palimpsest"/.test(text));
+      else if (text.length > MOST_CHARS) resolve(false);
     });
     child.once('error', () => resolve(false));
     child.once('close', () => resolve(false));
   });
-  child.stdin.write(`${JSON.stringify(ASKED)}\n`);
+  child.stdin?.write(`${JSON.stringify(ASKED)}\n`);
   const answers = await withinLimit(answered, { ms: ANSWER_MS, keepsAlive: true }, () => false);
   // A server ends with its input.
-  child.stdin.end();
-  if (!answers) child.kill('SIGKILL');
+  child.stdin?.end();
+  const stop = (): void => {
+    endGroup(child);
+    release(child);
+  };
+  if (!answers) stop();
+  else if (child.exitCode === null && child.signalCode === null) {
+    const timer = setTimeout(stop, ANSWER_MS);
+    child.once('exit', () => {
+      clearTimeout(timer);
+      release(child);
+    });
+  }
   return answers;
 }

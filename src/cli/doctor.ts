@@ -193,14 +193,18 @@ function javaLine(found: FoundJava | NodeError): string {
 }
 
 /** Examines the agents on this machine in this folder. Those that are set up are asked. */
-async function askAgents({ agents }: DoctorFlags, packageFolder: string): Promise<readonly ExaminedAgent[]> {
+async function askAgents(
+  { agents }: DoctorFlags,
+  { packageFolder, dataDir }: { readonly packageFolder: string; readonly dataDir: string },
+): Promise<readonly ExaminedAgent[]> {
   if (!agents) return [];
-  const [{ homedir }, { examineAgents }] = await Promise.all([
+  const [{ homedir }, { examineAgents }, { dataFolder }] = await Promise.all([
     import('node:os'),
     import('../agents/examine-agents.js'),
+    import('../host/environment.js'),
   ]);
   const at = { env: process.env, home: homedir(), platform: process.platform, cwd: process.cwd() };
-  return examineAgents(at, packageFolder);
+  return examineAgents({ at, packageFolder, data: { dataDir, isDefault: dataDir === dataFolder({}) } });
 }
 
 /** One line per agent: its settings, whether it reaches us, and whether recording works. */
@@ -228,7 +232,7 @@ async function examine(flags: DoctorFlags, packageFolder: string): Promise<void>
   const [seen, asked, agents] = await Promise.all([
     inspectDataFolder(dataDir, process.env),
     askNodes(settings),
-    askAgents(flags, packageFolder),
+    askAgents(flags, { packageFolder, dataDir }),
   ]);
   // Doctor does not start a stopped node.
   const answers =

@@ -1,9 +1,15 @@
-import { chmod, mkdir, mkdtemp, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Surroundings, WORKSPACE } from '../../../src/agents/agent.js';
+import { AGENTS } from '../../../src/agents/agent-table.js';
 import { type ExaminedAgent, examineAgents } from '../../../src/agents/examine-agents.js';
+import { findProgram } from '../../../src/agents/installed.js';
+import { hashOf, type KeptChange, keepChange } from '../../../src/agents/kept-changes.js';
+import { runProgram } from '../../../src/agents/run-program.js';
+import { serverCommand } from '../../../src/agents/server-command.js';
+import { until } from '../../support/until.js';
 
 let home = '';
 let at: Surroundings;
@@ -20,7 +26,10 @@ afterEach(() => rm(home, { recursive: true }));
 async function program(name: string, ...lines: readonly string[]): Promise<void> {
   const path = join(home, 'bin', name);
   const said = lines.map((line) => `echo '${line}'`).join('\n');
-  await writeFile(path, `#!/bin/sh\ntouch "$0.ran"\n[ "$1" = --version ] && echo "${name} 1.2.3" && exit\n${said}\n`);
+  await writeFile(
+    path,
+    `#!/bin/sh\ntouch "$0.ran"\n[ "$1" = --version ] && echo "${name} 1.2.3" && exit\ntouch "$0.asked"\n${said}\n`,
+  );
   await chmod(path, 0o755);
 }
 
@@ -30,7 +39,32 @@ async function put(path: string, value: object | string): Promise<void> {
   await writeFile(whole, typeof value === 'string' ? value : JSON.stringify(value));
 }
 
-const examined = async (): Promise<ExaminedAgent | undefined> => (await examineAgents(at, '/opt/palimpsest'))[0];
+const data = () => ({ dataDir: join(home, 'data'), isDefault: false });
+const all = (): Promise<readonly ExaminedAgent[]> =>
+  examineAgents({ at, packageFolder: '/opt/palimpsest', data: data() });
+const examined = async (): Promise<ExaminedAgent | undefined> => (await all())[0];
+
+/** Records that this user's setup wrote an entry into a file of the project. */
+async function wroteInProject(path: string, entry: readonly string[], value: object): Promise<void> {
+  const made = [{ kind: 'entry', path: [...entry], value, created: 0 }] as KeptChange['made'];
+  const whole = join(at.cwd, path);
+  await keepChange(
+    data().dataDir,
+    {
+      format: 1,
+      agent: 'any',
+      scope: 'project',
+      path: whole,
+      syntax: 'json',
+      before: null,
+      after: hashOf(''),
+      folders: [],
+      made,
+      at: new Date().toISOString(),
+    },
+    undefined,
+  );
+}
 const claudeSettings = { mcpServers: { ctx: { command: 'palimpsest', args: ['mcp'] } } };
 
 /** A server in Node.js that answers its first line so, if the condition holds. */
@@ -47,7 +81,7 @@ const greeting = (name: string) => ({ jsonrpc: '2.0', id: 1, result: { serverInf
 
 describe('examining agents', () => {
   test('finds none on a machine without any', async () => {
-    expect(await examineAgents(at, '/opt/palimpsest')).toEqual([]);
+    expect(await all()).toEqual([]);
   });
 
   test('does not run an agent that is not set up', async () => {
@@ -64,7 +98,7 @@ describe('examining agents', () => {
     ['ctx: palimpsest mcp - ✔ Connected', 'connected', 'reaches us', undefined],
     ['ctx: palimpsest mcp - ✘ Failed to connect', 'failed', 'DOES NOT REACH US', 'agent-unreachable'],
     ['ctx: palimpsest mcp - ⏸ Pending approval', 'waits', 'waits for your consent', 'agent-waits'],
-    ['other: another - ✔ Connected', 'absent', 'DOES NOT KNOW US in this folder', 'agent-unreachable'],
+    ['other: another - ✔ Connected', 'absent', 'DOES NOT KNOW US', 'agent-unreachable'],
   ])('takes the agent’s own word: %s', async (line, reach, words, code) => {
     await program('claude', 'Checking MCP server health…', '', line);
     await put('.claude.json', claudeSettings);
@@ -95,7 +129,9 @@ describe('examining agents', () => {
   test('starts the server for an editor that has no check, in the open folder', async () => {
     const inProject = 'process.argv.at(-1) === process.cwd()';
     const { command, args } = serverThatSays(greeting('palimpsest'), inProject);
-    await put('project/.vscode/mcp.json', { servers: { ctx: { command, args: [...args, WORKSPACE] } } });
+    const entry = { command, args: [...args, WORKSPACE] };
+    await put('project/.vscode/mcp.json', { servers: { ctx: entry } });
+    await wroteInProject('.vscode/mcp.json', ['servers', 'ctx'], entry);
     await program('code');
     expect(await examined()).toMatchObject({
       agent: 'vscode',
@@ -128,3 +164,136 @@ describe('examining agents', () => {
     });
   });
 });
+
+/** A command that leaves a file, and that a reader of settings takes for ours. */
+const hostile = () => ({ command: '/bin/sh', args: ['-c', `touch ${home}/ran # palimpsest`, '--short-ids'] });
+const hasRun = (): Promise<boolean> =>
+  stat(join(home, 'ran')).then(
+    () => true,
+    () => false,
+  );
+
+describe('settings of a cloned project', () => {
+  test.each([
+    ['.vscode/mcp.json', 'code', (entry: object) => ({ servers: { ctx: entry } })],
+    ['.cursor/mcp.json', 'cursor', (entry: object) => ({ mcpServers: { ctx: entry } })],
+    ['.mcp.json', 'claude', (entry: object) => ({ mcpServers: { ctx: entry } })],
+  ])('never make doctor run their command: %s', async (path, name, settings) => {
+    await program(name, 'ctx: x - Connected');
+    await put(`project/${path}`, settings(hostile()));
+    expect(await examined()).toMatchObject({ reach: undefined, text: expect.stringContaining('; not asked, because') });
+    expect(await hasRun()).toBe(false);
+    await expect(stat(join(home, 'bin', `${name}.asked`))).rejects.toThrow(/ENOENT/);
+  });
+
+  test('never make doctor run their command in TOML, beside those of the user', async () => {
+    await program('codex', 'ctx   node     enabled');
+    const toml = ({ command, args }: ReturnType<typeof hostile>) =>
+      `[mcp_servers.ctx]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\n`;
+    await put('project/.codex/config.toml', toml(hostile()));
+    await put('.codex/config.toml', toml(serverThatSays(greeting('palimpsest'))));
+    expect(await examined()).toMatchObject({ reach: 'listed', findings: [] });
+    expect(await hasRun()).toBe(false);
+  });
+
+  test('do not change what an agent runs: it is asked in the home', async () => {
+    await writeFile(join(home, 'bin', 'claude'), `#!/bin/sh\npwd >> ${home}/where\necho 1.2.3\n`, { mode: 0o755 });
+    await put('.claude.json', claudeSettings);
+    await examined();
+    expect(await readFile(join(home, 'where'), 'utf8')).toBe(`${home}/bin\n${home}\n`);
+  });
+
+  test('are asked in their folder once setup has written them', async () => {
+    await writeFile(join(home, 'bin', 'claude'), `#!/bin/sh\necho "ctx: x - Connected in $PWD"\n`, { mode: 0o755 });
+    const entry = { type: 'stdio', command: 'palimpsest', args: ['mcp', '--short-ids'] };
+    await put('project/.mcp.json', { mcpServers: { ctx: entry } });
+    await wroteInProject('.mcp.json', ['mcpServers', 'ctx'], entry);
+    expect(await examined()).toMatchObject({ reach: 'connected' });
+    await put('project/.mcp.json', { mcpServers: { ctx: { ...entry, args: ['uninstall', '--data', '--short-ids'] } } });
+    expect(await examined()).toMatchObject({ reach: undefined });
+  });
+
+  test('of a teammate are tried without the agent if they are as a setup would write them', async () => {
+    await program('claude');
+    const claude = AGENTS.find(({ id }) => id === 'claude') as (typeof AGENTS)[number];
+    const theirs = await serverCommand(claude, 'project', {
+      at,
+      data: data(),
+      program: { packageFolder: '/opt/palimpsest', node: process.execPath },
+    });
+    await put('project/.mcp.json', { mcpServers: { ctx: { type: 'stdio', ...theirs() } } });
+    expect(await examined()).toMatchObject({
+      reach: 'failed',
+      findings: [['agent-unreachable', expect.stringContaining('its server did not answer')]],
+    });
+  });
+
+  test.each([
+    ['a number', 5],
+    ['a text', 'palimpsest'],
+    ['a NUL', ['a\0b']],
+  ])('survive an entry whose arguments are %s', async (_kind, args) => {
+    await program('gemini', 'ctx: connecting');
+    await put('.gemini/settings.json', { mcpServers: { ctx: { command: '/bin/palimpsest', args } } });
+    expect(await examined()).toMatchObject({ agent: 'gemini', reach: 'failed' });
+  });
+});
+
+describe('programs on the PATH', () => {
+  test.each(['.', 'bin', 'project/bin', 'project/node_modules/.bin', 'node_modules/.bin'])(
+    'are not taken from the project: %s',
+    async (folder) => {
+      const inProject = { ...at, cwd: join(home, 'project'), home: `${home}-of-user` };
+      await put('project/bin/claude', '#!/bin/sh\n');
+      await put('project/claude', '#!/bin/sh\n');
+      await put('project/node_modules/.bin/claude', '#!/bin/sh\n');
+      await put('node_modules/.bin/claude', '#!/bin/sh\n');
+      for (const path of ['project/bin', 'project', 'project/node_modules/.bin', 'node_modules/.bin'])
+        await chmod(join(home, path, 'claude'), 0o755);
+      const path = folder.includes('/') ? join(home, folder) : folder;
+      const before = process.cwd();
+      process.chdir(inProject.cwd);
+      try {
+        expect(await findProgram(['claude'], { ...inProject, env: { PATH: path } })).toBeUndefined();
+      } finally {
+        process.chdir(before);
+      }
+    },
+  );
+
+  test('are taken from the home if it is the folder', async () => {
+    await program('claude');
+    expect(await findProgram(['claude'], { ...at, cwd: home })).toBe(join(home, 'bin', 'claude'));
+  });
+
+  const run = (text: string, limitMs: number) =>
+    runProgram('/bin/sh', ['-c', text], { env: at.env, cwd: home, limitMs });
+
+  test('are stopped with all that they started', async () => {
+    const { isLate } = await run(`sleep 1000 & echo $! > ${home}/pid; wait`, 300);
+    expect(isLate).toBe(true);
+    const pid = Number(await readFile(join(home, 'pid'), 'utf8'));
+    await until(
+      () => isRunning(pid),
+      (is) => !is,
+    );
+  });
+
+  test('are not waited for once they end, although another program keeps their output open', async () => {
+    const { code, output, isLate } = await run(`sleep 1000 & echo $! > ${home}/pid; echo done`, 200_000);
+    process.kill(Number(await readFile(join(home, 'pid'), 'utf8')));
+    expect({ code, output, isLate }).toEqual({ code: 0, output: 'done\n', isLate: false });
+  });
+
+  test('are stopped after a megabyte', async () => {
+    const { code, output, isLate } = await run('yes 11111111', 200_000);
+    expect({ code, isLate }).toEqual({ code: undefined, isLate: false });
+    expect(output.length).toBeLessThan(3_000_000);
+  });
+});
+
+const isRunning = async (pid: number): Promise<boolean> =>
+  readFile(`/proc/${pid}/stat`, 'utf8').then(
+    (text) => !/\) [ZX] /.test(text),
+    () => false,
+  );
