@@ -11,7 +11,6 @@ import type { NodeError } from '../node/errors.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import type { LoopTrouble, TrackerReport } from '../process/process-reports.js';
 import { defined } from '../values/defined.js';
-import { describeAddress, parseNodeUrls } from '../xtdb/address.js';
 import type { ProbedNode } from '../xtdb/node-list.js';
 import { dataFlag, jsonFlag } from './flags.js';
 import { printJson, printLines, reportFailure } from './output.js';
@@ -143,7 +142,10 @@ async function askNodes({
   nodeToken,
 }: Pick<Settings, 'nodeUrl' | 'nodeToken'>): Promise<readonly ProbedNode[]> {
   if (nodeUrl === undefined) return [];
-  const { probeHealth } = await import('../xtdb/node-list.js');
+  const [{ probeHealth }, { parseNodeUrls }] = await Promise.all([
+    import('../xtdb/node-list.js'),
+    import('../xtdb/address.js'),
+  ]);
   return Promise.all(
     parseNodeUrls(nodeUrl).map((address) => probeHealth({ ...address, ...defined({ token: nodeToken?.() }) })),
   );
@@ -279,6 +281,7 @@ async function examine(flags: DoctorFlags, packageFolder: string): Promise<void>
       })),
     });
   } else {
+    const { describeAddress } = await import('../xtdb/address.js');
     const foreign = remote.flatMap((folder) => [
       `remote    ${folder.path}, for a node that another program runs`,
       ...folderLines(folder, now),
