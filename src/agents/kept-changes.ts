@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { namesIn, readJsonFiles, replaceFile, textOf } from '../process/owned-file.js';
+import { withNamedLock } from '../process/lock.js';
+import { readJsonFiles, replaceFile, textOf } from '../process/owned-file.js';
 import { SettingsError } from './errors.js';
 
 const value: z.ZodType<unknown> = z.json();
@@ -17,12 +18,19 @@ const schema = z.object({
   agent: z.string(),
   scope: z.enum(['user', 'project']),
   path: z.string(),
+  /** The project's folder, which links must not leave. */
+  folder: z.string().optional(),
   syntax: z.enum(['json', 'toml']),
   /** Hash of the file before the setup; null if it did not exist. */
   before: z.string().nullable(),
   after: z.string(),
   folders: z.array(z.string()),
   made: z.array(made),
+  /**
+   * An earlier setup of the same file. Until the new text is in the file, either may be what the
+   * file has, because the process can be killed in between.
+   */
+  earlier: z.object({ after: z.string(), made: z.array(made) }).optional(),
   at: z.iso.datetime(),
 });
 
@@ -45,6 +53,20 @@ export async function keptChanges(dataDir: string): Promise<readonly KeptChange[
   return [...found].sort((one, other) => one.at.localeCompare(other.at) || one.path.localeCompare(other.path));
 }
 
+/** Maximum wait for another setup to write its files. */
+const LOCK_MS = 30_000;
+
+/** Runs `work` while no other setup of this data folder changes files or records. */
+export async function alone<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  return withNamedLock(join(dataDir, 'agents.lock'), { limitMs: LOCK_MS }, work);
+}
+
+/** Returns the record of a settings file as it is now. */
+export async function keptChange(dataDir: string, settings: string): Promise<KeptChange | undefined> {
+  return (await keptChanges(dataDir)).find(({ path }) => path === settings);
+}
+
 /** Keeps a file's text and the record of its change. Both are on disk before it resolves. */
 export async function keepChange(dataDir: string, change: KeptChange, before: string | undefined): Promise<void> {
   await mkdir(folderOf(dataDir), { recursive: true, mode: 0o700 });
@@ -60,10 +82,15 @@ export async function backedUp(dataDir: string, contentHash: string): Promise<st
   throw new SettingsError('unreadable', `The backup ${path} is ${text === undefined ? 'missing' : 'damaged'}.`);
 }
 
+/** The edits that a settings file may have, the newest first. */
+export const generationsOf = ({ after, made, earlier }: KeptChange): readonly Pick<KeptChange, 'after' | 'made'>[] =>
+  earlier === undefined ? [{ after, made }] : [{ after, made }, earlier];
+
 /** Removes the record of a change, and its backup unless another record needs it. */
 export async function forgetChange(dataDir: string, change: KeptChange): Promise<void> {
   await rm(recordOf(dataDir, change.path), { force: true });
   const used = new Set((await keptChanges(dataDir)).map(({ before }) => before));
   if (change.before !== null && !used.has(change.before)) await rm(backupOf(dataDir, change.before), { force: true });
-  if ((await namesIn(folderOf(dataDir))).length === 0) await rm(folderOf(dataDir), { recursive: true, force: true });
+  // Fails while it holds other records.
+  await rmdir(folderOf(dataDir)).catch(() => undefined);
 }

@@ -1,12 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import type { Agent, FileEdit, Refusal, Wanted, WayName } from './agent.js';
-import type { Made } from './edits/change.js';
-import { changeSettings, takeBackSettings } from './edits/edit.js';
+import { changeSettings } from './edits/edit.js';
 import { SettingsError } from './errors.js';
-import { hashOf, type KeptChange, keepChange, keptChanges } from './kept-changes.js';
-import { readSettingsFile, type SettingsFile, writeSettingsFile } from './settings-file.js';
+import { alone, forgetChange, hashOf, type KeptChange, keepChange, keptChange } from './kept-changes.js';
+import { readSettingsFile, requireUnchanged, type SettingsFile, writeSettingsFile } from './settings-file.js';
+import { takeBack } from './take-back.js';
 
 /** The planned change of one settings file. */
 export interface PlannedFile {
@@ -46,17 +47,19 @@ function ofFile<T>(path: string, edit: () => T): T {
 /** Returns the text without the changes of an earlier setup, so that one undo takes back both. */
 function baseOf({ path, text }: SettingsFile, earlier: KeptChange | undefined): string | undefined {
   if (text === undefined || earlier === undefined) return text;
-  const taken = ofFile(path, () => takeBackSettings(earlier.syntax, text, earlier.made as readonly Made[]));
+  const taken = ofFile(path, () => takeBack(earlier, text));
   return earlier.before === null && taken.isEmpty ? undefined : taken.text;
 }
 
 async function planFile(
   edit: FileEdit,
-  { agent, scope, dataDir }: { readonly agent: Agent; readonly scope: Wanted['scope']; readonly dataDir: string },
+  { agent, wanted, dataDir }: { readonly agent: Agent; readonly wanted: Wanted; readonly dataDir: string },
 ): Promise<PlannedFile | undefined> {
+  const { scope, at } = wanted;
   const path = await usedPath(edit);
-  const file = await readSettingsFile(path);
-  const earlier = (await keptChanges(dataDir)).find((one) => one.path === path);
+  const folder = scope === 'project' ? resolve(at.cwd) : undefined;
+  const file = await readSettingsFile(path, folder);
+  const earlier = await keptChange(dataDir, path);
   const { text } = file;
   // An agent may have written the same file in another form since.
   if (text !== undefined && ofFile(path, () => changeSettings(edit.format, text, edit.changes)).made.length === 0)
@@ -77,6 +80,7 @@ async function planFile(
       agent: agent.id,
       scope,
       path,
+      folder,
       syntax: edit.format,
       before: base === undefined ? null : hashOf(base),
       after: hashOf(after),
@@ -103,7 +107,7 @@ export async function planSetup(
   if ('refused' in edits) return edits;
   const planned: PlannedFile[] = [];
   for (const edit of edits) {
-    const file = await planFile(edit, { agent, scope: wanted.scope, dataDir });
+    const file = await planFile(edit, { agent, wanted, dataDir });
     if (file !== undefined) planned.push(file);
   }
   return planned;
@@ -113,13 +117,27 @@ export async function planSetup(
 const NEW_MODE = { user: 0o600, project: 0o644 } as const;
 
 /**
- * Makes a planned change. The backup is on disk before the file changes.
+ * Makes a planned change. The backup is on disk before the file changes. If this process is killed
+ * in between, an undo knows both states of the file.
  * @throws {SettingsError} changed-meanwhile – the file no longer is as planned
  */
-export async function applyPlanned(planned: PlannedFile, dataDir: string): Promise<void> {
+export function applyPlanned(planned: PlannedFile, dataDir: string): Promise<void> {
   const { file, after, base, kept } = planned;
-  const record = { ...kept, folders: [...planned.folders], at: new Date().toISOString() };
-  await keepChange(dataDir, record, base);
-  const folders = await writeSettingsFile(file, after, { newMode: NEW_MODE[kept.scope] });
-  if (folders.length > 0) await keepChange(dataDir, { ...record, folders: [...planned.folders, ...folders] }, base);
+  return alone(dataDir, async () => {
+    await requireUnchanged(file);
+    const former = await keptChange(dataDir, kept.path);
+    const record = { ...kept, folders: [...planned.folders], at: new Date().toISOString() };
+    const earlier = former === undefined ? undefined : { after: former.after, made: former.made };
+    await keepChange(dataDir, { ...record, ...defined({ earlier }) }, base);
+    let folders: readonly string[];
+    try {
+      folders = await writeSettingsFile(file, after, { newMode: NEW_MODE[kept.scope] });
+    } catch (error) {
+      if (former === undefined) await forgetChange(dataDir, { ...record });
+      else await keepChange(dataDir, former, undefined);
+      throw error;
+    }
+    if (folders.length > 0 || earlier !== undefined)
+      await keepChange(dataDir, { ...record, folders: [...planned.folders, ...folders] }, base);
+  });
 }

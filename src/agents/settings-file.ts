@@ -1,9 +1,10 @@
+import { constants } from 'node:fs';
 import {
   chmod,
   chown,
   lstat,
   mkdir,
-  readFile,
+  open,
   readlink,
   realpath,
   rename,
@@ -12,7 +13,8 @@ import {
   stat,
   writeFile,
 } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve, sep } from 'node:path';
+import { isWithin } from '../filesystem/access/mounts.js';
 import { draftOf } from '../process/drafts.js';
 import { systemCode, unlessMissing } from '../process/system-error.js';
 import { messageOf } from '../values/thrown.js';
@@ -26,31 +28,76 @@ export interface SettingsFile {
   readonly target: string;
   /** Undefined if the file does not exist. */
   readonly text: string | undefined;
+  /** The folder that its links must not leave. */
+  readonly within: string | undefined;
 }
 
-/** Follows symbolic links, also to a file that does not exist yet. */
+const slashed = (path: string): string => path.replaceAll(sep, '/');
+
+/** Follows symbolic links, also to a file or folder that does not exist yet. */
 async function targetOf(path: string): Promise<string> {
   const found = await unlessMissing(realpath(path));
   if (found !== undefined) return found;
   const link = await unlessMissing(lstat(path));
-  return link?.isSymbolicLink() === true ? targetOf(resolve(dirname(path), await readlink(path))) : path;
+  if (link?.isSymbolicLink() === true) return targetOf(resolve(dirname(path), await readlink(path)));
+  return dirname(path) === path ? path : join(await targetOf(dirname(path)), basename(path));
+}
+
+/** Settings are text that people write. A larger file is something else. */
+const MOST_BYTES = 16_777_216;
+/** Opening a pipe without a writer would wait for one. */
+const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/** Reads a regular file of limited size; undefined if it does not exist. */
+async function bytesOf(path: string): Promise<Buffer | undefined> {
+  // Opening a device can act on it.
+  const found = await unlessMissing(stat(path));
+  if (found === undefined) return undefined;
+  if (!found.isFile()) throw new SettingsError('unreadable', found.isDirectory() ? 'it is a folder' : 'it is no file');
+  const file = await open(path, FLAGS);
+  try {
+    const { size } = await file.stat();
+    if (size > MOST_BYTES)
+      throw new SettingsError('unreadable', `it has ${size} bytes, and settings have at most ${MOST_BYTES}`);
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
 }
 
 /**
- * Reads a settings file. @throws {SettingsError} unreadable – it is no file, is not UTF-8, or the
- *   system refuses
+ * Reads a settings file. `within` is the folder that its links must not leave.
+ * @throws {SettingsError} unreadable – it is no file, is not UTF-8, has more than 16 MB, leads out
+ *   of the folder, or the system refuses
  */
-export async function readSettingsFile(path: string): Promise<SettingsFile> {
+export async function readSettingsFile(path: string, within?: string): Promise<SettingsFile> {
   try {
     const target = await targetOf(path);
-    const bytes = await unlessMissing(readFile(target));
+    if (within !== undefined && !isWithin(slashed(target), slashed(await realpath(within))))
+      throw new SettingsError(
+        'unreadable',
+        `its links lead to ${target}, out of the project. Palimpsest does not follow them, because they may come ` +
+          'from someone else; put a file in their place',
+      );
+    const bytes = await bytesOf(target);
     const text =
       bytes === undefined ? undefined : new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-    return { path, target, text };
+    return { path, target, text, within };
   } catch (cause) {
-    const why = systemCode(cause) === undefined ? 'it is not text in UTF-8' : messageOf(cause);
+    const isTold = cause instanceof SettingsError || systemCode(cause) !== undefined;
+    const why = isTold ? messageOf(cause) : 'it is not text in UTF-8';
     throw new SettingsError('unreadable', `${path} cannot be read: ${why}. It was left as it is.`, { cause });
   }
+}
+
+/** Reads a settings file again. @throws {SettingsError} changed-meanwhile – it has another text */
+export async function requireUnchanged({ path, target, text, within }: SettingsFile): Promise<void> {
+  const now = await readSettingsFile(path, within);
+  if (now.text === text && now.target === target) return;
+  throw new SettingsError(
+    'changed-meanwhile',
+    `${path} was changed meanwhile and left as it is. Run the command again.`,
+  );
 }
 
 /** Creates the folders of a file. Returns those that were missing, outermost first. */
@@ -68,10 +115,12 @@ async function makeFolders(path: string): Promise<readonly string[]> {
  *   changed-meanwhile – the file no longer has the text that was read
  */
 export async function writeSettingsFile(
-  { path, target, text: before }: SettingsFile,
+  file: SettingsFile,
   text: string,
   { newMode }: { readonly newMode: number },
 ): Promise<readonly string[]> {
+  const { target } = file;
+  await requireUnchanged(file);
   const folders = await makeFolders(target);
   const draft = await draftOf(target);
   try {
@@ -83,11 +132,7 @@ export async function writeSettingsFile(
         if (systemCode(error) !== 'EPERM') throw error;
       });
     await chmod(draft, found === undefined ? newMode : found.mode & 0o7777);
-    if ((await readSettingsFile(path)).text !== before)
-      throw new SettingsError(
-        'changed-meanwhile',
-        `${path} was changed meanwhile and left as it is. Run the command again.`,
-      );
+    await requireUnchanged(file);
     await rename(draft, target);
     return folders;
   } catch (error) {
@@ -96,9 +141,13 @@ export async function writeSettingsFile(
   }
 }
 
-/** Removes a settings file, and those of the folders that are empty then. */
-export async function removeSettingsFile({ target }: SettingsFile, folders: readonly string[]): Promise<void> {
-  await rm(target, { force: true });
+/**
+ * Removes a settings file, and those of the folders that are empty then. @throws {SettingsError}
+ *   changed-meanwhile – the file no longer has the text that was read
+ */
+export async function removeSettingsFile(file: SettingsFile, folders: readonly string[]): Promise<void> {
+  await requireUnchanged(file);
+  await rm(file.target, { force: true });
   // A folder that others use by now stays.
   for (const folder of [...folders].reverse()) await rmdir(folder).catch(() => undefined);
 }

@@ -1,8 +1,8 @@
 import { messageOf } from '../values/thrown.js';
-import type { Made } from './edits/change.js';
+import type { Made, TakenBack } from './edits/change.js';
 import { takeBackSettings } from './edits/edit.js';
 import { SettingsError } from './errors.js';
-import { backedUp, forgetChange, hashOf, type KeptChange } from './kept-changes.js';
+import { alone, backedUp, forgetChange, generationsOf, hashOf, type KeptChange } from './kept-changes.js';
 import { readSettingsFile, removeSettingsFile, type SettingsFile, writeSettingsFile } from './settings-file.js';
 
 /** The planned undo of one settings file. */
@@ -15,20 +15,33 @@ export interface PlannedUndo {
   readonly left: readonly string[];
 }
 
+/** Takes the edits of a record back from a text. An entry stays if no edit wrote it so. */
+export function takeBack(change: KeptChange, text: string): TakenBack {
+  const [first, ...older] = generationsOf(change).map(({ made }) => made as readonly Made[]);
+  const take = (from: string, made: readonly Made[]): TakenBack => takeBackSettings(change.syntax, from, made);
+  return older.reduce<TakenBack>(
+    (so, made) => {
+      const next = take(so.text, made);
+      return { ...next, left: so.left.filter((entry) => next.left.includes(entry)) };
+    },
+    take(text, first ?? []),
+  );
+}
+
 /**
  * Plans the undo of a setup. A file without later changes gets its former bytes. Otherwise only our
  * entries go. @throws {SettingsError} unreadable, unparsable, unfit
  */
 export async function planUndo(change: KeptChange, dataDir: string): Promise<PlannedUndo> {
-  const file = await readSettingsFile(change.path);
+  const file = await readSettingsFile(change.path, change.folder);
   const { text } = file;
   if (text === undefined) return { change, file, after: undefined, left: [] };
-  if (hashOf(text) === change.after) {
+  if (generationsOf(change).some(({ after }) => after === hashOf(text))) {
     const after = change.before === null ? undefined : await backedUp(dataDir, change.before);
     return { change, file, after, left: [] };
   }
   try {
-    const taken = takeBackSettings(change.syntax, text, change.made as readonly Made[]);
+    const taken = takeBack(change, text);
     const isOurs = change.before === null && taken.isEmpty;
     return { change, file, after: isOurs ? undefined : taken.text, left: taken.left };
   } catch (error) {
@@ -42,8 +55,10 @@ export async function planUndo(change: KeptChange, dataDir: string): Promise<Pla
 }
 
 /** Makes a planned undo and forgets the change. @throws {SettingsError} changed-meanwhile */
-export async function applyUndo({ change, file, after }: PlannedUndo, dataDir: string): Promise<void> {
-  if (after === undefined) await removeSettingsFile(file, change.folders);
-  else if (after !== file.text) await writeSettingsFile(file, after, { newMode: 0o600 });
-  await forgetChange(dataDir, change);
+export function applyUndo({ change, file, after }: PlannedUndo, dataDir: string): Promise<void> {
+  return alone(dataDir, async () => {
+    if (after === undefined) await removeSettingsFile(file, change.folders);
+    else if (after !== file.text) await writeSettingsFile(file, after, { newMode: 0o600 });
+    await forgetChange(dataDir, change);
+  });
 }

@@ -18,13 +18,23 @@ const END_OF_TEXT = 17;
 /** Returns the number of the line that holds an offset, from 1. */
 export const lineOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;
 
+function treeOf(text: string, errors: ParseError[]): Node | undefined {
+  try {
+    return parseTree(text, errors, { allowTrailingComma: true });
+  } catch (error) {
+    // The parser calls itself for each level.
+    if (!(error instanceof RangeError)) throw error;
+    throw new SettingsError('unparsable', 'line 1: too many levels of objects and lists', { cause: error });
+  }
+}
+
 /**
  * Parses JSON with comments and trailing commas. Returns undefined for a text of comments and
  * spaces. @throws {SettingsError} unparsable – with line and reason
  */
 export function parseSettings(text: string): Node | undefined {
   const errors: ParseError[] = [];
-  const root = parseTree(text, errors, { allowTrailingComma: true });
+  const root = treeOf(text, errors);
   if (root === undefined && lastToken(text, 0, text.length).isBlank) return undefined;
   const [first] = errors;
   if (first !== undefined || root === undefined) {

@@ -37,8 +37,15 @@ function tableLines(path: readonly string[], value: Readonly<Record<string, Sett
   return plain.length === 0 ? inner.slice(1) : [`[${path.map(keyOf).join('.')}]`, ...plain, ...inner];
 }
 
-/** A line that may be a header. Texts of several lines can hold such a line too. */
-const HEADER = /^[ \t]*\[\[?[ \t]*(.+?)[ \t]*\]\]?[ \t]*(?:#.*)?\r?$/;
+/**
+ * Returns the name in a line that may be a header. Texts of several lines can hold such a line too.
+ * Takes linear time, also for a long line of a stranger.
+ */
+function headerIn(line: string): string | undefined {
+  const [, body] = /^\[\[?(.+)$/.exec(line.trim()) ?? [];
+  const end = body?.search(/\]\]?[ \t]*(?:#.*)?$/) ?? -1;
+  return end > 0 ? body?.slice(0, end).trim() : undefined;
+}
 
 const isBlank = (line: string | undefined): boolean => line?.trim() === '';
 
@@ -52,7 +59,7 @@ function cut(text: string, path: readonly string[]): { readonly text: string; re
   const [kept, block]: [string[], string[]] = [[], []];
   let [inside, pending]: [boolean, string[]] = [false, []];
   for (const line of text.split(/(?<=\n)/)) {
-    const [, header] = HEADER.exec(line.replace(/\n$/, '')) ?? [];
+    const header = headerIn(line);
     if (header !== undefined) {
       const continues = inside && isOurs.test(header);
       // One empty line between the neighbours of a removed table is enough.

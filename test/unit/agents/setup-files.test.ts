@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmod,
   lstat,
@@ -10,15 +11,24 @@ import {
   rm,
   stat,
   symlink,
+  truncate,
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Agent, FileEdit, Scope, Surroundings, Wanted, WayName } from '../../../src/agents/agent.js';
+import type {
+  Agent,
+  FileEdit,
+  Scope,
+  ServerCommand,
+  Surroundings,
+  Wanted,
+  WayName,
+} from '../../../src/agents/agent.js';
 import { AGENTS } from '../../../src/agents/agent-table.js';
-import { keptChanges } from '../../../src/agents/kept-changes.js';
+import { type KeptChange, keepChange, keptChanges } from '../../../src/agents/kept-changes.js';
 import { applyPlanned, planSetup } from '../../../src/agents/plan-setup.js';
 import { serverCommand, type ThisProgram } from '../../../src/agents/server-command.js';
 import { applyUndo, planUndo } from '../../../src/agents/take-back.js';
@@ -155,19 +165,77 @@ describe.each(WAYS)('$name', (one) => {
 
   test('writes through a symbolic link, which stays', async () => {
     const edits = await editsOf(one);
+    // Links of a project stay in it.
+    const dotfile = (i: number): string => join(scope === 'project' ? at.cwd : home, `dotfiles/${i}`);
     for (const [i, { paths, format }] of edits.entries()) {
-      await put(join(home, `dotfiles/${i}`), TEXTS[format].plain ?? '');
+      await put(dotfile(i), TEXTS[format].plain ?? '');
       await mkdir(dirname(paths[0]), { recursive: true });
-      await symlink(join(home, `dotfiles/${i}`), paths[0]);
+      await symlink(dotfile(i), paths[0]);
     }
     const before = await everything();
     await setUp(agent, way, scope);
     for (const [i, { paths }] of edits.entries()) {
       expect((await lstat(paths[0])).isSymbolicLink()).toBe(true);
-      expect(await readFile(join(home, `dotfiles/${i}`), 'utf8')).toMatch(/palimpsest|mcp__ctx__/);
+      expect(await readFile(dotfile(i), 'utf8')).toMatch(/palimpsest|mcp__ctx__/);
     }
     await undo();
     expect(await everything()).toEqual(before);
+  });
+});
+
+describe('hostile settings', () => {
+  const claude = AGENTS.find(({ id }) => id === 'claude') as Agent;
+  const codex = AGENTS.find(({ id }) => id === 'codex') as Agent;
+  const file = (): string => join(home, '.claude.json');
+
+  test('of a project never lead to a file or folder outside of it', async () => {
+    await put(join(home, 'other.json'), '{}');
+    await mkdir(join(home, 'elsewhere'));
+    const before = await everything();
+    await symlink(join(home, 'other.json'), join(at.cwd, '.mcp.json'));
+    await expect(planOf(claude, 'mcp', 'project')).rejects.toThrow(/its links lead to \S+other\.json, out of the proj/);
+    await rm(join(at.cwd, '.mcp.json'));
+    await symlink(join(home, 'elsewhere'), join(at.cwd, '.claude'));
+    await expect(planOf(claude, 'mcp', 'project')).rejects.toThrow(/elsewhere\/settings\.json, out of the project/);
+    await rm(join(at.cwd, '.claude'));
+    expect(await everything()).toEqual(before);
+  });
+
+  test('of a project that become a link after setup are not followed by undo', async () => {
+    await setUp(claude, 'mcp', 'project');
+    const text = await readFile(join(at.cwd, '.mcp.json'), 'utf8');
+    await put(join(home, 'other.json'), text);
+    await rm(join(at.cwd, '.mcp.json'));
+    await symlink(join(home, 'other.json'), join(at.cwd, '.mcp.json'));
+    await expect(undo()).rejects.toThrow(/out of the project/);
+    expect(await readFile(join(home, 'other.json'), 'utf8')).toBe(text);
+  });
+
+  test('are refused if they are a pipe, a device or a folder', async () => {
+    execFileSync('mkfifo', [file()]);
+    await expect(planOf(claude, 'mcp')).rejects.toThrow(/it is no file/);
+    await rm(file());
+    await symlink('/dev/zero', file());
+    await expect(planOf(claude, 'mcp')).rejects.toThrow(/it is no file/);
+    await rm(file());
+    await mkdir(file());
+    await expect(planOf(claude, 'mcp')).rejects.toThrow(/it is a folder/);
+  });
+
+  test('are refused if they are huge or have very many levels', async () => {
+    await put(file(), '');
+    await truncate(file(), 2 ** 33);
+    await expect(planOf(claude, 'mcp')).rejects.toThrow(/it has 8589934592 bytes/);
+    await put(file(), '['.repeat(500_000));
+    await expect(planOf(claude, 'mcp')).rejects.toThrow(/too many levels|expected/);
+    await put(file(), `{"a": ${'['.repeat(200_000)}${']'.repeat(200_000)}}`);
+    await expect(planOf(claude, 'mcp')).rejects.toThrow(/too many levels/);
+  });
+
+  test('in TOML are read in linear time', async () => {
+    const long = `[ a${' '.repeat(200_000)}b`;
+    await put(join(home, '.codex', 'config.toml'), `x = """\n${long}\n"""\n[mcp_servers.ctx]\ncommand = "y"\n`);
+    expect((await planOf(codex, 'mcp'))[0]?.after).toContain(long);
   });
 });
 
@@ -236,6 +304,15 @@ describe('a setup', () => {
   const opencode = AGENTS.find(({ id }) => id === 'opencode') as Agent;
   const file = (): string => join(home, '.claude.json');
 
+  async function plansFor(command: ServerCommand) {
+    const plan = await planSetup(claude, 'mcp', {
+      wanted: { ...(await wantedOf(claude)), server: () => command },
+      dataDir,
+    });
+    if ('refused' in plan) throw new Error(plan.refused);
+    return plan;
+  }
+
   test('keeps a copy of the file, named by its hash, that only the user can read', async () => {
     await put(file(), '{"secret": "s"}');
     await setUp(claude, 'mcp');
@@ -278,6 +355,59 @@ describe('a setup', () => {
     expect(await readFile(file(), 'utf8')).toBe('{"later": 1}');
     expect(await undo()).toEqual([]);
     expect(await readFile(file(), 'utf8')).toBe('{"later": 1}');
+  });
+
+  test('keeps the record of the setup in force if the file changed after a later one was shown', async () => {
+    await put(file(), '{}');
+    const [late] = await planOf(claude, 'mcp');
+    const [theirs] = await plansFor({ command: 'palimpsest', args: ['mcp', '--short-ids'] });
+    await applyPlanned(theirs as never, dataDir);
+    await expect(applyPlanned(late as never, dataDir)).rejects.toThrow(/changed meanwhile/);
+    expect(await undo()).toEqual([]);
+    expect(await readFile(file(), 'utf8')).toBe('{}');
+  });
+
+  test.each(['{}', '{"mcpServers": {"ctx": {"command": "mine"}}}'])(
+    'is taken back after a kill between the record of a second one and its write: %s',
+    async (text) => {
+      await put(file(), text);
+      await setUp(claude, 'mcp');
+      const [first] = await keptChanges(dataDir);
+      const now = await readFile(file(), 'utf8');
+      const [second] = await plansFor({ command: 'palimpsest', args: ['mcp', '--data', '/else'] });
+      await applyPlanned(second as never, dataDir);
+      // The state of a process that was killed before its write.
+      const [record] = (await keptChanges(dataDir)).filter(({ path }) => path === file());
+      const { after, made } = first as KeptChange;
+      await keepChange(dataDir, { ...(record as KeptChange), earlier: { after, made } }, text);
+      for (const killed of [now, now.replace('{', '{ "later": 1,')]) {
+        await put(file(), killed);
+        const [change] = (await keptChanges(dataDir)).filter(({ path }) => path === file());
+        const plan = await planUndo(change as KeptChange, dataDir);
+        expect(plan.left).toEqual([]);
+        expect(plan.after).not.toContain('--short-ids');
+        expect(plan.after).toContain(text.includes('mine') ? 'mine' : '{');
+      }
+    },
+  );
+
+  test('is not taken back over a change that was made after it was shown', async () => {
+    await setUp(claude, 'mcp');
+    const [change] = (await keptChanges(dataDir)).filter(({ path }) => path === file());
+    const plan = await planUndo(change as KeptChange, dataDir);
+    expect(plan.after).toBeUndefined();
+    await put(file(), '{"later": 1}');
+    await expect(applyUndo(plan, dataDir)).rejects.toThrow(/changed meanwhile/);
+    expect(await readFile(file(), 'utf8')).toBe('{"later": 1}');
+  });
+
+  test('is taken back twice, and after its file was deleted', async () => {
+    const before = await everything();
+    await setUp(claude, 'mcp');
+    await rm(file());
+    expect(await undo()).toEqual([]);
+    expect(await undo()).toEqual([]);
+    expect(await everything()).toEqual(before);
   });
 
   test('loses only its own entries if others changed the file since', async () => {
