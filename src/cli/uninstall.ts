@@ -45,7 +45,12 @@ async function uninstall(undos: readonly UndoSetup[], flags: UninstallFlags): Pr
     return;
   }
   printLines([
-    ...(kept.length === 0 ? [] : ['Files that Palimpsest did not create stay:', ...kept.map((path) => `  ${path}`)]),
+    ...(kept.length === 0
+      ? []
+      : [
+          'These stay, as files of others or as backups of settings that were not taken back:',
+          ...kept.map((path) => `  ${path}`),
+        ]),
     ...(removes || found.length === 0 ? [] : ['To remove them too, run: palimpsest uninstall --data']),
     'Now remove the program: npm uninstall -g palimpsest',
   ]);

@@ -1,6 +1,7 @@
-import { lstat, readdir, rm, rmdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { lstat, readdir, realpath, rm, rmdir } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { isWithin } from '../filesystem/access/mounts.js';
 import { sessionLockOwners } from '../journal/session-lock.js';
 import { defaultCacheDir } from '../node/choose-runtime.js';
 import { findDataFolder } from '../node/data-folder.js';
@@ -12,7 +13,7 @@ import { removeDeadDrafts } from '../process/drafts.js';
 import { namedLockOwner } from '../process/lock.js';
 import { livingOwners } from '../process/owned-file.js';
 import { isAlive, type ProcessIdentity, processIdentitySchema } from '../process/process-identity.js';
-import type { Settings } from './settings.js';
+import { type Settings, UsageError } from './settings.js';
 
 /** The folders of a user that Palimpsest writes to. */
 interface OwnFolders {
@@ -29,9 +30,18 @@ export interface Leftover {
   readonly bytes: number;
 }
 
-/** Returns the folders that Palimpsest uses with these settings. */
+/**
+ * Returns the folders that Palimpsest uses with these settings.
+ * @throws {UsageError} usage – the data folder holds the user's home, so its files are the user's
+ */
 export async function ownFolders({ dataDir, cacheDir, runtimeDir }: Settings['node']): Promise<OwnFolders> {
   const dir = (await findDataFolder(dataDir))?.dir ?? dataDir;
+  const home = await realpath(homedir()).catch(() => homedir());
+  if (isWithin(home, dir))
+    throw new UsageError(
+      `The data folder ${dir} holds your home folder, so palimpsest uninstall does not touch it. ` +
+        'Name the folder of Palimpsest with PALIMPSEST_DATA.',
+    );
   return { dataDir: dir, cacheDir: cacheDir ?? defaultCacheDir(), runtimeDir: ownRuntimeFolder(dir, runtimeDir) };
 }
 
@@ -103,18 +113,34 @@ export async function leftovers({ dataDir, cacheDir, runtimeDir }: OwnFolders): 
 /** The entries of the cache folder that Palimpsest creates. */
 const isOwnCacheEntry = (name: string): boolean => /^(?:node-[0-9a-f]{16}|\.draft-[0-9a-f-]{36})/.test(name);
 
+/** Records and backups of changed settings, which an undo still needs. */
+async function hasRecords(path: string): Promise<boolean> {
+  return (await namesIn(path)).some((name) => name.endsWith('.json'));
+}
+
+/** Returns the entries of a folder that go and those that stay. */
+async function sorted({ path, kind }: Leftover): Promise<readonly [readonly string[], readonly string[]]> {
+  const names = await namesIn(path);
+  if (kind === 'socket') return [names, []];
+  const isOurs = kind === 'data' ? isOwnEntry : isOwnCacheEntry;
+  const others = names.filter((name) => !isOurs(name));
+  // Another program's folder may have entries with such common names as `logs`.
+  if (kind === 'data' && others.length > 0 && !names.includes('palimpsest.json')) return [[], names];
+  const needed = kind === 'data' && (await hasRecords(join(path, 'agents'))) ? ['agents'] : [];
+  return [names.filter((name) => isOurs(name) && !needed.includes(name)), [...others, ...needed]];
+}
+
 /**
  * Removes the files of Palimpsest in these folders, and each folder that is then empty. Returns the
- * paths of other programs' files, which stay.
+ * paths that stay: files of other programs, and records of settings that were not taken back.
  */
 export async function removeLeftovers(found: readonly Leftover[]): Promise<readonly string[]> {
   const kept: string[] = [];
-  for (const { path, kind } of found) {
-    const isOurs = kind === 'data' ? isOwnEntry : kind === 'cache' ? isOwnCacheEntry : () => true;
-    for (const name of await namesIn(path)) {
-      if (isOurs(name)) await rm(join(path, name), { recursive: true, force: true });
-      else kept.push(join(path, name));
-    }
+  for (const leftover of found) {
+    const { path } = leftover;
+    const [ours, others] = await sorted(leftover);
+    for (const name of ours) await rm(join(path, name), { recursive: true, force: true });
+    kept.push(...others.map((name) => join(path, name)));
     // Fails while it holds other files.
     await rmdir(path).catch(() => undefined);
   }

@@ -14,6 +14,7 @@ const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'checkpoint.lock',
   'checkpoints.json',
   'filesystem-id',
+  'imported-sessions.json',
   'node.json',
   'node.lock',
   'own-sessions.json',

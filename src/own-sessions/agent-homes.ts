@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import { type Environment, variable } from '../host/environment.js';
 import { parseJson } from '../lab/recordings/json/json-text.js';
@@ -51,8 +51,17 @@ function foldersOf(env: Environment, name: string, usual: readonly string[]): re
   return given === undefined ? usual : given.split(',').map((folder) => folder.trim());
 }
 
+/** A longer file beside a recording is no list of names. */
+const MOST_BESIDE = 67_108_864;
+
 async function textBeside(path: string): Promise<string | undefined> {
-  return readFile(path, 'utf8').catch(() => undefined);
+  try {
+    // Reading a pipe or a device may never end.
+    const found = await stat(path);
+    return found.isFile() && found.size <= MOST_BESIDE ? await readFile(path, 'utf8') : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Returns the folder in which VS Code and its relatives keep the data of extensions. */

@@ -4,7 +4,7 @@ import { defined } from '../values/defined.js';
 import { comparePolicies, policyLines } from './compare-policies.js';
 import { addUse, type ContextUse, nothingUsed, readUse } from './context-use.js';
 import { costsLines, limitsOf } from './costs-lines.js';
-import type { FoundSession } from './find-sessions.js';
+import { type FoundSession, lastUse } from './find-sessions.js';
 import { homeFolder, searchMachine } from './search-machine.js';
 import type { SessionIndex } from './session-index.js';
 import { type CostKey, type CostRow, type Costs, sumCosts } from './sum-costs.js';
@@ -85,7 +85,7 @@ function costsAnswer(costs: Costs, use: ContextUse, by: CostKey): object {
 
 /** Returns the sessions with calls since a time. Use is known only for whole sessions. */
 const usedSince = (sessions: readonly FoundSession[], since: number | undefined): readonly FoundSession[] =>
-  since === undefined ? sessions : sessions.filter(({ endedAt, file }) => (endedAt ?? file.mtime) >= since);
+  since === undefined ? sessions : sessions.filter((session) => lastUse(session) >= since);
 
 /** Runs `palimpsest costs`. */
 export async function costsAction(flags: CostsFlags): Promise<void> {

@@ -24,17 +24,24 @@ export interface FoundFiles {
   readonly unread: readonly UnreadFile[];
 }
 
-/** Returns the entries of a folder and below it. A missing folder has none. */
+/**
+ * Returns the entries of a folder and below it. A missing folder has none. A folder that cannot be
+ * read is named and does not hide the others.
+ */
 async function entriesBelow(folder: string, unread: UnreadFile[]): Promise<readonly string[]> {
-  try {
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-    return entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === undefined) throw error;
-    if (code !== 'ENOENT') unread.push({ path: folder, reason: `unreadable (${code})` });
-    return [];
+  const found: string[] = [];
+  for (const folders = [folder]; folders.length > 0; ) {
+    const next = folders.pop() as string;
+    try {
+      for (const entry of await readdir(next, { withFileTypes: true }))
+        (entry.isDirectory() ? folders : found).push(join(next, entry.name));
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === undefined) throw error;
+      if (code !== 'ENOENT') unread.push({ path: next, reason: `unreadable (${code})` });
+    }
   }
+  return found;
 }
 
 /**

@@ -24,8 +24,15 @@ export interface FindOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Returns when a session was last used: by its own clock, else by the file's. */
-export const lastUse = ({ endedAt, file }: FoundSession): number => endedAt ?? file.mtime;
+/** Clocks of two machines differ by less. */
+const CLOCKS_MS = 86_400_000;
+
+/**
+ * Returns when a session was last used: by its own clock, else by the file's. A time in the future
+ * is wrong and would make the session the newest for years.
+ */
+export const lastUse = ({ endedAt, file }: FoundSession): number =>
+  endedAt !== undefined && endedAt <= Date.now() + CLOCKS_MS ? endedAt : file.mtime;
 
 /** Returns the sessions that people started, without sub-agents. */
 export const ownSessions = (sessions: readonly FoundSession[]): readonly FoundSession[] =>

@@ -89,6 +89,10 @@ interface OpenSession {
   last: { readonly prompt: number; readonly at: number | undefined; readonly model: string } | undefined;
 }
 
+/** A damaged recording may have a negative or an endless figure, which would spoil every sum. */
+const countable = (figure: number | undefined): number =>
+  figure !== undefined && figure >= 0 && figure <= 1e12 ? figure : 0;
+
 /** Smaller differences come from the provider's rounding and from texts that moved to the end. */
 const LEAST_LOST_TOKENS = 2_000;
 const LEAST_LOST_SHARE = 0.05;
@@ -209,7 +213,13 @@ export class FactsCollector {
   #usage(session: OpenSession, usage: Usage): void {
     const { format } = session.entry;
     const { model, at } = session;
-    const { input = 0, output = 0, cache_read: read = 0, cache_write: write = 0, cost } = usage;
+    const [input = 0, output = 0, read = 0, write = 0] = [
+      usage.input,
+      usage.output,
+      usage.cache_read,
+      usage.cache_write,
+    ].map(countable);
+    const cost = usage.cost === undefined ? undefined : countable(usage.cost);
     const fresh = INPUT_WITHOUT_CACHE.has(format) ? input : Math.max(0, input - read - write);
     if (fresh + read + write + output === 0) return;
     const name = model ?? '';

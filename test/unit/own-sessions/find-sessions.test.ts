@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
 import { readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -79,6 +81,55 @@ describe('the sessions of the agents on a machine', () => {
       ['1769', 'Count the pears', '/home/mira/till'],
       [id, 'Check digits', '/home/mira/shelf'],
     ]);
+  });
+
+  test('with figures that are negative or endless spoil no sum, and a clock in 2999 is not the newest', async () => {
+    const line = (entry: object, uuid: string, parentUuid: string | null, timestamp: string): string =>
+      JSON.stringify({ sessionId: 'constructor', uuid, parentUuid, timestamp, ...entry });
+    const usage = { input_tokens: -5, output_tokens: 1e308, cache_read_input_tokens: 7 };
+    const content = [{ type: 'text', text: 'yo' }];
+    const user = { type: 'user', message: { role: 'user', content: 'hi' } };
+    const says = { type: 'assistant', message: { id: 'm', role: 'assistant', model: 'x', content, usage } };
+    const text = [line(user, 'a', null, '2999-01-01T00:00:00Z'), line(says, 'b', 'a', '2999-01-01T00:00:01Z')].join(
+      '\n',
+    );
+    const path = await machine.write('.claude/projects/p/a.jsonl', `${text}\n`);
+    await utimes(path, 1, 1);
+    await machine.write(CLAUDE, claudeSession().text);
+    const { sessions } = await search();
+    expect(sessions.map(({ id }) => id).at(-1)).toBe('constructor');
+    expect(sessions.at(-1)?.answers.map((answer) => answer.slice(2))).toEqual([[0, 7, 0, 0, null]]);
+    // The index has a form that the next search accepts.
+    expect((await search()).read).toBe(0);
+  });
+
+  test('are found beside a folder that cannot be read', async () => {
+    await machine.write(CLAUDE, claudeSession().text);
+    const deep = join(machine.home, '.claude', 'projects', 'deep');
+    // No user can read a folder at such a long path, root included.
+    const before = process.cwd();
+    mkdirSync(deep);
+    process.chdir(deep);
+    for (let depth = 0; depth < 25; depth++) {
+      mkdirSync('x'.repeat(200));
+      process.chdir('x'.repeat(200));
+    }
+    process.chdir(before);
+    try {
+      const { sessions, unread } = await search();
+      expect(sessions).toHaveLength(1);
+      expect(unread.map(({ reason }) => reason)).toEqual(['unreadable (ENAMETOOLONG)']);
+    } finally {
+      execFileSync('rm', ['-rf', deep]);
+    }
+  });
+
+  test('are found beside a pipe in place of a list of names', async () => {
+    const id = '019c0000-0000-7000-8000-00000000c001';
+    await machine.place(`.codex/sessions/2026/02/25/rollout-2026-02-25T06-13-20-${id}.jsonl`, 'codex', 'coding.jsonl');
+    execFileSync('mkfifo', [join(machine.home, '.codex', 'session_index.jsonl')]);
+    const { sessions } = await search();
+    expect(sessions.map(({ agent }) => agent)).toContain('codex');
   });
 
   test('are read again only if their file has changed', async () => {
