@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { constants, createReadStream } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { CodedError } from '../../values/coded-error.js';
@@ -29,8 +29,11 @@ export class RecordingError extends CodedError<RecordingErrorCode> {
 /** Number of bytes from which importers recognise the format. */
 export const HEAD_BYTES = 256 * 1024;
 
+/** Opening a pipe without a writer would wait for one. */
+const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
 async function readHead(path: string): Promise<Buffer> {
-  const file = await open(path, 'r');
+  const file = await open(path, FLAGS);
   try {
     const buffer = Buffer.alloc(HEAD_BYTES);
     let filled = 0;
