@@ -195,7 +195,7 @@ describe('prefix breaks of a session’s requests, and their causes', () => {
     expect(stdout).toMatch(/turn 1, step \d+ \(epoch 1\) → turn 1, step \d+ \(epoch 1\)/);
     expect(stdout).toContain('provider read 20,003 tokens from its cache, 20,003 expected: as expected');
     expect(stdout).toContain('provider read 0 tokens from its cache, 20,066 expected: LESS than expected');
-    expect(stdout).toMatch(/begins with all [\d,]+ bytes of the one before/);
+    expect(stdout).toMatch(/begins with all [\d,]+ bytes of the previous request/);
     const cut = JSON.parse((await ask('diff', name, '--prefix', '-n', '1', '--json')).stdout);
     expect(cut).toMatchObject({ session: name, is_cut: true, compared: [{ is_prefix: true, cause: null }] });
     expect((await ask('log', name)).stdout).toContain('epoch 1 began (first)');
