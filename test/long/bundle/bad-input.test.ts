@@ -146,7 +146,7 @@ describe('an invalid bundle', () => {
       expect(await refused(good.subarray(0, length))).toMatch(/^BundleError (cut-short|not-a-bundle): /);
     }
     for (const count of [1, 2, lines.length >> 1, lines.length - 1]) {
-      expect(await refused(packed(lines.slice(0, count)))).toMatch(/^BundleError cut-short: .*last line is missing/);
+      expect(await refused(packed(lines.slice(0, count)))).toMatch(/^BundleError cut-short: .*without its last line/);
     }
   });
 
@@ -182,7 +182,7 @@ describe('an invalid bundle', () => {
       () => packed([{ bundle: { ...lines[0]?.bundle, version: 3, more: 1 } }, ...lines.slice(1)]),
       /newer-version.*version 3/,
     ],
-    ['a line behind its last', () => packed([...lines, { text: {} }]), /malformed.*behind the last line/],
+    ['a line behind its last', () => packed([...lines, { text: {} }]), /malformed.*follows the last line/],
     [
       'a field that there is not',
       () =>
@@ -213,7 +213,7 @@ describe('an invalid bundle', () => {
     [
       'a step of another session',
       () => sealed(changed(isPut('step'), (line) => ({ ...line, put: { ...line.put, session_ref: 'session:other' } }))),
-      /altered.*none of the bundle's/,
+      /altered.*not in the bundle/,
     ],
     [
       'a step that says something else',
@@ -295,7 +295,7 @@ describe('an invalid bundle', () => {
         sealed(
           changed(isPut('toolcall'), (line) => ({ ...line, put: { ...line.put, chat_ref: `chat:${name}-second` } })),
         ),
-      /altered.*none of the bundle's chats/,
+      /altered.*not a chat of the bundle/,
     ],
     [
       "a call under an id that another session's calls have",
@@ -309,7 +309,7 @@ describe('an invalid bundle', () => {
           sealed(
             type === 'record' ? withPut('step', note(valid)) : changed(isPut(type), (line) => ({ ...line, valid })),
           ),
-        new RegExp(`future-time: .*${valid}.*set the clock`),
+        new RegExp(`future-time: .*${valid}.*Set the wrong clock`),
       ]),
     ),
     [
