@@ -149,7 +149,9 @@ class QueryRewriter {
     const constants = constantsOf(v);
     const other = constants === undefined ? v : anyOf(constants);
     const chosen = !isOwn || isOpen(v) || other === undefined ? [] : [[call('==', value, other)]];
-    return [[call('get-attr', e, kw(a)), [value, ELLIPSIS]], ...chosen];
+    // The database looks up every attribute but the id.
+    const found = a === 'xt/id' ? [call('identity', e), value] : [call('get-attr', e, kw(a)), [value, ELLIPSIS]];
+    return [found, ...chosen];
   }
 
   async #branches(branches: Clauses, scope: Scope): Promise<Clauses> {

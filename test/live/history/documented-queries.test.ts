@@ -139,6 +139,7 @@ describe('a session of 1,000 calls with a listing of 2,000 files', () => {
 
   test.each([
     ['[:find ?e ?f :where [?e :file_refs ?f] [?f :type "file"]]', LISTED + CALLS / 2],
+    ['[:find ?f ?id ?e :where [?f :xt/id ?id] [?e :file_refs ?f]]', LISTED + CALLS / 2],
     ['[:find ?e ?f :where [?f :file_type "ts"] [?e :tool "ls"] [?e :file_refs ?f]]', LISTED],
     ['[:find ?e ?f ?p :where [?e :file_refs ?f] [?f :source ?s] [(get ?s "path") ?p]]', LISTED + CALLS / 2],
     ['[:find ?e ?o :where [?s :session_index ?o] [?e :file_refs ?o]]', LISTED + CALLS / 2],
