@@ -68,7 +68,7 @@ export interface Summary {
 }
 
 /** The name of the deterministic summariser. */
-export const DIGEST = 'digest';
+const DIGEST = 'digest';
 
 const TRIES = 2;
 const LONGEST_ASK = 160;
@@ -127,6 +127,16 @@ export function leftOutLine(entries: readonly Entry[]): string {
   return `${entries.length} entries of ${turns} are left out here; the session keeps them whole.`;
 }
 
+/** Returns the summary with a text that no model wrote. */
+export const digestSummary = (text: string, identifiers: readonly string[], counter: TokenCounter): Summary => ({
+  text,
+  tokens: counter.count(text),
+  by: DIGEST,
+  identifiers,
+  lost: lostIdentifiers(text, identifiers),
+  refused: [],
+});
+
 /**
  * Returns the deterministic summary: the number of entries and their turns, the identifiers, and a
  * line per turn. If not all lines fit, the newest stay. Needs no model, and gives the same text for
@@ -143,14 +153,7 @@ export function digestOf({ entries, counter, limit }: SummaryRequest): Summary {
   // Lines that fit one by one may exceed the limit by a token where two lines join.
   while (lines.length > 0 && counter.count(lines.join('\n')) > limit) lines.splice(lines.length > 1 ? 1 : 0, 1);
   const text = lines.join('\n');
-  return {
-    text,
-    tokens: counter.count(text),
-    by: DIGEST,
-    identifiers,
-    lost: lostIdentifiers(text, identifiers),
-    refused: [],
-  };
+  return digestSummary(text, identifiers, counter);
 }
 
 /** Returns the fault of a summary. Undefined if there is none. */

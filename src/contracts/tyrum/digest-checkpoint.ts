@@ -1,8 +1,8 @@
 import { cutText } from '../projection/cut-text.js';
 import type { TokenCounter } from '../projection/entry.js';
-import { criticalIdentifiers, lostIdentifiers } from '../projection/identifiers.js';
+import { criticalIdentifiers } from '../projection/identifiers.js';
 import {
-  DIGEST,
+  digestSummary,
   lastThatFit,
   leftOutLine,
   reminderOverhead,
@@ -140,14 +140,5 @@ export function digestCheckpoint(request: SummaryRequest, facts: SessionFacts): 
       { ...request, limit: Math.min(spare, limit + more) },
     );
   }
-  const text = checkpointText(checkpoint);
-  return {
-    text,
-    tokens: counter.count(text),
-    by: DIGEST,
-    identifiers,
-    lost: lostIdentifiers(text, identifiers),
-    refused: [],
-    form: checkpoint,
-  };
+  return { ...digestSummary(checkpointText(checkpoint), identifiers, counter), form: checkpoint };
 }
