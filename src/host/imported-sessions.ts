@@ -1,7 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
 import * as z from 'zod';
+import { replaceFile } from '../process/owned-file.js';
 
 const importedSchema = z.object({
   /** The agent's name for people. */
@@ -38,5 +38,5 @@ export async function noteImported(dataDir: string, session: string, imported: I
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const sessions = new Map(await importedSessions(dataDir)).set(session, imported);
   const content = { version: 1, sessions: Object.fromEntries(sessions) };
-  await writeFileAtomic(fileIn(dataDir), `${JSON.stringify(content)}\n`, { mode: 0o600 });
+  await replaceFile(fileIn(dataDir), `${JSON.stringify(content)}\n`);
 }

@@ -1,8 +1,8 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
 import * as z from 'zod';
 import { parseJson } from '../lab/recordings/json/json-text.js';
+import { replaceFile } from '../process/owned-file.js';
 import { type ContextUse, contextUseSchema } from './context-use.js';
 import type { FoundFile } from './find-files.js';
 import type { ReadFacts } from './read-facts.js';
@@ -84,7 +84,7 @@ export class SessionIndex {
     if (!this.#changed) return;
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
     const index = { version: INDEX_VERSION, files: Object.fromEntries(this.#files) };
-    await writeFileAtomic(this.#path, JSON.stringify(index), { mode: 0o600 });
+    await replaceFile(this.#path, JSON.stringify(index));
     this.#changed = false;
   }
 }
