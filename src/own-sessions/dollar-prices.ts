@@ -16,7 +16,7 @@ export interface CallTokens {
   readonly output: number;
 }
 
-/** The day on which the prices below were collected from the providers' pages. */
+/** The day on which the prices below were collected, from lists that third parties publish. */
 export const DOLLAR_PRICES_AS_OF = '2026-10-24';
 
 interface PriceRow extends DollarPrices {
