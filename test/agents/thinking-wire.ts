@@ -91,7 +91,7 @@ function blockEvents(index: number, start: Json, ...deltas: readonly Json[]): re
  * The Anthropic wire of a model that thinks before every answer. Its provider binds each thinking
  * block to everything before it, and refuses a request with other blocks with 400, its default.
  *
- * With `tells` it only counts such blocks. It reports its cache hits.
+ * With `tells` the wire accepts such blocks and counts them. It reports its cache hits.
  */
 export class ThinkingWire implements LoopWire {
   readonly name = 'anthropic';
