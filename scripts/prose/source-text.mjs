@@ -1,4 +1,4 @@
-/** Finds the prose of a source file: its comments, and the strings that a person reads. */
+/** Finds the prose of a source file: comments, and strings and markup that a person reads. */
 import { parseSync, Visitor } from 'oxc-parser';
 
 /** Directives for tools are not prose. */
@@ -65,7 +65,15 @@ const stringsOf = (program) => {
     named.add(node.start);
     pieces.push({ kind: always ? 'test' : 'string', start: node.start, end: node.end, text });
   };
+  const takeMarkup = (node) => {
+    const own = node.children.filter(({ type }) => type === 'JSXText');
+    const text = node.children.map((child) => (child.type === 'JSXText' ? child.value : '`x`')).join('');
+    if (own.length === 0 || !PROSE.test(text.trim().replaceAll('`', ''))) return;
+    pieces.push({ kind: 'string', start: own[0].start, end: node.end, text: text.replace(/^\n/, '').trimEnd() });
+  };
   new Visitor({
+    JSXElement: takeMarkup,
+    JSXFragment: takeMarkup,
     CallExpression(node) {
       const [first] = node.arguments;
       if (first === undefined || !TESTS.has(nameOf(node.callee))) return;

@@ -57,7 +57,7 @@ function Verify({ file }: { readonly file: EmbeddedSession }) {
       <h2>Is it what was recorded?</h2>
       <p>
         Every context and every version is hashed here, by this browser, and compared with the hash that was recorded.
-        Whoever sent the file was told this hash of all of it: <code class="digest">{file.sha256}</code>
+        The export printed this hash of the whole file for its sender: <code class="digest">{file.sha256}</code>
       </p>
       <button type="button" onClick={run} disabled={check.state === 'running'}>
         Verify
@@ -86,7 +86,7 @@ function Said() {
       <AnswerBox answer={answer}>
         {({ said }) =>
           said.length === 0 ? (
-            <p class="note">Nobody has said anything.</p>
+            <p class="note">No reviewer has written a note.</p>
           ) : (
             <ol class="notes">
               {said.map(({ turn, step, at, object, verdict, text, by }, i) => (

@@ -125,7 +125,7 @@ function Seen({ id, versions }: { readonly id: string; readonly versions: readon
     versions.find((version) => version.tx_id === txId && version.valid_time === validTime)?.number;
   return (
     <section aria-label="Who saw it">
-      <h2>Who saw which version when</h2>
+      <h2>Sessions that saw it</h2>
       <AnswerBox answer={answer}>
         {({ sessions }) => (
           <table>

@@ -44,6 +44,12 @@ test('reads comments, messages and test names of a source file, with their lines
   ]);
 });
 
+test('reads the text of markup as one sentence, with a word for each element inside', async () => {
+  const source = 'const a = (\n  <p>\n    Nobody sent <code>{hash}</code> to\n    the reader.\n  </p>\n);';
+  const found = (await lintCode('a.tsx', source)) as { line: number; message: string }[];
+  expect(found.map(({ line, message }) => [line, message.split(':')[0]])).toEqual([[3, '"Nobody"']]);
+});
+
 test('reports comments beyond 100 columns and code beyond 120', async () => {
   const source = [`// ${'word '.repeat(21)}`.trim(), `const a = '${'x-y-'.repeat(30)}';`].join('\n');
   const found = (await lintCode('a.ts', source)) as { line: number; message: string }[];
