@@ -69,7 +69,8 @@ const stringsOf = (program) => {
     const own = node.children.filter(({ type }) => type === 'JSXText');
     const text = node.children.map((child) => (child.type === 'JSXText' ? child.value : '`x`')).join('');
     if (own.length === 0 || !PROSE.test(text.trim().replaceAll('`', ''))) return;
-    pieces.push({ kind: 'string', start: own[0].start, end: node.end, text: text.replace(/^\n/, '').trimEnd() });
+    const start = own[0].start + (own[0].value.length - own[0].value.trimStart().length);
+    pieces.push({ kind: 'string', start, end: node.end, text: text.trim() });
   };
   new Visitor({
     JSXElement: takeMarkup,
