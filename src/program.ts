@@ -21,12 +21,17 @@ import { CONTRACTS } from './contract-list.js';
 import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
 import { costsCommand, openCommand } from './own-sessions/commands.js';
+import { watchCommand } from './watch/commands.js';
+import type { Companion } from './watch/followed.js';
 
 /** The commands that a shell runs to complete a line, and that print the completion script. */
 const COMPLETION_CALLS: ReadonlySet<string> = new Set(['completion', 'complete']);
 
 /** Each takes back settings of agents that this program wrote. `palimpsest uninstall` runs them. */
 const UNDOS: readonly UndoSetup[] = [takeBackSetups];
+
+/** Each runs in the process of `palimpsest watch`, beside the transcripts. */
+const COMPANIONS: readonly Companion[] = [];
 
 /** The version in package.json. */
 function packageVersion(home: URL): string {
@@ -62,6 +67,7 @@ export async function runProgram(home: URL): Promise<void> {
     ...reviewCommands(CONTRACTS),
     reviewPageCommand(version, served),
     setupCommand(packageFolder),
+    watchCommand(COMPANIONS),
     mcpCommand(version),
     serveCommand(version, served),
     forkCommand(),

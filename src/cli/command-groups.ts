@@ -39,6 +39,7 @@ const GROUPS: readonly CommandGroup[] = [
     heading: 'Steer, such as "palimpsest setup":',
     commands: {
       setup: "put Palimpsest into agents' settings, or take it out",
+      watch: 'record sessions of agents while they run',
       mcp: 'serve one agent over stdio',
       serve: 'serve several agents over HTTP, with the review page',
       fork: 'continue a session from an earlier step',

@@ -8,7 +8,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'process.env or process.argv',
     pattern: /process\.(env|argv)\b/,
-    rooms: ['cli', 'mcp', 'http', 'host', 'extensions', 'lab', 'own-sessions', 'program', 'main'],
+    rooms: ['cli', 'mcp', 'http', 'host', 'extensions', 'lab', 'own-sessions', 'watch', 'program', 'main'],
   },
   { what: 'the console', pattern: /\bconsole\./, rooms: ['cli', 'lab'] },
   {
@@ -21,6 +21,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'filesystem',
       'lab',
       'own-sessions',
+      'watch',
       'tools',
       'contracts',
       'bundle',

@@ -1,0 +1,19 @@
+import { Command, Option } from 'commander';
+import { dataFlag, jsonFlag } from '../cli/flags.js';
+import type { Companion } from './followed.js';
+import type { WatchFlags } from './watch-action.js';
+
+/** `palimpsest watch`: records the sessions of this user's agents while they run. */
+export function watchCommand(companions: readonly Companion[]): Command {
+  return new Command('watch')
+    .description(
+      "record the sessions of this user's agents while they run, from the files that the agents write; a file that " +
+        'did not change since the first start is left alone',
+    )
+    .addOption(new Option('--background', 'start it as a process of its own and return once it is ready'))
+    .addOption(new Option('--status', 'show what it follows and what failed').conflicts(['background', 'stop']))
+    .addOption(new Option('--stop', 'end it').conflicts('background'))
+    .addOption(dataFlag())
+    .addOption(jsonFlag())
+    .action(async (flags: WatchFlags) => (await import('./watch-action.js')).watchAction(flags, companions));
+}

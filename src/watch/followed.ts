@@ -1,0 +1,47 @@
+import type { ContextSession } from '../client/session/context-session.js';
+
+/** A session of an agent whose transcript this process follows. */
+export interface FollowedSession {
+  /** The agent's key, such as `claude-code`. */
+  readonly agent: string;
+  /** The agent's own id of the session. */
+  readonly native: string;
+  readonly session: ContextSession;
+  /** Reads the transcript up to its present end. Resolves once its steps are recorded. */
+  catchUp(): Promise<void>;
+}
+
+/** Facts about a session that help to find it, as a hook or a gateway knows them. */
+export interface SessionPlace {
+  /** The path of the transcript. */
+  readonly transcript?: string;
+  /** The working folder. */
+  readonly cwd?: string;
+  /** The agent's own id of the session that started this one as a sub-agent. */
+  readonly parent?: string;
+}
+
+/** The sessions that `palimpsest watch` follows. It alone writes them. */
+export interface Followed {
+  /**
+   * Finds a session, or begins to follow it. Waits until its transcript has a first record.
+   * @throws {WatchError} `no-transcript` – no such transcript came within the time limit
+   */
+  session(agent: string, native: string, place: SessionPlace): Promise<FollowedSession>;
+}
+
+/** The process that a companion runs in. */
+export interface WatchHost {
+  readonly dataDir: string;
+  /** Takes one line about a failure. `doctor` shows the last ones. */
+  readonly onNotice: (line: string) => void;
+  /** Postpones the end of an idle process. Call it whenever there was work. */
+  readonly stayAwake: () => void;
+}
+
+/**
+ * Work that runs in the process of `palimpsest watch` beside the transcripts, such as the socket of
+ * hooks or the reader of the gateway's log. Rejects if it cannot start; the transcripts are
+ * followed nevertheless.
+ */
+export type Companion = (followed: Followed, host: WatchHost) => Promise<{ close(): Promise<void> }>;
