@@ -18,6 +18,7 @@ import { setupCommand, takeBackSetups } from './cli/setup.js';
 import { undoCommand } from './cli/undo.js';
 import { type UndoSetup, uninstallCommand } from './cli/uninstall.js';
 import { CONTRACTS } from './contract-list.js';
+import { gatewayCommand, runCommand } from './gateway/commands.js';
 import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
 import { costsCommand, openCommand } from './own-sessions/commands.js';
@@ -60,7 +61,9 @@ export async function runProgram(home: URL): Promise<void> {
   const isCompletion = COMPLETION_CALLS.has(argv[0] ?? '');
   const program = new Command('palimpsest')
     .description('See, steer and compare what your coding agents send to their models')
-    .version(version);
+    .version(version)
+    // The arguments of `palimpsest run` belong to the agent.
+    .enablePositionalOptions();
   const commands = [
     openCommand({ version, ...served }),
     costsCommand(),
@@ -69,6 +72,8 @@ export async function runProgram(home: URL): Promise<void> {
     setupCommand(packageFolder),
     watchCommand(COMPANIONS),
     mcpCommand(version),
+    runCommand(),
+    gatewayCommand(),
     serveCommand(version, served),
     forkCommand(),
     restoreCommand(),

@@ -40,12 +40,14 @@ const GROUPS: readonly CommandGroup[] = [
     commands: {
       setup: "put Palimpsest into agents' settings, or take it out",
       watch: 'record sessions of agents while they run',
+      run: 'start an agent and record each request it sends',
       mcp: 'serve one agent over stdio',
       serve: 'serve several agents over HTTP, with the review page',
       fork: 'continue a session from an earlier step',
       restore: "compare or restore an agent's files",
     },
     rare: {
+      gateway: 'forward model calls unchanged and record them',
       undo: 'revert what one step changed',
       compact: 'replace old turns by a summary',
     },

@@ -249,7 +249,7 @@ async function examine(flags: DoctorFlags, packageFolder: string): Promise<void>
     java: java instanceof Error ? java : undefined,
     agents: agents.flatMap(({ findings: found }) => found),
   });
-  const { node, own, remote, loops, formatTrouble } = inspected;
+  const { node, own, remote, loops, gateways, formatTrouble } = inspected;
   const healthy = findings.every(({ weight }) => weight !== 'repair');
   if (flags.json) {
     const all = [own, ...remote];
@@ -272,6 +272,7 @@ async function examine(flags: DoctorFlags, packageFolder: string): Promise<void>
       sessions,
       trackers,
       loops,
+      gateways,
       forks: inspected.forks ?? null,
       agents: agents.map(({ agent, version, files, reach }) => ({
         agent,

@@ -18,6 +18,7 @@ type OwnFindingCode =
   | 'steps-in-fork'
   | 'watches-exhausted'
   | 'loop-bypassed'
+  | 'gateway-missed'
   | 'agent-unreachable'
   | 'agent-waits'
   | 'agent-settings';
@@ -249,6 +250,11 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
       'see the reason beside it. Palimpsest did not see these requests; their messages are recorded with the ' +
       'next call ' +
       'that reaches it, or never if no later call does',
+  },
+  'gateway-missed': {
+    weight: 'look',
+    means: 'model calls passed the gateway without an entry in its log',
+    next: 'see the reason beside it, such as a full disk; the calls themselves went out and were answered as always',
   },
   'agent-unreachable': {
     weight: 'repair',

@@ -137,7 +137,7 @@ export function findingsOf(
     readonly agents?: readonly Found[];
   } = {},
 ): readonly Finding[] {
-  const { node, own, remote, loops, formatTrouble, lacksDocuments, forks = [] } = folder;
+  const { node, own, remote, loops, gateways, formatTrouble, lacksDocuments, forks = [] } = folder;
   const format: readonly Found[] =
     formatTrouble === null
       ? []
@@ -145,6 +145,12 @@ export function findingsOf(
   const forked = forks.map((one): Found => ['steps-in-fork', stepsInForkText(one)]);
   const loopsFound = loops.map(
     ({ what, session, reason }): Found => ['loop-bypassed', `${what} in session ${session}: ${reason}`],
+  );
+  const gatewaysFound = gateways.map(
+    ({ pid, missed, at, reason }): Found => [
+      'gateway-missed',
+      `process ${pid}: ${missed} model calls, the last at ${at}: ${reason}`,
+    ],
   );
   const found = [
     ...format,
@@ -155,6 +161,7 @@ export function findingsOf(
     ...[own, ...remote].flatMap((one) => ofFolder(one, now)),
     ...forked,
     ...loopsFound,
+    ...gatewaysFound,
     ...agents,
   ];
   const findings = found.map(([code, detail]): Finding => ({ code, detail, ...FINDINGS[code] }));

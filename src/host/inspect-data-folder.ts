@@ -6,6 +6,7 @@ import { type LockOwner, sessionLockOwners } from '../journal/session-lock.js';
 import { checkDataFormat } from '../node/data-folder.js';
 import { type NodeStatusReport, nodeLogs, nodeStatus } from '../node/node-status.js';
 import { remoteFolders } from '../process/data-folder.js';
+import { type GatewayTrouble, gatewayTroubles } from '../process/gateway-report.js';
 import { type LoopTrouble, loopTroubles, type TrackerReport, trackerReports } from '../process/process-reports.js';
 import { codeOf, messageOf } from '../values/thrown.js';
 import type { Environment } from './environment.js';
@@ -30,6 +31,8 @@ export interface InspectedDataFolder {
   readonly remote: readonly InspectedFolder[];
   /** Model calls that harnesses with our context in their loop sent without it. */
   readonly loops: readonly LoopTrouble[];
+  /** Model calls that a gateway forwarded without logging them. */
+  readonly gateways: readonly GatewayTrouble[];
   /** Why this version must not use the folder: its format is newer or unknown. Null if it may. */
   readonly formatTrouble: { readonly code: string; readonly message: string } | null;
   /**
@@ -74,7 +77,7 @@ async function inspectRemote(dataDir: string): Promise<readonly InspectedFolder[
 export async function inspectDataFolder(dataDir: string, environment: Environment = {}): Promise<InspectedDataFolder> {
   const found = await stat(dataDir).catch(() => undefined);
   if (found?.isDirectory() === false) throw new UsageError(`${dataDir} is a file; name the data folder`);
-  const [formatTrouble, node, own, remote, loops] = await Promise.all([
+  const [formatTrouble, node, own, remote, loops, gateways] = await Promise.all([
     found === undefined
       ? null
       : checkDataFormat(dataDir).then(
@@ -85,7 +88,8 @@ export async function inspectDataFolder(dataDir: string, environment: Environmen
     inspectFolder(dataDir),
     inspectRemote(dataDir),
     loopTroubles(dataDir),
+    gatewayTroubles(dataDir),
   ]);
   const lacksDocuments = node.running && node.ingesterFailed && (await saysMissingDocuments(dataDir));
-  return { node, own, remote, loops, formatTrouble, lacksDocuments };
+  return { node, own, remote, loops, gateways, formatTrouble, lacksDocuments };
 }

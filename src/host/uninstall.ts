@@ -48,7 +48,7 @@ export async function ownFolders({ dataDir, cacheDir, runtimeDir }: Settings['no
 const namesIn = (folder: string): Promise<readonly string[]> => readdir(folder).catch(() => []);
 
 /** The subfolders of a data folder whose files name the process that wrote them. */
-const PROCESS_FOLDERS = ['users', 'trackers', 'loops'] as const;
+const PROCESS_FOLDERS = ['users', 'trackers', 'loops', 'gateway'] as const;
 
 async function runningIn(folder: string): Promise<readonly ProcessIdentity[]> {
   const listed = PROCESS_FOLDERS.map((name) => livingOwners(join(folder, name), processIdentitySchema).catch(() => []));

@@ -8,7 +8,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'process.env or process.argv',
     pattern: /process\.(env|argv)\b/,
-    rooms: ['cli', 'mcp', 'http', 'host', 'extensions', 'lab', 'own-sessions', 'watch', 'program', 'main'],
+    rooms: ['cli', 'mcp', 'http', 'host', 'extensions', 'lab', 'own-sessions', 'watch', 'gateway', 'program', 'main'],
   },
   { what: 'the console', pattern: /\bconsole\./, rooms: ['cli', 'lab'] },
   {
@@ -22,6 +22,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'lab',
       'own-sessions',
       'watch',
+      'gateway',
       'tools',
       'contracts',
       'bundle',
@@ -37,7 +38,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'processes',
     pattern: /from 'node:child_process'/,
-    rooms: ['process', 'node', 'filesystem', 'tools', 'agents', 'cli', 'contracts', 'extensions'],
+    rooms: ['process', 'node', 'filesystem', 'tools', 'agents', 'cli', 'contracts', 'extensions', 'gateway'],
   },
 ];
 

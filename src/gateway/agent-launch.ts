@@ -1,0 +1,113 @@
+import { parse } from '@decimalturn/toml-patch';
+import { ownMember } from '../values/own-member.js';
+import { GatewayError } from './gateway-error.js';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** How an agent is started so that its model calls go over the gateway. */
+export interface AgentLaunch {
+  readonly command: string;
+  /** Arguments before the user's own. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** The upstream that an agent would use without the gateway, and its start with it. */
+interface AgentPlan {
+  /** Values of the form NAME=URL. */
+  readonly upstreams: readonly string[];
+  readonly launch: (address: string) => AgentLaunch;
+}
+
+/** The environment, and the text of the agent's settings file. */
+export interface AgentSettings {
+  readonly env: Env;
+  /** Codex' `config.toml`; undefined if there is none. */
+  readonly codexConfig: string | undefined;
+}
+
+const isSet = (value: string | undefined): value is string => value !== undefined && value !== '';
+
+function claudePlan({ env }: AgentSettings): AgentPlan {
+  const cloud = ['CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX', 'CLAUDE_CODE_USE_FOUNDRY'].find((name) =>
+    isSet(env[name]),
+  );
+  if (cloud !== undefined)
+    throw new GatewayError(
+      'unknown-agent',
+      `${cloud} is set, so Claude Code does not use ANTHROPIC_BASE_URL and the gateway would see nothing; unset it`,
+    );
+  return {
+    upstreams: isSet(env.ANTHROPIC_BASE_URL) ? [`anthropic=${env.ANTHROPIC_BASE_URL}`] : [],
+    launch: (address) => ({
+      command: 'claude',
+      args: [],
+      env: {
+        ANTHROPIC_BASE_URL: `${address}/anthropic`,
+        // Claude Code turns its tool search off behind a base address of another host.
+        ...(isSet(env.ENABLE_TOOL_SEARCH) || isSet(env.ANTHROPIC_BASE_URL) ? {} : { ENABLE_TOOL_SEARCH: 'true' }),
+      },
+    }),
+  };
+}
+
+/** Returns the id and the base address of the provider that Codex is set to use. */
+function codexProvider({ codexConfig = '', env }: AgentSettings): { id?: string; base?: string } {
+  let config: Readonly<Record<string, unknown>>;
+  try {
+    config = parse(codexConfig) as Readonly<Record<string, unknown>>;
+  } catch {
+    // Codex itself reports a file that it cannot read.
+    return {};
+  }
+  const id = typeof config.model_provider === 'string' ? config.model_provider : 'openai';
+  const providers = (config.model_providers ?? {}) as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  const base = providers[id]?.base_url;
+  if (typeof base === 'string') return { id, base };
+  const own = typeof config.openai_base_url === 'string' ? config.openai_base_url : env.OPENAI_BASE_URL;
+  return isSet(own) ? { base: own } : {};
+}
+
+function codexPlan(settings: AgentSettings): AgentPlan {
+  const { id, base } = codexProvider(settings);
+  return {
+    upstreams: base === undefined ? [] : [`codex=${base}`],
+    launch: (address) => {
+      const key = id === undefined ? 'openai_base_url' : `model_providers.${id}.base_url`;
+      return { command: 'codex', args: ['-c', `${key}=${JSON.stringify(`${address}/codex`)}`], env: {} };
+    },
+  };
+}
+
+function geminiPlan({ env }: AgentSettings): AgentPlan {
+  const [base, assist] = [env.GOOGLE_GEMINI_BASE_URL, env.CODE_ASSIST_ENDPOINT];
+  return {
+    upstreams: [...(isSet(base) ? [`gemini=${base}`] : []), ...(isSet(assist) ? [`code-assist=${assist}`] : [])],
+    launch: (address) => ({
+      command: 'gemini',
+      args: [],
+      env: { GOOGLE_GEMINI_BASE_URL: `${address}/gemini`, CODE_ASSIST_ENDPOINT: `${address}/code-assist` },
+    }),
+  };
+}
+
+const PLANS: Readonly<Record<string, (settings: AgentSettings) => AgentPlan>> = {
+  claude: claudePlan,
+  codex: codexPlan,
+  gemini: geminiPlan,
+};
+
+/** The agents that `palimpsest run` can start. */
+const RUNNABLE = Object.keys(PLANS);
+
+/**
+ * Returns how to start an agent behind the gateway.
+ *
+ * @throws {GatewayError} `unknown-agent`
+ */
+export function agentPlan(name: string, settings: AgentSettings): AgentPlan {
+  const plan = ownMember(PLANS, name);
+  if (plan === undefined)
+    throw new GatewayError('unknown-agent', `${JSON.stringify(name)} is not an agent to run: ${RUNNABLE.join(', ')}`);
+  return plan(settings);
+}

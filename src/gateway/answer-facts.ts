@@ -1,0 +1,282 @@
+import { hashText } from '../objects/hashes.js';
+import type { Sha256 } from '../objects/ids.js';
+import { defined } from '../values/defined.js';
+import type { Wire } from './wires.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The tokens that a provider counted for one model call. */
+export interface SentUsage {
+  /** Request tokens that were neither read from a cache nor written to one. */
+  readonly input?: number;
+  readonly output?: number;
+  readonly cacheRead?: number;
+  readonly cacheWrite?: number;
+}
+
+/** The answer to a request, without its texts. The transcript has those. */
+export interface AnswerFacts {
+  readonly status: number;
+  /** The provider's id of the answer. */
+  readonly id?: string;
+  readonly model?: string;
+  /** Ids of the answer's items and calls, in order. */
+  readonly items?: readonly string[];
+  readonly calls?: readonly string[];
+  /** Hashes of the answer's text blocks, in order. A step with such a text came from here. */
+  readonly texts?: readonly Sha256[];
+  /** The types of the answer's blocks or items, in order, such as `thinking` or `compaction`. */
+  readonly blocks?: readonly string[];
+  readonly stop?: string;
+  readonly usage?: SentUsage;
+  /** The provider's report on its cache and on its own edits, unchanged from the answer. */
+  readonly verdicts?: Json;
+  /** The type of an error, and its text. */
+  readonly error?: { readonly type: string; readonly message?: string };
+  /** Whether the stream ended before the provider ended the answer. */
+  readonly isCut?: true;
+}
+
+/** The members in which a provider reports on its cache and its edits of the request. */
+const VERDICTS = ['input_transformations', 'cache_diagnostics', 'diagnostics', 'context_management', 'container'];
+const LONGEST_MESSAGE = 500;
+const MOST_NAMES = 1_000;
+
+const object = (value: unknown): Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.map(object) : []);
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value.slice(0, LONGEST_MESSAGE).toWellFormed() : undefined;
+const count = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+
+/** Collects the facts of one answer from the events of its stream, or from its whole JSON. */
+export class AnswerCollector {
+  readonly #wire: Wire;
+  #id: string | undefined;
+  #model: string | undefined;
+  #stop: string | undefined;
+  #usage: SentUsage = {};
+  #verdicts: Json = {};
+  #error: AnswerFacts['error'];
+  #isEnded = false;
+  readonly #items = new Set<string>();
+  readonly #calls = new Set<string>();
+  readonly #blocks: string[] = [];
+  readonly #texts: Sha256[] = [];
+  /** The text of the blocks that the stream has not ended yet, by index. */
+  readonly #open = new Map<number, string[]>();
+
+  constructor(wire: Wire) {
+    this.#wire = wire;
+  }
+
+  /** Takes one event of a stream. Ignores everything that it does not know. */
+  take(event: unknown): void {
+    const data = object(event);
+    if (data.error !== undefined && data.error !== null) this.#fail(data.error);
+    if (this.#wire === 'anthropic') this.#anthropic(data);
+    else if (this.#wire === 'responses') this.#responses(data);
+    else if (this.#wire === 'chat') this.#chat(data);
+    else this.#gemini(data);
+  }
+
+  /** Takes an answer that is not a stream. */
+  takeWhole(answer: unknown): void {
+    const whole = object(answer);
+    // Gemini may send a whole stream as one list.
+    if (Array.isArray(answer)) for (const part of answer) this.take(part);
+    else if (whole.error !== undefined && whole.error !== null) this.#fail(whole.error);
+    else if (this.#wire === 'anthropic') this.#anthropicMessage(whole);
+    else if (this.#wire === 'responses') this.#response(whole);
+    else this.take(whole);
+    this.#isEnded = true;
+  }
+
+  /** Returns the facts. A stream without its end is marked as cut. */
+  facts(status: number): AnswerFacts {
+    for (const index of [...this.#open.keys()]) this.#endText(index);
+    const some = <T>(values: Iterable<T>): readonly T[] | undefined => {
+      const all = [...values].slice(0, MOST_NAMES);
+      return all.length === 0 ? undefined : all;
+    };
+    return {
+      status,
+      ...defined({
+        id: this.#id,
+        model: this.#model,
+        items: some(this.#items),
+        calls: some(this.#calls),
+        texts: some(this.#texts),
+        blocks: some(this.#blocks),
+        stop: this.#stop,
+        usage: Object.keys(this.#usage).length === 0 ? undefined : this.#usage,
+        verdicts: Object.keys(this.#verdicts).length === 0 ? undefined : this.#verdicts,
+        error: this.#error,
+        isCut: this.#isEnded || this.#error !== undefined ? undefined : (true as const),
+      }),
+    };
+  }
+
+  #fail(error: unknown): void {
+    const { type, code, status, message } = object(error);
+    const name = text(type) ?? text(code) ?? text(status) ?? text(error) ?? 'error';
+    this.#error = { type: name, ...defined({ message: text(message) }) };
+  }
+
+  #append(index: number, part: unknown): void {
+    if (typeof part !== 'string') return;
+    const parts = this.#open.get(index) ?? [];
+    parts.push(part);
+    this.#open.set(index, parts);
+  }
+
+  #endText(index: number): void {
+    const whole = this.#open.get(index)?.join('');
+    this.#open.delete(index);
+    if (whole !== undefined && whole !== '') this.#texts.push(hashText(whole.toWellFormed()));
+  }
+
+  #judge(from: Json): void {
+    for (const name of VERDICTS) {
+      const found = from[name];
+      if (found !== undefined && found !== null) this.#verdicts = { ...this.#verdicts, [name]: found };
+    }
+  }
+
+  #anthropicUsage(usage: unknown): void {
+    const { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens } = object(usage);
+    const found = {
+      input: count(input_tokens),
+      output: count(output_tokens),
+      cacheRead: count(cache_read_input_tokens),
+      cacheWrite: count(cache_creation_input_tokens),
+    };
+    this.#usage = { ...this.#usage, ...defined(found) };
+  }
+
+  #anthropicMessage(message: Json): void {
+    this.#id ??= text(message.id);
+    this.#model ??= text(message.model);
+    this.#anthropicUsage(message.usage);
+    this.#judge(message);
+    for (const [index, block] of list(message.content).entries()) {
+      this.#block(index, block);
+      this.#endText(index);
+    }
+    this.#stop = text(message.stop_reason) ?? this.#stop;
+  }
+
+  #block(index: number, block: Json): void {
+    const [type, id] = [text(block.type) ?? 'unknown', text(block.id)];
+    this.#blocks.push(type);
+    if (type === 'text') this.#append(index, block.text ?? '');
+    if (type.endsWith('tool_use') && id !== undefined) this.#calls.add(id);
+  }
+
+  #anthropic(event: Json): void {
+    const index = count(event.index) ?? 0;
+    if (event.type === 'message_start') this.#anthropicMessage(object(event.message));
+    else if (event.type === 'content_block_start') this.#block(index, object(event.content_block));
+    else if (event.type === 'content_block_delta') this.#append(index, object(event.delta).text);
+    else if (event.type === 'content_block_stop') this.#endText(index);
+    else if (event.type === 'message_delta') {
+      const delta = object(event.delta);
+      this.#stop = text(delta.stop_reason) ?? this.#stop;
+      this.#anthropicUsage(event.usage);
+      this.#judge(event);
+      this.#judge(delta);
+    } else if (event.type === 'message_stop') this.#isEnded = true;
+  }
+
+  #item(item: Json): void {
+    const [type, id, call] = [text(item.type) ?? 'message', text(item.id), text(item.call_id)];
+    this.#blocks.push(type);
+    if (id !== undefined) this.#items.add(id);
+    if (call !== undefined) this.#calls.add(call);
+    if (type !== 'message') return;
+    const whole = list(item.content).map((part) => (typeof part.text === 'string' ? part.text : ''));
+    if (whole.join('') !== '') this.#texts.push(hashText(whole.join('').toWellFormed()));
+  }
+
+  #response(response: Json): void {
+    this.#id ??= text(response.id);
+    this.#model ??= text(response.model);
+    this.#stop = text(object(response.incomplete_details).reason) ?? text(response.status) ?? this.#stop;
+    const { input_tokens, output_tokens, input_tokens_details } = object(response.usage);
+    const [input, cached] = [count(input_tokens), count(object(input_tokens_details).cached_tokens)];
+    const found = {
+      input: input === undefined ? undefined : Math.max(0, input - (cached ?? 0)),
+      output: count(output_tokens),
+      cacheRead: cached,
+    };
+    this.#usage = { ...this.#usage, ...defined(found) };
+    if (response.error !== undefined && response.error !== null) this.#fail(response.error);
+    this.#judge(response);
+    // A stream reports each item before; only an answer without a stream has them here alone.
+    if (this.#blocks.length === 0) for (const item of list(response.output)) this.#item(item);
+  }
+
+  #responses(event: Json): void {
+    const type = text(event.type) ?? '';
+    if (type === 'response.created' || type === 'response.in_progress') this.#id ??= text(object(event.response).id);
+    else if (type === 'response.output_item.done') this.#item(object(event.item));
+    else if (/^response\.(?:completed|incomplete|failed|cancelled|done)$/.test(type)) {
+      this.#response(object(event.response));
+      this.#isEnded = true;
+    }
+  }
+
+  #chat(chunk: Json): void {
+    this.#id ??= text(chunk.id);
+    this.#model ??= text(chunk.model);
+    for (const choice of list(chunk.choices)) {
+      const index = count(choice.index) ?? 0;
+      const part = object(choice.delta ?? choice.message);
+      this.#append(index, part.content);
+      for (const call of list(part.tool_calls)) {
+        const id = text(call.id);
+        if (id !== undefined) this.#calls.add(id);
+      }
+      const stop = text(choice.finish_reason);
+      if (stop === undefined) continue;
+      this.#stop = stop;
+      this.#endText(index);
+      this.#isEnded = true;
+    }
+    if (chunk.usage === undefined || chunk.usage === null) return;
+    const { prompt_tokens, completion_tokens, prompt_tokens_details } = object(chunk.usage);
+    const [input, cached] = [count(prompt_tokens), count(object(prompt_tokens_details).cached_tokens)];
+    const found = {
+      input: input === undefined ? undefined : Math.max(0, input - (cached ?? 0)),
+      output: count(completion_tokens),
+      cacheRead: cached,
+    };
+    this.#usage = { ...this.#usage, ...defined(found) };
+  }
+
+  #gemini(chunk: Json): void {
+    this.#id ??= text(chunk.responseId);
+    this.#model ??= text(chunk.modelVersion);
+    for (const [index, candidate] of list(chunk.candidates).entries()) {
+      for (const part of list(object(candidate.content).parts)) {
+        const { id } = object(part.functionCall);
+        if (typeof id === 'string') this.#calls.add(id);
+        if (part.thought !== true) this.#append(index, part.text);
+      }
+      const stop = text(candidate.finishReason);
+      if (stop === undefined) continue;
+      this.#stop = stop;
+      this.#endText(index);
+      this.#isEnded = true;
+    }
+    const { promptTokenCount, candidatesTokenCount, cachedContentTokenCount } = object(chunk.usageMetadata);
+    const [input, cached] = [count(promptTokenCount), count(cachedContentTokenCount)];
+    const found = {
+      input: input === undefined ? undefined : Math.max(0, input - (cached ?? 0)),
+      output: count(candidatesTokenCount),
+      cacheRead: cached,
+    };
+    this.#usage = { ...this.#usage, ...defined(found) };
+  }
+}

@@ -1,0 +1,237 @@
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
+import { pipeline } from 'node:stream/promises';
+import { systemCode } from '../process/system-error.js';
+import { messageOf } from '../values/thrown.js';
+import type { AnswerFacts } from './answer-facts.js';
+import { AnswerTap } from './answer-tap.js';
+import type { ClientConnection, Pool } from './client-connections.js';
+import { decodedBody, LARGEST_BODY } from './content-encoding.js';
+import type { GatewayLog, OpenRequest } from './gateway-log.js';
+import { forwardedHeaders, headerOf, loggedHeaders, loggedPath, pairsOf } from './raw-headers.js';
+import { type Target, type Wire, wireOf } from './wires.js';
+
+/** One exchange between a client and an upstream. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly target: Target;
+  readonly connection: ClientConnection;
+  readonly log: GatewayLog;
+}
+
+/** The beginning of a body, and whether more follows. */
+interface ReadBody {
+  readonly bytes: Buffer;
+  readonly isWhole: boolean;
+}
+
+/** Reads a body of at most `LARGEST_BODY`. The rest of a larger one stays in the stream. */
+async function readBody(request: IncomingMessage): Promise<ReadBody> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  const iterator = request.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer>;
+  for await (const piece of iterator) {
+    pieces.push(piece);
+    size += piece.length;
+    if (size > LARGEST_BODY) return { bytes: Buffer.concat(pieces), isWhole: false };
+  }
+  return { bytes: pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces), isWhole: true };
+}
+
+async function begunInLog(
+  { request, target, log }: Exchange,
+  wire: Wire,
+  { bytes, isWhole }: ReadBody,
+): Promise<OpenRequest | undefined> {
+  if (!isWhole) return undefined;
+  const by = headerOf(request.rawHeaders, 'content-encoding');
+  const decoded = by === undefined ? bytes : await decodedBody(bytes, by);
+  return log.begin({
+    at: Date.now(),
+    wire,
+    upstream: target.upstream,
+    path: loggedPath(target.path),
+    headers: loggedHeaders(request.rawHeaders),
+    body: decoded ?? bytes,
+    ...(by === undefined
+      ? {}
+      : { encoded: { by: by.slice(0, 100), bytes: bytes.length, isDecoded: decoded !== undefined } }),
+  });
+}
+
+/** Returns the head of the upstream's request: the client's own, with the upstream's host. */
+function openUpstream({ request, target, connection }: Exchange, agent: Pool): ClientRequest {
+  const { base, path } = target;
+  const headers = forwardedHeaders(request.rawHeaders, { host: base.host });
+  // A chunked body stays chunked. Its length is known by now, and it was not part of the request.
+  if (headerOf(request.rawHeaders, 'transfer-encoding') !== undefined) headers.push('Transfer-Encoding', 'chunked');
+  const open = base.protocol === 'https:' ? httpsRequest : httpRequest;
+  const upstream = open({
+    host: base.hostname.replace(/^\[|\]$/g, ''),
+    port: base.port,
+    method: request.method ?? 'GET',
+    path,
+    headers,
+    agent,
+    maxHeaderSize: 256 * 1_024,
+    setHost: false,
+  });
+  connection.follow(upstream);
+  return upstream;
+}
+
+/** Failures that the client would see on its own connection, and that it knows how to handle. */
+const RESETS: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
+
+const unreachable = (base: URL, error: unknown): string =>
+  JSON.stringify({
+    type: 'error',
+    error: {
+      type: 'api_error',
+      message:
+        `the Palimpsest gateway cannot reach ${base.origin}: ${messageOf(error)}. Check the network, or start the ` +
+        'agent without the gateway',
+    },
+  });
+
+/** Sends the upstream's answer on, piece by piece, while `tap` reads a copy. */
+function answer(from: IncomingMessage, to: ServerResponse, tap: AnswerTap | undefined): Promise<void> {
+  // The upstream's own Date goes out, not ours.
+  to.sendDate = false;
+  to.writeHead(from.statusCode ?? 502, from.statusMessage, forwardedHeaders(from.rawHeaders));
+  to.flushHeaders();
+  return new Promise((resolve, reject) => {
+    from.on('data', (chunk: Buffer) => {
+      if (!to.write(chunk)) from.pause();
+      tap?.write(chunk);
+    });
+    to.on('drain', () => from.resume());
+    from.once('end', () => {
+      if (from.rawTrailers.length > 0) to.addTrailers(trailersOf(from.rawTrailers));
+      to.end();
+      resolve();
+    });
+    from.once('error', reject);
+    from.once('close', () => {
+      if (!from.complete) reject(new Error('the upstream ended the connection in mid-answer'));
+    });
+    to.once('close', () => {
+      if (!to.writableEnded) reject(new Error('the client left'));
+    });
+  });
+}
+
+const trailersOf = (raw: readonly string[]): [string, string][] =>
+  raw.flatMap((name, i) => (i % 2 === 0 ? [[name, raw[i + 1] ?? ''] as [string, string]] : []));
+
+/** Waits for the head of the upstream's answer. */
+function headOf(upstream: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    upstream.once('response', resolve);
+    upstream.on('error', reject);
+    upstream.once('close', () => reject(new Error('the upstream ended the connection without an answer')));
+  });
+}
+
+/**
+ * Forwards one request and its answer without changing a byte of either body. A model call is
+ * logged before it is forwarded and after it was answered. A client that leaves ends the request to
+ * the upstream, and the other way round. Never rejects.
+ */
+export async function forward(exchange: Exchange): Promise<void> {
+  const { request, response, target, connection } = exchange;
+  const pool = connection.begin(target.base);
+  const wire = wireOf(request.method ?? '', target.path);
+  let logged: OpenRequest | undefined;
+  let facts: AnswerFacts | undefined;
+  let upstream: ClientRequest | undefined;
+  response.once('close', () => {
+    if (!response.writableFinished) upstream?.destroy();
+  });
+  try {
+    const body = wire === undefined ? undefined : await readBody(request);
+    if (wire !== undefined && body !== undefined) logged = await begunInLog(exchange, wire, body);
+    if (response.destroyed) return;
+    upstream = openUpstream(exchange, pool);
+    const head = headOf(upstream);
+    head.catch(() => undefined);
+    if (body?.isWhole === true) upstream.end(body.bytes.length === 0 ? undefined : body.bytes);
+    else {
+      if (body !== undefined) upstream.write(body.bytes);
+      pipeline(request, upstream).catch(() => undefined);
+    }
+    const from = await head;
+    const tap = wire === undefined ? undefined : new AnswerTap(wire, from.rawHeaders);
+    try {
+      await answer(from, response, tap);
+    } finally {
+      facts = await tap?.end(from.statusCode ?? 0);
+    }
+  } catch (error) {
+    upstream?.destroy();
+    if (response.headersSent || response.destroyed || RESETS.has(systemCode(error))) response.destroy();
+    else {
+      response.writeHead(502, { 'content-type': 'application/json' });
+      response.end(unreachable(target.base, error));
+    }
+  } finally {
+    connection.end();
+    await logged?.end(facts);
+  }
+}
+
+/** A request to switch to another protocol, such as a WebSocket. */
+interface Upgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Socket;
+  /** Bytes that followed the request's head. */
+  readonly head: Buffer;
+  readonly target: Target;
+}
+
+/** Returns the head of an answer as the upstream sent it. */
+function headText({ httpVersion, statusCode, statusMessage, rawHeaders }: IncomingMessage): string {
+  const lines = pairsOf(rawHeaders).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/${httpVersion} ${statusCode} ${statusMessage}\r\n${lines.join('')}\r\n`;
+}
+
+/**
+ * Forwards an upgrade and then the bytes of both sides, unread. If the upstream refuses, its answer
+ * goes to the client and the connection ends. Messages of a WebSocket are not recorded.
+ */
+export function forwardUpgrade({ request, socket, head, target }: Upgrade): void {
+  const { base, path } = target;
+  const open = base.protocol === 'https:' ? httpsRequest : httpRequest;
+  const upstream = open({
+    host: base.hostname.replace(/^\[|\]$/g, ''),
+    port: base.port,
+    method: request.method ?? 'GET',
+    path,
+    headers: forwardedHeaders(request.rawHeaders, { host: base.host, keepsUpgrade: true }),
+    setHost: false,
+    agent: false,
+  });
+  socket.on('error', () => upstream.destroy());
+  socket.once('close', () => upstream.destroy());
+  upstream.once('error', () => socket.destroy());
+  upstream.once('upgrade', (answer, other: Socket, rest) => {
+    socket.setNoDelay(true);
+    other.setNoDelay(true);
+    socket.write(headText(answer));
+    if (rest.length > 0) socket.write(rest);
+    if (head.length > 0) other.write(head);
+    other.on('error', () => socket.destroy());
+    other.once('close', () => socket.destroy());
+    socket.once('close', () => other.destroy());
+    socket.pipe(other).pipe(socket);
+  });
+  upstream.once('response', (answer) => {
+    const headers = forwardedHeaders(answer.rawHeaders);
+    const lines = pairsOf(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`HTTP/1.1 ${answer.statusCode} ${answer.statusMessage}\r\n${lines.join('')}Connection: close\r\n\r\n`);
+    answer.pipe(socket);
+  });
+  upstream.end();
+}

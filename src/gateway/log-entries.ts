@@ -1,0 +1,94 @@
+import * as z from 'zod';
+import type { AnswerFacts } from './answer-facts.js';
+import type { Wire } from './wires.js';
+
+/** The version of the log's entries. A reader ignores files of a later one. */
+export const LOG_FORMAT = 1;
+
+/** The first byte of a frame's payload says which entry follows. */
+export const ENTRY = { json: 1, span: 2 } as const;
+
+/** The first entry of a log file. */
+export interface LogHead {
+  readonly kind: 'head';
+  readonly format: number;
+  readonly pid: number;
+  readonly started: string;
+}
+
+/**
+ * A request before it is forwarded. `spans` are runs of the span entries that make up its body, by
+ * their first and last number. Spans of earlier requests are named again and not written again.
+ */
+export interface LoggedRequest {
+  readonly kind: 'request';
+  /** Time of arrival, in milliseconds since 1970. */
+  readonly at: number;
+  readonly wire: Wire;
+  readonly upstream: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly spans: readonly (readonly [first: number, last: number])[];
+  /** Size of the recorded body. */
+  readonly bytes: number;
+  /**
+   * Present if the body went out encoded. The recorded body is the decoded one, or the encoded
+   * bytes if this Node cannot decode them.
+   */
+  readonly encoded?: { readonly by: string; readonly bytes: number; readonly isDecoded: boolean };
+}
+
+/** The end of a request, by the number of its entry. */
+export interface LoggedAnswer {
+  readonly kind: 'answer';
+  readonly request: number;
+  readonly at: number;
+  /** Absent if there was no answer: the client left, or the upstream could not be reached. */
+  readonly facts?: AnswerFacts;
+}
+
+/** An entry of the log that is not a span. */
+export type LogEntry = LogHead | LoggedRequest | LoggedAnswer;
+
+const number = z.int().nonnegative();
+
+const entrySchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('head'), format: number, pid: number, started: z.string() }),
+  z.object({
+    kind: z.literal('request'),
+    at: number,
+    wire: z.enum(['anthropic', 'responses', 'chat', 'gemini']),
+    upstream: z.string(),
+    path: z.string(),
+    headers: z.record(z.string(), z.string()),
+    spans: z.array(z.tuple([number, number])),
+    bytes: number,
+    encoded: z.object({ by: z.string(), bytes: number, isDecoded: z.boolean() }).optional(),
+  }),
+  z.object({
+    kind: z.literal('answer'),
+    request: number,
+    at: number,
+    facts: z.looseObject({ status: number }).optional(),
+  }),
+]);
+
+/** Parses an entry; undefined if it is damaged or of a kind that this version does not know. */
+export function parseEntry(payload: Buffer): LogEntry | undefined {
+  try {
+    return entrySchema.parse(JSON.parse(payload.toString('utf8', 1))) as LogEntry;
+  } catch {
+    return undefined;
+  }
+}
+
+const KIND_BYTES = { json: Buffer.of(ENTRY.json), span: Buffer.of(ENTRY.span) };
+
+/** Returns the payload of an entry, in parts. */
+export const entryPayload = (entry: LogEntry): readonly Buffer[] => [
+  KIND_BYTES.json,
+  Buffer.from(JSON.stringify(entry)),
+];
+
+/** Returns the payload of a span, in parts. */
+export const spanPayload = (span: Buffer): readonly Buffer[] => [KIND_BYTES.span, span];

@@ -1,0 +1,124 @@
+import { hash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { encodeFrameHeader, FRAME_HEADER_BYTES, frameSalt } from '../journal/frame.js';
+import { entryPayload, type LogEntry, spanPayload } from './log-entries.js';
+
+/** Frames that are written together. */
+interface Batch {
+  readonly buffers: Buffer[];
+  bytes: number;
+  next: number;
+}
+
+/**
+ * One file of the gateway's log. Entries are appended as checksummed frames in one write each, so a
+ * killed process leaves at most one incomplete frame at the end. A failed write is cut off again.
+ */
+export class LogFile {
+  readonly #handle: FileHandle;
+  readonly #salt: number;
+  readonly #at: () => number;
+  /** The numbers of written spans by their hashes. */
+  readonly #spans = new Map<string, number>();
+  #size = 0;
+  #next = 1;
+  #isBroken = false;
+  #queue: Promise<unknown> = Promise.resolve();
+  /** Requests whose answers belong to this file. */
+  open = 0;
+
+  private constructor(handle: FileHandle, name: string, at: () => number) {
+    this.#handle = handle;
+    this.#salt = frameSalt(name);
+    this.#at = at;
+  }
+
+  /** Creates a new file for this user only. Rejects with system errors. */
+  static async create(path: string, at: () => number): Promise<LogFile> {
+    return new LogFile(await open(path, 'wx', 0o600), basename(path), at);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Whether a failed write could not be cut off. The file then takes no more entries. */
+  get isBroken(): boolean {
+    return this.#isBroken;
+  }
+
+  /** Appends an entry and returns its number. Rejects with system errors; it then wrote nothing. */
+  append(entry: LogEntry): Promise<number> {
+    return this.#serial(async (batch) => this.#add(batch, entryPayload(entry)));
+  }
+
+  /**
+   * Appends the spans of a body that the file does not have yet, and an entry that names all of
+   * them. Returns the number of the entry. Rejects with system errors; nothing is then written.
+   */
+  appendSpans(
+    spans: readonly Buffer[],
+    entry: (runs: readonly (readonly [number, number])[]) => LogEntry,
+  ): Promise<number> {
+    return this.#serial(async (batch, fresh) => {
+      const runs: [number, number][] = [];
+      for (const span of spans) {
+        const key = hash('sha256', span, 'base64');
+        const known = this.#spans.get(key) ?? fresh.get(key);
+        const number = known ?? this.#add(batch, spanPayload(span));
+        if (known === undefined) fresh.set(key, number);
+        const last = runs.at(-1);
+        if (last !== undefined && last[1] + 1 === number) last[1] = number;
+        else runs.push([number, number]);
+      }
+      return this.#add(batch, entryPayload(entry(runs)));
+    });
+  }
+
+  /** Waits for running writes, then closes the file. Idempotent. */
+  async close(): Promise<void> {
+    this.#isBroken = true;
+    await this.#queue;
+    await this.#handle.close().catch(() => undefined);
+  }
+
+  #add(batch: Batch, payload: readonly Buffer[]): number {
+    const number = batch.next;
+    const length = payload.reduce((sum, part) => sum + part.length, 0);
+    const before = number - 1;
+    const header = { kind: 'record', length, sequence: number, acknowledged: before, done: 0, at: this.#at() } as const;
+    batch.buffers.push(encodeFrameHeader(header, payload, this.#salt), ...payload);
+    batch.bytes += FRAME_HEADER_BYTES + length;
+    batch.next += 1;
+    return number;
+  }
+
+  #serial(plan: (batch: Batch, fresh: Map<string, number>) => Promise<number>): Promise<number> {
+    const done = this.#queue.then(async () => {
+      if (this.#isBroken) throw new Error('the log file is closed');
+      const batch: Batch = { buffers: [], bytes: 0, next: this.#next };
+      const fresh = new Map<string, number>();
+      const number = await plan(batch, fresh);
+      await this.#write(batch);
+      this.#next = batch.next;
+      this.#size += batch.bytes;
+      for (const [key, of] of fresh) this.#spans.set(key, of);
+      return number;
+    });
+    this.#queue = done.catch(() => undefined);
+    return done;
+  }
+
+  async #write({ buffers, bytes }: Batch): Promise<void> {
+    try {
+      const { bytesWritten } = await this.#handle.writev(buffers, this.#size);
+      if (bytesWritten !== bytes) throw new Error(`the disk took ${bytesWritten} of ${bytes} bytes`);
+    } catch (error) {
+      await this.#handle.truncate(this.#size).catch(() => {
+        this.#isBroken = true;
+      });
+      throw error;
+    }
+  }
+}

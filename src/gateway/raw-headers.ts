@@ -1,0 +1,101 @@
+/** Names and values of headers in turn, in the order and case in which they arrived. */
+export type RawHeaders = readonly string[];
+
+/** Headers that belong to one connection (RFC 9110, 7.6.1), so they are not forwarded. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Returns the pairs of raw headers. */
+export function pairsOf(raw: RawHeaders): readonly (readonly [name: string, value: string])[] {
+  const pairs: [string, string][] = [];
+  for (let i = 0; i + 1 < raw.length; i += 2) pairs.push([raw[i] as string, raw[i + 1] as string]);
+  return pairs;
+}
+
+/** Returns the value of the first header of a name, in lower case. */
+export function headerOf(raw: RawHeaders, name: string): string | undefined {
+  return pairsOf(raw).find(([one]) => one.toLowerCase() === name)?.[1];
+}
+
+/** Returns the names that a Connection header adds to the headers of one connection. */
+function namedByConnection(raw: RawHeaders): ReadonlySet<string> {
+  const values = pairsOf(raw).flatMap(([name, value]) => (name.toLowerCase() === 'connection' ? value.split(',') : []));
+  return new Set(values.map((value) => value.trim().toLowerCase()));
+}
+
+/**
+ * Returns the headers to forward: all but those of one connection, unchanged and in order. With
+ * `host`, the Host header gets that value in its place. With `keepsUpgrade`, Connection and Upgrade
+ * stay, which begin a WebSocket.
+ */
+export function forwardedHeaders(
+  raw: RawHeaders,
+  { host, keepsUpgrade = false }: { readonly host?: string; readonly keepsUpgrade?: boolean } = {},
+): string[] {
+  const named = namedByConnection(raw);
+  return pairsOf(raw).flatMap(([name, value]) => {
+    const lower = name.toLowerCase();
+    if (lower === 'host' && host !== undefined) return [name, host];
+    if (keepsUpgrade && (lower === 'connection' || lower === 'upgrade')) return [name, value];
+    return HOP_BY_HOP.has(lower) || named.has(lower) ? [] : [name, value];
+  });
+}
+
+/**
+ * The headers that the log keeps: the session, the agent and the protocol. Credentials are not
+ * among them, and a header that a client invents never is.
+ */
+const LOGGED: ReadonlySet<string> = new Set([
+  'anthropic-beta',
+  'anthropic-version',
+  'content-encoding',
+  'conversation_id',
+  'openai-beta',
+  'originator',
+  'session-id',
+  'session_id',
+  'thread-id',
+  'user-agent',
+  'x-app',
+  'x-claude-code-agent-id',
+  'x-claude-code-agent-type',
+  'x-claude-code-auxiliary-type',
+  'x-claude-code-parent-agent-id',
+  'x-claude-code-prompt-id',
+  'x-claude-code-request-class',
+  'x-claude-code-session-id',
+  'x-codex-parent-thread-id',
+  'x-codex-turn-metadata',
+  'x-openai-subagent',
+]);
+
+const LONGEST_LOGGED = 4_096;
+
+/** Returns the headers of a request that the log keeps, by their names in lower case. */
+export function loggedHeaders(raw: RawHeaders): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    pairsOf(raw).flatMap(([name, value]) => {
+      const lower = name.toLowerCase();
+      return LOGGED.has(lower) ? [[lower, value.slice(0, LONGEST_LOGGED).toWellFormed()]] : [];
+    }),
+  );
+}
+
+/** Parameters of a query that the log keeps. Gemini's `key` is a credential. */
+const LOGGED_PARAMETERS: ReadonlySet<string> = new Set(['alt', 'api-version', 'beta']);
+
+/** Returns the path of a request for the log, with the known parameters only. */
+export function loggedPath(path: string): string {
+  const [bare = '', query = ''] = path.split('?', 2);
+  const kept = query.split('&').filter((pair) => LOGGED_PARAMETERS.has(pair.split('=', 1)[0] ?? ''));
+  return (kept.length === 0 ? bare : `${bare}?${kept.join('&')}`).toWellFormed();
+}

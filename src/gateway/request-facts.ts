@@ -1,0 +1,174 @@
+import { createHash } from 'node:crypto';
+import { defined } from '../values/defined.js';
+import type { LoggedRequest } from './log-entries.js';
+import type { Wire } from './wires.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The agent's session that a request belongs to. */
+export interface SentSession {
+  /** `claude-code`, `codex`, or the wire's name for an unknown client. */
+  readonly agent: string;
+  /** The agent's own id of the session. */
+  readonly native: string;
+  /** The agent's id of the sub-agent that sent the request. */
+  readonly subagent?: string;
+  readonly parent?: string;
+  /** The place of the id. `first-text` is a guess: a hash of the first user text. */
+  readonly from: 'header' | 'metadata' | 'cache-key' | 'first-text';
+}
+
+/**
+ * The purpose of a request that is no turn of the agent.
+ * - `title`, `summary`: by the client's own words
+ * - `quota`: a check of the account, with at most one token of answer
+ * - `other`: no tools and none of these
+ */
+export type SideRequest = 'title' | 'summary' | 'quota' | 'other';
+
+/** The facts of a request that its headers and its body state. */
+export interface RequestFacts {
+  readonly session: SentSession | undefined;
+  readonly model?: string;
+  readonly side?: SideRequest;
+  /**
+   * Message threads: `continue` names the answer before and sends new messages only, so the whole
+   * context is that of the thread before plus this body.
+   */
+  readonly thread?: { readonly type: 'create' | 'continue'; readonly previous?: string };
+  /** The answer that a Responses request continues, as `thread.continue` does. */
+  readonly previous?: string;
+  /** Whether the body asks the provider to compact, or carries what it compacted before. */
+  readonly compaction?: 'asked' | 'carried';
+  /** Whether the body is the JSON object that the wire expects. */
+  readonly isReadable: boolean;
+}
+
+const object = (value: unknown): Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.map(object) : []);
+const word = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value.slice(0, 400).toWellFormed() : undefined;
+
+function parsed(text: string | undefined): Json {
+  try {
+    return object(JSON.parse(text ?? ''));
+  } catch {
+    return {};
+  }
+}
+
+/** Returns the messages of a request on any wire. */
+const entriesOf = (wire: Wire, body: Json): readonly Json[] =>
+  list(wire === 'responses' ? body.input : wire === 'gemini' ? body.contents : body.messages);
+
+const textsOf = (entry: Json): readonly string[] => {
+  const content = entry.content ?? entry.parts;
+  if (typeof content === 'string') return [content];
+  return list(content).flatMap(({ text }) => (typeof text === 'string' ? [text] : []));
+};
+
+/** Texts that agents put before the user's own words. */
+const INJECTED = /^<(?:system-reminder|environment_context|user_instructions|permissions|skills)/;
+
+function firstUserText(wire: Wire, body: Json): string | undefined {
+  if (typeof body.input === 'string') return body.input;
+  const texts = entriesOf(wire, body).flatMap((entry) => (entry.role === 'user' ? textsOf(entry) : []));
+  return texts.find((text) => !INJECTED.test(text.trimStart())) ?? texts[0];
+}
+
+function claudeSession(headers: LoggedRequest['headers'], body: Json): SentSession | undefined {
+  const subagent = word(headers['x-claude-code-agent-id']);
+  const parent = word(headers['x-claude-code-parent-agent-id']);
+  const own = word(headers['x-claude-code-session-id']);
+  if (own !== undefined) return { agent: 'claude-code', native: own, from: 'header', ...defined({ subagent, parent }) };
+  const user = word(object(body.metadata).user_id);
+  const named = word(parsed(user).session_id) ?? /_session_([0-9a-f-]{36})$/.exec(user ?? '')?.[1];
+  return named === undefined
+    ? undefined
+    : { agent: 'claude-code', native: named, from: 'metadata', ...defined({ subagent, parent }) };
+}
+
+function codexSession(headers: LoggedRequest['headers'], body: Json): SentSession | undefined {
+  const thread = word(headers['thread-id']) ?? word(headers['session-id']) ?? word(headers.session_id);
+  const subagent = word(headers['x-openai-subagent']);
+  const parent = word(headers['x-codex-parent-thread-id']);
+  if (thread !== undefined) return { agent: 'codex', native: thread, from: 'header', ...defined({ subagent, parent }) };
+  const key = word(body.prompt_cache_key);
+  if (key === undefined) return undefined;
+  const agent = /codex/i.test(headers.originator ?? headers['user-agent'] ?? '') ? 'codex' : 'responses';
+  return { agent, native: key, from: 'cache-key' };
+}
+
+function sessionOf({ wire, headers }: LoggedRequest, body: Json): SentSession | undefined {
+  const named = claudeSession(headers, body) ?? (wire === 'responses' ? codexSession(headers, body) : undefined);
+  if (named !== undefined) return named;
+  const text = firstUserText(wire, body);
+  if (text === undefined) return undefined;
+  const digest = createHash('sha256').update(`${wire}\n${text}`).digest('hex').slice(0, 32);
+  return { agent: wire, native: `${wire}-${digest}`, from: 'first-text' };
+}
+
+/** The classes of requests that Claude Code names itself, and what they are here. */
+const CLAUDE_CLASSES: ReadonlyMap<string | undefined, SideRequest> = new Map([
+  ['compaction', 'summary'],
+  ['auxiliary', 'other'],
+  ['side_reply', 'other'],
+]);
+
+/** Words with which Claude Code and Codex ask for a summary, in a request that keeps the tools. */
+const ASKS_SUMMARY = /CRITICAL: Respond with TEXT ONLY|CONTEXT CHECKPOINT COMPACTION/;
+
+function sideOf({ wire, path, headers }: LoggedRequest, body: Json): SideRequest | undefined {
+  if (/\/compact(?:\?|$)/.test(path)) return 'summary';
+  if (body.max_tokens === 1) return 'quota';
+  const last = entriesOf(wire, body).at(-1);
+  const asks = last?.role === 'user' && textsOf(last).some((text) => ASKS_SUMMARY.test(text));
+  if (asks || last?.type === 'compaction_trigger') return 'summary';
+  const system = JSON.stringify(body.system ?? body.instructions ?? body.systemInstruction ?? '');
+  const isTitle = /\btitle\b/i.test(system);
+  const named = CLAUDE_CLASSES.get(headers['x-claude-code-request-class']);
+  if (named !== undefined) return named === 'other' && isTitle ? 'title' : named;
+  const hasTools = list(body.tools).length > 0 || list(body.input).some(({ type }) => type === 'additional_tools');
+  if (hasTools) return undefined;
+  return isTitle ? 'title' : /\bsummar/i.test(system) ? 'summary' : 'other';
+}
+
+function compactionOf(wire: Wire, body: Json): RequestFacts['compaction'] {
+  const entries = entriesOf(wire, body);
+  if (wire === 'responses') {
+    if (entries.at(-1)?.type === 'compaction_trigger') return 'asked';
+    return entries.some(({ type }) => type === 'compaction' || type === 'compaction_summary') ? 'carried' : undefined;
+  }
+  const edits = list(object(body.context_management).edits);
+  const isCarried = entries.some(({ content }) => list(content).some(({ type }) => type === 'compaction'));
+  if (isCarried) return 'carried';
+  return edits.some(({ type }) => typeof type === 'string' && type.startsWith('compact')) ? 'asked' : undefined;
+}
+
+const THREAD_TYPES = ['create', 'continue'] as const;
+
+/**
+ * Returns the facts of a logged request. Reads its headers and its decoded body, changes nothing
+ * and accepts any body.
+ */
+export function requestFacts(request: LoggedRequest, body: Buffer): RequestFacts {
+  const { wire, path } = request;
+  const whole = parsed(body.toString('utf8'));
+  // Code Assist wraps the request of Gemini.
+  const read = wire === 'gemini' && whole.contents === undefined ? { ...object(whole.request), ...whole } : whole;
+  const thread = object(read.thread);
+  const type = THREAD_TYPES.find((one) => one === thread.type);
+  const side = sideOf(request, read);
+  return {
+    session: sessionOf(request, read),
+    isReadable: Object.keys(read).length > 0,
+    ...defined({
+      model: word(read.model) ?? /\/models\/([^/:]+):/.exec(path)?.[1],
+      side,
+      thread: type === undefined ? undefined : { type, ...defined({ previous: word(thread.previous_message_id) }) },
+      previous: word(read.previous_response_id),
+      compaction: compactionOf(wire, read),
+    }),
+  };
+}

@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { constants, homedir } from 'node:os';
+import { join } from 'node:path';
+import { reportFailure, tell } from '../cli/output.js';
+import { dataFolder } from '../host/environment.js';
+import { unlessMissing } from '../process/system-error.js';
+import { type AgentLaunch, agentPlan } from './agent-launch.js';
+import { upstreamBases } from './bases.js';
+import { openGateway } from './gateway-action.js';
+import { GatewayError } from './gateway-error.js';
+
+/** Flags of `palimpsest run`. */
+export interface RunFlags {
+  readonly data?: string;
+  readonly upstream?: readonly string[];
+}
+
+/** An agent to start, with its own arguments. */
+export interface RunAgent {
+  readonly agent: string;
+  readonly args: readonly string[];
+  readonly flags: RunFlags;
+}
+
+/** The terminal sends these to the agent, too, which decides what they mean. */
+const LEFT_TO_AGENT = ['SIGINT', 'SIGQUIT', 'SIGTSTP'] as const;
+/** Only this process gets these, so the agent gets them from it. */
+const PASSED_ON = ['SIGTERM', 'SIGHUP'] as const;
+
+/** Runs the agent on this terminal. Returns its exit code, as a shell reports it. */
+function runAgent({ command, args, env }: AgentLaunch, own: readonly string[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, [...args, ...own], { stdio: 'inherit', env: { ...process.env, ...env } });
+    for (const signal of LEFT_TO_AGENT) process.on(signal, () => undefined);
+    for (const signal of PASSED_ON) process.on(signal, () => void child.kill(signal));
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        error.code === 'ENOENT'
+          ? new GatewayError('agent-missing', `the program ${command} is not on the PATH; install it first`)
+          : error,
+      ),
+    );
+    child.once('close', (code, signal) => resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])));
+  });
+}
+
+async function codexConfig(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const home = env.CODEX_HOME ?? '';
+  return unlessMissing(readFile(join(home === '' ? join(homedir(), '.codex') : home, 'config.toml'), 'utf8'));
+}
+
+/** Starts a gateway on a free port and an agent behind it. Ends with the agent's exit code. */
+export function runAction({ agent, args, flags: { data, upstream = [] } }: RunAgent): Promise<void> {
+  return reportFailure({}, async () => {
+    const config = agent === 'codex' ? await codexConfig(process.env) : undefined;
+    const plan = agentPlan(agent, { env: process.env, codexConfig: config });
+    // Written once the agent has ended, because it owns the terminal until then.
+    const troubles: string[] = [];
+    const gateway = await openGateway({
+      dataDir: data ?? dataFolder(process.env),
+      bases: upstreamBases([...plan.upstreams, ...upstream]),
+      port: 0,
+      onTrouble: (message) => troubles.push(message),
+    });
+    try {
+      process.exitCode = await runAgent(plan.launch(gateway.address), args);
+    } finally {
+      await gateway.close();
+      for (const message of troubles) tell(`palimpsest: ${message}`);
+    }
+  });
+}

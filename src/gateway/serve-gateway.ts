@@ -1,0 +1,108 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { refusal } from '../http/request-checks.js';
+import { ClientConnections } from './client-connections.js';
+import { forward, forwardUpgrade } from './forward.js';
+import { GatewayError } from './gateway-error.js';
+import type { GatewayLog } from './gateway-log.js';
+import { headerOf } from './raw-headers.js';
+import { type Target, targetOf } from './wires.js';
+
+/** A running gateway. */
+export interface Gateway {
+  /** Its address without a path. The first segment of a path names the upstream. */
+  readonly address: string;
+  /** Ends all connections and closes the log. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** The upstreams, log and port of a gateway. */
+export interface GatewayOptions {
+  readonly bases: ReadonlyMap<string, URL>;
+  readonly log: GatewayLog;
+  /** 0 picks a free port. */
+  readonly port: number;
+}
+
+/** Larger than any header block that the providers accept. */
+const MOST_HEADER_BYTES = 256 * 1_024;
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ type: 'error', error: { type: 'palimpsest_gateway', message } }));
+}
+
+/** Returns the reason for which a request is not forwarded. */
+function faultOf(
+  request: IncomingMessage,
+  target: Target | undefined,
+): { status: number; message: string } | undefined {
+  const refused = refusal({ headers: request.headers, headersDistinct: request.headersDistinct }, undefined);
+  if (refused !== undefined) return refused;
+  if (target !== undefined) return undefined;
+  const first = (request.url ?? '').split(/[?#]/, 1)[0]?.slice(0, 200) ?? '';
+  return {
+    status: 404,
+    message: `${first} names no upstream. Begin the path with /anthropic, /openai, /codex or /gemini`,
+  };
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        error.code === 'EADDRINUSE' || error.code === 'EACCES'
+          ? new GatewayError('port-taken', `port ${port} cannot be used (${error.code}); choose another with --port`)
+          : error,
+      ),
+    );
+    server.listen(port, '127.0.0.1', resolve);
+  });
+}
+
+/**
+ * Starts a gateway on 127.0.0.1. It forwards each request unchanged to the upstream that the first
+ * segment of its path names, and logs model calls. Requests with another Host or Origin than this
+ * machine's are rejected.
+ *
+ * @throws {GatewayError} `port-taken`
+ */
+export async function serveGateway({ bases, log, port }: GatewayOptions): Promise<Gateway> {
+  const connections = new ClientConnections();
+  const target = (request: IncomingMessage): Target | undefined =>
+    targetOf(request.url ?? '', bases, {
+      hasAccount: headerOf(request.rawHeaders, 'chatgpt-account-id') !== undefined,
+    });
+  // Client and upstream have their own timeouts, and an answer may take an hour.
+  const server = createServer({ maxHeaderSize: MOST_HEADER_BYTES, requestTimeout: 0, keepAliveTimeout: 0 });
+  server.on('connection', (socket: Socket) => void connections.of(socket));
+  server.on('request', (request, response) => {
+    const to = target(request);
+    const fault = faultOf(request, to);
+    if (fault !== undefined || to === undefined) refuse(response, fault?.status ?? 404, fault?.message ?? '');
+    else void forward({ request, response, target: to, connection: connections.of(request.socket), log });
+  });
+  server.on('upgrade', (request, socket, head) => {
+    const to = target(request);
+    const fault = faultOf(request, to);
+    if (fault === undefined && to !== undefined)
+      forwardUpgrade({ request, socket: socket as Socket, head, target: to });
+    else socket.end(`HTTP/1.1 ${fault?.status ?? 404} Refused\r\nConnection: close\r\n\r\n`);
+  });
+  await listen(server, port);
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    connections.close();
+    await closed;
+    await log.close();
+  };
+  return {
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}

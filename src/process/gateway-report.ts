@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto';
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { readJsonFiles } from './owned-file.js';
+import { identifySelf, isAlive, processIdentitySchema } from './process-identity.js';
+
+const reportSchema = processIdentitySchema.extend({
+  /** Model calls that were forwarded and could not be logged. */
+  missed: z.int().nonnegative(),
+  /** Time and reason of the last one. */
+  at: z.iso.datetime(),
+  reason: z.string(),
+});
+
+/** A gateway's report on the model calls that it forwarded without logging them. */
+export interface GatewayTrouble extends Omit<z.infer<typeof reportSchema>, 'started'> {
+  readonly isRunning: boolean;
+}
+
+/** How long the report of an ended gateway is shown after its last such call. */
+const SHOWN_AFTER_END_MS = 86_400_000;
+
+/** Size of a report file. It is written in place, which works on a full disk. */
+const FILE_BYTES = 1_024;
+const LONGEST_REASON = 400;
+
+const reportsFolder = (dataDir: string): string => join(dataDir, 'gateway');
+
+/**
+ * Returns the reports of a data folder's gateways that missed a call, latest first. Reports of
+ * ended processes are limited to the last day. Read-only.
+ */
+export async function gatewayTroubles(dataDir: string, now = Date.now()): Promise<readonly GatewayTrouble[]> {
+  const files = (await readJsonFiles(reportsFolder(dataDir), reportSchema)).filter(({ missed }) => missed > 0);
+  const troubles = await Promise.all(
+    files.map(async ({ pid, started, missed, at, reason }) => ({
+      pid,
+      missed,
+      at,
+      reason,
+      isRunning: await isAlive({ pid, started }),
+    })),
+  );
+  const isShown = ({ isRunning, at }: GatewayTrouble): boolean =>
+    isRunning || now - Date.parse(at) < SHOWN_AFTER_END_MS;
+  return troubles.filter(isShown).toSorted((a, b) => (a.at < b.at ? 1 : -1));
+}
+
+/**
+ * The file in which a gateway counts the model calls that it could not log. It is created while
+ * there is room and overwritten in place, so a full disk does not hide itself.
+ */
+export class GatewayReportFile {
+  readonly #path: string;
+  readonly #file: Promise<FileHandle | undefined>;
+  #missed = 0;
+  #queue: Promise<void> = Promise.resolve();
+
+  constructor(dataDir: string) {
+    this.#path = join(reportsFolder(dataDir), `${process.pid}-${randomBytes(4).toString('hex')}.json`);
+    this.#file = this.#create(dataDir);
+  }
+
+  /** Counts one more call. Never rejects. */
+  missed(reason: string): Promise<void> {
+    this.#missed += 1;
+    this.#queue = this.#queue.then(async () => this.#write(await this.#file, reason)).catch(() => undefined);
+    return this.#queue;
+  }
+
+  /** Closes the file. It stays if a call was missed. Idempotent. */
+  async close(): Promise<void> {
+    await this.#queue;
+    await (await this.#file)?.close().catch(() => undefined);
+    if (this.#missed === 0) await rm(this.#path, { force: true });
+  }
+
+  async #create(dataDir: string): Promise<FileHandle | undefined> {
+    try {
+      await mkdir(reportsFolder(dataDir), { recursive: true, mode: 0o700 });
+      const file = await open(this.#path, 'wx', 0o600);
+      await this.#write(file, '');
+      return file;
+    } catch {
+      // Without a report the gateway still works, and says its trouble itself.
+      return undefined;
+    }
+  }
+
+  async #write(file: FileHandle | undefined, reason: string): Promise<void> {
+    const report = {
+      ...(await identifySelf()),
+      missed: this.#missed,
+      at: new Date().toISOString(),
+      reason: reason.slice(0, LONGEST_REASON),
+    };
+    const bytes = Buffer.alloc(FILE_BYTES, ' ');
+    const text = Buffer.from(JSON.stringify(report));
+    if (text.length <= FILE_BYTES) text.copy(bytes);
+    else Buffer.from(JSON.stringify({ ...report, reason: 'the reason is too long to keep' })).copy(bytes);
+    await file?.write(bytes, 0, bytes.length, 0);
+  }
+}
