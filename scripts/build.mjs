@@ -32,7 +32,7 @@ const entries = {
   's3-requests': 'src/node/s3-requests.ts',
   sidecar: 'src/extensions/sidecar/main.ts',
   'pi-extension': 'src/extensions/pi/pi-extension.ts',
-  opencode: 'src/extensions/opencode/opencode-plugin.ts',
+  'opencode-plugin': 'src/extensions/opencode/opencode-plugin.ts',
 };
 
 /**
@@ -163,8 +163,9 @@ if (process.argv.includes('--sizes'))
   console.log(`The review page: ${first.toFixed(1)} kB gzipped for the first view, ${all.toFixed(1)} kB in total.`);
 // The packages' licences and the bill of materials list what the bundles contain.
 writeFileSync(join(draft, 'bundled-packages.json'), `${JSON.stringify(bundledFolders(), null, 2)}\n`);
-// pi requires a default export; the source has none.
+// pi and OpenCode require a default export; the source has none.
 writeFileSync(join(draft, 'pi.js'), "export { palimpsestForPi as default } from './pi-extension.js';\n");
+writeFileSync(join(draft, 'opencode.js'), "export { palimpsestForOpencode as default } from './opencode-plugin.js';\n");
 if (existsSync(join(draft, 'cli.js'))) chmodSync(join(draft, 'cli.js'), 0o755);
 if (existsSync(join(root, 'dist'))) renameSync(join(root, 'dist'), `${draft}-old`);
 renameSync(draft, join(root, 'dist'));

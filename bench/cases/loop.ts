@@ -6,7 +6,7 @@ import type {
   OpencodeInput,
   OpencodeMessage,
   OpencodePart,
-} from '../../src/extensions/opencode/opencode-api.js';
+} from '../../src/extensions/opencode/opencode1-api.js';
 import type { ContextClient } from '../../src/index.js';
 import { quantile } from '../quantile.js';
 import type { CaseResult, Sample } from '../results.js';

@@ -17,7 +17,11 @@ function paths({ at: { env, home, cwd }, scope }: Wanted): readonly [string, str
   return [join(folder, 'opencode.json'), join(folder, 'opencode.jsonc')];
 }
 
-/** OpenCode. By default it allows every tool, so the settings name those that need a question. */
+/**
+ * OpenCode. By default it allows every tool, so the settings name those that need a question. The
+ * keys are those of version 1. Version 2 reads them too and adds them to its own `plugins`,
+ * `permissions` and `mcp.servers`.
+ */
 export const OPENCODE: Agent = {
   id: 'opencode',
   title: 'OpenCode',

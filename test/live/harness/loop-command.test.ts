@@ -2,14 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type {
-  OpencodeHooks,
-  OpencodeInput,
-  OpencodeMessage,
-  OpencodePart,
-} from '../../../src/extensions/opencode/opencode-api.js';
+import type { OpencodeInput, OpencodeMessage, OpencodePart } from '../../../src/extensions/opencode/opencode1-api.js';
+import type { Opencode2Command, Opencode2Message } from '../../../src/extensions/opencode/opencode2-api.js';
 import type { PiContext, PiExtensionApi, PiMessage } from '../../../src/extensions/pi/pi-api.js';
 import { cliPath, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { HostMessage, type OpencodePlugin, opencode2Double } from '../../support/opencode2-double.js';
 
 /** A harness with the built extension, in a turn that has read a file. */
 interface Host {
@@ -100,8 +97,8 @@ async function opencodeHost(cwd: string): Promise<Host> {
       session: { messages: async () => ({ data: messages }) },
     },
   };
-  const { palimpsestForOpencode } = await built('opencode.js');
-  const hooks = await (palimpsestForOpencode as (input: OpencodeInput) => Promise<OpencodeHooks>)(input);
+  const { default: plugin } = await built('opencode.js');
+  const hooks = await (plugin as OpencodePlugin).server(input);
   let system: string[] = [];
   return {
     prompt: () => system.join('\n'),
@@ -118,13 +115,61 @@ async function opencodeHost(cwd: string): Promise<Host> {
   };
 }
 
+async function opencode2Host(cwd: string): Promise<Host> {
+  const sessionID = `ses_${randomUUID()}`;
+  const notices: string[] = [];
+  const onWarning = ({ name, message }: Error): void => {
+    if (name === 'PalimpsestWarning') notices.push(message);
+  };
+  process.on('warning', onWarning);
+  const host = opencode2Double(cwd);
+  const { default: plugin } = await built('opencode.js');
+  const cleanup = await (plugin as OpencodePlugin).setup(host.context);
+  let prompt = '';
+  return {
+    prompt: () => prompt,
+    call: async () => {
+      const draft = {
+        sessionID,
+        model: { providerID: 'scripted', id: 'scripted' },
+        system: [{ type: 'text' as const, text: 'be good' }],
+        messages: [
+          new HostMessage({ id: 'msg_1', role: 'user', content: [{ type: 'text', text: 'look' }] }),
+          new HostMessage({
+            id: 'msg_2',
+            role: 'assistant',
+            content: [{ type: 'tool-call', id: 'call_1', name: 'read', input: { path: 'a.txt' } }],
+          }),
+          new HostMessage({
+            role: 'tool',
+            content: [{ type: 'tool-result', id: 'call_1', name: 'read', result: { type: 'text', value: TEXT } }],
+          }),
+        ] as Opencode2Message[],
+      };
+      await host.fire('session.context', draft);
+      prompt = draft.system.map(({ text }) => text).join('\n\n');
+      return draft.messages.flatMap(({ content }) => content.flatMap(({ text }) => text ?? [])).join('\n');
+    },
+    command: async (words) => {
+      const { execute } = host.commands[0] as Opencode2Command;
+      await execute({ sessionID, prompt: { text: words } }).catch((error: Error) => notices.push(error.message));
+    },
+    notices,
+    end: async () => {
+      process.off('warning', onWarning);
+      await cleanup();
+    },
+  };
+}
+
 const NAMED = /^ACTIVE_CONTENT id=[0-9a-f]{64}\ntoolcall_ref id=/m;
 const REPEATED = /^ACTIVE_CONTENT id=[0-9a-f]{64}\nthe only line of a\.txt/m;
 const SHORT = /^ACTIVE_CONTENT id=[0-9a-f]{8,12}\n/m;
 
 describe.each([
   ['pi', piHost],
-  ['OpenCode', opencodeHost],
+  ['OpenCode 1', opencodeHost],
+  ['OpenCode 2', opencode2Host],
 ])('/palimpsest and the variables of the loop in %s', (_name, open) => {
   const env = { ...process.env };
   let folder: Awaited<ReturnType<typeof temporaryRoot>>;

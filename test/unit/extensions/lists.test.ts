@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { OpencodeMessage, OpencodePart } from '../../../src/extensions/opencode/opencode-api.js';
-import { opencodeList } from '../../../src/extensions/opencode/opencode-messages.js';
+import type { OpencodeMessage, OpencodePart } from '../../../src/extensions/opencode/opencode1-api.js';
+import { opencodeList } from '../../../src/extensions/opencode/opencode1-messages.js';
 import type { PiMessage } from '../../../src/extensions/pi/pi-api.js';
 import { sessionOfFile } from '../../../src/extensions/pi/pi-extension.js';
 import { piList } from '../../../src/extensions/pi/pi-messages.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { OpencodeInfo, OpencodeMessage, OpencodePart } from '../../../../src/extensions/opencode/opencode-api.js';
-import { answeredList, StreamedMessages } from '../../../../src/extensions/opencode/opencode-messages.js';
+import type { OpencodeInfo, OpencodeMessage, OpencodePart } from '../../../../src/extensions/opencode/opencode1-api.js';
+import { answeredList, StreamedMessages } from '../../../../src/extensions/opencode/opencode1-messages.js';
 
 const info = (id: string, role: OpencodeInfo['role'], rest: object = {}): OpencodeInfo => ({
   id,

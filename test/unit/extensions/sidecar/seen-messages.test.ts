@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { OpencodeMessage } from '../../../../src/extensions/opencode/opencode-api.js';
+import type { OpencodeMessage } from '../../../../src/extensions/opencode/opencode1-api.js';
 import {
   nothingSeen as nothingSeenByOpencode,
   opencodeList,
-} from '../../../../src/extensions/opencode/opencode-messages.js';
+} from '../../../../src/extensions/opencode/opencode1-messages.js';
 import type { PiMessage } from '../../../../src/extensions/pi/pi-api.js';
 import { nothingSeen as nothingSeenByPi, piList } from '../../../../src/extensions/pi/pi-messages.js';
 import { composed, HandedLists, type HarnessList } from '../../../../src/extensions/sidecar/composed-list.js';

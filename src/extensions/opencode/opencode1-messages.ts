@@ -6,7 +6,7 @@ import { sameData } from '../../values/plain-data.js';
 import { reportedUsage } from '../reported-usage.js';
 import type { HarnessList } from '../sidecar/composed-list.js';
 import { SeenMessages } from '../sidecar/seen-messages.js';
-import type { OpencodeInfo, OpencodeMessage, OpencodePart, OpencodeToolState } from './opencode-api.js';
+import type { OpencodeInfo, OpencodeMessage, OpencodePart, OpencodeToolState } from './opencode1-api.js';
 
 /**
  * Parts with content. The others are bookkeeping, or a model's thoughts, which pass unchanged in
