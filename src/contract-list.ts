@@ -4,9 +4,10 @@ import { AMPLIFIER } from './contracts/amplifier/contract.js';
 import { CORTEXFS } from './contracts/cortexfs/contract.js';
 import { PROJECTION } from './contracts/projection/contract.js';
 import { TYRUM } from './contracts/tyrum/contract.js';
+import { PAGE } from './page/server/contract.js';
 
 /**
  * The contracts of this program. Deleting a line and its folder removes a contract. `program.ts`
  * and `question-program.ts` pass the list to the commands.
  */
-export const CONTRACTS: readonly Contract[] = [PROJECTION, AGENT_CONTEXT, AMPLIFIER, CORTEXFS, TYRUM];
+export const CONTRACTS: readonly Contract[] = [PAGE, PROJECTION, AGENT_CONTEXT, AMPLIFIER, CORTEXFS, TYRUM];

@@ -12,7 +12,6 @@ import { journalCommand } from './cli/journal.js';
 import { nodeCommand } from './cli/node.js';
 import { standardOutput } from './cli/output.js';
 import { noteCommand, restoreCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
-import { reviewPageCommand } from './cli/review-page.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
 import { setupCommand, takeBackSetups } from './cli/setup.js';
 import { undoCommand } from './cli/undo.js';
@@ -54,8 +53,7 @@ export async function runProgram(home: URL): Promise<void> {
   // A command's declaration is light and its work loads when it runs, because `palimpsest mcp` must
   // answer at once.
   const version = packageVersion(home);
-  /** The built review page, beside the built program. */
-  const served = { web: fileURLToPath(new URL('dist/web/', home)), contracts: CONTRACTS };
+  const parts = { version, home, contracts: CONTRACTS };
   const packageFolder = resolve(fileURLToPath(home));
   const argv = process.argv.slice(2);
   const isCompletion = COMPLETION_CALLS.has(argv[0] ?? '');
@@ -65,22 +63,21 @@ export async function runProgram(home: URL): Promise<void> {
     // The arguments of `palimpsest run` belong to the agent.
     .enablePositionalOptions();
   const commands = [
-    openCommand({ version, ...served }),
+    openCommand(parts),
     costsCommand(),
     ...reviewCommands(CONTRACTS),
-    reviewPageCommand(version, served),
     setupCommand(packageFolder),
     watchCommand(COMPANIONS),
     mcpCommand(version),
     runCommand(),
     gatewayCommand(),
-    serveCommand(version, served),
+    serveCommand(parts),
     forkCommand(),
     restoreCommand(),
     undoCommand(),
     labCommand(),
     replayCommand(),
-    exportCommand({ web: fileURLToPath(new URL('dist/page/', home)), contracts: CONTRACTS }),
+    exportCommand(parts),
     importCommand(CONTRACTS),
     doctorCommand(packageFolder),
     nodeCommand(),
@@ -88,7 +85,7 @@ export async function runProgram(home: URL): Promise<void> {
     journalCommand(),
     uninstallCommand(UNDOS),
     noteCommand(),
-    ...CONTRACTS.flatMap((contract) => contract.commands?.() ?? []),
+    ...CONTRACTS.flatMap((contract) => contract.commands?.(parts) ?? []),
     ...(isCompletion ? [] : [completionCommand()]),
   ];
   const asksForAll = argv[0] === 'help' && argv[1] === 'all' && argv.length === 2;

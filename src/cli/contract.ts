@@ -1,9 +1,19 @@
 import type { Command, Option } from 'commander';
 import type { FindHiddenTexts, HiddenTexts } from '../bundle/hidden-texts.js';
+import type { BundleMask } from '../bundle/masked-names.js';
 import type { CountTexts } from '../history/ask/tokenizer.js';
+import type { LogLevel } from '../host/log.js';
 import type { HttpContract } from '../http/http-contract.js';
 import type { ReviewFlags } from './review/answer.js';
 import type { ReviewedSession } from './review/session-answer.js';
+
+/** The running program, for the parts of contracts. */
+export interface ProgramParts {
+  readonly version: string;
+  /** The folder of package.json, with the built program in `dist/`. */
+  readonly home: URL;
+  readonly contracts: readonly Contract[];
+}
 
 /** The result of an export or import, for people and for programs. */
 export interface Written {
@@ -11,10 +21,18 @@ export interface Written {
   readonly json: object;
 }
 
+/** A mask, and the length of the shortest text that it hides. */
+interface ExportMask extends BundleMask {
+  readonly shortest: number;
+}
+
 /** A session to export, its destination, and the values of the contract's own flags. */
 export interface ExportTarget extends ReviewedSession {
   readonly folder: string;
   readonly flags: Readonly<Record<string, unknown>>;
+  readonly home: URL;
+  /** Masks every text by rules; undefined for no masking. */
+  readonly mask: ExportMask | undefined;
 }
 
 /** An export format. Its module loads on demand, while the database opens. */
@@ -22,8 +40,15 @@ export interface ContractExport {
   readonly about: string;
   /** Flags for this format alone. */
   readonly options?: () => readonly Option[];
+  /** A flag that selects this format and whose value is the destination. */
+  readonly fileFlag?: () => Option;
   /** Whether the format hides text by the redaction rules of a session. */
   readonly appliesRules?: boolean;
+  /**
+   * Whether the format applies the mask of `--redact`. Without a mask, a session with redaction
+   * rules is exported only with `--with-redacted`.
+   */
+  readonly masks?: boolean;
   load(): Promise<(target: ExportTarget) => Promise<Written>>;
 }
 
@@ -57,15 +82,27 @@ export interface ContractReports {
   readonly commands?: () => readonly Command[];
 }
 
+/** How a session is shown to a person. */
+export interface ShowFlags {
+  readonly data?: string;
+  readonly mount?: readonly string[];
+  readonly port: number;
+  readonly logLevel: LogLevel;
+  /** Whether to open the browser. */
+  readonly open: boolean;
+}
+
 /**
- * A contract with another program, as one value: everything that it adds to the interfaces. The
- * value is light. Its parts load on demand.
+ * A contract with another program or a person, as one value: everything that it adds to the
+ * interfaces. The value is light. Its parts load on demand.
  */
 export interface Contract {
   /** Its HTTP interface, which loads when a server starts. */
-  readonly http?: () => Promise<HttpContract>;
+  readonly http?: (program: ProgramParts) => Promise<HttpContract>;
   /** Commands of its own. */
-  readonly commands?: () => readonly Command[];
+  readonly commands?: (program: ProgramParts) => readonly Command[];
+  /** Shows a session, or the list of sessions, to a person until the process ends. */
+  readonly show?: (session: string | undefined, flags: ShowFlags, program: ProgramParts) => Promise<void>;
   /** Formats of `export` by name. */
   readonly exports?: Readonly<Record<string, ContractExport>>;
   /** Formats of `import` by name. */
@@ -99,8 +136,8 @@ function all(found: readonly HiddenTexts[]): HiddenTexts {
 
 /** Loads the parts of contracts that a server needs. */
 export async function servedContracts(
-  contracts: readonly Contract[],
+  program: ProgramParts,
 ): Promise<{ readonly contracts: readonly HttpContract[]; readonly hiddenTexts: FindHiddenTexts }> {
-  const loaded = await Promise.all(contracts.map(({ http }) => http?.()));
-  return { contracts: loaded.filter((one) => one !== undefined), hiddenTexts: hiddenBy(contracts) };
+  const loaded = await Promise.all(program.contracts.map(({ http }) => http?.(program)));
+  return { contracts: loaded.filter((one) => one !== undefined), hiddenTexts: hiddenBy(program.contracts) };
 }

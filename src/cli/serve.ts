@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { LogLevel } from '../host/log.js';
 import type { ServerFlags, ServerSettings } from '../host/settings.js';
 import type { ServedAddresses } from '../http/http-server.js';
-import { type Contract, servedContracts } from './contract.js';
+import { type ProgramParts, servedContracts } from './contract.js';
 import { collect, dataFlag, numberBetween, wholeBetween } from './flags.js';
 import { reportFailure, tell } from './output.js';
 import { collectOldGarbageSoon, limitYoungGeneration } from './young-generation.js';
@@ -128,26 +128,23 @@ export function mcpCommand(version: string): Command {
  */
 function announce({ mcp, token, page }: ServedAddresses): void {
   const shown = token === undefined ? '' : `\nAuthorization: Bearer ${token}`;
-  tell(`Palimpsest listens on ${mcp}${shown}\nReview page: ${page()}`);
-}
-
-/** The parts of a server beside its sessions. */
-export interface ServedParts {
-  /** The folder of the built review page. */
-  readonly web: string;
-  readonly contracts: readonly Contract[];
+  const address = page === undefined ? '' : `\nReview page: ${page()}`;
+  tell(`Palimpsest listens on ${mcp}${shown}${address}`);
 }
 
 /** `palimpsest serve`: serves several agents over HTTP on this machine. */
-export function serveCommand(version: string, { web, contracts }: ServedParts): Command {
+export function serveCommand(program: ProgramParts): Command {
   const serve = async (flags: ServeFlags): Promise<void> => {
     const modules = [import('../http/http-server.js'), import('../process/compile-early.js')] as const;
-    const loaded = servedContracts(contracts);
+    const loaded = servedContracts(program);
     loaded.catch(() => undefined);
-    const [settings, { serveHttp }, { compileEarly }] = await Promise.all([settingsOf(flags, version), ...modules]);
+    const [settings, { serveHttp }, { compileEarly }] = await Promise.all([
+      settingsOf(flags, program.version),
+      ...modules,
+    ]);
     compileEarly();
     const { port, tokenFile, token, logLevel } = flags;
-    await serveHttp(settings, { port, tokenFile, noToken: !token, logLevel, web, announce, ...(await loaded) });
+    await serveHttp(settings, { port, tokenFile, noToken: !token, logLevel, announce, ...(await loaded) });
   };
   const command = new Command('serve')
     .description('serve several agents over HTTP on 127.0.0.1, as an MCP server, with the review page')

@@ -19,24 +19,18 @@ import {
 } from './api-answers.js';
 import { type AnswerBody, REQUESTS, type RequestBody, type RequestName } from './api-schemas.js';
 import { ApiSessions } from './api-sessions.js';
-import type { HttpContract } from './http-contract.js';
+import type { HttpContract, ServedPaths } from './http-contract.js';
 import { openApiDocument } from './openapi-document.js';
 import { type ApiOperation, EVENTS_PATH, OPENAPI_PATH, OPERATIONS, type OperationId } from './operations.js';
 import { changeSets, copyFiles, forkOne, type PersonSettings, undoOneStep } from './person-routes.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
 import { goneSignal, QUESTION_CAPACITY, QuestionQueue } from './question-queue.js';
-import { jsonBody, type Refusal, readInput, readParameters } from './request-checks.js';
+import { jsonBody, readInput, readParameters } from './request-checks.js';
 import { addNote, allQuestions, answerReviewRequest, followRequest, questionAt } from './review-routes.js';
 import { SessionEvents } from './session-events.js';
 
 /** The harness interface below `/v1`. */
-export interface HarnessRoutes {
-  /** Whether a request is for this interface. */
-  owns(request: Pick<IncomingMessage, 'url'>): boolean;
-  /** Answers a request that the common checks rejected. */
-  refuse(response: ServerResponse, refusal: Refusal): void;
-  /** Answers a request; never rejects. */
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+export interface HarnessRoutes extends ServedPaths {
   /** Pauses sessions that were idle for long. */
   forgetIdle(idleMs: number): Promise<void>;
   close(): Promise<void>;

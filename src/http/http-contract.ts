@@ -1,8 +1,10 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type * as z from 'zod';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { HarnessSession } from '../harness/harness-session.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
 import type { SessionId } from '../objects/ids.js';
+import type { Refusal } from './request-checks.js';
 
 /**
  * The cost of a question: `short` reads one moment, `long` rebuilds many contexts, `stream` sends
@@ -71,6 +73,24 @@ export interface ErrorStatus {
   readonly members?: Readonly<Record<string, string>>;
 }
 
+/** Requests that one part of the server answers. */
+export interface ServedPaths {
+  /** Whether a request is for this part. */
+  owns(request: Pick<IncomingMessage, 'url'>): boolean;
+  /** Answers a request that the common checks rejected. */
+  refuse(response: ServerResponse, refusal: Refusal): void;
+  /** Answers a request; never rejects. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+}
+
+/** Pages for people, which need no token of the server. Their visitors may ask questions. */
+export interface ServedPage extends ServedPaths {
+  /** Returns the address of a view of the page, which admits one visitor, once. */
+  link(origin: string, view?: string): string;
+  /** Whether an admitted visitor sends this request, which needs no token of the server. */
+  admits(request: Pick<IncomingMessage, 'method' | 'headers' | 'url'>): boolean;
+}
+
 /** The HTTP interface of a contract. Its ids, paths and schema names are unique among all. */
 export interface HttpContract {
   /** The schemas of request bodies. */
@@ -83,6 +103,8 @@ export interface HttpContract {
   readonly questions?: Readonly<Record<string, ContractQuestion>>;
   /** Optional members that the contract adds to a problem. */
   readonly problem?: Schemas;
+  /** Returns its page. `token` is the server's own; undefined for none. */
+  page?(token: string | undefined): ServedPage;
   /** Returns the status of the contract's own errors; undefined for all others. */
   statusOf?(error: unknown): ErrorStatus | undefined;
 }

@@ -14,9 +14,8 @@ import { systemCode } from '../process/system-error.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import { type HarnessRoutes, harnessRoutes } from './harness-routes.js';
-import type { HttpContract } from './http-contract.js';
+import type { HttpContract, ServedPage } from './http-contract.js';
 import { refusal } from './request-checks.js';
-import { ReviewPage } from './review-page.js';
 
 /** Options of the HTTP server. */
 export interface HttpServerOptions extends Omit<HttpEndpointOptions, 'mostBodyBytes'> {
@@ -26,8 +25,8 @@ export interface HttpServerOptions extends Omit<HttpEndpointOptions, 'mostBodyBy
   readonly token: string | undefined;
   /** The harness interface below `/v1`; default: none. */
   readonly routes?: HarnessRoutes;
-  /** The review page, whose visitors may send GET questions to `routes`; default: none. */
-  readonly page?: ReviewPage;
+  /** A page, whose visitors may send GET questions to `routes`; default: none. */
+  readonly page?: ServedPage;
   /** Returns the response of `GET /metrics` in Prometheus format; default: no such path. */
   readonly metrics?: () => Promise<string>;
   /** Milliseconds after which an idle client is dropped; default: one hour. */
@@ -45,8 +44,8 @@ export interface ServedAddresses {
   readonly mcp: string;
   /** The generated bearer token; undefined without a token or if a file has it. */
   readonly token: string | undefined;
-  /** Returns the address of a view of the review page; each address admits one visitor, once. */
-  readonly page: (view?: string) => string;
+  /** Returns the address of a view of the page, which admits one visitor, once. */
+  readonly page?: (view?: string) => string;
 }
 
 /** Options of `serve` beyond the settings of every server. */
@@ -57,8 +56,6 @@ export interface ServeOptions {
   readonly tokenFile: string | undefined;
   /** Requires no token at all. */
   readonly noToken: boolean;
-  /** The folder of the built review page. */
-  readonly web: string;
   /**
    * Whether questions are answered for the owner of the data folder: about every session and file.
    */
@@ -183,16 +180,15 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
     hiddenTexts: options.hiddenTexts,
     ...defined({ reviewsAll: options.reviewsAll, copiesBelow: options.copiesBelow }),
   });
-  const page = new ReviewPage(options.web, token);
+  const page = options.contracts.find((contract) => contract.page !== undefined)?.page?.(token);
   const connect = () => openConnection(backend, settings, log);
   const server = await startHttpServer({
     port: options.port,
     token,
     log,
     routes,
-    page,
     connect,
-    ...defined({ metrics: prometheus }),
+    ...defined({ page, metrics: prometheus }),
   });
   // A reader of the announcement may end the server at once. The listeners stay, because a file
   // being written has its own listener, which ends the process by the signal if it is the only one.
@@ -202,7 +198,7 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
   options.announce({
     mcp: server.url,
     token: options.tokenFile === undefined ? token : undefined,
-    page: (view) => page.link(new URL(server.url).origin, view),
+    ...(page === undefined ? {} : { page: (view) => page.link(new URL(server.url).origin, view) }),
   });
   backend.warmUp();
   await stopped;

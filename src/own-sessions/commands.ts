@@ -1,6 +1,6 @@
 import { Argument, Command, Option } from 'commander';
+import type { ProgramParts } from '../cli/contract.js';
 import { dataFlag, jsonFlag, wholeBetween } from '../cli/flags.js';
-import type { BuiltPage } from '../cli/review-page.js';
 import type { CostsFlags } from './costs-action.js';
 import type { OpenFlags } from './open-action.js';
 
@@ -23,7 +23,7 @@ export function costsCommand(): Command {
 }
 
 /** `palimpsest open`: imports a recorded session and shows it in the browser. */
-export function openCommand(page: BuiltPage): Command {
+export function openCommand(program: ProgramParts): Command {
   return new Command('open')
     .description(
       "import an agent's recorded session, from its transcript, and show it on the review page; a session that " +
@@ -41,6 +41,6 @@ export function openCommand(page: BuiltPage): Command {
     .addOption(new Option('--no-page', 'import only, without the review page'))
     .addOption(new Option('--json', 'print one JSON object on the import, without the review page'))
     .action(async (session: string, flags: OpenFlags) =>
-      (await import('./open-action.js')).openAction(session, flags, page),
+      (await import('./open-action.js')).openAction(session, flags, program),
     );
 }

@@ -1,3 +1,4 @@
+import type { ProgramParts } from '../cli/contract.js';
 import {
   escapedLine,
   grouped,
@@ -8,7 +9,6 @@ import {
   tell,
   writeJson,
 } from '../cli/output.js';
-import { type BuiltPage, serveReviewPage } from '../cli/review-page.js';
 import { dollars, homeless, shortCount, shortTime } from '../cli/shown-values.js';
 import { type Environment, variable } from '../host/environment.js';
 import { openStore } from '../host/open-store.js';
@@ -84,7 +84,7 @@ async function importInto(chosen: ChosenSession, flags: OpenFlags): Promise<Open
 }
 
 /** Runs `palimpsest open`. */
-export async function openAction(name: string, flags: OpenFlags, page: BuiltPage): Promise<void> {
+export async function openAction(name: string, flags: OpenFlags, program: ProgramParts): Promise<void> {
   await reportFailure(flags, async () => {
     const started = Date.now();
     const { dataDir } = readSettings(process.env, flags).node;
@@ -105,6 +105,7 @@ export async function openAction(name: string, flags: OpenFlags, page: BuiltPage
     if (!flags.page) return;
     const { data, port } = flags;
     const open = flags.browser && standardOutput({}).isTerminal && hasBrowser(process.env);
-    await serveReviewPage(session, { ...(data === undefined ? {} : { data }), port, open, logLevel: 'warn' }, page);
+    const shown = { ...(data === undefined ? {} : { data }), port, open, logLevel: 'warn' } as const;
+    await program.contracts.find((contract) => contract.show !== undefined)?.show?.(session, shown, program);
   });
 }

@@ -1,4 +1,7 @@
 import { linesWith } from '../history/ask/found-lines.js';
+import { ownMember } from '../values/own-member.js';
+import { Refused } from './access.js';
+import type { AnswerSource } from './ask.js';
 import {
   type AnswerParameters,
   answerKey,
@@ -8,10 +11,7 @@ import {
   PAGE_VERSION,
   type Packed,
   type PageManifest,
-} from '../http/page-format.js';
-import { ownMember } from '../values/own-member.js';
-import { Refused } from './access.js';
-import type { AnswerSource } from './ask.js';
+} from './server/page-format.js';
 import { sha256 } from './sha256.js';
 import { unpackedValue } from './unpacked-value.js';
 import type { Log, Notes, Search } from './wire.js';

@@ -1,4 +1,4 @@
-import type { Packed } from '../http/page-format.js';
+import type { Packed } from './server/page-format.js';
 
 /** Unpacks a value. A missing node becomes undefined. */
 export function unpackedValue(packed: Packed, nodeOf: (node: number) => Packed | undefined): unknown {

@@ -8,7 +8,20 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'process.env or process.argv',
     pattern: /process\.(env|argv)\b/,
-    rooms: ['cli', 'mcp', 'http', 'host', 'extensions', 'lab', 'own-sessions', 'watch', 'gateway', 'program', 'main'],
+    rooms: [
+      'cli',
+      'mcp',
+      'http',
+      'host',
+      'extensions',
+      'lab',
+      'own-sessions',
+      'watch',
+      'gateway',
+      'page',
+      'program',
+      'main',
+    ],
   },
   { what: 'the console', pattern: /\bconsole\./, rooms: ['cli', 'lab'] },
   {
@@ -32,13 +45,14 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'host',
       'agents',
       'extensions',
+      'page',
       'program',
     ],
   },
   {
     what: 'processes',
     pattern: /from 'node:child_process'/,
-    rooms: ['process', 'node', 'filesystem', 'tools', 'agents', 'cli', 'contracts', 'extensions', 'gateway'],
+    rooms: ['process', 'node', 'filesystem', 'tools', 'agents', 'cli', 'contracts', 'extensions', 'gateway', 'page'],
   },
 ];
 
@@ -129,7 +143,8 @@ describe('floors', () => {
   });
 
   test('let the page import wire types and leaf modules only, and build no markup, style or code from text', () => {
-    const page = sourceFiles('src/page');
+    const isInBrowser = (path: string): boolean => path.startsWith('src/page/') && !path.startsWith('src/page/server/');
+    const page = files.filter(({ path }) => isInBrowser(path));
     expect(page.length).toBeGreaterThan(15);
     const run = page
       .flatMap(({ path, text }) =>
@@ -137,7 +152,7 @@ describe('floors', () => {
           posix.join(posix.dirname(path), `${name}.ts`),
         ),
       )
-      .filter((path) => roomOf(path) !== 'page');
+      .filter((path) => !isInBrowser(path));
     expect(run.length).toBeGreaterThan(3);
     const importing = files.filter(({ path, text }) => run.includes(path) && /^import /m.test(text));
     expect(importing.map(({ path }) => path)).toEqual([]);

@@ -10,10 +10,15 @@ const FOUNDATION = 'src/contracts/projection/';
 const KNOW_OTHERS = [...HOUSE.wings, 'contract-list'];
 const OTHER_PROGRAMS = /tyrum|amplifier|cortexfs|agent[ -]?context/i;
 
+/** The wing of the review page, with the folder of its contract. */
+const PAGE = { wing: 'src/page/', contract: 'src/page/server/' };
+
 const files = sourceFiles('src');
 const folders = [
   ...new Set(files.flatMap(({ path }) => (roomOf(path) === 'contracts' ? [`${posix.dirname(path)}/`] : []))),
 ].filter((folder) => folder !== 'src/contracts/');
+/** Each folder that a deleted line removes, with the folder of its contract. */
+const removable = [...folders.map((folder) => [folder, folder] as const), [PAGE.wing, PAGE.contract] as const];
 
 /** Returns imports of a folder by files outside it that may not import it. */
 function strangers(folder: string): readonly string[] {
@@ -32,10 +37,10 @@ describe('the wings', () => {
     expect(files.filter(({ path }) => posix.dirname(path) === 'src/contracts')).toEqual([]);
   });
 
-  test.each(folders)('let a deleted line remove %s: only the list of contracts imports it', (folder) => {
+  test.each(removable)('let a deleted line remove %s: only the list of contracts imports it', (folder, contract) => {
     expect(strangers(folder)).toEqual([]);
     const listed = files.find(({ path }) => path === LIST)?.imports.filter((to) => to.startsWith(folder));
-    expect(listed).toEqual([`${folder}contract.ts`]);
+    expect(listed).toEqual([`${contract}contract.ts`]);
   });
 
   test('are not imported by the core', () => {

@@ -1,11 +1,9 @@
-import { fileURLToPath } from 'node:url';
 import { jest } from '@jest/globals';
 import { Command } from 'commander';
 // Imports what the commands load lazily: Jest does not link all of it on a first import during a
 // test.
 import '../../src/cli/review/context.js';
 import '../../src/bundle/export-bundle.js';
-import '../../src/http/write-page.js';
 import '../../src/history/ask/review-notes.js';
 import '../../src/bundle/import-bundle.js';
 import '../../src/host/open-store.js';
@@ -30,6 +28,7 @@ import '../../src/contracts/tyrum/compact-conversation.js';
 import '../../src/contracts/tyrum/agent-memory.js';
 import '../../src/contracts/tyrum/recall-memory.js';
 import '../../src/contracts/tyrum/conversation.js';
+import '../../src/page/server/export-page.js';
 import { exportCommand } from '../../src/cli/export.js';
 import { forkCommand } from '../../src/cli/fork.js';
 import '../../src/contracts/cortexfs/collect-garbage.js';
@@ -38,6 +37,7 @@ import { noteCommand, restoreCommand, reviewCommands } from '../../src/cli/revie
 import { CONTRACTS } from '../../src/contract-list.js';
 import '../../src/cli/review/note.js';
 import '../../src/cli/review/restore.js';
+import { PARTS } from './contracts.js';
 import type { CliResult } from './run-cli.js';
 
 /**
@@ -52,12 +52,12 @@ export async function askHere(
   const program = new Command('palimpsest').exitOverride();
   for (const command of [
     ...reviewCommands(CONTRACTS),
-    exportCommand({ web: fileURLToPath(new URL('../../dist/page', import.meta.url)), contracts: CONTRACTS }),
+    exportCommand(PARTS),
     forkCommand(),
     restoreCommand(),
     importCommand(CONTRACTS),
     noteCommand(),
-    ...CONTRACTS.flatMap(({ commands }) => commands?.() ?? []),
+    ...CONTRACTS.flatMap(({ commands }) => commands?.(PARTS) ?? []),
   ])
     program.addCommand(command.exitOverride());
   const said = { stdout: '', stderr: '' };

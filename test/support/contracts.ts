@@ -27,8 +27,11 @@ export const ALL_QUESTIONS = { ...REVIEW_OPERATIONS, ...TYRUM_QUESTIONS };
 /** The answers to all questions. */
 export const ALL_REVIEW_ANSWERS = { ...REVIEW_ANSWERS, ...TYRUM_ANSWERS };
 
+/** The built program. */
+export const PARTS = { version: '0', home: new URL('../../', import.meta.url), contracts: CONTRACTS };
+
 /** The contracts as a server loads them. */
-export const SERVED = await servedContracts(CONTRACTS);
+export const SERVED = await servedContracts(PARTS);
 
 /** Finds what the redaction rules of a session hide. */
 export const hiddenTexts = hiddenBy(CONTRACTS);

@@ -10,7 +10,7 @@ const tests = join(import.meta.dirname, '..');
  */
 const LONGEST = {
   short: [
-    'live/bundle/page-answers',
+    'live/page/page-answers',
     'live/client/fork',
     'live/mcp/away-at-start',
     'live/history/http',

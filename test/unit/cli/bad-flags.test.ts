@@ -3,21 +3,20 @@ import { Command, CommanderError } from 'commander';
 import { endUsageErrors } from '../../../src/cli/flags.js';
 import { reportFailure } from '../../../src/cli/output.js';
 import { reviewCommands } from '../../../src/cli/review/commands.js';
-import { reviewPageCommand } from '../../../src/cli/review-page.js';
 import { serveCommand } from '../../../src/cli/serve.js';
 import { CONTRACTS } from '../../../src/contract-list.js';
 import { replayCommand } from '../../../src/lab/cli/replay.js';
 
-const served = { web: '', contracts: CONTRACTS };
+const PARTS = { version: '0', home: new URL('../../../', import.meta.url), contracts: CONTRACTS };
 
 /** Returns the message for an invalid command line. */
 async function toldOf(...argv: readonly string[]): Promise<string> {
   const program = new Command('palimpsest');
   for (const command of [
     replayCommand(),
-    serveCommand('0', served),
-    reviewPageCommand('0', served),
+    serveCommand(PARTS),
     ...reviewCommands(CONTRACTS),
+    ...CONTRACTS.flatMap((contract) => contract.commands?.(PARTS) ?? []),
   ])
     program.addCommand(command);
   let told = '';

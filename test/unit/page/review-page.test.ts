@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createLog } from '../../../src/host/log.js';
 import type { HarnessRoutes } from '../../../src/http/harness-routes.js';
 import { type HttpServer, startHttpServer } from '../../../src/http/http-server.js';
-import { ReviewPage } from '../../../src/http/review-page.js';
+import { ReviewPage } from '../../../src/page/server/review-page.js';
 
 interface Got {
   readonly status: number;

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { BundleError } from '../bundle/bundle-error.js';
-import { collectSession } from '../bundle/collect-session.js';
-import { writeBundleFile } from '../bundle/write-bundle-file.js';
-import type { Timeline } from '../history/rebuild/timeline.js';
-import type { SessionId } from '../objects/ids.js';
-import { unlessMissing } from '../process/system-error.js';
+import { BundleError } from '../../bundle/bundle-error.js';
+import { collectSession } from '../../bundle/collect-session.js';
+import { writeBundleFile } from '../../bundle/write-bundle-file.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
+import type { SessionId } from '../../objects/ids.js';
+import { unlessMissing } from '../../process/system-error.js';
 import { AnswerPack, type WrittenBlock } from './answer-pack.js';
 import { type PageAnswer, type PagedSession, pageAnswers } from './page-answers.js';
 import {

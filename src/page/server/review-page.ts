@@ -3,10 +3,11 @@ import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join } from 'node:path';
 import * as z from 'zod';
-import { unlessMissing } from '../process/system-error.js';
-import { ownMember } from '../values/own-member.js';
-import { ApiError, problemOf, sendProblem } from './problem.js';
-import { bearerOf, jsonBody, type Refusal, readInput, sameSecret } from './request-checks.js';
+import type { ServedPage } from '../../http/http-contract.js';
+import { ApiError, problemOf, sendProblem } from '../../http/problem.js';
+import { bearerOf, jsonBody, type Refusal, readInput, sameSecret } from '../../http/request-checks.js';
+import { unlessMissing } from '../../process/system-error.js';
+import { ownMember } from '../../values/own-member.js';
 
 /** The path of the page; each view has an address below it. */
 const PAGE_PATH = '/review';
@@ -79,7 +80,7 @@ const pathOf = ({ url = '/' }: Pick<IncomingMessage, 'url'>): string => url.spli
  * which it sends as a bearer token with each question. A cookie would also reach every other server
  * of this machine, because cookies ignore ports.
  */
-export class ReviewPage {
+export class ReviewPage implements ServedPage {
   readonly #folder: string;
   /** A token that a visitor may exchange at any time: the server's own. */
   readonly #token: string | undefined;

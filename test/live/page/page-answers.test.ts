@@ -7,8 +7,8 @@ import type { CallReport } from '../../../src/client/session/call-report.js';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import { changeByPerson } from '../../../src/client/session/person-steps.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { pageAnswers } from '../../../src/http/page-answers.js';
 import type { SessionId } from '../../../src/objects/ids.js';
+import { pageAnswers } from '../../../src/page/server/page-answers.js';
 import { mentions, openClient, wholeRead } from '../../support/context.js';
 import { servedFolders } from '../../support/served-folders.js';
 

@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { AnswerPack, piecesOf } from '../../../src/http/answer-pack.js';
-import { answerKey, type Packed } from '../../../src/http/page-format.js';
+import { AnswerPack, piecesOf } from '../../../src/page/server/answer-pack.js';
+import { answerKey, type Packed } from '../../../src/page/server/page-format.js';
 import { unpackedValue } from '../../../src/page/unpacked-value.js';
 
 /** Packs values as in a page, and returns the bytes of JSON. */

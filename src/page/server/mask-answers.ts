@@ -1,10 +1,10 @@
-import { BundleError } from '../bundle/bundle-error.js';
-import type { ObjectMask } from '../bundle/masked-names.js';
-import type { Json } from '../objects/canonical-json.js';
-import { hashText, metadataHash, objectHash } from '../objects/hashes.js';
-import type { Sha256 } from '../objects/ids.js';
-import { FIELDS, isObjectType } from '../objects/object-type.js';
-import { MASK, roundedSize } from '../redaction/mark.js';
+import { BundleError } from '../../bundle/bundle-error.js';
+import type { ObjectMask } from '../../bundle/masked-names.js';
+import type { Json } from '../../objects/canonical-json.js';
+import { hashText, metadataHash, objectHash } from '../../objects/hashes.js';
+import type { Sha256 } from '../../objects/ids.js';
+import { FIELDS, isObjectType } from '../../objects/object-type.js';
+import { MASK, roundedSize } from '../../redaction/mark.js';
 import type { PageAnswer } from './page-answers.js';
 
 type Members = Readonly<Record<string, unknown>>;

@@ -1,24 +1,22 @@
 import pLimit from 'p-limit';
-import { type CollectedSession, objectsOf } from '../bundle/collect-session.js';
-import { askTurns } from '../history/ask/ask.js';
-import { changesTo } from '../history/ask/call-changes.js';
-import { withLedger } from '../history/ask/context-report.js';
-import { loggedVersions } from '../history/ask/object-log.js';
-import { viewsOf } from '../history/ask/object-view.js';
-import { openRequests, type Request } from '../history/ask/request-reader.js';
-import { requestView } from '../history/ask/request-view.js';
-import { askNotes } from '../history/ask/review-notes.js';
-import { searchedSession } from '../history/ask/search-session.js';
-import { SightedSessions, seenIn } from '../history/ask/seen-by.js';
-import { sessionStrip } from '../history/ask/session-strip.js';
-import { countHere } from '../history/ask/token-count.js';
-import { HistoryError } from '../history/rebuild/history-error.js';
-import { type PastContext, PastContexts, pastContextOf } from '../history/rebuild/past-context.js';
-import { AssemblyRebuilder } from '../history/rebuild/rebuild-assembly.js';
-import type { Timeline, When } from '../history/rebuild/timeline.js';
-import { verifyAssembly } from '../history/verify/verify-assembly.js';
-import { type ObjectId, type SessionId, systemPromptObjectId } from '../objects/ids.js';
-import type { AnswerParameters, PageScope } from './page-format.js';
+import { type CollectedSession, objectsOf } from '../../bundle/collect-session.js';
+import { askTurns } from '../../history/ask/ask.js';
+import { changesTo } from '../../history/ask/call-changes.js';
+import { withLedger } from '../../history/ask/context-report.js';
+import { loggedVersions } from '../../history/ask/object-log.js';
+import { viewsOf } from '../../history/ask/object-view.js';
+import { openRequests, type Request } from '../../history/ask/request-reader.js';
+import { requestView } from '../../history/ask/request-view.js';
+import { askNotes } from '../../history/ask/review-notes.js';
+import { searchedSession } from '../../history/ask/search-session.js';
+import { SightedSessions, seenIn } from '../../history/ask/seen-by.js';
+import { sessionStrip } from '../../history/ask/session-strip.js';
+import { countHere } from '../../history/ask/token-count.js';
+import { HistoryError } from '../../history/rebuild/history-error.js';
+import { type PastContext, PastContexts, pastContextOf } from '../../history/rebuild/past-context.js';
+import { AssemblyRebuilder } from '../../history/rebuild/rebuild-assembly.js';
+import type { Timeline, When } from '../../history/rebuild/timeline.js';
+import { verifyAssembly } from '../../history/verify/verify-assembly.js';
 import {
   changesAnswer,
   logAnswer,
@@ -30,7 +28,9 @@ import {
   showAnswer,
   stripAnswer,
   whoAnswer,
-} from './review-answers.js';
+} from '../../http/review-answers.js';
+import { type ObjectId, type SessionId, systemPromptObjectId } from '../../objects/ids.js';
+import type { AnswerParameters, PageScope } from './page-format.js';
 
 /** An answer of `/v1` for a page. */
 export interface PageAnswer {

@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type ProgramParts, type ShowFlags, servedContracts } from '../../cli/contract.js';
+import { printText, tell } from '../../cli/output.js';
+import type { ServedAddresses } from '../../http/http-server.js';
+import { defined } from '../../values/defined.js';
+
+/** The command that opens an address on each system, if $BROWSER is not set. */
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
+  darwin: ['open'],
+  win32: ['cmd', '/c', 'start', ''],
+};
+
+/** How long the browser has to read the redirect file, milliseconds. */
+const OPENED_MS = 60_000;
+
+/**
+ * Opens an address in the browser. Other users can see program arguments, and the address admits
+ * its first visitor. The browser therefore opens a private file that redirects to it.
+ */
+async function openBrowser(address: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'palimpsest-review-'));
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  const file = join(folder, 'open.html');
+  // The address needs no escaping: it has only letters, digits and address separators.
+  await writeFile(
+    file,
+    `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=${address}">\n`,
+    { mode: 0o600 },
+  );
+  const named = process.env.BROWSER;
+  const [program, ...args] =
+    named === undefined || named === '' ? (OPENERS[process.platform] ?? ['xdg-open']) : [named];
+  const child = spawn(program, [...args, pathToFileURL(file).href], { detached: true, stdio: 'ignore' });
+  child.once('error', () => tell(`No browser could be opened (${program}): open the address above.`));
+  child.unref();
+  setTimeout(() => void remove().catch(() => undefined), OPENED_MS).unref();
+  process.once('exit', () => void remove().catch(() => undefined));
+}
+
+/** Serves the review page for the data folder, read-only, until the process ends. */
+export async function servePage(
+  session: string | undefined,
+  { data, mount, port, logLevel, open }: ShowFlags,
+  program: ProgramParts,
+): Promise<void> {
+  const [{ serverSettings }, { settingsOfPast }, { serveHttp }] = await Promise.all([
+    import('../../host/settings.js'),
+    import('../../host/past-settings.js'),
+    import('../../http/http-server.js'),
+  ]);
+  const given = { ...defined({ data, mount }), durability: 'process', shareSessions: true, readOnly: true } as const;
+  const settings = await settingsOfPast(
+    serverSettings(given, { env: process.env, cwd: process.cwd(), version: program.version }),
+  );
+  const view = session === undefined ? '' : `strip?session=${encodeURIComponent(session)}&live=1`;
+  const announce = ({ page }: ServedAddresses): void => {
+    const address = (): string => page?.(view) ?? '';
+    printText(`The review page is at ${address()}\nThe address admits one visitor, once. Press Ctrl-C to end it.`);
+    if (open) void openBrowser(address()).catch((error: unknown) => tell(String(error)));
+  };
+  // The server's token is not shown, because the page needs nothing that requires it.
+  await serveHttp(settings, {
+    port,
+    tokenFile: undefined,
+    noToken: false,
+    logLevel,
+    reviewsAll: true,
+    copiesBelow: process.cwd(),
+    announce,
+    ...(await servedContracts(program)),
+  });
+}
