@@ -21,13 +21,12 @@ import { type AnswerBody, REQUESTS, type RequestBody, type RequestName } from '.
 import { ApiSessions } from './api-sessions.js';
 import type { HttpContract, ServedPaths } from './http-contract.js';
 import { openApiDocument } from './openapi-document.js';
-import { type ApiOperation, EVENTS_PATH, OPENAPI_PATH, OPERATIONS, type OperationId } from './operations.js';
+import { type ApiOperation, OPENAPI_PATH, OPERATIONS, type OperationId } from './operations.js';
 import { changeSets, copyFiles, forkOne, type PersonSettings, undoOneStep } from './person-routes.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
 import { goneSignal, QUESTION_CAPACITY, QuestionQueue } from './question-queue.js';
 import { jsonBody, readInput, readParameters } from './request-checks.js';
 import { addNote, allQuestions, answerReviewRequest, followRequest, questionAt } from './review-routes.js';
-import { SessionEvents } from './session-events.js';
 
 /** The harness interface below `/v1`. */
 export interface HarnessRoutes extends ServedPaths {
@@ -220,11 +219,13 @@ export function harnessRoutes({
   const { strict = false, shortIds = false } = settings.tools;
   const sessions = new ApiSessions(backend, { strict, shortIds });
   const person = { all: reviewsAll, copyRoots: copiesBelow === undefined ? settings.roots : [copiesBelow] };
-  const events = new SessionEvents(log);
+  const streams = contracts
+    .flatMap(({ events = {} }) => Object.values(events))
+    .map(({ path, open }) => ({ path, events: open(log) }));
   const routes = allRoutes(contracts);
   const asked = allQuestions(contracts);
   /** The first parts of all paths. */
-  const owned = new Set([...routes, ...asked].map(({ operation }) => operation.path.split('/')[1]));
+  const owned = new Set([...routes.map(({ operation }) => operation), ...asked].map(({ path }) => path.split('/')[1]));
   const questions = {
     short: new QuestionQueue(QUESTION_CAPACITY.short),
     long: new QuestionQueue(QUESTION_CAPACITY.long),
@@ -238,7 +239,7 @@ export function harnessRoutes({
       return sendJson(response, 200, openApiDocument(settings.version, contracts));
     const question = questionAt(asked, pathname);
     if (question !== undefined) {
-      tell({ 'http.route': question.operation.path });
+      tell({ 'http.route': question.path });
       if (request.method !== 'GET') return sendNotAllowed(response, request.method, 'GET');
       for (const [name, value] of Object.entries(question.inPath)) searchParams.append(name, value);
       const ask = async () =>
@@ -247,10 +248,11 @@ export function harnessRoutes({
           { client: await sessions.client(), query: searchParams, all: reviewsAll, hiddenTexts },
           response,
         );
-      return questions[question.operation.kind ?? 'short'].run(ask, goneSignal(response));
+      return questions[question.kind ?? 'short'].run(ask, goneSignal(response));
     }
-    const followed = sessionIn(pathname, EVENTS_PATH);
-    if (followed !== undefined) {
+    for (const { path, events } of streams) {
+      const followed = sessionIn(pathname, path);
+      if (followed === undefined) continue;
       if (request.method !== 'GET') return sendNotAllowed(response, request.method, 'GET');
       const last = request.headers['last-event-id'];
       if (typeof last === 'string') searchParams.set('after', last);
@@ -306,7 +308,7 @@ export function harnessRoutes({
     },
     forgetIdle: (idleMs) => sessions.forgetIdle(idleMs),
     close: () => {
-      events.close();
+      for (const { events } of streams) events.close();
       return sessions.closeAll();
     },
   };

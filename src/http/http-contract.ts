@@ -1,9 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type * as z from 'zod';
+import type { DisplayPaths } from '../assembly/metadata.js';
+import type { FindHiddenTexts } from '../bundle/hidden-texts.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { HarnessSession } from '../harness/harness-session.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
-import type { SessionId } from '../objects/ids.js';
+import type { Logger } from '../host/log.js';
+import type { ObjectId, SessionId } from '../objects/ids.js';
+import type { ObjectStore } from '../store/object-store.js';
 import type { Refusal } from './request-checks.js';
 
 /**
@@ -22,18 +26,32 @@ export interface OpenContext {
   readonly session: HarnessSession;
 }
 
-/** The sessions that a question may read. */
-export interface SessionAccess {
+/** The sessions and objects that a question may read. */
+export interface PastAccess {
   /** @throws {SessionError} `other-roots` – the session may not be opened here */
   requireSession(session: SessionId): Promise<void>;
+  /** @throws {SessionError} `other-roots` – the named session may not be opened here */
+  requireNamed(reference: string): Promise<void>;
+  /**
+   * @throws {SourceError} `outside-roots` – a file outside the folders of this server
+   * @throws {SessionError} `other-roots` – an object of a session that may not be opened here
+   */
+  requireObject(id: ObjectId): Promise<void>;
+  /** @throws {ApiError} `forbidden` – this server does not share sessions */
+  requireShared(): void;
   /** Returns the findings whose sessions may be opened here. */
   openable<T extends { readonly session: SessionId | string }>(found: readonly T[]): Promise<readonly T[]>;
 }
 
-/** The source of an answer about the past and its access rules. */
+/** The sources of an answer about the past and its access rules. */
 export interface AskedPast {
   readonly timeline: Timeline;
-  readonly access: SessionAccess;
+  readonly access: PastAccess;
+  readonly client: ContextClient;
+  /** Whether questions are answered about every session and file. */
+  readonly all: boolean;
+  /** Finds what the redaction rules of a session hide. */
+  readonly hiddenTexts: FindHiddenTexts;
 }
 
 /** An operation on an open session. `handle` takes the parsed body. */
@@ -60,9 +78,37 @@ export interface ContractQuestion {
   readonly parameters: z.ZodObject;
   /** The parameters of one request. */
   readonly example: Readonly<Record<string, unknown>>;
-  readonly answer: string;
+  /** The schema of the answer; null for plain text, or for the lines of a file. */
+  readonly answer: string | null;
+  /** The media type of a file, whose lines are compressed and streamed. */
+  readonly media?: string;
+  /** Default: `short`. */
   readonly kind?: QuestionKind;
-  ask(asked: AskedPast, parameters: never): Promise<unknown>;
+  ask(asked: AskedPast, parameters: never, signal: AbortSignal): Promise<unknown>;
+}
+
+/** A request to follow a session, which exists and is visible here. */
+export interface FollowRequest {
+  readonly session: SessionId;
+  readonly store: ObjectStore;
+  readonly paths: DisplayPaths;
+  /** The transaction up to which the client knows the session; default: the newest. */
+  readonly after: number | undefined;
+}
+
+/** The streams of one server. */
+export interface EventStreams {
+  /** Answers with a stream of events until the client disconnects or `close` is called. */
+  follow(asked: FollowRequest, response: ServerResponse): Promise<void>;
+  /** Ends every stream. */
+  close(): void;
+}
+
+/** Server-sent events about a session, for clients that may resume after a transaction: a GET. */
+export interface ContractEvents {
+  readonly path: `/v1/sessions/{id}/${string}`;
+  readonly summary: string;
+  open(log: Logger): EventStreams;
 }
 
 /** The HTTP answer to an error of a contract. */
@@ -101,6 +147,8 @@ export interface HttpContract {
   readonly operations?: Readonly<Record<string, ContractOperation>>;
   /** Questions by their OpenAPI ids. */
   readonly questions?: Readonly<Record<string, ContractQuestion>>;
+  /** Streams of events by their OpenAPI ids. */
+  readonly events?: Readonly<Record<string, ContractEvents>>;
   /** Optional members that the contract adds to a problem. */
   readonly problem?: Schemas;
   /** Returns its page. `token` is the server's own; undefined for none. */
@@ -129,8 +177,15 @@ export function contractEntries<R extends Schemas, A extends Schemas>(_schemas: 
       entry: Omit<ContractQuestion, 'parameters' | 'answer' | 'ask'> & {
         readonly parameters: P;
         readonly answer: N;
-        ask(asked: AskedPast, parameters: z.output<P>): Promise<z.input<A[N]>>;
+        ask(asked: AskedPast, parameters: z.output<P>, signal: AbortSignal): Promise<z.input<A[N]>>;
       },
     ) => entry,
+    /** A question whose answer is plain text or, with `media`, the lines of a file. */
+    plainQuestion: <T extends string | AsyncIterable<string>, P extends z.ZodObject>(
+      entry: Omit<ContractQuestion, 'parameters' | 'answer' | 'ask'> & {
+        readonly parameters: P;
+        ask(asked: AskedPast, parameters: z.output<P>): Promise<T>;
+      },
+    ) => ({ ...entry, answer: null }),
   };
 }

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { defined } from '../values/defined.js';
 import { ANSWERS, REQUESTS } from './api-schemas.js';
-import type { ContractOperation, HttpContract, Schemas } from './http-contract.js';
-import { type ApiOperation, EVENTS_PATH, type ListedOperation, OPERATIONS } from './operations.js';
-import { REVIEW_OPERATIONS, type ReviewOperationId } from './review-operations.js';
-import { EVENTS_PARAMETERS, REVIEW_PARAMETERS } from './review-parameters.js';
+import type { ContractEvents, ContractOperation, ContractQuestion, HttpContract, Schemas } from './http-contract.js';
+import { type ApiOperation, OPERATIONS } from './operations.js';
+import { QUESTIONS } from './review-questions.js';
+import { EVENTS_PARAMETERS } from './review-routes.js';
 import { REVIEW_ANSWERS } from './review-schemas.js';
 
 type JsonMap = { readonly [key: string]: unknown };
@@ -42,7 +42,7 @@ function schemas({ requests, answers }: ReturnType<typeof allSchemas>): JsonMap 
 }
 
 /** The parts of an operation that are not about its request. */
-type Answered = Pick<ListedOperation, 'summary' | 'media' | 'statuses'> & { readonly answer: string | null };
+type Answered = Pick<ContractQuestion, 'summary' | 'media' | 'answer'> & Pick<ApiOperation, 'statuses'>;
 
 /** Builds the document's part for an operation; `more` is its request part. */
 function operation(id: string, { summary, answer, media, statuses = [200] }: Answered, more: JsonMap): JsonMap {
@@ -97,13 +97,10 @@ function parametersOf(path: string, schema: z.ZodType, example: JsonMap = {}): r
   }));
 }
 
-function eventsOperation(): JsonMap {
-  const summary =
-    'Changes of a session after a transaction, as server-sent events: `change`, with the transaction as id and a ' +
-    'StripChange as data';
+function eventsOperation(operationId: string, { path, summary }: ContractEvents): JsonMap {
   const parameters = [
     { name: 'id', in: 'path', required: true, description: 'The session', schema: { type: 'string' } },
-    ...parametersOf(EVENTS_PATH, EVENTS_PARAMETERS),
+    ...parametersOf(path, EVENTS_PARAMETERS),
     {
       name: 'Last-Event-ID',
       in: 'header',
@@ -117,7 +114,7 @@ function eventsOperation(): JsonMap {
     200: { description: summary, content: { 'text/event-stream': { schema: { type: 'string' } } } },
     default: problem,
   };
-  return { operationId: 'followSession', summary, parameters, responses };
+  return { operationId, summary, parameters, responses };
 }
 
 /** Builds the OpenAPI 3.1 document from the schemas that validate requests and answers. */
@@ -129,15 +126,13 @@ export function openApiDocument(version: string, contracts: readonly HttpContrac
     const made = operation(id, given, requestOf(given, all.requests));
     paths[given.path] = { ...paths[given.path], [given.method.toLowerCase()]: made };
   }
-  for (const [id, given] of Object.entries(REVIEW_OPERATIONS)) {
-    const parameters = parametersOf(given.path, REVIEW_PARAMETERS[id as ReviewOperationId], given.example);
-    paths[given.path] = { ...paths[given.path], get: operation(id, given, { parameters }) };
-  }
-  for (const [id, given] of contracts.flatMap(({ questions = {} }) => Object.entries(questions))) {
+  const questions = [QUESTIONS, ...contracts.map((contract) => contract.questions ?? {})];
+  for (const [id, given] of questions.flatMap((table) => Object.entries<ContractQuestion>(table))) {
     const parameters = parametersOf(given.path, given.parameters, given.example);
     paths[given.path] = { ...paths[given.path], get: operation(id, given, { parameters }) };
   }
-  paths[EVENTS_PATH] = { get: eventsOperation() };
+  for (const [id, given] of contracts.flatMap(({ events = {} }) => Object.entries(events)))
+    paths[given.path] = { get: eventsOperation(id, given) };
   return {
     openapi: '3.1.0',
     info: {

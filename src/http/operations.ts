@@ -1,32 +1,23 @@
 import type { AnswerName, RequestName } from './api-schemas.js';
 import type { QuestionKind } from './http-contract.js';
-import type { ReviewAnswerName } from './review-schemas.js';
-
-/** The entry of an operation in the OpenAPI document. */
-export interface ListedOperation {
-  /** `{id}` is a placeholder for a session. */
-  readonly path: string;
-  readonly summary: string;
-  /** The JSON schema of the answer; null for plain text. */
-  readonly answer: AnswerName | ReviewAnswerName | null;
-  /** One request: its body, or the parameters of a GET. */
-  readonly example?: Readonly<Record<string, unknown>>;
-  /** The media type of a file, which is streamed. */
-  readonly media?: string;
-  /** Success statuses, the usual one first; default: only 200. */
-  readonly statuses?: readonly number[];
-  /** The queue of the operation. */
-  readonly kind?: QuestionKind;
-}
 
 /**
  * One operation of the interface: the router matches it and the OpenAPI document lists it. Only
  * operations that may be abandoned have a queue, because their client may have gone.
  */
-export interface ApiOperation extends ListedOperation {
+export interface ApiOperation {
   readonly method: 'GET' | 'POST' | 'PUT';
+  /** `{id}` is a placeholder for a session. */
+  readonly path: string;
+  readonly summary: string;
   readonly request?: RequestName;
+  /** One body. */
+  readonly example?: Readonly<Record<string, unknown>>;
   readonly answer: AnswerName;
+  /** Success statuses, the usual one first; default: only 200. */
+  readonly statuses?: readonly number[];
+  /** The queue of the operation. */
+  readonly kind?: QuestionKind;
 }
 
 const verb = (name: string, summary: string) =>
@@ -157,6 +148,3 @@ export type OperationId = keyof typeof OPERATIONS;
 
 /** The path of the OpenAPI document. */
 export const OPENAPI_PATH = '/v1/openapi.json';
-
-/** The path of a session's server-sent events; `{id}` is a placeholder for the session. */
-export const EVENTS_PATH = '/v1/sessions/{id}/events';

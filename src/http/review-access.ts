@@ -7,13 +7,14 @@ import type { Timeline } from '../history/rebuild/timeline.js';
 import { type ObjectId, type SessionId, sessionId } from '../objects/ids.js';
 import { parseSource } from '../objects/source.js';
 import { SessionError } from '../session/errors.js';
+import type { PastAccess } from './http-contract.js';
 import { ApiError } from './problem.js';
 
 /**
  * Access rules for questions about the past: sessions that the server may open, and files inside
  * its folders. `all` allows everything, for the owner of the data folder.
  */
-export class ReviewAccess {
+export class ReviewAccess implements PastAccess {
   readonly #client: ContextClient;
   readonly #timeline: Timeline;
   readonly #all: boolean;

@@ -1,5 +1,4 @@
 import type { DisplayPaths } from '../assembly/metadata.js';
-import type { CallChanges } from '../history/ask/call-changes.js';
 import type { ContextLedger, ContextList, ReportedContext } from '../history/ask/context-report.js';
 import type { ObjectDiff, SessionDiff } from '../history/ask/diff.js';
 import type { LoggedTurn } from '../history/ask/logged-turn.js';
@@ -7,29 +6,27 @@ import type { LoggedVersion } from '../history/ask/object-log.js';
 import type { ObjectView } from '../history/ask/object-view.js';
 import type { PrefixDiffs } from '../history/ask/prefix-diff.js';
 import type { RequestSide } from '../history/ask/request-reader.js';
-import type { RequestView } from '../history/ask/request-view.js';
 import type { ReviewNote } from '../history/ask/review-notes.js';
 import type { QueryAnswer } from '../history/ask/run-query.js';
-import type { SearchAnswer } from '../history/ask/search-session.js';
 import type { Sighting } from '../history/ask/seen-by.js';
-import type { SessionStrip } from '../history/ask/session-strip.js';
-import type { StripChange } from '../history/ask/strip-changes.js';
 import { type TextDiff, unifiedLines } from '../history/ask/text-diff.js';
-import type { VerbPrice } from '../history/ask/verb-price.js';
 import type { PastContext } from '../history/rebuild/past-context.js';
 import type { Point } from '../history/rebuild/timeline.js';
 import type { RestorePlan } from '../history/restore/restore-plan.js';
-import type { AssemblyMismatch } from '../history/verify/verify-assembly.js';
 import type { SessionVerification } from '../history/verify/verify-session.js';
 import type { ObjectId } from '../objects/ids.js';
 import { reportedTime } from '../store/object-store.js';
 import type { VersionText } from '../store/texts.js';
-import { defined } from '../values/defined.js';
 import type { Basis } from '../xtdb/db-snapshot.js';
 import { REVIEW_ANSWERS, type ReviewAnswer } from './review-schemas.js';
 import { wireShape } from './wire-shape.js';
 
-const shownBasis = ({ validTime, txId, txTime }: Basis) => ({ validTime: reportedTime(validTime), txId, txTime });
+/** Formats a basis. */
+export const shownBasis = ({ validTime, txId, txTime }: Basis) => ({
+  validTime: reportedTime(validTime),
+  txId,
+  txTime,
+});
 
 function shownPoint({ basis, place }: Point) {
   return { basis: shownBasis(basis), place: place === undefined ? undefined : { ...place, step: place.seq } };
@@ -101,55 +98,13 @@ export function sessionDiffAnswer({ session, from, to, sets, active }: SessionDi
   return wireShape(REVIEW_ANSWERS.Diff, { session: shown });
 }
 
-const shownRequest = ({ size, epoch, ...side }: RequestSide) => ({ ...side, ...size, epoch: epoch?.number });
+/** Formats one of two compared requests. */
+export const shownRequest = ({ size, epoch, ...side }: RequestSide) => ({ ...side, ...size, epoch: epoch?.number });
 
 /** Formats where requests of a session diverge, and why. */
 export function prefixAnswer({ compared, ...found }: PrefixDiffs): ReviewAnswer<'PrefixDiff'> {
   const shown = compared.map((one) => ({ ...one, from: shownRequest(one.from), to: shownRequest(one.to) }));
   return wireShape(REVIEW_ANSWERS.PrefixDiff, { ...found, compared: shown });
-}
-
-/** Formats a session call by call. */
-export function stripAnswer({ basis, marks, ...strip }: SessionStrip): ReviewAnswer<'Strip'> {
-  return wireShape(REVIEW_ANSWERS.Strip, { ...strip, basis: shownBasis(basis), marks });
-}
-
-/** Formats a change of a followed session. */
-export function stripChangeAnswer({ basis, ...change }: StripChange): ReviewAnswer<'StripChange'> {
-  return wireShape(REVIEW_ANSWERS.StripChange, { ...change, basis: shownBasis(basis) });
-}
-
-/**
- * Formats a request part by part, with the reason if its rebuilt text differs; undefined if it is
- * equal.
- */
-export function requestAnswer(
-  { request, basis, ...view }: RequestView,
-  unequal: AssemblyMismatch | undefined,
-): ReviewAnswer<'Request'> {
-  return wireShape(REVIEW_ANSWERS.Request, {
-    ...view,
-    request: shownRequest(request),
-    basis: shownBasis({ ...basis, txTime: undefined }),
-    unequal,
-    ...defined({ redacted: view.proof.redacted }),
-  });
-}
-
-/** Formats the changes between two requests. */
-export function changesAnswer({ prefix, tokenizer, ...found }: CallChanges): ReviewAnswer<'Changes'> {
-  const shown = { ...prefix, from: shownRequest(prefix.from), to: shownRequest(prefix.to) };
-  return wireShape(REVIEW_ANSWERS.Changes, { ...found, session: prefix.session, tokenizer, prefix: shown });
-}
-
-/** Formats the results of a search. */
-export function searchAnswer({ basis, ...found }: SearchAnswer): ReviewAnswer<'Search'> {
-  return wireShape(REVIEW_ANSWERS.Search, { ...found, basis: shownBasis(basis) });
-}
-
-/** Formats the cost of a verb. */
-export function priceAnswer(price: VerbPrice): ReviewAnswer<'VerbPrice'> {
-  return wireShape(REVIEW_ANSWERS.VerbPrice, price);
 }
 
 /** Formats how files differ from those an agent had. */

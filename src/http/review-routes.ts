@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type * as z from 'zod';
+import * as z from 'zod';
 import type { ContextClient } from '../client/session/context-client.js';
 import { parseReference } from '../history/ask/reference.js';
 import { noteOf, reviewRecord } from '../history/ask/review-notes.js';
@@ -8,44 +8,21 @@ import { HistoryError } from '../history/rebuild/history-error.js';
 import { PresentTimeline, Timeline } from '../history/rebuild/timeline.js';
 import { SessionError } from '../session/errors.js';
 import type { AnswerBody, RequestBody } from './api-schemas.js';
-import type { HttpContract } from './http-contract.js';
+import type { AskedPast, ContractQuestion, FollowRequest, HttpContract } from './http-contract.js';
 import { goneSignal } from './question-queue.js';
 import { readParameters } from './request-checks.js';
 import { ReviewAccess } from './review-access.js';
 import { notesAnswer } from './review-answers.js';
-import { type Asked, REVIEW_HANDLERS } from './review-handlers.js';
-import { REVIEW_OPERATIONS, type ReviewOperation, type ReviewOperationId } from './review-operations.js';
-import { EVENTS_PARAMETERS, REVIEW_PARAMETERS } from './review-parameters.js';
-import type { FollowRequest } from './session-events.js';
-
-/** A question that the router answers. */
-export interface Question {
-  readonly operation: Pick<ReviewOperation, 'path' | 'media' | 'kind'> & { readonly answer: string | null };
-  readonly parameters: z.ZodObject;
-  /** Answers with the parsed parameters. */
-  ask(asked: Asked, parameters: never, signal: AbortSignal): Promise<unknown>;
-}
+import { QUESTIONS } from './review-questions.js';
 
 /** A question and the parameters in its path. */
-interface FoundQuestion extends Question {
+interface FoundQuestion extends ContractQuestion {
   readonly inPath: { readonly id?: string };
 }
 
 /** Returns the questions of the server and of contracts. */
-export function allQuestions(contracts: readonly HttpContract[]): readonly Question[] {
-  const own = (Object.entries(REVIEW_OPERATIONS) as [ReviewOperationId, ReviewOperation][]).map(([id, operation]) => ({
-    operation,
-    parameters: REVIEW_PARAMETERS[id],
-    ask: REVIEW_HANDLERS[id] as Question['ask'],
-  }));
-  const theirs = contracts.flatMap(({ questions = {} }) =>
-    Object.values(questions).map((question) => ({
-      operation: question,
-      parameters: question.parameters,
-      ask: question.ask,
-    })),
-  );
-  return [...own, ...theirs];
+export function allQuestions(contracts: readonly HttpContract[]): readonly ContractQuestion[] {
+  return [QUESTIONS, ...contracts.map(({ questions = {} }) => questions)].flatMap((table) => Object.values(table));
 }
 
 /** Decodes a name in a path; undefined if it is invalid. */
@@ -59,17 +36,26 @@ function named(part: string): string | undefined {
 }
 
 /** Returns the question at a path; undefined for none. */
-export function questionAt(questions: readonly Question[], path: string): FoundQuestion | undefined {
+export function questionAt(questions: readonly ContractQuestion[], path: string): FoundQuestion | undefined {
   for (const question of questions) {
-    const { operation } = question;
-    if (operation.path === path) return { ...question, inPath: {} };
-    const [before = '', after] = operation.path.split('{id}');
+    if (question.path === path) return { ...question, inPath: {} };
+    const [before = '', after] = question.path.split('{id}');
     if (after === undefined || !path.startsWith(before) || !path.endsWith(after)) continue;
     const rest = named(path.slice(before.length, path.length - after.length));
     if (rest !== undefined) return { ...question, inPath: { id: rest } };
   }
   return undefined;
 }
+
+/** The parameters of following a session. */
+export const EVENTS_PARAMETERS = z.strictObject({
+  after: z.coerce
+    .number()
+    .int()
+    .nonnegative()
+    .optional()
+    .describe('A transaction: changes after it are sent first; default: only new changes'),
+});
 
 const presents = new WeakMap<ContextClient, PresentTimeline>();
 
@@ -99,8 +85,8 @@ async function whyUnknown(client: ContextClient, reference: string | undefined, 
  * the question. Sends nothing if the client has disconnected.
  */
 export async function answerReviewRequest(
-  { operation: { answer, media }, parameters, ask }: Question,
-  { client, query, all, hiddenTexts }: Omit<Asked, 'timeline' | 'access'> & { readonly query: URLSearchParams },
+  { answer, media, parameters, ask }: ContractQuestion,
+  { client, query, all, hiddenTexts }: Omit<AskedPast, 'timeline' | 'access'> & { readonly query: URLSearchParams },
   response: ServerResponse,
 ): Promise<void> {
   const asked = readParameters(parameters, query);

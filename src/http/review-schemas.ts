@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { FILE_STATES } from '../history/restore/restore-plan.js';
-import { CALL_ANSWERS } from './call-schemas.js';
 import {
   basis,
   comparedContexts,
@@ -158,23 +157,6 @@ export const REVIEW_ANSWERS = {
       }),
     ),
   }),
-  VerbPrice: z
-    .object({
-      session: z.string(),
-      object: z.string(),
-      verb: z.string(),
-      outcome: z.string().describe('done if it changes something'),
-      tokenizer: z.string(),
-      layout: z.enum(['ssot', 'epoch']),
-      text: count.describe("Size of the object's text in a request"),
-      written: z.int().describe('Additional tokens written once with the next request'),
-      per_call: z.int().describe('Additional tokens of every request after that'),
-      per_call_from_border: z.int().nullable().describe('From the next border on; null without epochs'),
-      is_exact: z
-        .boolean()
-        .describe("Whether these are the exact bytes; otherwise items in a harness's own list are left out"),
-    })
-    .describe('In tokens'),
   RestorePlan: z.object({
     session: z.string(),
     turn: count,
@@ -276,10 +258,7 @@ export const REVIEW_ANSWERS = {
     raw_chars: count,
     shown_chars: count,
   }),
-  ...CALL_ANSWERS,
 } as const;
 
-/** The schema name of an answer. */
-export type ReviewAnswerName = keyof typeof REVIEW_ANSWERS;
 /** An answer, as sent. */
-export type ReviewAnswer<N extends ReviewAnswerName> = z.input<(typeof REVIEW_ANSWERS)[N]>;
+export type ReviewAnswer<N extends keyof typeof REVIEW_ANSWERS> = z.input<(typeof REVIEW_ANSWERS)[N]>;

@@ -1,19 +1,20 @@
 import type { AnswerBody } from '../http/api-schemas.js';
 import type { ReviewAnswer } from '../http/review-schemas.js';
+import type { PageBody } from './server/page-schemas.js';
 
 /** The server's answers, as its schemas define them. */
-export type Strip = ReviewAnswer<'Strip'>;
-export type StripChange = ReviewAnswer<'StripChange'>;
+export type Strip = PageBody<'Strip'>;
+export type StripChange = PageBody<'StripChange'>;
 export type StripCall = Strip['calls'][number];
 export type StripBand = Strip['bands'][number];
 export type StripMark = Strip['marks'][number];
 export type BandState = StripBand['changes'][number]['state'];
 /** `redacted`: text was masked before it was written to the file. */
-export type RequestView = ReviewAnswer<'Request'> & { readonly redacted?: boolean };
+export type RequestView = PageBody<'Request'> & { readonly redacted?: boolean };
 export type RequestItem = RequestView['items'][number];
-export type Changes = ReviewAnswer<'Changes'>;
+export type Changes = PageBody<'Changes'>;
 export type Change = Changes['changes'][number];
-export type Search = ReviewAnswer<'Search'>;
+export type Search = PageBody<'Search'>;
 export type SearchHit = Search['hits'][number];
 export type PastContext = ReviewAnswer<'PastContext'>;
 export type ReportDetail = ReviewAnswer<'ReportDetail'>;
@@ -24,7 +25,7 @@ export type Show = ReviewAnswer<'Show'>;
 export type Who = ReviewAnswer<'Who'>;
 export type Query = ReviewAnswer<'Query'>;
 export type Notes = ReviewAnswer<'Notes'>;
-export type VerbPrice = ReviewAnswer<'VerbPrice'>;
+export type VerbPrice = PageBody<'VerbPrice'>;
 export type RestorePlan = ReviewAnswer<'RestorePlan'>;
 export type SetsChanged = AnswerBody<'SetsChanged'>;
 export type StepUndone = AnswerBody<'StepUndone'>;

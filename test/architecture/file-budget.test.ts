@@ -5,7 +5,7 @@ import { sourceFiles } from './source-tree.js';
 /** Accepted small files with one importer beside them, with the reason. */
 const SLICES: Readonly<Record<string, string>> = {
   'src/http/stream-bundle.ts': 'what makes bundles is loaded when one is asked for',
-  'src/history/ask/found-lines.ts':
+  'src/page/server/found-lines.ts':
     'the page that holds its session searches by it too, and runs of the house only what imports nothing',
   'src/lab/recordings/read-calls.ts': 'says which calls read files, whatever is counted',
   'src/redaction/published-rules.ts': 'only this file touches the library of rules, so that another can take its place',

@@ -5,10 +5,13 @@ import { AMPLIFIER_ANSWERS } from '../../src/contracts/amplifier/http-schemas.js
 import { TYRUM_HTTP, TYRUM_OPERATIONS, TYRUM_QUESTIONS } from '../../src/contracts/tyrum/http.js';
 import { TYRUM_ANSWERS } from '../../src/contracts/tyrum/http-schemas.js';
 import { ANSWERS } from '../../src/http/api-schemas.js';
+import type { ContractQuestion } from '../../src/http/http-contract.js';
 import { OPERATIONS } from '../../src/http/operations.js';
-import { REVIEW_OPERATIONS } from '../../src/http/review-operations.js';
-import { allQuestions, type Question, questionAt } from '../../src/http/review-routes.js';
+import { QUESTIONS } from '../../src/http/review-questions.js';
+import { allQuestions, questionAt } from '../../src/http/review-routes.js';
 import { REVIEW_ANSWERS } from '../../src/http/review-schemas.js';
+import { PAGE_QUESTIONS } from '../../src/page/server/page-questions.js';
+import { PAGE_ANSWERS } from '../../src/page/server/page-schemas.js';
 
 /** The operations of the server and of all contracts, by OpenAPI ids. */
 export const ALL_OPERATIONS = { ...OPERATIONS, ...AMPLIFIER_OPERATIONS, ...TYRUM_OPERATIONS };
@@ -22,10 +25,10 @@ export const ALL_ANSWERS = {
 };
 
 /** The questions of the server and of all contracts, by OpenAPI ids. */
-export const ALL_QUESTIONS = { ...REVIEW_OPERATIONS, ...TYRUM_QUESTIONS };
+export const ALL_QUESTIONS = { ...QUESTIONS, ...PAGE_QUESTIONS, ...TYRUM_QUESTIONS };
 
 /** The answers to all questions. */
-export const ALL_REVIEW_ANSWERS = { ...REVIEW_ANSWERS, ...TYRUM_ANSWERS };
+export const ALL_REVIEW_ANSWERS = { ...REVIEW_ANSWERS, ...PAGE_ANSWERS, ...TYRUM_ANSWERS };
 
 /** The built program. */
 export const PARTS = { version: '0', home: new URL('../../', import.meta.url), contracts: CONTRACTS };
@@ -37,7 +40,7 @@ export const SERVED = await servedContracts(PARTS);
 export const hiddenTexts = hiddenBy(CONTRACTS);
 
 /** Returns the question at a path. */
-export function question(path: string): Question {
+export function question(path: string): ContractQuestion {
   const found = questionAt(allQuestions(SERVED.contracts), path);
   if (found === undefined) throw new Error(`no question at ${path}`);
   return found;

@@ -33,8 +33,26 @@ function reviewCommand(program: ProgramParts): Command {
 /** The review page: `palimpsest review`, the page of a server, and pages that hold one session. */
 export const PAGE: Contract = {
   http: async ({ home }) => {
-    const { ReviewPage } = await import('./review-page.js');
-    return { page: (token) => new ReviewPage(fileURLToPath(new URL('dist/web/', home)), token) };
+    const [{ ReviewPage }, { SessionEvents }, { PAGE_QUESTIONS }, { PAGE_ANSWERS }] = await Promise.all([
+      import('./review-page.js'),
+      import('./session-events.js'),
+      import('./page-questions.js'),
+      import('./page-schemas.js'),
+    ]);
+    return {
+      answers: PAGE_ANSWERS,
+      questions: PAGE_QUESTIONS,
+      events: {
+        followSession: {
+          path: '/v1/sessions/{id}/events',
+          summary:
+            'Changes of a session after a transaction, as server-sent events: `change`, with the transaction as id ' +
+            'and a StripChange as data',
+          open: (log) => new SessionEvents(log),
+        },
+      },
+      page: (token) => new ReviewPage(fileURLToPath(new URL('dist/web/', home)), token),
+    };
   },
   commands: (program) => [reviewCommand(program)],
   show: async (session, flags, program) => (await import('./serve-page.js')).servePage(session, flags, program),

@@ -1,16 +1,12 @@
 import pLimit from 'p-limit';
 import { type CollectedSession, objectsOf } from '../../bundle/collect-session.js';
 import { askTurns } from '../../history/ask/ask.js';
-import { changesTo } from '../../history/ask/call-changes.js';
 import { withLedger } from '../../history/ask/context-report.js';
 import { loggedVersions } from '../../history/ask/object-log.js';
 import { viewsOf } from '../../history/ask/object-view.js';
 import { openRequests, type Request } from '../../history/ask/request-reader.js';
-import { requestView } from '../../history/ask/request-view.js';
 import { askNotes } from '../../history/ask/review-notes.js';
-import { searchedSession } from '../../history/ask/search-session.js';
 import { SightedSessions, seenIn } from '../../history/ask/seen-by.js';
-import { sessionStrip } from '../../history/ask/session-strip.js';
 import { countHere } from '../../history/ask/token-count.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import { type PastContext, PastContexts, pastContextOf } from '../../history/rebuild/past-context.js';
@@ -18,19 +14,20 @@ import { AssemblyRebuilder } from '../../history/rebuild/rebuild-assembly.js';
 import type { Timeline, When } from '../../history/rebuild/timeline.js';
 import { verifyAssembly } from '../../history/verify/verify-assembly.js';
 import {
-  changesAnswer,
   logAnswer,
   notesAnswer,
   pastContextAnswer,
   reportDetailAnswer,
-  requestAnswer,
-  searchAnswer,
   showAnswer,
-  stripAnswer,
   whoAnswer,
 } from '../../http/review-answers.js';
 import { type ObjectId, type SessionId, systemPromptObjectId } from '../../objects/ids.js';
+import { changesTo } from './call-changes.js';
 import type { AnswerParameters, PageScope } from './page-format.js';
+import { changesAnswer, requestAnswer, searchAnswer, stripAnswer } from './page-questions.js';
+import { requestView } from './request-view.js';
+import { searchedSession } from './search-session.js';
+import { sessionStrip } from './session-strip.js';
 
 /** An answer of `/v1` for a page. */
 export interface PageAnswer {

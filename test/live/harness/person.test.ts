@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { REVIEW_OPERATIONS, type ReviewOperationId } from '../../../src/http/review-operations.js';
-import { REVIEW_ANSWERS, type ReviewAnswer } from '../../../src/http/review-schemas.js';
+import type * as z from 'zod';
 import { openClient } from '../../support/context.js';
+import { ALL_QUESTIONS, ALL_REVIEW_ANSWERS } from '../../support/contracts.js';
 import { suiteClientFolder, suiteData } from '../../support/mcp-clients.js';
 import { runCli } from '../../support/run-cli.js';
 import { servedFolders } from '../../support/served-folders.js';
@@ -15,19 +15,20 @@ const served = servedFolders({ folders: [{ 'a.txt': LONG, 'b.txt': 'beta\n', 'c.
 const { api } = served;
 const run = randomUUID().slice(0, 8);
 
-type Answer<Id extends ReviewOperationId> = (typeof REVIEW_OPERATIONS)[Id]['answer'] extends infer Name extends
-  keyof typeof REVIEW_ANSWERS
-  ? ReviewAnswer<Name>
+type Questions = typeof ALL_QUESTIONS;
+type Answer<Id extends keyof Questions> = Questions[Id]['answer'] extends infer Name extends
+  keyof typeof ALL_REVIEW_ANSWERS
+  ? z.input<(typeof ALL_REVIEW_ANSWERS)[Name]>
   : never;
 
-async function ask<Id extends ReviewOperationId>(
+async function ask<Id extends keyof Questions>(
   id: Id,
   parameters: Readonly<Record<string, string>>,
 ): Promise<Answer<Id>> {
-  const { path, answer } = REVIEW_OPERATIONS[id];
+  const { path, answer } = ALL_QUESTIONS[id];
   const { status, body } = await api.send(`${path}?${new URLSearchParams(parameters)}`, { method: 'GET' });
   expect([status, body]).toEqual([200, expect.anything()]);
-  return REVIEW_ANSWERS[answer as keyof typeof REVIEW_ANSWERS].parse(body) as Answer<Id>;
+  return ALL_REVIEW_ANSWERS[answer as keyof typeof ALL_REVIEW_ANSWERS].parse(body) as Answer<Id>;
 }
 
 /** A session whose agent has read a file and listed the folder. */

@@ -4,9 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { makeBundle } from '../../../src/bundle/export-bundle.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { QUESTION_CAPACITY } from '../../../src/http/question-queue.js';
-import { REVIEW_OPERATIONS, type ReviewOperationId } from '../../../src/http/review-operations.js';
-import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
 import { sessionId } from '../../../src/objects/ids.js';
+import { ALL_QUESTIONS, ALL_REVIEW_ANSWERS } from '../../support/contracts.js';
 import { type Serve, startServe } from '../../support/mcp-clients.js';
 import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
@@ -22,12 +21,12 @@ describe('history requests over HTTP', () => {
     for (const [key, value] of Object.entries(parameters)) url.searchParams.set(key, value);
     return fetch(url, { headers: { authorization: `Bearer ${serve.token}` }, ...init });
   };
-  const ask = async (id: ReviewOperationId, parameters: Readonly<Record<string, string>>) => {
-    const { path, answer } = REVIEW_OPERATIONS[id];
+  const ask = async (id: keyof typeof ALL_QUESTIONS, parameters: Readonly<Record<string, string>>) => {
+    const { path, answer } = ALL_QUESTIONS[id];
     const response = await get(path, parameters);
     const body = (await response.json()) as Record<string, unknown>;
     expect([response.status, body]).toEqual([200, expect.anything()]);
-    if (answer !== null) expect(REVIEW_ANSWERS[answer].strict().parse(body)).toEqual(body);
+    if (answer !== null) expect(ALL_REVIEW_ANSWERS[answer].strict().parse(body)).toEqual(body);
     return body;
   };
 

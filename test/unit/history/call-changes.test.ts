@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { outOfOrder } from '../../../src/history/ask/call-changes.js';
-import { linesWith } from '../../../src/history/ask/found-lines.js';
 import { requestItems } from '../../../src/history/ask/request-items.js';
-import { callRanges } from '../../../src/history/ask/search-session.js';
-import { bandWays } from '../../../src/history/ask/session-strip.js';
 import type { ObjectId } from '../../../src/objects/ids.js';
+import { outOfOrder } from '../../../src/page/server/call-changes.js';
+import { linesWith } from '../../../src/page/server/found-lines.js';
+import { callRanges } from '../../../src/page/server/search-session.js';
+import { bandWays } from '../../../src/page/server/session-strip.js';
 
 const id = (name: string) => name as ObjectId;
 

@@ -1,11 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { TYRUM_QUESTIONS } from '../../../src/contracts/tyrum/http.js';
 import { REQUESTS as OWN_REQUESTS } from '../../../src/http/api-schemas.js';
 import { openApiDocument } from '../../../src/http/openapi-document.js';
 import type { ApiOperation } from '../../../src/http/operations.js';
-import { REVIEW_OPERATIONS, type ReviewOperationId } from '../../../src/http/review-operations.js';
-import { REVIEW_PARAMETERS } from '../../../src/http/review-parameters.js';
 import { ALL_ANSWERS, ALL_OPERATIONS, ALL_QUESTIONS, ALL_REVIEW_ANSWERS, SERVED } from '../../support/contracts.js';
 
 const REQUESTS = Object.assign({}, OWN_REQUESTS, ...SERVED.contracts.map(({ requests }) => requests));
@@ -66,19 +63,14 @@ describe('the OpenAPI document', () => {
       const { path, request, example } = operation as Pick<ApiOperation, 'path' | 'request' | 'example'>;
       return request === undefined ? [] : [{ id: path, schema: REQUESTS[request], example }];
     });
-    const asked = Object.entries(REVIEW_OPERATIONS).map(([id, { example }]) => ({
-      id,
-      schema: REVIEW_PARAMETERS[id as ReviewOperationId],
-      example,
-    }));
-    const questions = Object.entries(TYRUM_QUESTIONS).map(([id, { parameters, example }]) => ({
+    const questions = Object.entries(ALL_QUESTIONS).map(([id, { parameters, example }]) => ({
       id,
       schema: parameters,
       example,
     }));
-    for (const { id, schema, example } of [...bodies, ...asked, ...questions])
+    for (const { id, schema, example } of [...bodies, ...questions])
       expect([id, schema?.safeParse(example).error?.message]).toEqual([id, undefined]);
-    expect(bodies.length + asked.length + questions.length).toBeGreaterThan(40);
+    expect(bodies.length + questions.length).toBeGreaterThan(40);
     expect(JSON.stringify(document)).toContain('"example":{"verb":"pin","ids":["src/cart.ts"]}');
   });
 

@@ -1,17 +1,17 @@
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
+import { comparePrefixes, type PrefixDiff } from '../../history/ask/prefix-diff.js';
+import { type RequestItem, requestItems } from '../../history/ask/request-items.js';
+import { ActsBetween, type RequestPair, requestPair } from '../../history/ask/request-pair.js';
+import { openRequests, type Request, type RequestReader } from '../../history/ask/request-reader.js';
+import { countHere, countTokens } from '../../history/ask/token-count.js';
+import { TOKENIZER } from '../../history/ask/tokenizer.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { isVerb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { ownMember } from '../../values/own-member.js';
-import type { Timeline } from '../rebuild/timeline.js';
-import { comparePrefixes, type PrefixDiff } from './prefix-diff.js';
-import { type RequestItem, requestItems } from './request-items.js';
-import { ActsBetween, type RequestPair, requestPair } from './request-pair.js';
-import { openRequests, type Request, type RequestReader } from './request-reader.js';
-import { countHere, countTokens } from './token-count.js';
-import { TOKENIZER } from './tokenizer.js';
 
 /**
  * The change of one item between two requests:

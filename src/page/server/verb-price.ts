@@ -2,19 +2,19 @@ import { assemble, blockText } from '../../assembly/assemble.js';
 import { beginEpoch, type EpochInput, type EpochState, epochText } from '../../assembly/epoch/epoch-state.js';
 import { type AssemblyInput, layoutOf } from '../../assembly/layout.js';
 import { metadataOf } from '../../assembly/metadata.js';
+import { requireObject } from '../../history/ask/find-object.js';
+import { countTokens } from '../../history/ask/token-count.js';
+import { TOKENIZER } from '../../history/ask/tokenizer.js';
+import { ContextReader } from '../../history/rebuild/context-reader.js';
+import { requireSession } from '../../history/rebuild/find-session.js';
+import { HistoryError } from '../../history/rebuild/history-error.js';
+import { AssemblyRebuilder } from '../../history/rebuild/rebuild-assembly.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { SessionState } from '../../session/session-state.js';
 import { type SetOutcome, type Verb, verbOutcome } from '../../session/verb-outcome.js';
 import { commonLength } from '../../values/common-length.js';
-import { ContextReader } from '../rebuild/context-reader.js';
-import { requireSession } from '../rebuild/find-session.js';
-import { HistoryError } from '../rebuild/history-error.js';
-import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
-import type { Timeline } from '../rebuild/timeline.js';
-import { requireObject } from './find-object.js';
-import { countTokens } from './token-count.js';
-import { TOKENIZER } from './tokenizer.js';
 
 /** The cost of a verb for a session's requests in tokens, compared with not using it. */
 export interface VerbPrice {

@@ -1,3 +1,6 @@
+import { askedMoment, type MomentText, parseReference } from '../../history/ask/reference.js';
+import { openRequests } from '../../history/ask/request-reader.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import { parseSource } from '../../objects/source.js';
@@ -6,10 +9,7 @@ import { contentPartHash } from '../../store/head.js';
 import type { HistoryHead } from '../../store/snapshot-rows.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
-import type { Timeline } from '../rebuild/timeline.js';
 import { type FoundText, linesWith } from './found-lines.js';
-import { askedMoment, type MomentText, parseReference } from './reference.js';
-import { openRequests } from './request-reader.js';
 import { type BandState, bandWays } from './session-strip.js';
 
 /** A range of consecutive calls, by the steps of the first and the last one. */

@@ -1,13 +1,13 @@
 import type { DisplayPaths } from '../../assembly/metadata.js';
+import { usagesOf } from '../../history/ask/request-reader.js';
+import { withoutBypassed } from '../../history/rebuild/context-kind.js';
+import { HistoryError } from '../../history/rebuild/history-error.js';
+import { turnSpans } from '../../history/rebuild/turn-spans.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
-import { withoutBypassed } from '../rebuild/context-kind.js';
-import { HistoryError } from '../rebuild/history-error.js';
-import { turnSpans } from '../rebuild/turn-spans.js';
-import { usagesOf } from './request-reader.js';
 import {
   type BandState,
   bandsOf,

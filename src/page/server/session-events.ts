@@ -1,12 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import pLimit from 'p-limit';
-import type { DisplayPaths } from '../assembly/metadata.js';
-import { type StripPlace, stripChange, stripPlace } from '../history/ask/strip-changes.js';
-import type { Logger } from '../host/log.js';
-import type { SessionId } from '../objects/ids.js';
-import type { ObjectStore } from '../store/object-store.js';
-import { ApiError } from './problem.js';
-import { stripChangeAnswer } from './review-answers.js';
+import type { DisplayPaths } from '../../assembly/metadata.js';
+import type { Logger } from '../../host/log.js';
+import type { EventStreams, FollowRequest } from '../../http/http-contract.js';
+import { ApiError } from '../../http/problem.js';
+import type { SessionId } from '../../objects/ids.js';
+import type { ObjectStore } from '../../store/object-store.js';
+import { stripChangeAnswer } from './page-questions.js';
+import { type StripPlace, stripChange, stripPlace } from './strip-changes.js';
 
 /**
  * How often the database is polled for its newest transaction while a session is followed,
@@ -41,13 +42,6 @@ interface Follower {
 interface Watch {
   readonly store: ObjectStore;
   readonly paths: DisplayPaths;
-}
-
-/** The session to follow, and the start. */
-export interface FollowRequest extends Watch {
-  readonly session: SessionId;
-  /** The transaction up to which the client knows the session; default: the newest. */
-  readonly after: number | undefined;
 }
 
 /** One followed session, with one database reader for all followers. */
@@ -148,7 +142,7 @@ const eventText = (txId: number, data: unknown): string =>
  * all. An event's id is its transaction, so a client that resumes with the last id misses nothing.
  * A slow client receives no more until it drains, then everything as one event.
  */
-export class SessionEvents {
+export class SessionEvents implements EventStreams {
   readonly #log: Logger;
   readonly #sessions = new Map<SessionId, FollowedSession>();
   #streams = 0;

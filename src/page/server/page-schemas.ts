@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { basis, contextKind, count, prefix, price, request, time, usage } from './review-parts.js';
+import { basis, contextKind, count, prefix, price, request, time, usage } from '../../http/review-parts.js';
 
 const shownVersion = z.object({ number: count, valid_time: time, tx_id: count });
 const ranges = z.array(z.object({ from: count, to: count, calls: count }));
@@ -47,10 +47,10 @@ const marks = z.array(
 );
 
 /**
- * Response bodies about the calls of a session: each call's request and the changes between
- * requests.
+ * Response bodies about the calls of a session: each call's request, the changes between requests,
+ * and the cost of a verb for the next ones.
  */
-export const CALL_ANSWERS = {
+export const PAGE_ANSWERS = {
   Strip: z.object({
     session: z.string(),
     basis,
@@ -144,4 +144,24 @@ export const CALL_ANSWERS = {
       }),
     ),
   }),
+  VerbPrice: z
+    .object({
+      session: z.string(),
+      object: z.string(),
+      verb: z.string(),
+      outcome: z.string().describe('done if it changes something'),
+      tokenizer: z.string(),
+      layout: z.enum(['ssot', 'epoch']),
+      text: count.describe("Size of the object's text in a request"),
+      written: z.int().describe('Additional tokens written once with the next request'),
+      per_call: z.int().describe('Additional tokens of every request after that'),
+      per_call_from_border: z.int().nullable().describe('From the next border on; null without epochs'),
+      is_exact: z
+        .boolean()
+        .describe("Whether these are the exact bytes; otherwise items in a harness's own list are left out"),
+    })
+    .describe('In tokens'),
 } as const;
+
+/** An answer, as sent. */
+export type PageBody<N extends keyof typeof PAGE_ANSWERS> = z.input<(typeof PAGE_ANSWERS)[N]>;

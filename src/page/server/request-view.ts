@@ -1,17 +1,23 @@
 import pLimit from 'p-limit';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
+import { askedMoment, type MomentText, parseReference } from '../../history/ask/reference.js';
+import { type RequestItem, requestItems } from '../../history/ask/request-items.js';
+import {
+  openRequests,
+  type Request,
+  type RequestReader,
+  type RequestSide,
+  recordAt,
+} from '../../history/ask/request-reader.js';
+import { countHere, countTokens } from '../../history/ask/token-count.js';
+import { TOKENIZER } from '../../history/ask/tokenizer.js';
+import { NOW } from '../../history/rebuild/moment.js';
+import type { RebuiltAssembly } from '../../history/rebuild/rebuilt-assembly.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { VersionTimes } from '../../store/queries.js';
 import { defined } from '../../values/defined.js';
-import { NOW } from '../rebuild/moment.js';
-import type { RebuiltAssembly } from '../rebuild/rebuilt-assembly.js';
-import type { Timeline } from '../rebuild/timeline.js';
-import { askedMoment, type MomentText, parseReference } from './reference.js';
-import { type RequestItem, requestItems } from './request-items.js';
-import { openRequests, type Request, type RequestReader, type RequestSide, recordAt } from './request-reader.js';
-import { countHere, countTokens } from './token-count.js';
-import { TOKENIZER } from './tokenizer.js';
 
 /** The version of an object that a request shows. */
 export interface ShownVersion {

@@ -1,5 +1,12 @@
 import pLimit from 'p-limit';
 import { metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
+import { askedMoment, type MomentText, parseReference } from '../../history/ask/reference.js';
+import { usagesOf } from '../../history/ask/request-reader.js';
+import { type ContextKind, kindOfRecord } from '../../history/rebuild/context-kind.js';
+import { bordersOf } from '../../history/rebuild/epoch-chain.js';
+import { requireSession } from '../../history/rebuild/find-session.js';
+import type { Point, Timeline } from '../../history/rebuild/timeline.js';
+import { turnSpans } from '../../history/rebuild/turn-spans.js';
 import type { AssemblyProof, BorderPrice, BorderReason, Delivery } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
@@ -8,13 +15,6 @@ import { isVerb, VERBS } from '../../session/verb-outcome.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
-import { type ContextKind, kindOfRecord } from '../rebuild/context-kind.js';
-import { bordersOf } from '../rebuild/epoch-chain.js';
-import { requireSession } from '../rebuild/find-session.js';
-import type { Point, Timeline } from '../rebuild/timeline.js';
-import { turnSpans } from '../rebuild/turn-spans.js';
-import { askedMoment, type MomentText, parseReference } from './reference.js';
-import { usagesOf } from './request-reader.js';
 
 /** A column of a strip: a sent context, or the end of a turn if the session sent none. */
 export interface StripCall {
