@@ -90,7 +90,9 @@ const scriptsApart = {
     build.onResolve({ filter: /\.js$/ }, (wanted) => {
       const name = askedBy(wanted);
       if (name !== undefined) return { path: `./${name}.js`, external: true };
-      const isOfContract = /\/src\/(?:contracts|page)\/[^/]+\/[^/]*(?:contract|commands?)\.ts$/.test(wanted.importer);
+      const isOfContract = /\/src\/(?:bundle|(?:contracts|page)\/[^/]+)\/[^/]*(?:contract|commands?)\.ts$/.test(
+        wanted.importer,
+      );
       return wanted.kind === 'dynamic-import' && isOfContract ? { path: wanted.path, external: true } : undefined;
     });
   },

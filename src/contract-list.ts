@@ -1,3 +1,4 @@
+import { BUNDLE } from './bundle/contract.js';
 import type { Contract } from './cli/contract.js';
 import { AGENT_CONTEXT } from './contracts/agent-context/contract.js';
 import { AMPLIFIER } from './contracts/amplifier/contract.js';
@@ -10,4 +11,4 @@ import { PAGE } from './page/server/contract.js';
  * The contracts of this program. Deleting a line and its folder removes a contract. `program.ts`
  * and `question-program.ts` pass the list to the commands.
  */
-export const CONTRACTS: readonly Contract[] = [PAGE, PROJECTION, AGENT_CONTEXT, AMPLIFIER, CORTEXFS, TYRUM];
+export const CONTRACTS: readonly Contract[] = [BUNDLE, PAGE, PROJECTION, AGENT_CONTEXT, AMPLIFIER, CORTEXFS, TYRUM];

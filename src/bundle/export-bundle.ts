@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { createGzip } from 'node:zlib';
+import { stepAt } from '../client/session/fork-at.js';
+import { askedSession } from '../history/ask/asked-session.js';
+import type { FindHiddenTexts } from '../history/ask/hidden-texts.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
 import type { SessionId, Sha256 } from '../objects/ids.js';
 import type { DocumentPlace, SessionDocuments } from '../store/session-documents.js';
@@ -316,4 +319,29 @@ export async function exportBundle(
   await writeBundleFile(path, bundle.lines(), [createGzip({ level: 6 })]);
   const { session, turn, step, manifest } = bundle;
   return { file: path, session, turn, step, manifest: manifest as BundleManifest };
+}
+
+/**
+ * Yields the lines of a session's bundle. `reference` may include a moment. Without `hiddenTexts`
+ * the bundle contains text that redaction rules hide.
+ * @throws {BundleError} `redacted` – `hiddenTexts` finds text that rules hide
+ * @throws {HistoryError}
+ * @throws {StoreError}
+ */
+export async function bundleOf(
+  timeline: Timeline,
+  reference: string,
+  hiddenTexts: FindHiddenTexts | undefined,
+): Promise<AsyncIterable<string>> {
+  const { session, when } = await askedSession(timeline, reference, {});
+  const rules = (await hiddenTexts?.(timeline, session))?.inForce ?? 0;
+  if (rules > 0)
+    throw new BundleError(
+      'redacted',
+      `session ${session} has redaction rules (${rules}), and a bundle would contain the text that they hide: use ` +
+        'with_redacted=true, or palimpsest export --redact to write one without it',
+    );
+  const upto =
+    when.moment === undefined ? undefined : await stepAt(timeline, session, { when, holder: async () => undefined });
+  return (await makeBundle(timeline, { session, upto })).lines();
 }

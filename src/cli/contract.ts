@@ -1,6 +1,5 @@
 import type { Command, Option } from 'commander';
-import type { FindHiddenTexts, HiddenTexts } from '../bundle/hidden-texts.js';
-import type { BundleMask } from '../bundle/masked-names.js';
+import type { FindHiddenTexts, HiddenTexts } from '../history/ask/hidden-texts.js';
 import type { CountTexts } from '../history/ask/tokenizer.js';
 import type { LogLevel } from '../host/log.js';
 import type { HttpContract } from '../http/http-contract.js';
@@ -21,34 +20,28 @@ export interface Written {
   readonly json: object;
 }
 
-/** A mask, and the length of the shortest text that it hides. */
-interface ExportMask extends BundleMask {
-  readonly shortest: number;
-}
-
-/** A session to export, its destination, and the values of the contract's own flags. */
+/** A session to export, its destination, and the values of the flags of formats. */
 export interface ExportTarget extends ReviewedSession {
   readonly folder: string;
   readonly flags: Readonly<Record<string, unknown>>;
   readonly home: URL;
-  /** Masks every text by rules; undefined for no masking. */
-  readonly mask: ExportMask | undefined;
+  /** Finds what the redaction rules of a session hide. */
+  readonly hiddenTexts: FindHiddenTexts;
+  /** Formats that hide text by those rules, as alternatives to name. */
+  readonly applyRules: readonly string[];
 }
 
 /** An export format. Its module loads on demand, while the database opens. */
 export interface ContractExport {
   readonly about: string;
-  /** Flags for this format alone. */
+  /** Flags for this format. Formats that share a flag describe it alike. */
   readonly options?: () => readonly Option[];
   /** A flag that selects this format and whose value is the destination. */
   readonly fileFlag?: () => Option;
+  /** Whether the format writes a folder, not a file. */
+  readonly writesFolder?: boolean;
   /** Whether the format hides text by the redaction rules of a session. */
   readonly appliesRules?: boolean;
-  /**
-   * Whether the format applies the mask of `--redact`. Without a mask, a session with redaction
-   * rules is exported only with `--with-redacted`.
-   */
-  readonly masks?: boolean;
   load(): Promise<(target: ExportTarget) => Promise<Written>>;
 }
 
@@ -63,9 +56,14 @@ export interface ContractImport {
   readonly about: string;
   /** Flags for this format alone. */
   readonly options: () => readonly Option[];
-  /** Whether the file or folder at a path looks like this format. */
-  recognises(path: string): Promise<boolean>;
-  run(source: ImportSource): Promise<Written>;
+  /**
+   * Whether the file or folder at a path looks like this format. The format without it is that of
+   * any other file.
+   */
+  recognises?(path: string): Promise<boolean>;
+  run(source: ImportSource, contracts: readonly Contract[]): Promise<Written>;
+  /** Finishes an interrupted import of a session, without its file. */
+  finish?(session: string, flags: ImportSource['flags']): Promise<Written>;
 }
 
 /** Prints the answer of a report command in the format of a contract. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as z from 'zod';
-import type { FindHiddenTexts } from '../bundle/hidden-texts.js';
 import type { HarnessSession } from '../harness/harness-session.js';
+import type { FindHiddenTexts } from '../history/ask/hidden-texts.js';
 import type { Backend } from '../host/backend.js';
 import type { Logger } from '../host/log.js';
 import type { ServerSettings } from '../host/settings.js';

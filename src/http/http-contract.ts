@@ -1,14 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type * as z from 'zod';
 import type { DisplayPaths } from '../assembly/metadata.js';
-import type { FindHiddenTexts } from '../bundle/hidden-texts.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { HarnessSession } from '../harness/harness-session.js';
+import type { FindHiddenTexts } from '../history/ask/hidden-texts.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
 import type { Logger } from '../host/log.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { ObjectStore } from '../store/object-store.js';
-import type { Refusal } from './request-checks.js';
 
 /**
  * The cost of a question: `short` reads one moment, `long` rebuilds many contexts, `stream` sends
@@ -117,6 +116,12 @@ export interface ErrorStatus {
   readonly title: string;
   /** Members of the problem beyond RFC 9457, as `problem` of the contract declares them. */
   readonly members?: Readonly<Record<string, string>>;
+}
+
+/** The reason for rejecting a request before it is read. */
+export interface Refusal {
+  readonly status: 401 | 403;
+  readonly message: string;
 }
 
 /** Requests that one part of the server answers. */

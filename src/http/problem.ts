@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { BundleError } from '../bundle/bundle-error.js';
 import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
 import { RestoreError, type RestoreErrorCode } from '../filesystem/restore/restore-error.js';
 import { HarnessError, type HarnessErrorCode } from '../harness/harness-error.js';
@@ -157,8 +156,6 @@ function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof JournalError) return [JOURNAL[error.code], 'Nothing can be acknowledged'];
   if (error instanceof HistoryError) return [HISTORY[error.code], 'The question cannot be answered'];
   if (error instanceof RestoreError) return [RESTORE[error.code], 'Files are not written'];
-  if (error instanceof BundleError)
-    return [error.code === 'redacted' ? 409 : 500, 'The session cannot be written as a file'];
   if (error instanceof NodeError) return [503, 'The database cannot be started'];
   if (error instanceof XtdbError) return [XTDB[error.code], 'The database does not answer as it should'];
   return undefined;

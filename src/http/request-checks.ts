@@ -2,13 +2,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import * as z from 'zod';
 import { isDeeperThan } from '../values/json-object.js';
+import type { Refusal } from './http-contract.js';
 import { ApiError, type ProblemPlace } from './problem.js';
-
-/** The reason for rejecting a request before it is read. */
-export interface Refusal {
-  readonly status: 401 | 403;
-  readonly message: string;
-}
 
 const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
 

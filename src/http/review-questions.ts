@@ -160,25 +160,6 @@ export const QUESTIONS = {
     ask: async ({ timeline }, { session, ...when }) =>
       pastContextAnswer(await askContext(timeline, session, contextMoment(when))),
   }),
-  bundle: plainQuestion({
-    path: '/v1/sessions/{id}/bundle',
-    summary: 'A session as one file for other databases, as gzipped lines; an error breaks the connection off',
-    parameters: z.strictObject({
-      id: sessionName.describe('The session, perhaps with @MOMENT'),
-      with_redacted: z
-        .enum(['true', 'false'])
-        .optional()
-        .describe('Also write a session with redaction rules, without masking its text'),
-    }),
-    example: { id: 'fix-cart' },
-    media: 'application/gzip',
-    kind: 'stream',
-    ask: async ({ timeline, access, hiddenTexts }, { id, with_redacted: withRedacted }) => {
-      await access.requireNamed(id);
-      const { bundleOf } = await import('./stream-bundle.js');
-      return bundleOf(timeline, id, withRedacted === 'true' ? undefined : hiddenTexts);
-    },
-  }),
   notes: question({
     path: '/v1/notes',
     summary: "Reviewers' notes on a session, its steps and objects",

@@ -103,7 +103,7 @@ export async function answerReviewRequest(
     throw await whyUnknown(client, session, error);
   }
   if (media !== undefined) {
-    const { sendStream } = await import('./stream-bundle.js');
+    const { sendStream } = await import('./stream-lines.js');
     return sendStream(response, { media, lines: body as AsyncIterable<string>, signal });
   }
   const type = answer === null ? 'text/plain; charset=utf-8' : 'application/json';

@@ -4,7 +4,8 @@ import { sourceFiles } from './source-tree.js';
 
 /** Accepted small files with one importer beside them, with the reason. */
 const SLICES: Readonly<Record<string, string>> = {
-  'src/http/stream-bundle.ts': 'what makes bundles is loaded when one is asked for',
+  'src/bundle/bundle-http.ts': 'loads when a server starts; its importer loads with every command',
+  'src/http/stream-lines.ts': 'loaded when a file is asked for; unit tests run it without a database',
   'src/page/server/found-lines.ts':
     'the page that holds its session searches by it too, and runs of the house only what imports nothing',
   'src/lab/recordings/read-calls.ts': 'says which calls read files, whatever is counted',

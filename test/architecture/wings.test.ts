@@ -10,20 +10,26 @@ const FOUNDATION = 'src/contracts/projection/';
 const KNOW_OTHERS = [...HOUSE.wings, 'contract-list'];
 const OTHER_PROGRAMS = /tyrum|amplifier|cortexfs|agent[ -]?context/i;
 
-/** The wing of the review page, with the folder of its contract. */
-const PAGE = { wing: 'src/page/', contract: 'src/page/server/' };
+/** Wings that a deleted line removes, with the folder of their contract. */
+const LISTED_WINGS = [
+  ['src/bundle/', 'src/bundle/'],
+  ['src/page/', 'src/page/server/'],
+] as const;
 
 const files = sourceFiles('src');
 const folders = [
   ...new Set(files.flatMap(({ path }) => (roomOf(path) === 'contracts' ? [`${posix.dirname(path)}/`] : []))),
 ].filter((folder) => folder !== 'src/contracts/');
 /** Each folder that a deleted line removes, with the folder of its contract. */
-const removable = [...folders.map((folder) => [folder, folder] as const), [PAGE.wing, PAGE.contract] as const];
+const removable = [...folders.map((folder) => [folder, folder] as const), ...LISTED_WINGS];
 
 /** Returns imports of a folder by files outside it that may not import it. */
 function strangers(folder: string): readonly string[] {
   const mayImport = ({ path }: SourceFile): boolean =>
-    path.startsWith(folder) || path === LIST || (folder === FOUNDATION && path.startsWith('src/contracts/'));
+    path.startsWith(folder) ||
+    path === LIST ||
+    (folder === FOUNDATION && path.startsWith('src/contracts/')) ||
+    HOUSE.arrows.includes(`${roomOf(path)}>${roomOf(folder)}`);
   return files
     .filter((file) => !mayImport(file))
     .flatMap(({ path, imports }) => imports.filter((to) => to.startsWith(folder)).map((to) => `${path} imports ${to}`));

@@ -28,7 +28,7 @@ import '../../src/contracts/tyrum/compact-conversation.js';
 import '../../src/contracts/tyrum/agent-memory.js';
 import '../../src/contracts/tyrum/recall-memory.js';
 import '../../src/contracts/tyrum/conversation.js';
-import '../../src/page/server/export-page.js';
+import '../../src/page/server/write-page.js';
 import { exportCommand } from '../../src/cli/export.js';
 import { forkCommand } from '../../src/cli/fork.js';
 import '../../src/contracts/cortexfs/collect-garbage.js';

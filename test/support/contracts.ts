@@ -1,3 +1,4 @@
+import { BUNDLE_QUESTIONS } from '../../src/bundle/bundle-http.js';
 import { hiddenBy, servedContracts } from '../../src/cli/contract.js';
 import { CONTRACTS } from '../../src/contract-list.js';
 import { AMPLIFIER_OPERATIONS } from '../../src/contracts/amplifier/http.js';
@@ -25,7 +26,7 @@ export const ALL_ANSWERS = {
 };
 
 /** The questions of the server and of all contracts, by OpenAPI ids. */
-export const ALL_QUESTIONS = { ...QUESTIONS, ...PAGE_QUESTIONS, ...TYRUM_QUESTIONS };
+export const ALL_QUESTIONS = { ...QUESTIONS, ...BUNDLE_QUESTIONS, ...PAGE_QUESTIONS, ...TYRUM_QUESTIONS };
 
 /** The answers to all questions. */
 export const ALL_REVIEW_ANSWERS = { ...REVIEW_ANSWERS, ...PAGE_ANSWERS, ...TYRUM_ANSWERS };

@@ -6,7 +6,8 @@ export const AGENT_CONTEXT: Contract = {
   exports: {
     'agent-context': {
       about: 'an Agent Context bundle, one file for each kind of object (docs/agent-context.md)',
-      options: () => [new Option('--agent <name>', 'agent-context: include the memory of this agent')],
+      writesFolder: true,
+      options: () => [new Option('--agent <name>', 'include the memory of this agent')],
       appliesRules: true,
       load: async () => {
         const { exportBundle } = await import('./export-bundle.js');

@@ -9,6 +9,7 @@ export const CORTEXFS: Contract = {
   exports: {
     cortexfs: {
       about: 'a CortexFS session directory; an existing one is updated (docs/cortexfs.md)',
+      writesFolder: true,
       load: async () => (await import('./session-formats.js')).exportDirectory,
     },
   },

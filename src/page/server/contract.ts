@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { Argument, Command, Option } from 'commander';
+import { maskFlags } from '../../bundle/mask-flags.js';
 import type { Contract, ProgramParts, ShowFlags } from '../../cli/contract.js';
 import { collect, dataFlag, wholeBetween } from '../../cli/flags.js';
 import { reportFailure } from '../../cli/output.js';
@@ -64,8 +65,8 @@ export const PAGE: Contract = {
           '--html <file>',
           'write the review page with the session in it; same as --format html and this file',
         ),
-      masks: true,
-      load: async () => (await import('./export-page.js')).exportPage,
+      options: maskFlags,
+      load: async () => (await import('./write-page.js')).exportPage,
     },
   },
 };

@@ -3,9 +3,9 @@ import { readdir, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join } from 'node:path';
 import * as z from 'zod';
-import type { ServedPage } from '../../http/http-contract.js';
+import type { Refusal, ServedPage } from '../../http/http-contract.js';
 import { ApiError, problemOf, sendProblem } from '../../http/problem.js';
-import { bearerOf, jsonBody, type Refusal, readInput, sameSecret } from '../../http/request-checks.js';
+import { bearerOf, jsonBody, readInput, sameSecret } from '../../http/request-checks.js';
 import { unlessMissing } from '../../process/system-error.js';
 import { ownMember } from '../../values/own-member.js';
 

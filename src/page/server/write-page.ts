@@ -1,14 +1,21 @@
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { lastStep } from '../../bundle/bundle-commands.js';
 import { BundleError } from '../../bundle/bundle-error.js';
 import { collectSession } from '../../bundle/collect-session.js';
+import { type ExportMask, exportMask } from '../../bundle/export-mask.js';
 import { writeBundleFile } from '../../bundle/write-bundle-file.js';
+import type { ExportTarget, Written } from '../../cli/contract.js';
+import { progressLine } from '../../cli/output.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { SessionId } from '../../objects/ids.js';
 import { unlessMissing } from '../../process/system-error.js';
+import { LEAST_TEXT } from '../../redaction/text-mask.js';
 import { AnswerPack, type WrittenBlock } from './answer-pack.js';
-import { type PageAnswer, type PagedSession, pageAnswers } from './page-answers.js';
+import { MaskedAnswers } from './mask-answers.js';
+import { type PagedSession, pageAnswers } from './page-answers.js';
 import {
   answerKey,
   BLOCK_ID,
@@ -19,20 +26,13 @@ import {
   type PageManifest,
 } from './page-format.js';
 
-/** Masks hidden content in every text of every answer. */
-export interface AnswerMask {
-  /** Number of masked texts so far. */
-  readonly count: number;
-  masked(answer: PageAnswer): PageAnswer;
-}
-
 /** The content and destination of a page. */
 export interface PageFile extends Pick<PagedSession, 'upto' | 'onProgress'> {
   readonly session: SessionId;
   readonly file: string;
   /** The folder of the page built for files. */
   readonly web: string;
-  readonly mask?: AnswerMask | undefined;
+  readonly mask?: MaskedAnswers | undefined;
 }
 
 /** The written page. */
@@ -180,4 +180,48 @@ export async function writePage(timeline: Timeline, page: PageFile): Promise<Wri
   }
   await writeBundleFile(path, counted());
   return { file: path, bytes, sha256: written.sha256 as string, manifest: written.manifest as PageManifest };
+}
+
+/**
+ * Rejects a page if a rule hides a very short text: masking that text everywhere would break the
+ * page.
+ */
+function requireFindable(session: string, mask: ExportMask | undefined): void {
+  if (mask === undefined || mask.shortest >= LEAST_TEXT) return;
+  throw new BundleError(
+    'redacted',
+    `a rule of session ${session} hides an item whose text has fewer than ${LEAST_TEXT} characters, which cannot be ` +
+      'masked in a page: use --format bundle with --redact, which hides the item itself',
+  );
+}
+
+/** Writes a session as one page that needs no server. */
+export async function exportPage(target: ExportTarget): Promise<Written> {
+  const { timeline, session, folder, home } = target;
+  const mask = await exportMask(target);
+  requireFindable(session, mask);
+  const line = progressLine();
+  try {
+    const { file, bytes, sha256, manifest } = await writePage(timeline, {
+      session,
+      file: folder,
+      upto: await lastStep(target),
+      web: fileURLToPath(new URL('dist/page/', home)),
+      mask: mask === undefined ? undefined : new MaskedAnswers(mask),
+      onProgress: (what, done, total) => line.show(`${done} of ${total} ${what}`),
+    });
+    const { turn, step, versions, objects, masked } = manifest;
+    const calls = manifest.calls.length;
+    return {
+      lines: [
+        `session ${session}, turn ${turn}, step ${step}: ${calls} calls, ${versions} versions of ` +
+          `${objects} objects in ${file} (${bytes} bytes)`,
+        `the SHA-256 of its content is ${sha256}; the page shows it too`,
+        ...(masked === null ? [] : [`${masked} texts were masked`]),
+      ],
+      json: { format: 'html', session, turn, step, file, bytes, sha256, calls, versions, objects, masked },
+    };
+  } finally {
+    line.end();
+  }
 }

@@ -8,8 +8,8 @@ import type { ContextClient } from '../../../src/client/session/context-client.j
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { createLog } from '../../../src/host/log.js';
-import { stripAnswer } from '../../../src/http/review-answers.js';
 import { sessionId } from '../../../src/objects/ids.js';
+import { stripAnswer } from '../../../src/page/server/page-questions.js';
 import { SessionEvents } from '../../../src/page/server/session-events.js';
 import { sessionStrip } from '../../../src/page/server/session-strip.js';
 import { eventsIn, withChange } from '../../../src/page/strip-changes.js';

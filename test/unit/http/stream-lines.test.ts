@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { goneSignal } from '../../../src/http/question-queue.js';
-import { sendStream } from '../../../src/http/stream-bundle.js';
+import { sendStream } from '../../../src/http/stream-lines.js';
 
 describe('a streamed file', () => {
   let close: (() => Promise<void>) | undefined;

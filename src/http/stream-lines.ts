@@ -2,37 +2,6 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { BundleError } from '../bundle/bundle-error.js';
-import { makeBundle } from '../bundle/export-bundle.js';
-import type { FindHiddenTexts } from '../bundle/hidden-texts.js';
-import { stepAt } from '../client/session/fork-at.js';
-import { askedSession } from '../history/ask/asked-session.js';
-import type { Timeline } from '../history/rebuild/timeline.js';
-
-/**
- * Yields the lines of a session's bundle. `reference` may include a moment. Without `hiddenTexts`
- * the bundle contains text that redaction rules hide.
- * @throws {BundleError} `redacted` – `hiddenTexts` finds text that rules hide
- * @throws {HistoryError}
- * @throws {StoreError}
- */
-export async function bundleOf(
-  timeline: Timeline,
-  reference: string,
-  hiddenTexts: FindHiddenTexts | undefined,
-): Promise<AsyncIterable<string>> {
-  const { session, when } = await askedSession(timeline, reference, {});
-  const rules = (await hiddenTexts?.(timeline, session))?.inForce ?? 0;
-  if (rules > 0)
-    throw new BundleError(
-      'redacted',
-      `session ${session} has redaction rules (${rules}), and a bundle would contain the text that they hide: use ` +
-        'with_redacted=true, or palimpsest export --redact to write one without it',
-    );
-  const upto =
-    when.moment === undefined ? undefined : await stepAt(timeline, session, { when, holder: async () => undefined });
-  return (await makeBundle(timeline, { session, upto })).lines();
-}
 
 /** Maximum time a client may leave its socket undrained, milliseconds. */
 const IDLE_MS = 120_000;

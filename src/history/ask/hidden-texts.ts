@@ -1,5 +1,5 @@
-import type { Timeline } from '../history/rebuild/timeline.js';
-import type { SessionId } from '../objects/ids.js';
+import type { SessionId } from '../../objects/ids.js';
+import type { Timeline } from '../rebuild/timeline.js';
 
 /** The texts and objects that a session's redaction rules hide. */
 export interface HiddenTexts {

@@ -1,0 +1,38 @@
+import * as z from 'zod';
+import { contractEntries, type HttpContract } from '../http/http-contract.js';
+import { sessionName } from '../http/question-parameters.js';
+import { BundleError } from './bundle-error.js';
+
+const { plainQuestion } = contractEntries({ requests: {}, answers: {} });
+
+/** The question for a session as a bundle, by its OpenAPI id. */
+export const BUNDLE_QUESTIONS = {
+  bundle: plainQuestion({
+    path: '/v1/sessions/{id}/bundle',
+    summary: 'A session as one file for other databases, as gzipped lines; an error breaks the connection off',
+    parameters: z.strictObject({
+      id: sessionName.describe('The session, perhaps with @MOMENT'),
+      with_redacted: z
+        .enum(['true', 'false'])
+        .optional()
+        .describe('Also write a session with redaction rules, without masking its text'),
+    }),
+    example: { id: 'fix-cart' },
+    media: 'application/gzip',
+    kind: 'stream',
+    ask: async ({ timeline, access, hiddenTexts }, { id, with_redacted: withRedacted }) => {
+      await access.requireNamed(id);
+      const { bundleOf } = await import('./export-bundle.js');
+      return bundleOf(timeline, id, withRedacted === 'true' ? undefined : hiddenTexts);
+    },
+  }),
+};
+
+/** The HTTP interface of bundles. */
+export const BUNDLE_HTTP: HttpContract = {
+  questions: BUNDLE_QUESTIONS,
+  statusOf: (error) =>
+    error instanceof BundleError
+      ? { status: error.code === 'redacted' ? 409 : 500, title: 'The session cannot be written as a file' }
+      : undefined,
+};

@@ -1,0 +1,59 @@
+import { readFile } from 'node:fs/promises';
+import type { ExportTarget } from '../cli/contract.js';
+import { parseMaskRules, TextMask } from '../redaction/text-mask.js';
+import { BundleError } from './bundle-error.js';
+import type { BundleMask } from './masked-names.js';
+
+/** A mask, and the length of the shortest text that it hides. */
+export interface ExportMask extends BundleMask {
+  readonly shortest: number;
+}
+
+/** Rejects an export without a mask if the session has redaction rules. */
+async function requireUnredacted({ timeline, session, hiddenTexts, applyRules }: ExportTarget): Promise<void> {
+  const count = (await hiddenTexts(timeline, session)).inForce;
+  if (count === 0) return;
+  const ways = [
+    '--redact to mask it',
+    '--with-redacted to include it',
+    ...applyRules.map((name) => `--format ${name}, which applies the rules`),
+  ];
+  throw new BundleError(
+    'redacted',
+    `session ${session} has redaction rules (${count}), and the file would contain the text that they hide: use ` +
+      `${ways.slice(0, -1).join(', ')}, or ${ways.at(-1)}`,
+  );
+}
+
+/**
+ * Builds the mask that the flags ask for: the session's rules, the rules of a file, and secrets of
+ * known forms. Undefined if every byte is exported, because ids and proofs cover every byte.
+ *
+ * @throws {BundleError} `redacted` – the session has rules, and no flag says what to do
+ */
+export async function exportMask(target: ExportTarget): Promise<ExportMask | undefined> {
+  const { timeline, session, hiddenTexts } = target;
+  const { redact, withRedacted } = target.flags;
+  if (redact === undefined) {
+    if (withRedacted !== true) await requireUnredacted(target);
+    return undefined;
+  }
+  const { texts, patterns } =
+    redact === true ? { texts: [], patterns: [] } : parseMaskRules(await readFile(String(redact), 'utf8'));
+  const own = await hiddenTexts(timeline, session);
+  if (own.unresolved > 0 && withRedacted !== true) {
+    throw new BundleError(
+      'redacted',
+      `${own.unresolved} of the rules of session ${session} name objects that do not exist in it and cannot be ` +
+        'applied: add --with-redacted to export with the other rules only',
+    );
+  }
+  const { masked, maskedValue } = new TextMask({ texts: [...texts, ...own.texts], words: own.words, patterns });
+  return {
+    masked,
+    maskedValue,
+    hides: (id: string) => own.objects.has(id),
+    rules: { session: own.rules, texts: texts.length, patterns: patterns.length },
+    shortest: Math.min(...own.words.map(({ length }) => length)),
+  };
+}
