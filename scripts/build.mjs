@@ -6,6 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -168,6 +169,9 @@ writeFileSync(join(draft, 'bundled-packages.json'), `${JSON.stringify(bundledFol
 // pi and OpenCode require a default export; the source has none.
 writeFileSync(join(draft, 'pi.js'), "export { palimpsestForPi as default } from './pi-extension.js';\n");
 writeFileSync(join(draft, 'opencode.js'), "export { palimpsestForOpencode as default } from './opencode-plugin.js';\n");
+// Where no platform package is installed, setup compiles the client of hooks or uses the script.
+for (const name of ['palimpsest-hook.c', 'palimpsest-hook.mjs'])
+  copyFileSync(join(root, 'src/hooks/native', name), join(draft, name));
 if (existsSync(join(draft, 'cli.js'))) chmodSync(join(draft, 'cli.js'), 0o755);
 if (existsSync(join(root, 'dist'))) renameSync(join(root, 'dist'), `${draft}-old`);
 renameSync(draft, join(root, 'dist'));

@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { bundle, projectRoot as root } from './bundle.mjs';
 import { jarComponents } from './pack/bills.mjs';
+import { hookCompiler } from './pack/hook-client.mjs';
 import { packPlatform } from './pack/platform-package.mjs';
 import { PLATFORMS } from './pack/platforms.mjs';
 import { packProgram } from './pack/program-package.mjs';
@@ -53,6 +54,7 @@ try {
     onProgress: say,
   });
   const components = await jarComponents(draft);
+  const compileHook = hookCompiler(draft);
   for (const platform of values.platform) {
     const packed = await packPlatform(platform, {
       draft,
@@ -62,6 +64,7 @@ try {
       jdk: values.jdk,
       isOwn: platform === `${process.platform}-${process.arch}`,
       tools: front,
+      compileHook,
     });
     say(`${sizeText(packed)}; ${packed.java}`);
   }

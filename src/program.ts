@@ -31,7 +31,9 @@ const COMPLETION_CALLS: ReadonlySet<string> = new Set(['completion', 'complete']
 const UNDOS: readonly UndoSetup[] = [takeBackSetups];
 
 /** Each runs in the process of `palimpsest watch`, beside the transcripts. */
-const COMPANIONS: readonly Companion[] = [];
+const COMPANIONS: readonly Companion[] = [
+  async (followed, host) => (await import('./hooks/serve-hooks.js')).hookCompanion(followed, host),
+];
 
 /** The version in package.json. */
 function packageVersion(home: URL): string {

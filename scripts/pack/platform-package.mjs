@@ -41,7 +41,8 @@ async function addRipgrep(folder, platform, scratch) {
 
 const readme = (name, { version, vendor, from }) => `# ${name}
 
-The database node of palimpsest for one platform: a Java runtime, the compiled node with its libraries, and ripgrep.
+The database node of palimpsest for one platform: a Java runtime, the compiled node with its libraries, ripgrep, and
+the program that agents' hooks run.
 palimpsest lists this package in its optionalDependencies, so npm installs it where it fits.
 
 The Java runtime is ${vendor} ${version} (${from}), under the GPL 2 with the Classpath Exception. runtime/legal has its
@@ -52,7 +53,7 @@ the CycloneDX bill of materials.
 /**
  * Packs the node of one platform. `front` has the compiled jars and the key of their sources.
  */
-export async function packPlatform(platform, { draft, out, front, jars, jdk, isOwn, tools }) {
+export async function packPlatform(platform, { draft, out, front, jars, jdk, isOwn, tools, compileHook }) {
   const { version, license } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
   const name = tools.platformPackageName(platform);
   const folder = join(draft, platform);
@@ -66,6 +67,7 @@ export async function packPlatform(platform, { draft, out, front, jars, jdk, isO
   const rocksdb = paths.find((path) => path.includes('rocksdbjni'));
   await keepOneLibrary(join(folder, rocksdb), platform, { scratch: join(draft, `${platform}.rocksdb`), jdk });
   const ripgrep = await addRipgrep(folder, platform, join(draft, `${platform}.rg`));
+  const inHook = await compileHook(platform, join(folder, 'bin', 'palimpsest-hook'));
   const sha256 = {};
   for (const path of paths) sha256[path] = await tools.sha256Of(join(folder, path));
   const node = {
@@ -119,6 +121,7 @@ export async function packPlatform(platform, { draft, out, front, jars, jdk, isO
     parts.push({ name: jar.name, version: jar.version, licences: licenceNames(jar), texts });
   }
   parts.push({ name: 'ripgrep', version: ripgrep.component.version, licences: ['MIT'], texts: ripgrep.texts });
+  parts.push(...inHook);
   parts.push({
     name: 'palimpsest',
     version,

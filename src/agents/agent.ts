@@ -1,6 +1,7 @@
 import type { Environment } from '../host/environment.js';
 import type { Change } from './edits/change.js';
 import type { SettingsFormat } from './edits/edit.js';
+import type { HookAgent } from './hooks/hook-folder.js';
 
 /** The user's machine as a setup sees it. */
 export interface Surroundings {
@@ -29,6 +30,8 @@ export interface Wanted {
    * such as a variable that the agent replaces.
    */
   server(roots?: readonly string[]): ServerCommand;
+  /** The data folder, which hooks name. */
+  readonly dataDir: string;
   /** Whether the user named the data folder in this command. */
   readonly isDataNamed: boolean;
   /** The folder of this installed program. */
@@ -54,11 +57,13 @@ export interface Way {
   readonly gives: { readonly ourTools: boolean; readonly itsTools: boolean; readonly steers: boolean };
   /** A condition that the user has to know. */
   readonly note?: string;
+  /** The agent's name in its hooks, for a way by hooks. */
+  readonly hookAgent?: HookAgent;
   readonly edits: (wanted: Wanted) => readonly FileEdit[] | Refusal;
 }
 
-/** Names of ways: as an MCP server, or in the agent's loop. */
-export type WayName = 'mcp' | 'loop';
+/** Names of ways: as an MCP server, in the agent's loop, or by the agent's hooks. */
+export type WayName = 'mcp' | 'loop' | 'hooks';
 
 /**
  * An agent's answer about our server: it connected, only lists it, waits for the user's consent,
@@ -83,13 +88,16 @@ export interface Agent {
   readonly traces: (at: Surroundings) => readonly string[];
   /** Whether a desktop starts it, which knows nothing of a shell's PATH. */
   readonly isGraphical: boolean;
-  /** The default way comes first. */
+  /** The default way comes first. Hooks go with it where an agent has them. */
   readonly ways: Readonly<Partial<Record<WayName, Way>>>;
   readonly check?: Check;
 }
 
 /** The name of our server in settings. Agents put it before each tool's name, so it is short. */
 export const SERVER_NAME = 'ctx';
+
+/** Way of hooks: with `palimpsest watch` it sees everything that the agent does. */
+export const HOOK_GIVES = { ourTools: false, itsTools: true, steers: false } as const;
 
 /** Our tools that change files or run commands. Settings make the agent ask before each. */
 export const CHANGING_TOOLS = ['write', 'edit', 'bash'] as const;

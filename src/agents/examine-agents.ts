@@ -17,6 +17,7 @@ import {
 import { AGENTS } from './agent-table.js';
 import { type Change, isStillOurs, type SettingValue } from './edits/change.js';
 import { findSetting } from './edits/edit.js';
+import { hookFindings } from './hooks/examine-hooks.js';
 import { findAgent, findProgram, type Installed } from './installed.js';
 import { type KeptChange, keptChanges } from './kept-changes.js';
 import { answersAsServer, runProgram } from './run-program.js';
@@ -76,7 +77,7 @@ async function wantedOf(agent: Agent, scope: Scope, { at, packageFolder, data }:
     command: 'palimpsest',
     args: ['mcp'],
   }));
-  return { at, scope, server, packageFolder, isDataNamed: false };
+  return { at, scope, server, packageFolder, dataDir: data.dataDir, isDataNamed: false };
 }
 
 /**
@@ -220,11 +221,15 @@ async function examineAgent(agent: Agent, examination: Examination): Promise<Exa
         : [];
   const name = version === undefined ? agent.title : `${agent.title} ${version}`;
   const files = [...new Set(entries.map(({ path }) => path))];
+  const { hookAgent } = (entries.some(({ way }) => way === 'hooks') ? agent.ways.hooks : undefined) ?? {};
+  const hooks = hookAgent === undefined ? [] : await hookFindings(agent.title, hookAgent, data.dataDir);
   const state =
     checked !== undefined
       ? WORDS[checked.reach]
       : servers.length === 0
-        ? 'its loop loads us'
+        ? hookAgent === undefined
+          ? 'its loop loads us'
+          : 'its hooks run us'
         : `not asked, because your setup did not write this: palimpsest setup ${agent.id} --project`;
   return {
     agent: agent.id,
@@ -233,7 +238,7 @@ async function examineAgent(agent: Agent, examination: Examination): Promise<Exa
     files,
     reach: checked?.reach,
     text: `${name}: set up in ${files.join(', ')}; ${state}${unread}`,
-    findings: [...broken, ...found],
+    findings: [...broken, ...found, ...hooks],
   };
 }
 

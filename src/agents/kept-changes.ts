@@ -10,7 +10,7 @@ const value: z.ZodType<unknown> = z.json();
 const path = z.array(z.string());
 const made = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('entry'), path, value, before: z.string().optional(), created: z.int() }),
-  z.object({ kind: z.literal('members'), path, values: z.array(z.string()), created: z.int() }),
+  z.object({ kind: z.literal('members'), path, values: z.array(value), created: z.int() }),
   z.object({ kind: z.literal('widened'), path, key: z.string(), before: z.string() }),
 ]);
 const schema = z.object({

@@ -89,24 +89,65 @@ async function planFile(
   };
 }
 
+/** Ways that stand beside each other. Any other way replaces an earlier one. */
+const BESIDE: readonly WayName[] = ['mcp', 'hooks'];
+
+/**
+ * Returns the ways that a setup makes: the named ones, and those of an earlier setup that stand
+ * beside them. One file may have both, and its record is one.
+ */
+async function waysOf(
+  agent: Agent,
+  names: readonly WayName[],
+  { wanted, dataDir }: { readonly wanted: Wanted; readonly dataDir: string },
+): Promise<readonly WayName[]> {
+  if (!names.every((name) => BESIDE.includes(name))) return names;
+  const others: WayName[] = [];
+  for (const name of BESIDE.filter((one) => !names.includes(one))) {
+    const edits = agent.ways[name]?.edits(wanted) ?? [];
+    if ('refused' in edits) continue;
+    for (const edit of edits) {
+      const kept = await keptChange(dataDir, await usedPath(edit));
+      const paths = (kept?.made ?? []).map(({ path }) => path.join('\0'));
+      if (edit.changes.some(({ path }) => paths.includes(path.join('\0')))) others.push(name);
+    }
+  }
+  return [...new Set([...names, ...others])];
+}
+
+/** Joins the edits of several ways, so that each file is changed once. */
+async function joinedEdits(edits: readonly FileEdit[]): Promise<readonly FileEdit[]> {
+  const joined = new Map<string, FileEdit>();
+  for (const edit of edits) {
+    const path = await usedPath(edit);
+    const known = joined.get(path);
+    joined.set(path, known === undefined ? edit : { ...known, changes: [...known.changes, ...edit.changes] });
+  }
+  return [...joined.values()];
+}
+
 /**
  * Plans the setup of an agent. Changes nothing. @throws {SettingsError} unreadable, unparsable,
  *   unfit – a settings file cannot be changed; the message names it, with line and reason
  */
 export async function planSetup(
   agent: Agent,
-  name: WayName,
+  names: readonly WayName[],
   { wanted, dataDir }: { readonly wanted: Wanted; readonly dataDir: string },
 ): Promise<SetupPlan> {
-  const way = agent.ways[name];
-  if (way === undefined)
-    return { refused: `${agent.title} has no way ${name}. It has: ${Object.keys(agent.ways).join(', ')}.` };
-  if (name === 'loop' && wanted.isDataNamed)
-    return { refused: 'The loop takes its data folder from PALIMPSEST_DATA. Set that, and leave out --data.' };
-  const edits = way.edits(wanted);
-  if ('refused' in edits) return edits;
+  const all: FileEdit[] = [];
+  for (const name of await waysOf(agent, names, { wanted, dataDir })) {
+    const way = agent.ways[name];
+    if (way === undefined)
+      return { refused: `${agent.title} has no way ${name}. It has: ${Object.keys(agent.ways).join(', ')}.` };
+    if (name === 'loop' && wanted.isDataNamed)
+      return { refused: 'The loop takes its data folder from PALIMPSEST_DATA. Set that, and leave out --data.' };
+    const edits = way.edits(wanted);
+    if ('refused' in edits) return edits;
+    all.push(...edits);
+  }
   const planned: PlannedFile[] = [];
-  for (const edit of edits) {
+  for (const edit of await joinedEdits(all)) {
     const file = await planFile(edit, { agent, wanted, dataDir });
     if (file !== undefined) planned.push(file);
   }

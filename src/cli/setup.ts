@@ -1,5 +1,5 @@
 import { Argument, Command, Option } from 'commander';
-import type { Surroundings, Wanted, WayName } from '../agents/agent.js';
+import type { Agent, Scope, ServerCommand, Surroundings, Wanted, WayName } from '../agents/agent.js';
 import type { Installed } from '../agents/installed.js';
 import type { PlannedFile } from '../agents/plan-setup.js';
 import type { PlannedUndo } from '../agents/take-back.js';
@@ -49,17 +49,39 @@ async function diffLines(
 
 const yesNo = (value: boolean): string => (value ? 'yes' : 'no');
 
-/** Describes an agent and each way into it; the chosen one has a mark. */
-function agentLines({ agent, program, version }: Installed, chosen: WayName, colours: Colours): readonly string[] {
+/** Describes an agent and each way into it; the chosen ones have a mark. */
+function agentLines(
+  { agent, program, version }: Installed,
+  chosen: readonly WayName[],
+  colours: Colours,
+): readonly string[] {
   const where = program === undefined ? 'its settings are here, its program is not on the PATH' : program;
   return [
     `${colours.bold(agent.title)}${version === undefined ? '' : ` ${version}`} (${where})`,
-    ...Object.entries(agent.ways).flatMap(([name, { gives, note }]) => [
-      `  ${name === chosen ? '*' : ' '} ${name.padEnd(4)}  records our tools: ${yesNo(gives.ourTools)}, its own ` +
-        `tools and prompts: ${yesNo(gives.itsTools)}; builds its requests: ${yesNo(gives.steers)}`,
-      ...(note === undefined || name !== chosen ? [] : [`           ${note}`]),
-    ]),
+    ...Object.entries(agent.ways).flatMap(([name, { gives, note }]) => {
+      const isChosen = chosen.includes(name as WayName);
+      return [
+        `  ${isChosen ? '*' : ' '} ${name.padEnd(5)} records our tools: ${yesNo(gives.ourTools)}, its own ` +
+          `tools and prompts: ${yesNo(gives.itsTools)}; builds its requests: ${yesNo(gives.steers)}`,
+        ...(note === undefined || !isChosen ? [] : [`           ${note}`]),
+      ];
+    }),
   ];
+}
+
+/**
+ * Returns the ways that a setup makes: the named one, else the first, and hooks where the settings
+ * can have them.
+ */
+function chosenWays(
+  agent: Agent,
+  { way }: SetupFlags,
+  { scope, at }: { readonly scope: Scope; readonly at: Surroundings },
+): readonly WayName[] {
+  if (way !== undefined) return [way];
+  const names = Object.keys(agent.ways) as WayName[];
+  const hasHooks = scope === 'user' && at.platform !== 'win32';
+  return names.filter((name, at) => at === 0 || (name === 'hooks' && hasHooks));
 }
 
 /** Asks before a change. Returns false if the user declines. */
@@ -89,6 +111,22 @@ async function show(lines: readonly string[]): Promise<void> {
   if (lines.length > 0) await writeOutput(lines, { ...standardOutput({}), pager: false });
 }
 
+/** Puts the client of hooks and the command that starts the watcher into the data folder. */
+async function prepareHooks(
+  server: ServerCommand,
+  given: { readonly at: Surroundings; readonly packageFolder: string; readonly dataDir: string },
+): Promise<void> {
+  const [{ CLIENT_WORDS, installHookClient }, { writeStart }] = await Promise.all([
+    import('../agents/hooks/install-client.js'),
+    import('../agents/hooks/hook-folder.js'),
+  ]);
+  const { dataDir } = given;
+  const words = CLIENT_WORDS[await installHookClient(dataDir, given)];
+  const { command, args } = server;
+  await writeStart(dataDir, [command, ...args.slice(0, args.indexOf('mcp')), 'watch', '--data', dataDir]);
+  await show([words]);
+}
+
 async function install(names: readonly string[], flags: SetupFlags, packageFolder: string): Promise<void> {
   const [{ AGENTS }, { findAgent }, { applyPlanned, planSetup }, { serverCommand }, output, { messageOf }] =
     await Promise.all([
@@ -110,18 +148,22 @@ async function install(names: readonly string[], flags: SetupFlags, packageFolde
     }),
   );
   const planned: PlannedFile[] = [];
+  /** The server's command of an agent that gets hooks. */
+  let hooked: ServerCommand | undefined;
   for (const one of found.filter((here) => here !== undefined)) {
     const { agent } = one;
-    const way = flags.way ?? (Object.keys(agent.ways)[0] as WayName);
-    await show(agentLines(one, way, colours));
+    const ways = chosenWays(agent, flags, { scope, at });
+    await show(agentLines(one, ways, colours));
     try {
       const server = await serverCommand(agent, scope, {
         at,
         data,
         program: { packageFolder, node: process.execPath },
       });
-      const wanted: Wanted = { at, scope, server, packageFolder, isDataNamed: flags.data !== undefined };
-      const plan = await planSetup(agent, way, { wanted, dataDir: data.dataDir });
+      const { dataDir } = data;
+      const wanted: Wanted = { at, scope, server, packageFolder, dataDir, isDataNamed: flags.data !== undefined };
+      const plan = await planSetup(agent, ways, { wanted, dataDir });
+      if (ways.includes('hooks') && !('refused' in plan)) hooked = server();
       if ('refused' in plan) await show([`  skipped: ${plan.refused}`]);
       else if (plan.length === 0) await show(['  is set up already']);
       else {
@@ -140,9 +182,16 @@ async function install(names: readonly string[], flags: SetupFlags, packageFolde
   }
   if (found.every((one) => one === undefined))
     await show([`No agent was found. Name one to set it up anyway: palimpsest setup ${AGENT_NAMES.join('|')}`]);
-  if (planned.length === 0 || flags.dryRun === true) return;
+  if (flags.dryRun === true) return;
+  if (planned.length === 0) {
+    // A newer program brings a newer client of hooks.
+    if (hooked !== undefined) await prepareHooks(hooked, { at, packageFolder, dataDir: data.dataDir });
+    return;
+  }
   if (!(await isAgreed(`Change ${planned.length === 1 ? 'this file' : `these ${planned.length} files`}?`, flags)))
     return show(['Nothing was changed.']);
+  // A hook must find its program from its first event on.
+  if (hooked !== undefined) await prepareHooks(hooked, { at, packageFolder, dataDir: data.dataDir });
   for (const one of planned) {
     await applyPlanned(one, data.dataDir);
     await show([`changed ${one.file.path}`]);
@@ -231,9 +280,10 @@ export function setupCommand(packageFolder: string): Command {
     .addOption(
       new Option(
         '--way <name>',
-        'mcp offers tools to the agent; loop (pi, OpenCode) also records everything and builds its requests ' +
-          '(default: the first that setup lists)',
-      ).choices(['mcp', 'loop']),
+        'mcp offers tools to the agent; loop (pi, OpenCode) also records everything and builds its requests; hooks ' +
+          '(Claude Code, Codex, Gemini CLI) record everything and warn of changed files (default: the first that ' +
+          'setup lists, with hooks)',
+      ).choices(['mcp', 'loop', 'hooks']),
     )
     .addOption(new Option('--yes', 'make the changes without a question'))
     .addOption(new Option('--dry-run', 'show the changes and make none').conflicts('yes'))

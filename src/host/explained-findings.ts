@@ -21,7 +21,9 @@ type OwnFindingCode =
   | 'gateway-missed'
   | 'agent-unreachable'
   | 'agent-waits'
-  | 'agent-settings';
+  | 'agent-settings'
+  | 'agent-hook-unreached'
+  | 'agent-hook-silent';
 
 /**
  * Every possible problem of a data folder, its node and its log. Each has a heading of its name in
@@ -270,5 +272,15 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
     weight: 'look',
     means: "an agent's settings cannot be read, so it may not start the server",
     next: 'correct the file in the line that the finding names',
+  },
+  'agent-hook-unreached': {
+    weight: 'repair',
+    means: "an agent's hook did not reach palimpsest watch, so the agent is recorded late and gets no notes",
+    next: 'run palimpsest watch --background, and read what it says; then use the agent once',
+  },
+  'agent-hook-silent': {
+    weight: 'look',
+    means: 'the settings of an agent have our hooks, and none of them ever ran',
+    next: 'use the agent once. Codex runs a hook only after you trust it: start codex and type /hooks',
   },
 };

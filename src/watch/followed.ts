@@ -1,3 +1,4 @@
+import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
 
 /** A session of an agent whose transcript this process follows. */
@@ -7,6 +8,8 @@ export interface FollowedSession {
   /** The agent's own id of the session. */
   readonly native: string;
   readonly session: ContextSession;
+  /** The client that has the session open, with access to the agent's files. */
+  readonly client: ContextClient;
   /** Reads the transcript up to its present end. Resolves once its steps are recorded. */
   catchUp(): Promise<void>;
 }

@@ -36,6 +36,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'own-sessions',
       'watch',
       'gateway',
+      'hooks',
       'tools',
       'contracts',
       'bundle',

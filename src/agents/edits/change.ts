@@ -20,10 +20,10 @@ export type Change =
       readonly plainKey?: string;
     }
   | {
-      /** Adds texts to the list at a path, unless they are in it. */
+      /** Adds values to the list at a path, unless they are in it. */
       readonly kind: 'members';
       readonly path: readonly string[];
-      readonly values: readonly string[];
+      readonly values: readonly SettingValue[];
     };
 
 /** A change that was made, with all that is needed to take it back. */
@@ -40,7 +40,7 @@ export type Made =
   | {
       readonly kind: 'members';
       readonly path: readonly string[];
-      readonly values: readonly string[];
+      readonly values: readonly SettingValue[];
       readonly created: number;
     }
   | {

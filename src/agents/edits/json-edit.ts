@@ -86,8 +86,8 @@ function withMembers(text: string, { path, values }: Change & { readonly kind: '
   }
   if (found.type !== 'array')
     throw new SettingsError('unfit', `line ${lineOf(whole, found.offset)}: ${path.join('.')} is not a list`);
-  const present = new Set((found.children ?? []).map(({ value }) => value as unknown));
-  const missing = values.filter((value) => !present.has(value));
+  const present = (found.children ?? []).map(settingOf);
+  const missing = values.filter((value) => !present.some((one) => sameData(one, value)));
   if (missing.length === 0) return { text, made: [] };
   let next = whole;
   for (const value of missing) {
@@ -140,7 +140,7 @@ function without(text: string, made: Made): string | undefined {
   let next = text;
   for (const value of made.values) {
     const list = nodeAt(next, parseSettings(next) as Node, made.path);
-    const item = list?.children?.find((one) => one.value === value);
+    const item = list?.children?.find((one) => sameData(settingOf(one), value));
     if (item !== undefined) next = removeMember(next, item);
   }
   return withoutEmpty(next, made.path, made.created);

@@ -1,6 +1,15 @@
 import { join } from 'node:path';
 import { variable } from '../../host/environment.js';
-import { type Agent, CHANGING_TOOLS, readListed, SERVER_GIVES, SERVER_NAME, type Surroundings } from '../agent.js';
+import {
+  type Agent,
+  CHANGING_TOOLS,
+  HOOK_GIVES,
+  readListed,
+  SERVER_GIVES,
+  SERVER_NAME,
+  type Surroundings,
+} from '../agent.js';
+import { HOOK_NOTE, hookEdits } from '../hooks/hook-entries.js';
 
 const settingsFolder = ({ env, home }: Surroundings): string =>
   variable(env, 'CLAUDE_CONFIG_DIR') ?? join(home, '.claude');
@@ -40,6 +49,12 @@ export const CLAUDE: Agent = {
           ],
         },
       ],
+    },
+    hooks: {
+      gives: HOOK_GIVES,
+      hookAgent: 'claude-code',
+      note: HOOK_NOTE,
+      edits: (wanted) => hookEdits('claude-code', join(settingsFolder(wanted.at), 'settings.json'), wanted),
     },
   },
   check: {

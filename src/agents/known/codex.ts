@@ -1,6 +1,15 @@
 import { join } from 'node:path';
 import { variable } from '../../host/environment.js';
-import { type Agent, CHANGING_TOOLS, readListed, SERVER_GIVES, SERVER_NAME, type Surroundings } from '../agent.js';
+import {
+  type Agent,
+  CHANGING_TOOLS,
+  HOOK_GIVES,
+  readListed,
+  SERVER_GIVES,
+  SERVER_NAME,
+  type Surroundings,
+} from '../agent.js';
+import { HOOK_NOTE, hookEdits } from '../hooks/hook-entries.js';
 
 const folder = ({ env, home }: Surroundings): string => variable(env, 'CODEX_HOME') ?? join(home, '.codex');
 
@@ -35,6 +44,12 @@ export const CODEX: Agent = {
           ],
         },
       ],
+    },
+    hooks: {
+      gives: HOOK_GIVES,
+      hookAgent: 'codex',
+      note: `${HOOK_NOTE} Codex runs a new hook only after you trust it: start codex and type /hooks.`,
+      edits: (wanted) => hookEdits('codex', join(folder(wanted.at), 'hooks.json'), wanted),
     },
   },
   check: {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { variable } from '../../host/environment.js';
-import { type Agent, readListed, SERVER_GIVES, SERVER_NAME, type Surroundings } from '../agent.js';
+import { type Agent, HOOK_GIVES, readListed, SERVER_GIVES, SERVER_NAME, type Surroundings } from '../agent.js';
+import { HOOK_NOTE, hookEdits } from '../hooks/hook-entries.js';
 
 const folder = ({ env, home }: Surroundings): string => join(variable(env, 'GEMINI_CLI_HOME') ?? home, '.gemini');
 
@@ -22,6 +23,12 @@ export const GEMINI: Agent = {
           changes: [{ kind: 'entry', path: ['mcpServers', SERVER_NAME], value: { ...server() } }],
         },
       ],
+    },
+    hooks: {
+      gives: HOOK_GIVES,
+      hookAgent: 'gemini-cli',
+      note: HOOK_NOTE,
+      edits: (wanted) => hookEdits('gemini-cli', join(folder(wanted.at), 'settings.json'), wanted),
     },
   },
   check: {

@@ -7,6 +7,7 @@ import { TextCache } from '../../store/texts.js';
 import { NO_TELEMETRY } from '../../telemetry/telemetry.js';
 import { defined } from '../../values/defined.js';
 import { XtdbClient } from '../../xtdb/xtdb-client.js';
+import type { FileObservation } from '../decide-file.js';
 import { ClientJournal } from '../delivery/client-journal.js';
 import type { DeliveryGate } from '../delivery/delivery-gate.js';
 import { Outbox, type OutboxStatus } from '../delivery/outbox.js';
@@ -181,10 +182,7 @@ export class ContextClient {
     return this.openSession({ id: (await this.makeFork(parent, options)).id });
   }
 
-  /**
-   * Forks like `forkSession` without opening the fork, and returns where it begins. Throws like
-   * `forkSession`.
-   */
+  /** Forks like `forkSession` without opening the fork. Returns where it begins. */
   async makeFork(parent: string, options: { readonly at?: ForkPlace; readonly id?: string } = {}): Promise<MadeFork> {
     this.#requireOpen();
     const parentId = sessionId(parent);
@@ -218,10 +216,7 @@ export class ContextClient {
     return this.store;
   }
 
-  /**
-   * Returns whether another living process of the data folder holds an undelivered record of a
-   * session.
-   */
+  /** Returns whether another living process of the data folder holds an undelivered record. */
   isOnItsWay = async (session: string): Promise<boolean> =>
     (await this.#journal?.othersHold(Date.now(), session as SessionId)) === true;
 
@@ -232,6 +227,11 @@ export class ContextClient {
   async snapshot(basis: AskedBasis = {}): Promise<StoreSnapshot> {
     const store = await this.delivered();
     return Object.keys(basis).length === 0 ? store.latest() : store.asOf(basis);
+  }
+
+  /** Writes versions of files that no call read. Throws XtdbError. */
+  async index(files: readonly FileObservation[]): Promise<void> {
+    await this.#environment.outbox.index(files, this.now());
   }
 
   /**

@@ -51,11 +51,11 @@ const PROGRAM: ThisProgram = { packageFolder: '/opt/palimpsest', node: '/usr/bin
 
 async function wantedOf(agent: Agent, scope: Scope = 'user'): Promise<Wanted> {
   const server = await serverCommand(agent, scope, { at, data: { dataDir, isDefault: false }, program: PROGRAM });
-  return { at, scope, server, packageFolder: PROGRAM.packageFolder, isDataNamed: false };
+  return { at, scope, server, packageFolder: PROGRAM.packageFolder, dataDir, isDataNamed: false };
 }
 
 async function planOf(agent: Agent, way: WayName, scope: Scope = 'user') {
-  const plan = await planSetup(agent, way, { wanted: await wantedOf(agent, scope), dataDir });
+  const plan = await planSetup(agent, [way], { wanted: await wantedOf(agent, scope), dataDir });
   if ('refused' in plan) throw new Error(plan.refused);
   return plan;
 }
@@ -93,7 +93,7 @@ async function everything(): Promise<Readonly<Record<string, string>>> {
 const WAYS = AGENTS.flatMap((agent) =>
   (['user', 'project'] as const).flatMap((scope) =>
     (Object.keys(agent.ways) as WayName[]).flatMap((way) =>
-      (agent.id === 'cursor' && scope === 'user') || (agent.id === 'cline' && scope === 'project')
+      (agent.id === 'cursor' && scope === 'user') || ((agent.id === 'cline' || way === 'hooks') && scope === 'project')
         ? []
         : [{ agent, scope, way, name: `${agent.id}, ${way}, ${scope}` }],
     ),
@@ -305,7 +305,7 @@ describe('a setup', () => {
   const file = (): string => join(home, '.claude.json');
 
   async function plansFor(command: ServerCommand) {
-    const plan = await planSetup(claude, 'mcp', {
+    const plan = await planSetup(claude, ['mcp'], {
       wanted: { ...(await wantedOf(claude)), server: () => command },
       dataDir,
     });
@@ -332,7 +332,7 @@ describe('a setup', () => {
     const before = await everything();
     await setUp(claude, 'mcp');
     const kept = dataDir;
-    const plan = await planSetup(claude, 'mcp', {
+    const plan = await planSetup(claude, ['mcp'], {
       wanted: {
         ...(await wantedOf(claude)),
         server: () => ({ command: 'palimpsest', args: ['mcp', '--data', '/else'] }),

@@ -1,0 +1,50 @@
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { projectRoot as root } from '../bundle.mjs';
+import { run } from './run.mjs';
+
+/** Zig's C compiler makes programs for all platforms. The hash is that of Linux on x64. */
+const ZIG = { version: '0.17.1', sha256: 'PINNED' };
+
+/** Names of platforms for Zig. With musl a program for Linux needs no library of the system. */
+const TARGETS = {
+  'linux-x64': 'x86_64-linux-musl',
+  'linux-arm64': 'aarch64-linux-musl',
+  'darwin-arm64': 'aarch64-macos',
+  'darwin-x64': 'x86_64-macos',
+};
+
+const SOURCE = join(root, 'src', 'hooks', 'native', 'palimpsest-hook.c');
+
+/** Puts Zig into a folder. Returns the variables that make Python find it, and musl's licence. */
+async function fetchZig(folder) {
+  await mkdir(folder, { recursive: true });
+  const wanted = join(folder, 'wanted.txt');
+  await writeFile(wanted, `ziglang==${ZIG.version} --hash=sha256:${ZIG.sha256}\n`);
+  const options = ['--quiet', '--no-deps', '--only-binary=:all:', '--require-hashes', '--target', folder];
+  await run('python3', ['-m', 'pip', 'install', ...options, '-r', wanted], {
+    missing: 'Install Python 3 with pip, or leave the other platforms out with --platform.',
+  });
+  const env = { ...process.env, PYTHONPATH: folder, ZIG_GLOBAL_CACHE_DIR: join(folder, 'cache') };
+  return { env, licence: await readFile(join(folder, 'ziglang', 'lib', 'libc', 'musl', 'COPYRIGHT'), 'utf8') };
+}
+
+/**
+ * Returns a function that puts the client of hooks for a platform into a file, and returns the
+ * licences of the code in it. It fetches Zig once. Windows gets no client, because Node.js has no
+ * Unix sockets there.
+ */
+export function hookCompiler(draft) {
+  let zig;
+  return async (platform, to) => {
+    const target = TARGETS[platform];
+    if (target === undefined) return [];
+    zig ??= fetchZig(join(draft, 'zig'));
+    const { env, licence } = await zig;
+    const options = ['-target', target, '-Os', '-s', '-std=c11', '-D_DEFAULT_SOURCE', '-D_DARWIN_C_SOURCE'];
+    await run('python3', ['-m', 'ziglang', 'cc', ...options, '-o', to, SOURCE], { env });
+    await chmod(to, 0o755);
+    const musl = { name: 'musl', version: `of Zig ${ZIG.version}`, licences: ['MIT'], texts: [licence] };
+    return target.endsWith('musl') ? [musl] : [];
+  };
+}

@@ -1,0 +1,32 @@
+import { connect } from 'node:net';
+import type { Found } from '../../host/findings.js';
+import { type HookAgent, hookState, watchSocket } from './hook-folder.js';
+
+/** Maximum wait for the watcher's socket. */
+const CONNECT_MS = 1_000;
+
+/** Returns whether `palimpsest watch` takes events of hooks now. */
+function listensForHooks(dataDir: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(watchSocket(dataDir));
+    const end = (listens: boolean): void => {
+      socket.destroy();
+      resolve(listens);
+    };
+    socket.setTimeout(CONNECT_MS, () => end(false));
+    socket.once('connect', () => end(true));
+    socket.once('error', () => end(false));
+  });
+}
+
+/** Returns the problems of an agent's hooks: they cannot reach the watcher, or never rang. */
+export async function hookFindings(title: string, agent: HookAgent, dataDir: string): Promise<readonly Found[]> {
+  const { rang, unreached } = await hookState(dataDir, agent);
+  const isLate = unreached?.reason === 'late';
+  // A hook that found no watcher starts one. A late one shows that the watcher is too slow.
+  if (unreached !== undefined && (isLate || !(await listensForHooks(dataDir)))) {
+    const detail = `${title}: ${unreached.reason} at ${unreached.at.toISOString()}, and no event arrived since`;
+    return [['agent-hook-unreached', detail]];
+  }
+  return rang === undefined ? [['agent-hook-silent', title]] : [];
+}

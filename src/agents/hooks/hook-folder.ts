@@ -1,0 +1,66 @@
+import { mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { replaceFile } from '../../process/owned-file.js';
+import { unlessMissing } from '../../process/system-error.js';
+
+/** The agents with hooks, as the client's first argument and the watcher name them. */
+export const HOOK_AGENTS = ['claude-code', 'codex', 'gemini-cli'] as const;
+
+/** An agent with hooks. */
+export type HookAgent = (typeof HOOK_AGENTS)[number];
+
+/** Returns the socket of `palimpsest watch`. */
+export const watchSocket = (dataDir: string): string => join(dataDir, 'watch.sock');
+
+/** Returns the folder that hooks, the watcher and `doctor` share. */
+export const hookFolder = (dataDir: string): string => join(dataDir, 'hooks');
+
+/** Returns the path of the client that hooks run. A fallback script replaces it on Windows. */
+export const hookClient = (dataDir: string): string => join(hookFolder(dataDir), 'palimpsest-hook');
+
+const unreachedMark = (dataDir: string): string => join(hookFolder(dataDir), 'unreached');
+const rangMark = (dataDir: string, agent: HookAgent): string => join(hookFolder(dataDir), `rang-${agent}`);
+
+/** Creates the folder, for its owner only. */
+export async function makeHookFolder(dataDir: string): Promise<void> {
+  await mkdir(hookFolder(dataDir), { recursive: true, mode: 0o700 });
+}
+
+/**
+ * Writes the command by which a hook starts the watcher, one word a line. The client reads it, so
+ * it needs no JSON.
+ * @throws {Error} if a word has a line end
+ */
+export async function writeStart(dataDir: string, words: readonly string[]): Promise<void> {
+  if (words.some((word) => word.includes('\n'))) throw new Error(`A path has a line end: ${JSON.stringify(words)}`);
+  await makeHookFolder(dataDir);
+  await replaceFile(join(hookFolder(dataDir), 'start'), words.map((word) => `${word}\n`).join(''));
+}
+
+/** Notes that a hook of an agent reached the watcher, and forgets an earlier failure. */
+export async function noteRang(dataDir: string, agent: HookAgent, at: Date): Promise<void> {
+  const mark = rangMark(dataDir, agent);
+  await makeHookFolder(dataDir);
+  await utimes(mark, at, at).catch(() => writeFile(mark, '', { mode: 0o600 }));
+  await rm(unreachedMark(dataDir), { force: true });
+}
+
+/** The state of an agent's hooks. Times are those of the last event. */
+export interface HookState {
+  readonly rang: Date | undefined;
+  /** A failure since the last event of any agent, in the client's words. */
+  readonly unreached: { readonly at: Date; readonly reason: string } | undefined;
+}
+
+/** Reads the marks of an agent's hooks. */
+export async function hookState(dataDir: string, agent: HookAgent): Promise<HookState> {
+  const [rang, failed, reason] = await Promise.all([
+    unlessMissing(stat(rangMark(dataDir, agent))),
+    unlessMissing(stat(unreachedMark(dataDir))),
+    unlessMissing(readFile(unreachedMark(dataDir), 'utf8')),
+  ]);
+  return {
+    rang: rang?.mtime,
+    unreached: failed === undefined ? undefined : { at: failed.mtime, reason: (reason ?? '').trim() },
+  };
+}

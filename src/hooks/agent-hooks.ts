@@ -1,0 +1,146 @@
+import { HOOK_AGENTS, type HookAgent } from '../agents/hooks/hook-folder.js';
+import { isJsonObject, type JsonObject } from '../values/json-object.js';
+
+/** The moments that a hook reports, named alike for all agents. */
+export type HookMoment =
+  | 'session-start'
+  | 'session-end'
+  | 'prompt'
+  | 'before-tool'
+  | 'after-tool'
+  | 'before-compaction'
+  | 'after-compaction'
+  | 'stop';
+
+/** A tool call that a hook names. */
+export interface HookedCall {
+  readonly tool: string;
+  readonly args: JsonObject;
+  /** The agent's id of the call. Gemini CLI gives none. */
+  readonly id: string | undefined;
+}
+
+/** One event of an agent's hook. */
+export interface HookEvent {
+  readonly agent: HookAgent;
+  readonly moment: HookMoment;
+  /** The agent's own name of the moment, which the answer repeats. */
+  readonly name: string;
+  /** The agent's id of the session. */
+  readonly native: string;
+  /** The sub-agent that acts, in the session of its parent. */
+  readonly subagent: string | undefined;
+  readonly transcript: string | undefined;
+  readonly cwd: string | undefined;
+  /** Present before and after a tool. */
+  readonly call: HookedCall | undefined;
+  /** Whether the agent reports that the call failed. */
+  readonly failed: boolean;
+}
+
+const CLAUDE_LIKE: Readonly<Record<string, HookMoment>> = {
+  SessionStart: 'session-start',
+  SessionEnd: 'session-end',
+  UserPromptSubmit: 'prompt',
+  PreToolUse: 'before-tool',
+  PostToolUse: 'after-tool',
+  PostToolUseFailure: 'after-tool',
+  PreCompact: 'before-compaction',
+  Stop: 'stop',
+  SubagentStop: 'stop',
+};
+
+const MOMENTS: Readonly<Record<HookAgent, Readonly<Record<string, HookMoment>>>> = {
+  'claude-code': CLAUDE_LIKE,
+  codex: CLAUDE_LIKE,
+  'gemini-cli': {
+    SessionStart: 'session-start',
+    SessionEnd: 'session-end',
+    BeforeAgent: 'prompt',
+    BeforeTool: 'before-tool',
+    AfterTool: 'after-tool',
+    PreCompress: 'before-compaction',
+    AfterAgent: 'stop',
+  },
+};
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+
+function callIn({ tool_name: tool, tool_input: args, tool_use_id: id }: JsonObject): HookedCall | undefined {
+  const name = text(tool);
+  if (name === undefined) return undefined;
+  // A tool of free text, such as a patch, may come as the text itself.
+  return { tool: name, args: isJsonObject(args) ? args : { input: args }, id: text(id) };
+}
+
+/** Returns whether a result reports a failure, in the form of any of the agents. */
+function isFailure(name: string, result: unknown): boolean {
+  if (name === 'PostToolUseFailure') return true;
+  if (!isJsonObject(result)) return false;
+  return (result.error !== undefined && result.error !== null) || result.success === false || result.is_error === true;
+}
+
+/** The moment of an event. A session that starts because of a compaction reports the compaction. */
+function momentIn(agent: HookAgent, name: string, source: unknown): HookMoment | undefined {
+  const moment = Object.hasOwn(MOMENTS[agent], name) ? MOMENTS[agent][name] : undefined;
+  return moment === 'session-start' && source === 'compact' ? 'after-compaction' : moment;
+}
+
+/**
+ * Reads the event that an agent gives its hook. Returns undefined for an unknown agent or event,
+ * and for a text that is no event.
+ */
+export function readHookEvent(agent: string, body: string): HookEvent | undefined {
+  const known = HOOK_AGENTS.find((name) => name === agent);
+  let event: unknown;
+  try {
+    event = JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+  if (known === undefined || !isJsonObject(event)) return undefined;
+  const [name, native] = [text(event.hook_event_name), text(event.session_id)];
+  const moment = name === undefined ? undefined : momentIn(known, name, event.source);
+  if (name === undefined || native === undefined || moment === undefined) return undefined;
+  const call = callIn(event);
+  const isTool = moment === 'before-tool' || moment === 'after-tool';
+  if (isTool && call === undefined) return undefined;
+  return {
+    agent: known,
+    moment,
+    name,
+    native,
+    subagent: text(event.agent_id),
+    transcript: text(event.transcript_path),
+    cwd: text(event.cwd),
+    call: isTool ? call : undefined,
+    failed: isFailure(name, event.tool_response),
+  };
+}
+
+/** A note to the model: beside the result of the call, or instead of the call. */
+export interface HookNote {
+  readonly text: string;
+  /** Whether the agent must not run the call. Only before a tool. */
+  readonly refuses: boolean;
+}
+
+/**
+ * Returns an agent's answer for a note to its model, as the hook prints it. Agents accept only the
+ * fields that they know for an event.
+ */
+export function hookAnswer({ agent, name, moment }: HookEvent, { text, refuses }: HookNote): string {
+  const isRefusal = refuses && moment === 'before-tool';
+  if (agent === 'gemini-cli' && isRefusal) return JSON.stringify({ decision: 'deny', reason: text });
+  const said = isRefusal ? { permissionDecision: 'deny', permissionDecisionReason: text } : { additionalContext: text };
+  return JSON.stringify({ hookSpecificOutput: { hookEventName: name, ...said } });
+}
+
+/**
+ * Whether a change of a stale file is refused. Claude Code compares the file itself and refuses the
+ * call, so the note beside its answer suffices. The others would run the call.
+ */
+const REFUSES: Readonly<Record<HookAgent, boolean>> = { 'claude-code': false, codex: true, 'gemini-cli': true };
+
+/** Returns whether an agent must not run a call on a stale file, rather than get a note with it. */
+export const refusesStaleCall = (agent: HookAgent): boolean => REFUSES[agent];

@@ -1,0 +1,101 @@
+import { structuredPatch } from 'diff';
+import { changedLines } from '../assembly/epoch/changed-lines.js';
+import { metadataLine, namesOf } from '../assembly/metadata.js';
+import type { ContextSession } from '../client/session/context-session.js';
+import { foreignTool } from '../foreign-tools/tool-table.js';
+import type { ChatPlaces } from '../session/chat-places.js';
+import type { SessionState } from '../session/session-state.js';
+import { shownName } from '../tools/framing.js';
+import type { ChangedFile } from './agent-memory.js';
+
+/** Maximum length of a difference in a note. */
+const MOST_DIFF_CHARS = 1_200;
+/** Maximum number of line ranges in a note. */
+const MOST_RANGES = 5;
+/** Maximum edits; beyond it, two texts are too different to compare in time. */
+const MOST_EDITS = 1_000;
+
+/** Returns the changed lines of the present text: `lines 40-44, 80`. A pure removal has none. */
+export function changedRanges(before: string, after: string): string | undefined {
+  const patch = structuredPatch('', '', before, after, '', '', { context: 0, maxEditLength: MOST_EDITS });
+  const ranges = (patch?.hunks ?? []).flatMap(({ newStart, newLines }) => {
+    if (newLines === 0) return [];
+    return newLines === 1 ? [`${newStart}`] : [`${newStart}-${newStart + newLines - 1}`];
+  });
+  if (ranges.length === 0) return undefined;
+  const shown = ranges.slice(0, MOST_RANGES).join(', ');
+  const more = ranges.length > MOST_RANGES ? ' and more' : '';
+  return `${ranges.length === 1 && !shown.includes('-') ? 'line' : 'lines'} ${shown}${more}`;
+}
+
+/** Returns the number of a call in its session, from 1. Undefined if the session lacks the call. */
+export function callNumber(
+  { places, state }: { readonly places: ChatPlaces; readonly state: SessionState },
+  id: string,
+): number | undefined {
+  const seq = places.calls(id).at(-1)?.seq;
+  if (seq === undefined) return undefined;
+  return state.marks.filter((mark) => mark.call !== undefined && mark.seq <= seq).length;
+}
+
+function sinceWhen({ seenIn }: ChangedFile, numberOf: (id: string) => number | undefined): string {
+  if (seenIn === undefined) return 'since you last saw it';
+  const verb = foreignTool(seenIn.tool).kind === 'read' ? 'read' : 'changed';
+  const number = seenIn.id === undefined ? undefined : numberOf(seenIn.id);
+  return number === undefined ? `since you ${verb} it` : `since you ${verb} it in call ${number}`;
+}
+
+/**
+ * Returns the note about files that changed since the agent saw them: each with its changed lines,
+ * if these are short. `refuses` says that the call does not run.
+ */
+export function staleNote(
+  changed: readonly ChangedFile[],
+  { numberOf, refuses }: { readonly numberOf: (id: string) => number | undefined; readonly refuses: boolean },
+): string {
+  const parts = changed.map((file) => {
+    const ranges = changedRanges(file.before, file.after);
+    const head = `${shownName(file.name)} changed ${sinceWhen(file, numberOf)}`;
+    const lines = changedLines(file.before, file.after);
+    const where = ranges === undefined ? '' : ` (${ranges})`;
+    return lines === undefined || lines.length > MOST_DIFF_CHARS
+      ? `${head}${where}.`
+      : `${head}${where}. The changed lines with their numbers:\n${lines}`;
+  });
+  const next = refuses
+    ? 'Nothing was done. If your change still fits, make it again; else read the file first.'
+    : 'Check that your change still fits.';
+  return `[Palimpsest] ${[...parts, next].join('\n')}`;
+}
+
+/** Maximum length of a note. Claude Code moves longer ones to a file. */
+const MOST_PIN_CHARS = 8_000;
+/** Room for the line of a pin whose text does not fit. */
+const LINE_CHARS = 200;
+
+/**
+ * Returns the note that brings pinned objects back after a compaction: the text of each that fits,
+ * and the line of the others. Undefined without pins.
+ */
+export async function pinsNote(session: Pick<ContextSession, 'state' | 'pool' | 'load'>): Promise<string | undefined> {
+  const pins = session.pool().filter(({ pinned }) => pinned);
+  if (pins.length === 0) return undefined;
+  const nameOf = namesOf(session.state.sets.index, true);
+  const count = pins.length === 1 ? 'a pinned object' : `${pins.length} pinned objects`;
+  const head = `[Palimpsest] The compaction took ${count} out of your context. Here they are again, as they are now.`;
+  const lines = pins.map(({ metadata }) => metadataLine(metadata, nameOf, false));
+  let room = MOST_PIN_CHARS - head.length - lines.reduce((sum, line) => sum + Math.min(line.length, LINE_CHARS) + 1, 0);
+  const parts: string[] = [head];
+  let left = 0;
+  for (const [at, { metadata }] of pins.entries()) {
+    const line = (lines[at] ?? '').slice(0, LINE_CHARS);
+    const text = await (await session.load(metadata.id))?.wholeText();
+    const isShown = typeof text === 'string' && text.length < room;
+    if (isShown) room -= text.length + 1;
+    else left += 1;
+    parts.push(isShown ? `${line}\n${text.replace(/\n$/, '')}` : line);
+    if (parts.join('\n').length > MOST_PIN_CHARS) break;
+  }
+  if (left > 0) parts.push(`The text of ${left} of them is too long for this note. Read it if you need it.`);
+  return parts.join('\n\n');
+}

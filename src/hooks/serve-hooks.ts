@@ -1,0 +1,96 @@
+import { chmod, rm } from 'node:fs/promises';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { watchSocket } from '../agents/hooks/hook-folder.js';
+import type { Companion, Followed, WatchHost } from '../watch/followed.js';
+import { readHookEvent } from './agent-hooks.js';
+import { HookDesk } from './answer-event.js';
+
+/** The first line of a client: its protocol and its agent. */
+const GREETING = /^palimpsest-hook 1 ([a-z-]{1,40})$/;
+/** Maximum size of an event with its first line. The client sends no more either. */
+const MOST_BYTES = 17 * 1024 * 1024;
+/** Maximum time for a client to send its event. A client lets go earlier. */
+const SEND_MS = 10_000;
+
+/** Reads what a client sends until it ends its side; undefined if it is too large or breaks off. */
+function received(socket: Socket): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const end = (text: string | undefined): void => {
+      socket.setTimeout(0);
+      resolve(text);
+    };
+    socket.setTimeout(SEND_MS, () => end(undefined));
+    socket.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > MOST_BYTES) end(undefined);
+    });
+    socket.once('end', () => end(Buffer.concat(chunks).toString('utf8')));
+    socket.once('close', () => end(undefined));
+  });
+}
+
+async function serveClient(socket: Socket, desk: HookDesk): Promise<void> {
+  // A client that gave up no longer takes its answer.
+  socket.on('error', () => socket.destroy());
+  const text = await received(socket);
+  if (text === undefined) return void socket.destroy();
+  const cut = text.indexOf('\n');
+  const [, agent] = GREETING.exec(text.slice(0, Math.max(0, cut))) ?? [];
+  const event = agent === undefined ? undefined : readHookEvent(agent, text.slice(cut + 1));
+  socket.end(event === undefined ? '' : await desk.answer(event));
+}
+
+const answers = (path: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+
+const listen = (server: Server, path: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+
+/**
+ * Serves the clients of hooks on a Unix socket that only this user can open. The socket of a dead
+ * process is replaced.
+ * @throws {Error} a living process listens there, or the system refuses
+ */
+export async function serveHooks(
+  socketPath: string,
+  followed: Followed,
+  host: WatchHost,
+): Promise<{ close(): Promise<void> }> {
+  const desk = new HookDesk(followed, host);
+  const open = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+    void serveClient(socket, desk);
+  });
+  if (await answers(socketPath)) throw new Error(`Another process listens on ${socketPath}. End it, then try again.`);
+  await rm(socketPath, { force: true });
+  await listen(server, socketPath);
+  await chmod(socketPath, 0o600);
+  return {
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of open) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+/** Serves hooks in the process of `palimpsest watch`. */
+export const hookCompanion: Companion = (followed, host) => serveHooks(watchSocket(host.dataDir), followed, host);
