@@ -1,7 +1,7 @@
 import { access, constants, realpath, stat } from 'node:fs/promises';
-import { delimiter, dirname, isAbsolute, join, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { isWithin } from '../filesystem/access/mounts.js';
-import { variable } from '../host/environment.js';
+import { programFiles } from '../process/program-files.js';
 import type { Agent, Surroundings } from './agent.js';
 import { runProgram } from './run-program.js';
 
@@ -48,15 +48,8 @@ async function isOfProject(folder: string, { cwd, home }: Surroundings): Promise
  * because a cloned project must not choose the programs that this one runs.
  */
 export async function findProgram(names: readonly string[], at: Surroundings): Promise<string | undefined> {
-  const { env, platform } = at;
-  const folders = (variable(env, 'PATH') ?? '').split(delimiter).filter(isAbsolute);
-  const endings = platform === 'win32' ? (variable(env, 'PATHEXT') ?? '.EXE;.CMD').split(';') : [''];
-  for (const name of names)
-    for (const folder of folders)
-      for (const ending of endings) {
-        const path = join(folder, `${name}${ending}`);
-        if ((await isRunnable(path)) && !(await isOfProject(folder, at))) return path;
-      }
+  for (const path of names.flatMap((name) => programFiles(name, at)))
+    if ((await isRunnable(path)) && !(await isOfProject(dirname(path), at))) return path;
   return undefined;
 }
 

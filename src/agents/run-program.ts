@@ -1,6 +1,8 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { stripVTControlCharacters } from 'node:util';
 import type { Environment } from '../host/environment.js';
+import { OWN_GROUP, signalGroup } from '../process/process-group.js';
+import { spawnedAs } from '../process/program-files.js';
 import { withinLimit } from '../process/within-limit.js';
 import type { ServerCommand } from './agent.js';
 
@@ -18,10 +20,12 @@ const MOST_CHARS = 1_048_576;
 const DRAIN_MS = 1_000;
 
 /** Starts a program. Undefined if the system cannot even try, as with a NUL in an argument. */
-function started(command: string, args: readonly string[], options: SpawnOptions): ChildProcess | undefined {
+function started(program: string, args: readonly string[], options: SpawnOptions): ChildProcess | undefined {
+  const how = spawnedAs(program, args);
+  if (how === undefined) return undefined;
   try {
     // Its own group, so that its end is the end of all that it started.
-    return spawn(command, args, { ...options, detached: process.platform !== 'win32', windowsHide: true });
+    return spawn(how.command, how.args, { ...options, ...how.options, ...OWN_GROUP });
   } catch {
     return undefined;
   }
@@ -29,14 +33,7 @@ function started(command: string, args: readonly string[], options: SpawnOptions
 
 /** Ends a program and those that it started. */
 function endGroup(child: ChildProcess): void {
-  const { pid } = child;
-  if (pid === undefined) return;
-  try {
-    if (process.platform === 'win32') child.kill('SIGKILL');
-    else process.kill(-pid, 'SIGKILL');
-  } catch {
-    // All of them have ended.
-  }
+  if (child.pid !== undefined) signalGroup(child.pid, 'SIGKILL');
 }
 
 /** Lets this process end although another one keeps the streams of a child open. */
@@ -59,8 +56,6 @@ export function runProgram(
     env: { ...env, NO_COLOR: '1' },
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Windows installs agents as command files, which only a shell runs.
-    shell: /\.(?:cmd|bat)$/i.test(program),
   });
   if (child === undefined) return Promise.resolve({ code: undefined, output: '', isLate: false });
   return new Promise((resolve) => {

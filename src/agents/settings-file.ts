@@ -1,21 +1,9 @@
 import { constants } from 'node:fs';
-import {
-  chmod,
-  chown,
-  lstat,
-  mkdir,
-  open,
-  readlink,
-  realpath,
-  rename,
-  rm,
-  rmdir,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, open, readlink, realpath, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { isWithin } from '../filesystem/access/mounts.js';
 import { draftOf } from '../process/drafts.js';
+import { rename } from '../process/held-files.js';
 import { systemCode, unlessMissing } from '../process/system-error.js';
 import { messageOf } from '../values/thrown.js';
 import { SettingsError } from './errors.js';

@@ -26,6 +26,7 @@ const REACHABLE: ReadonlySet<NodePhase | undefined> = new Set(['starting', 'read
 function runDelivery(dataDir: string, signal: AbortSignal): Promise<void> {
   // If this process is killed, the pipe closes, which ends the child.
   const child = spawn(process.execPath, [process.argv[1] ?? '', 'journal', 'deliver', '--data', dataDir], {
+    windowsHide: true,
     stdio: ['pipe', 'ignore', 'inherit'],
     signal,
   });

@@ -1,7 +1,7 @@
-import { posix } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { type FilesystemAccess, type Location, locate } from '../filesystem/access/access.js';
 import { liesIn, type MountSetting, MountTable } from '../filesystem/access/mounts.js';
+import { fromNative, resolveFrom } from '../filesystem/access/native-path.js';
 import { readSource, type SourceReading } from '../filesystem/access/read-source.js';
 import { AllowedRoots } from '../filesystem/access/roots.js';
 import { sourcedIdentityHash } from '../objects/hashes.js';
@@ -82,7 +82,8 @@ export class FileAccess {
       localFilesystemId: options.filesystemId,
     });
     const places = mounts.mappings.map(({ canonicalPrefix }) => canonicalPrefix);
-    return new FileAccess({ roots: await AllowedRoots.open(options.roots, places), mounts }, options.cwd);
+    const roots = await AllowedRoots.open(options.roots, places);
+    return new FileAccess({ roots, mounts }, fromNative(options.cwd));
   }
 
   /**
@@ -116,7 +117,7 @@ export class FileAccess {
 
   /** Resolves a relative path of the agent. */
   here(path: string): readonly string[] {
-    return [posix.resolve(this.cwd, path)];
+    return [resolveFrom(this.cwd, path)];
   }
 
   /** Reads a source once (divergence C1). Failures are returned, not thrown. */

@@ -3,6 +3,7 @@ import { MOST_DISCOVERED } from '../client/decide-file.js';
 import type { FileAccess, LocatedFile } from '../client/file-access.js';
 import type { ReportedMention } from '../client/session/call-report.js';
 import { SourceError } from '../filesystem/access/errors.js';
+import { resolveFrom } from '../filesystem/access/native-path.js';
 import { datedFiles } from '../filesystem/access/regular-files.js';
 import { ignoredNames, isInGitFolder } from '../filesystem/search/ignore-rules.js';
 import type { LineReadings } from '../foreign-tools/listed-names.js';
@@ -121,7 +122,7 @@ export async function discoverFiles(
   for (let at = 0; at < limited.length && bySource.size <= MOST_DISCOVERED; at += portion) {
     const readings = limited
       .slice(at, at + portion)
-      .map((line) => folders.flatMap((folder) => line.map((path) => posix.resolve(folder, path))));
+      .map((line) => folders.flatMap((folder) => line.map((path) => resolveFrom(folder, path))));
     const flat = [...new Set(readings.flat())];
     const found = new Map((await existing(files, located, flat)).map((file, i) => [flat[i] ?? '', file]));
     const chosen = readings.flatMap(

@@ -1,9 +1,9 @@
-import { posix } from 'node:path';
 import pLimit from 'p-limit';
 import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { AssembleOptions, SessionAssemblyRecord } from '../client/session/session-assembly.js';
+import { resolveFrom } from '../filesystem/access/native-path.js';
 import type { Delivery } from '../objects/assembly-proof.js';
 import type { SessionId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
@@ -177,8 +177,8 @@ export class HarnessSession {
    */
   async beforeChange({ tool, args, cwd = '.' }: ChangingCall): Promise<string | undefined> {
     const { files } = this.#client;
-    const folder = posix.resolve(files.cwd, cwd);
-    const paths = pathsToChange(tool, args).map((path) => posix.resolve(folder, path));
+    const folder = resolveFrom(files.cwd, cwd);
+    const paths = pathsToChange(tool, args).map((path) => resolveFrom(folder, path));
     const changed = paths.length === 0 ? undefined : await changedBefore(files, this.session.seen, paths);
     return changed === undefined ? undefined : `${changed.message}\n${changed.next}`;
   }

@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import type { FileAccess } from '../client/file-access.js';
 import type { ReportedMention, ReportedReading } from '../client/session/call-report.js';
 import { SourceError } from '../filesystem/access/errors.js';
+import { resolveFrom } from '../filesystem/access/native-path.js';
 import type { SourceReading } from '../filesystem/access/read-source.js';
 import { possibleNames } from '../foreign-tools/listed-names.js';
 import { patchedPaths } from '../foreign-tools/patch-envelope.js';
@@ -71,7 +72,7 @@ function listing(format: ListingFormat): Observer {
   return async ({ call: { args, content }, cwd, files }) => {
     const named = namedPaths(args);
     const listed = pathArgument(args, 'folder');
-    const folders = [...(listed === undefined ? [] : [listed]), ...named, '.'].map((path) => posix.resolve(cwd, path));
+    const folders = [...(listed === undefined ? [] : [listed]), ...named, '.'].map((path) => resolveFrom(cwd, path));
     // A search in one file does not repeat its name.
     const self = format === 'matches' && content !== '' ? [named] : [];
     const { mentions, note } = await discoverFiles(
@@ -105,7 +106,7 @@ const showsWhole = ({ args, content: output }: CallItem, text: string): boolean 
  */
 async function readPath(path: string, only: boolean, observed: ObservedCall): Promise<Observation> {
   const { call, cwd, files, strict } = observed;
-  const { source, location } = await files.locate(posix.resolve(cwd, path));
+  const { source, location } = await files.locate(resolveFrom(cwd, path));
   if (!location.reachable) return outOfReach(source, observed);
   const reading = await files.read(source);
   if (reading.kind === 'not-regular') return reading.what === 'directory' ? listing('listing')(observed) : NOTHING;
@@ -128,7 +129,7 @@ const observeRead: Observer = async (observed) => {
 async function writtenPaths(paths: readonly string[], observed: ObservedCall, deletes = false): Promise<Observation> {
   const { cwd, files } = observed;
   const one = async (path: string): Promise<Observation> => {
-    const { source, location } = await files.locate(posix.resolve(cwd, path), { mustExist: false });
+    const { source, location } = await files.locate(resolveFrom(cwd, path), { mustExist: false });
     if (!location.reachable) return deletes ? NOTHING : outOfReach(source, observed);
     return { ...NOTHING, readings: [{ source, reading: await files.read(source), activate: false }] };
   };
@@ -220,7 +221,7 @@ async function carriedFile(
   file: ReportedFile,
   { call, cwd, files, strict, now }: Omit<ObservedCall, 'brought'>,
 ): Promise<Observation> {
-  const { source, location } = await files.locate(posix.resolve(cwd, file.path), { mustExist: false });
+  const { source, location } = await files.locate(resolveFrom(cwd, file.path), { mustExist: false });
   const reads = foreignTool(call.tool).kind === 'read';
   const whole = reads && file.content !== undefined && (call.files.length > 1 || showsWhole(call, file.content));
   const activate = whole || (reads && strict);
@@ -239,7 +240,7 @@ async function carried(observed: Omit<ObservedCall, 'brought'>): Promise<Observa
 }
 
 function folderOf(call: CallItem, files: FileAccess): string {
-  return posix.resolve(files.cwd, call.cwd || (pathArgument(call.args, 'cwd') ?? '.'));
+  return resolveFrom(files.cwd, call.cwd || (pathArgument(call.args, 'cwd') ?? '.'));
 }
 
 /**

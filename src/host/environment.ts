@@ -16,13 +16,20 @@ export function telemetryEnvironment(env: Environment): Environment {
 
 /**
  * Returns the data folder of an environment: PALIMPSEST_DATA, else `palimpsest` in the XDG data
- * folder.
+ * folder. On Windows that is %LOCALAPPDATA%, which only its user can read.
  */
-export function dataFolder(env: Environment): string {
-  return (
-    variable(env, 'PALIMPSEST_DATA') ??
-    join(variable(env, 'XDG_DATA_HOME') ?? join(homedir(), '.local', 'share'), 'palimpsest')
-  );
+export function dataFolder(
+  env: Environment,
+  { home, platform }: { readonly home: string; readonly platform: NodeJS.Platform } = {
+    home: homedir(),
+    platform: process.platform,
+  },
+): string {
+  const usual =
+    platform === 'win32'
+      ? (variable(env, 'LOCALAPPDATA') ?? join(home, 'AppData', 'Local'))
+      : join(home, '.local', 'share');
+  return variable(env, 'PALIMPSEST_DATA') ?? join(variable(env, 'XDG_DATA_HOME') ?? usual, 'palimpsest');
 }
 
 /** Settings of an extension in a harness's loop. */

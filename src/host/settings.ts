@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, posix, resolve } from 'node:path';
 import { type MountSetting, parseMount } from '../filesystem/access/mounts.js';
+import { fromNative } from '../filesystem/access/native-path.js';
 import type { EnsureNodeOptions } from '../node/ensure-node.js';
 import { NODE_PROFILES } from '../node/node-state.js';
 import { PASSWORD_VARIABLE } from '../node/shared-log.js';
@@ -210,7 +211,12 @@ export function readSettings(env: Environment, flags: DatabaseFlags = {}): Setti
       dataDir: flags.data ?? dataFolder(env),
       ...readGiven(() => readSharedLogSettings(env, flags, profile)),
       cacheDir: join(variable(env, 'XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'palimpsest'),
-      ...defined({ profile, runtimeDir: variable(env, 'XDG_RUNTIME_DIR'), javaHome: variable(env, 'JAVA_HOME') }),
+      ...defined({
+        profile,
+        transport: variable(env, 'PALIMPSEST_TCP') === '1' ? ('tcp' as const) : undefined,
+        runtimeDir: variable(env, 'XDG_RUNTIME_DIR'),
+        javaHome: variable(env, 'JAVA_HOME'),
+      }),
     },
     nodeUrl,
     nodeToken,
@@ -227,7 +233,7 @@ export function isDurable({ node, nodeUrl }: Settings): boolean {
 
 /** Returns the base of the agents' relative paths: the first root as they see it. */
 function workingFolder(roots: readonly string[], mounts: readonly MountSetting[]): string {
-  const [first = '/'] = roots;
+  const first = fromNative(roots[0] ?? '/');
   const mount = mounts.find(
     ({ canonicalPrefix }) => first === canonicalPrefix || first.startsWith(`${canonicalPrefix}/`),
   );

@@ -1,6 +1,7 @@
-import { chmod, copyFile, rename, rm } from 'node:fs/promises';
+import { chmod, copyFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { draftOf } from '../process/drafts.js';
+import { rename } from '../process/held-files.js';
 import { journalFailure } from './errors.js';
 import {
   type JournalWriter,

@@ -3,6 +3,7 @@ import { chmod, copyFile, link, mkdir, open, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { draftOf } from '../process/drafts.js';
+import { flushFolder } from '../process/held-files.js';
 import { acquireLock, type LockFile, livingLockOwner, lockFilesAmong } from '../process/lock.js';
 import { namesIn, type OwnedFile, parseJson, textOf } from '../process/owned-file.js';
 import { identifySelf, processIdentitySchema } from '../process/process-identity.js';
@@ -122,7 +123,7 @@ export async function makeJournalFolder(dataDir: string): Promise<string> {
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {
-    await handle.sync();
+    await flushFolder(handle);
   } finally {
     await handle.close();
   }

@@ -1,5 +1,6 @@
-import { mkdir, readFile, rename, rm, truncate } from 'node:fs/promises';
+import { mkdir, readFile, rm, truncate } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { rename } from '../process/held-files.js';
 import { type JournalDamage, JournalError, type JournalLoss, journalFailure } from './errors.js';
 import { frameSalt } from './frame.js';
 import { Journal, type JournalOptions } from './journal.js';

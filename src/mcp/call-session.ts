@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { ContextSession } from '../client/session/context-session.js';
+import { fromNative } from '../filesystem/access/native-path.js';
 import type { Backend, SessionLoan } from '../host/backend.js';
 import { type HeldSession, putAwayResting } from '../host/rest-limit.js';
 import type { SessionId } from '../objects/ids.js';
@@ -47,8 +48,8 @@ function codexSandbox(meta: Meta, turn: Meta): AgentSandbox | undefined {
   if (mode === undefined) return undefined;
   const { workspaces } = turn;
   const folders = Array.isArray(workspaces) ? workspaces : Object.keys(mapAt(turn, 'workspaces'));
-  const isFolder = (folder: unknown): folder is string => typeof folder === 'string' && folder.startsWith('/');
-  return { program: 'Codex', mode, workspaces: folders.filter(isFolder).slice(0, 50) };
+  const named = folders.flatMap((folder: unknown) => (typeof folder === 'string' ? fromNative(folder) : []));
+  return { program: 'Codex', mode, workspaces: named.filter((folder) => folder.startsWith('/')).slice(0, 50) };
 }
 
 /** Reads the hints of known clients. Codex sends all of them, most others none. */

@@ -49,6 +49,7 @@ export async function installApart(options: InstallOptions, cli: string): Promis
   const { signal, onProgress, ...plan } = options;
   const child = spawn(process.execPath, [cli, 'node', 'build', '--plan', JSON.stringify(plan)], {
     detached: true,
+    windowsHide: true,
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   let failure: NodeError | undefined;

@@ -1,6 +1,8 @@
-import { cp, mkdir, rename, rm } from 'node:fs/promises';
+import { cp, mkdir, rm } from 'node:fs/promises';
 import { delimiter, extname, join } from 'node:path';
 import { draftOf } from '../process/drafts.js';
+import { rename } from '../process/held-files.js';
+import { SYSTEM } from '../process/system.js';
 import { NodeError, type NodeErrorCode } from './errors.js';
 import type { Java } from './java.js';
 import { commonJvmFlags, isAheadOfTime } from './launch.js';
@@ -67,7 +69,11 @@ export async function copyDependencies(
     '-DincludeScope=runtime',
     `-DoutputDirectory=${targetDir}`,
   ];
-  const result = await runProcess('mvn', args, { cwd: join(targetDir, '..'), limitMs: TIME_LIMITS.mavenMs, signal });
+  const result = await runProcess(`mvn${SYSTEM.scriptEnding}`, args, {
+    cwd: join(targetDir, '..'),
+    limitMs: TIME_LIMITS.mavenMs,
+    signal,
+  });
   if (result === undefined) {
     throw new NodeError(
       'no-maven',
@@ -180,7 +186,7 @@ export async function makeArchive(
     work.configFile,
     '--lock',
     join(work.workDir, 'node.lock'),
-    ...(process.platform === 'win32' ? ['--port', '0'] : ['--socket', join(work.workDir, 's')]),
+    ...(SYSTEM.nodeTransport === 'tcp' ? ['--port', '0'] : ['--socket', join(work.workDir, 's')]),
     '--warm',
   ];
   try {

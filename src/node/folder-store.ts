@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { draftOf } from '../process/drafts.js';
+import { rename } from '../process/held-files.js';
 import { createWholeFile, namesIn, ownedFile, textOf } from '../process/owned-file.js';
 import { unlessMissing } from '../process/system-error.js';
 import {

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { access, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { access, mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
 import { draftOf, removeDeadDrafts } from '../process/drafts.js';
+import { rename } from '../process/held-files.js';
 import { withNamedLock } from '../process/lock.js';
 import { replaceFile } from '../process/owned-file.js';
 import { systemCode } from '../process/system-error.js';

@@ -125,7 +125,7 @@ export function frontArguments(plan: LaunchPlan): readonly string[] {
     '--lock',
     join(plan.dataDir, 'node.lock'),
     ...(plan.socketPath === null
-      ? ['--port', '0', ...(plan.tokenFile === null ? [] : ['--token-file', plan.tokenFile])]
+      ? ['--port', '0', '--stop-on-request', ...(plan.tokenFile === null ? [] : ['--token-file', plan.tokenFile])]
       : ['--socket', plan.socketPath]),
     '--idle-exit',
     String(plan.idleExitSeconds),
@@ -208,6 +208,7 @@ export function startFront(
   const child = spawn(plan.java, [...frontArguments(plan)], {
     cwd: plan.dataDir,
     stdio: ['pipe', 'pipe', 'pipe'],
+    windowsHide: true,
     // Otherwise RocksDB's memory spreads over one arena per thread.
     env: { ...options.env, MALLOC_ARENA_MAX: '2' },
   });

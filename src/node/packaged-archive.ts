@@ -73,6 +73,7 @@ export async function makePackagedArchive(plan: ArchivePlan): Promise<void> {
 export function makeArchiveApart(plan: ArchivePlan, cli: string): void {
   const child = spawn(process.execPath, [cli, 'node', 'build', '--plan', JSON.stringify(plan)], {
     detached: true,
+    windowsHide: true,
     stdio: 'ignore',
   });
   // The node runs without an archive.

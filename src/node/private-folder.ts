@@ -1,5 +1,6 @@
-import { chmod, lstat, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, lstat, readdir, realpath } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { join, win32 } from 'node:path';
 import { unlessMissing } from '../process/system-error.js';
 import { NodeError } from './errors.js';
 
@@ -80,16 +81,31 @@ async function closeEntries(
 }
 
 /**
+ * Windows keeps other users out of a user's profile. This program does not change the rights of a
+ * folder elsewhere, so it keeps no data there.
+ * @throws {NodeError} data-unwritable
+ */
+export function requireInProfile(dir: string, home: string): void {
+  const way = win32.relative(home, dir);
+  if (!win32.isAbsolute(way) && !/^\.\.(?:\\|$)/.test(way)) return;
+  throw new NodeError(
+    'data-unwritable',
+    `The data folder ${dir} is not inside ${home}, so other users of this machine may read it. ` +
+      'Name a folder inside that one with --data or PALIMPSEST_DATA.',
+  );
+}
+
+/**
  * Restricts a data folder and this program's files in it to the owner. Folders get mode 0700, files
- * 0600. Foreign entries keep their modes. Does nothing on systems without such modes. Throws system
- * errors.
+ * 0600. Foreign entries keep their modes. On Windows, which has no modes, the folder must lie in
+ * the user's profile. Throws system errors.
  * @param dir absolute, symbolic links resolved
  * @throws {NodeError} data-unwritable – another user owns the folder or one of its entries, or
  *   other users share the folder
  */
 export async function makePrivate(dir: string): Promise<void> {
   const uid = process.geteuid?.();
-  if (uid === undefined) return;
+  if (uid === undefined) return requireInProfile(dir, await realpath(userInfo().homedir));
   const found = await lstat(dir);
   // The code that creates the data folder reports this error.
   if (!found.isDirectory()) return;

@@ -1,7 +1,8 @@
-import { rename, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { draftOf, removeDeadDrafts } from '../process/drafts.js';
+import { rename } from '../process/held-files.js';
 import { namesIn } from '../process/owned-file.js';
 import { systemCode } from '../process/system-error.js';
 import { messageOf } from '../values/thrown.js';

@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { spawnedAs } from '../process/program-files.js';
+import { SYSTEM } from '../process/system.js';
 import { systemCode } from '../process/system-error.js';
 import { defined } from '../values/defined.js';
 import { NodeError, throwIfAborted } from './errors.js';
@@ -23,10 +25,13 @@ export async function runProcess(
   options: { readonly cwd?: string; readonly limitMs: number; readonly signal?: AbortSignal | undefined },
 ): Promise<ProcessResult | undefined> {
   throwIfAborted(options.signal);
+  const how = spawnedAs(command, args);
+  if (how === undefined) return undefined;
   return new Promise((resolve, reject) => {
-    const child = spawn(command, [...args], {
+    const child = spawn(how.command, how.args, {
+      ...how.options,
       stdio: ['ignore', 'pipe', 'pipe'],
-      ...defined({ cwd: options.cwd }),
+      ...defined({ cwd: options.cwd ?? SYSTEM.searchedFolder }),
     });
     let output = '';
     const keep = (chunk: string): void => {

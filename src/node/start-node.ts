@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { identifyProcess } from '../process/process-identity.js';
+import { SYSTEM } from '../process/system.js';
 import { systemCode } from '../process/system-error.js';
 import { pollUntil } from '../process/within-limit.js';
 import { defined } from '../values/defined.js';
@@ -125,7 +126,7 @@ async function makePlan(
   const { runtime } = options;
   const { profile, log } = options.chosen;
   const runtimeFolder = await makeRuntimeFolder(folder.dir, options.runtimeDir);
-  const isTcp = (options.transport ?? (process.platform === 'win32' ? 'tcp' : 'unix')) === 'tcp';
+  const isTcp = (options.transport ?? SYSTEM.nodeTransport) === 'tcp';
   const tokenFile = join(runtimeFolder, 'token');
   if (isTcp) {
     await rm(tokenFile, { force: true });
@@ -204,6 +205,7 @@ export async function startNode(folder: DataFolder, options: ChosenStart): Promi
     cwd: folder.dir,
     ...defined({ env: options.environment }),
     detached: true,
+    windowsHide: true,
     stdio: ['ignore', 'ignore', logFd],
   });
   closeSync(logFd);

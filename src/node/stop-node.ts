@@ -3,7 +3,8 @@ import { isAlive, type ProcessIdentity, signalProcess } from '../process/process
 import { pollUntil } from '../process/within-limit.js';
 import { type DataFolder, findDataFolder } from './data-folder.js';
 import { NodeError } from './errors.js';
-import { readLiveness, removeState } from './node-state.js';
+import { type NodeState, readLiveness, removeState } from './node-state.js';
+import { askNode } from './probe-node.js';
 import { TIME_LIMITS } from './time-limits.js';
 
 /** Ends exactly this process: first SIGTERM, then SIGKILL. Returns false if it survives both. */
@@ -13,6 +14,19 @@ export async function endProcess(identity: ProcessIdentity): Promise<boolean> {
   if (await pollUntil(gone, { limitMs: TIME_LIMITS.processEndMs })) return true;
   await signalProcess(identity, 'SIGKILL');
   return (await pollUntil(gone, { limitMs: TIME_LIMITS.killedMs })) === true;
+}
+
+/**
+ * Asks a node on TCP to end in order and waits for that. Windows has no signal that asks: there
+ * each one ends a process at once, as a crash does.
+ */
+async function askToEnd({ address, supervisor, jvm }: NodeState): Promise<void> {
+  if (address?.kind !== 'tcp') return;
+  const asked = { method: 'POST', path: '/_xtdb/stop', limitMs: TIME_LIMITS.probeMs } as const;
+  if ((await askNode(address, asked))?.status !== 202) return;
+  const gone = async (): Promise<true | undefined> =>
+    (await isAlive(supervisor)) || (jvm !== null && (await isAlive(jvm))) ? undefined : true;
+  await pollUntil(gone, { limitMs: TIME_LIMITS.processEndMs });
 }
 
 /**
@@ -29,6 +43,7 @@ export async function stopNodeOf(folder: DataFolder): Promise<boolean> {
       `Process ${identity.pid} of the node of ${folder.dir} does not end. End it manually: kill -9 ${identity.pid}`,
     );
   };
+  if (kind !== 'none') await askToEnd(state);
   // The supervisor first: otherwise it would restart the JVM.
   if (kind === 'supervised') await end(state.supervisor);
   if (state.jvm !== null) await end(state.jvm);

@@ -310,7 +310,7 @@ class Supervision {
           ? { kind: 'crashed', reason: `it took no more writes: ${replaced}` }
           : judgeFrontExit(exit, { wasReady, dataDir: plan.dataDir });
       if (stop.aborted || verdict.kind === 'clean') {
-        this.#say(stop.aborted ? 'stopped' : 'the node ended by itself (idle)');
+        this.#say(stop.aborted ? 'stopped' : 'the node ended by itself');
         return this.#leave();
       }
       crashes = (readyForMs ?? 0) >= TIME_LIMITS.healthyMs ? 1 : crashes + 1;

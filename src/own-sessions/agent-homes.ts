@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
+import { desktopFolder } from '../host/desktop-folder.js';
 import { type Environment, variable } from '../host/environment.js';
 import { parseJson } from '../lab/recordings/json/json-text.js';
 import { isJsonObject } from '../values/json-object.js';
@@ -65,15 +66,9 @@ async function textBeside(path: string): Promise<string | undefined> {
 }
 
 /** Returns the folder in which VS Code and its relatives keep the data of extensions. */
-function editorFolders({ env, home, platform }: Machine): readonly string[] {
-  const base =
-    platform === 'darwin'
-      ? join(home, 'Library', 'Application Support')
-      : platform === 'win32'
-        ? (variable(env, 'APPDATA') ?? join(home, 'AppData', 'Roaming'))
-        : (variable(env, 'XDG_CONFIG_HOME') ?? join(home, '.config'));
+function editorFolders(machine: Machine): readonly string[] {
   return ['Code', 'Code - Insiders', 'VSCodium', 'Cursor', 'Windsurf'].map((editor) =>
-    join(base, editor, 'User', 'globalStorage', 'saoudrizwan.claude-dev', 'tasks'),
+    join(desktopFolder(machine, editor), 'User', 'globalStorage', 'saoudrizwan.claude-dev', 'tasks'),
   );
 }
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { identifyProcess, identifySelf } from './process-identity.js';
+import { identifyProcess, identifySelf, UNKNOWN_START } from './process-identity.js';
 
 /** The name of a draft: its target and the process that writes it. */
 const DRAFT = /.\.(\d{1,10})-([0-9a-f]{16})-[0-9a-f]{16}\.draft$/;
@@ -30,7 +30,8 @@ async function isDead(folder: string, name: string, isDataFolder: boolean): Prom
   const [, pid, start] = DRAFT.exec(name) ?? [];
   if (pid !== undefined) {
     const now = await identifyProcess(Number(pid));
-    return now === undefined || startHash(now.started) !== start;
+    if (now === undefined || now.started === UNKNOWN_START) return now === undefined;
+    return startHash(now.started) !== start && startHash(UNKNOWN_START) !== start;
   }
   if (!FORMER.test(name) && !(isDataFolder && FORMER_DATA.test(name))) return false;
   const found = await stat(join(folder, name)).catch(() => undefined);

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { link, rename, rm } from 'node:fs/promises';
+import { link, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import * as z from 'zod';
 import { CodedError } from '../values/coded-error.js';
 import { draftOf } from './drafts.js';
+import { rename } from './held-files.js';
 import {
   createWholeFile,
   livingOwner,

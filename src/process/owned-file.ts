@@ -1,8 +1,9 @@
 import { readFileSync, type Stats, statSync, truncateSync, unlinkSync } from 'node:fs';
-import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import { draftOf, removeDeadDrafts } from './drafts.js';
+import { rename, whenReleased } from './held-files.js';
 import { isAlive, type ProcessIdentity } from './process-identity.js';
 import { systemCode, unlessMissing } from './system-error.js';
 
@@ -38,7 +39,7 @@ export async function createWholeFile(path: string, content: string): Promise<bo
   try {
     await writeFile(draft, content, { mode: 0o600, flag: 'wx' });
     // Unlike a rename, a link fails if the name is taken.
-    await link(draft, path);
+    await whenReleased(() => link(draft, path));
     return true;
   } catch (error) {
     if (systemCode(error) === 'EEXIST') return false;

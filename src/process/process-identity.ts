@@ -2,6 +2,8 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import * as z from 'zod';
+import { codeOf } from '../values/thrown.js';
+import { windowsProgram } from './system.js';
 
 /**
  * Identifies one process for its whole life. The system may reuse a pid, but not a pid with the
@@ -51,6 +53,45 @@ function readBootId(): Promise<string> {
   return bootId;
 }
 
+/**
+ * The start of a process that Windows does not report. It equals every start: a lock then waits
+ * for a later process with that pid, but never has two owners.
+ */
+export const UNKNOWN_START = 'unknown';
+
+/** Parses the start of a process from PowerShell: 100 nanoseconds since 1601. */
+export function startFromPowerShell(text: string): string {
+  return /^\s*(\d{15,20})\s*$/.exec(text)?.[1] ?? UNKNOWN_START;
+}
+
+/** PowerShell takes a third of a second to answer. */
+const KEPT_MS = 10_000;
+const POWERSHELL_MS = 20_000;
+const windowsStarts = new Map<number, { readonly at: number; readonly start: Promise<string> }>();
+
+/** Returns the start of a process on Windows; undefined if no process has this pid. */
+async function windowsStart(pid: number): Promise<string | undefined> {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    // Another user's process.
+    if (codeOf(error) !== 'EPERM') return undefined;
+  }
+  const known = windowsStarts.get(pid);
+  if (known !== undefined && performance.now() - known.at < KEPT_MS) return known.start;
+  const script = `(Get-Process -Id ${pid}).StartTime.ToFileTimeUtc()`;
+  const start = promisify(execFile)(
+    windowsProgram('WindowsPowerShell', 'v1.0', 'powershell.exe'),
+    ['-NoProfile', '-NonInteractive', '-Command', script],
+    { timeout: POWERSHELL_MS, windowsHide: true },
+  ).then(
+    ({ stdout }) => startFromPowerShell(stdout),
+    () => UNKNOWN_START,
+  );
+  windowsStarts.set(pid, { at: performance.now(), start });
+  return start;
+}
+
 async function processStart(pid: number): Promise<string | undefined> {
   if (process.platform === 'linux') {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
@@ -58,6 +99,7 @@ async function processStart(pid: number): Promise<string | undefined> {
     // Ticks count from boot, so they repeat after a reboot.
     return ticks === undefined ? undefined : `${await readBootId()}:${ticks}`;
   }
+  if (process.platform === 'win32') return windowsStart(pid);
   const ps = await promisify(execFile)('ps', ['-o', 'stat=,lstart=', '-p', String(pid)]).catch(() => undefined);
   return ps === undefined ? undefined : startFromPs(ps.stdout);
 }
@@ -71,14 +113,15 @@ export async function identifyProcess(pid: number): Promise<ProcessIdentity | un
 let own: Promise<ProcessIdentity> | undefined;
 /** Returns the identity of this process. */
 export function identifySelf(): Promise<ProcessIdentity> {
-  own ??= identifyProcess(process.pid).then((identity) => identity ?? { pid: process.pid, started: 'unknown' });
+  own ??= identifyProcess(process.pid).then((identity) => identity ?? { pid: process.pid, started: UNKNOWN_START });
   return own;
 }
 
 /** Returns whether exactly this process still runs; false if another process now has its pid. */
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   const now = await identifyProcess(identity.pid);
-  return now !== undefined && now.started === identity.started;
+  if (now === undefined || now.started === identity.started) return now !== undefined;
+  return process.platform === 'win32' && [now.started, identity.started].includes(UNKNOWN_START);
 }
 
 /**

@@ -1,8 +1,19 @@
-import { link, lstat, rename } from 'node:fs/promises';
+import { link, lstat } from 'node:fs/promises';
+import { rename, whenReleased } from './held-files.js';
+import { SYSTEM } from './system.js';
 import { systemCode, unlessMissing } from './system-error.js';
 
-/** Error codes of filesystems without links, such as exFAT, SMB and FUSE. */
-const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+/**
+ * Error codes of filesystems without links, such as exFAT, SMB and FUSE. On Windows `EPERM` means
+ * that another process holds the name.
+ */
+const NO_LINKS: ReadonlySet<string> = new Set([
+  SYSTEM.holdsOpenFiles ? 'EISDIR' : 'EPERM',
+  'ENOTSUP',
+  'EOPNOTSUPP',
+  'ENOSYS',
+  'EMLINK',
+]);
 
 /** Returns whether a hard or symbolic link failed because the filesystem has no links. */
 export const hasNoLinks = (error: unknown): boolean => NO_LINKS.has(systemCode(error) ?? '');
@@ -15,7 +26,7 @@ export const hasNoLinks = (error: unknown): boolean => NO_LINKS.has(systemCode(e
 export async function takeFreeName(draft: string, path: string): Promise<void> {
   try {
     // Unlike a rename, a link fails if the name is taken.
-    await link(draft, path);
+    await whenReleased(() => link(draft, path));
   } catch (error) {
     if (!hasNoLinks(error)) throw error;
     if ((await unlessMissing(lstat(path))) !== undefined)

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { toNative } from '../filesystem/access/native-path.js';
 import { lastUnits } from '../values/surrogate-pairs.js';
 import { defineTool, type Performed, type Work } from './define-tool.js';
 import { frame, headerLine, headerValue, remaining, shownId } from './framing.js';
@@ -51,7 +52,7 @@ async function perform(command: string, seconds: number, work: Work): Promise<Pe
   if (command.includes('\0'))
     throw new ToolError('invalid-arguments', 'the command holds a NUL character.', { next: 'Leave it out.' });
   const { files } = work.client;
-  const cwd = (await files.locate(files.cwd)).location.path;
+  const cwd = toNative((await files.locate(files.cwd)).location.path);
   const end = await runCommand({ command, cwd, timeoutMs: seconds * 1000, signal: work.signal, mostBytes: KEPT_BYTES });
   const output = end.output.toWellFormed();
   const ending = endText(end, seconds);

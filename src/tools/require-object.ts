@@ -1,7 +1,7 @@
-import { posix } from 'node:path';
 import { renderedValue } from '../assembly/rendered-value.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import { SourceError } from '../filesystem/access/errors.js';
+import { resolveFrom, shownPath } from '../filesystem/access/native-path.js';
 import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import { similarPaths as pathsLike } from '../values/similar-names.js';
@@ -19,7 +19,7 @@ export function similarPaths(path: string, { client, session }: Call): readonly 
     const metadata = session.metadata(id);
     return metadata?.type === 'file' && metadata.state !== 'deleted' ? [metadata.displayPath] : [];
   });
-  return pathsLike(posix.resolve(client.files.cwd, path), known);
+  return pathsLike(shownPath(resolveFrom(client.files.cwd, path)), known);
 }
 
 const letters = (path: string): string => path.slice(path.lastIndexOf('/') + 1).normalize('NFC');

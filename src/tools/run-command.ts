@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { StringDecoder } from 'node:string_decoder';
+import { OWN_GROUP, signalGroup } from '../process/process-group.js';
+import { inShell } from '../process/program-files.js';
 
 /** Options for running a command. */
 export interface CommandOptions {
@@ -87,19 +89,20 @@ const DRAIN_MS = 300;
 export function runCommand(options: CommandOptions): Promise<CommandEnd> {
   const { command, cwd, timeoutMs, signal, mostBytes } = options;
   return new Promise((resolve, reject) => {
-    const child = spawn('/bin/sh', ['-c', command], { cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    const shell = inShell(command);
+    const child = spawn(shell.command, shell.args, {
+      ...shell.options,
+      ...OWN_GROUP,
+      cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const capture = new Capture(mostBytes);
     let why: CommandEnd['why'] = 'exited';
     let grace: NodeJS.Timeout | undefined;
     let drain: NodeJS.Timeout | undefined;
 
     const kill = (by: NodeJS.Signals): void => {
-      if (child.pid === undefined) return;
-      try {
-        process.kill(-child.pid, by);
-      } catch {
-        // The group has already ended.
-      }
+      if (child.pid !== undefined) signalGroup(child.pid, by);
     };
     const stop = (reason: 'timeout' | 'cancelled'): void => {
       if (why !== 'exited') return;

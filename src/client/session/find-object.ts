@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
+import { resolveFrom, shownPath } from '../../filesystem/access/native-path.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import { type Resolution, resolveReference } from '../../session/object-reference.js';
@@ -34,7 +35,7 @@ export function resolveInSession(
     : state.sets.index;
   const resolution = resolveReference(reference, index, displayPathOf);
   if (resolution.kind !== 'unknown' || reference === '' || posix.isAbsolute(reference)) return resolution;
-  const absolute = posix.resolve(files.cwd, reference);
+  const absolute = shownPath(resolveFrom(files.cwd, reference));
   return resolveReference(absolute, index, displayPathOf);
 }
 

@@ -1,7 +1,8 @@
-import { lstat, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
+import { rename } from '../../process/held-files.js';
 import { systemCode, unlessMissing } from '../../process/system-error.js';
 import { defined } from '../../values/defined.js';
 import { BUNDLE_PARTS, type Bundle, objectsOf, PART_NAMES } from './bundle-parts.js';

@@ -1,6 +1,7 @@
-import { lstat, mkdir, realpath, rename } from 'node:fs/promises';
+import { lstat, mkdir, realpath } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { isWithin } from '../../filesystem/access/mounts.js';
+import { rename } from '../../process/held-files.js';
 import { replaceFile } from '../../process/owned-file.js';
 import { systemCode } from '../../process/system-error.js';
 import { CortexfsError } from './errors.js';

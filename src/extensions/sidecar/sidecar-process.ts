@@ -158,7 +158,7 @@ export class SidecarProcess {
     const { node, program, env, beginning } = this.#options;
     // A separate process group, because a terminal signal to the harness must not interrupt a
     // delivery.
-    const child = spawn(node, [program], { env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+    const child = spawn(node, [program], { env, windowsHide: true, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
     this.#child = child;
     this.#sent.clear();
     this.#texts.clear();

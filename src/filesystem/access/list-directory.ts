@@ -3,6 +3,7 @@ import type { Dirent } from 'node:fs';
 import { readdir, realpath } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { sourceErrorFrom } from './errors.js';
+import { fromNative } from './native-path.js';
 import { entryPath, irregularKind, leave, openFolderInside, openInside } from './open-inside.js';
 import type { AllowedRoots } from './roots.js';
 
@@ -73,7 +74,7 @@ async function describeEntry(roots: AllowedRoots, within: string, entry: Dirent<
 
 async function targetKind(roots: AllowedRoots, link: string): Promise<'file' | 'directory' | undefined> {
   try {
-    const target = await openInside(roots, await realpath(link));
+    const target = await openInside(roots, fromNative(await realpath(link)));
     leave(target);
     const kind = irregularKind(target.stats);
     return kind === undefined ? 'file' : kind === 'directory' ? kind : undefined;

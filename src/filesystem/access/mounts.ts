@@ -10,6 +10,7 @@ import {
 import type { FilesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import { named, SourceError } from './errors.js';
+import { fromNative, shownPath } from './native-path.js';
 
 /** A mount mapping [§5.3]: the agent's `agentPrefix` is the host's `canonicalPrefix`. */
 export interface MountMapping {
@@ -69,7 +70,8 @@ function replacePrefix(path: string, from: string, to: string): string {
   return posix.join(to, path.slice(from.length));
 }
 
-function normalPrefix(value: string, what: string): CanonicalPath {
+function normalPrefix(given: string, what: string): CanonicalPath {
+  const value = fromNative(given);
   if (!posix.isAbsolute(value)) {
     throw new SourceError('invalid-path', `the ${what} ${named(value)} of a mount is not absolute; begin it with /`, {
       path: value,
@@ -163,9 +165,9 @@ export class MountTable {
       if (mapping.filesystemId !== filesystem || !isWithin(path, mapping.canonicalPrefix)) continue;
       const display = replacePrefix(path, mapping.canonicalPrefix, mapping.agentPrefix);
       const back = this.toCanonical(agentPath(display));
-      if (back.path === path && back.filesystemId === filesystem) return display;
+      if (back.path === path && back.filesystemId === filesystem) return shownPath(display);
     }
-    return path;
+    return shownPath(path);
   }
 
   /**

@@ -15,6 +15,7 @@ import { posix } from 'node:path';
 import { promisify } from 'node:util';
 import { systemCode } from '../../process/system-error.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
+import { fromNative, toNative } from './native-path.js';
 import type { AllowedRoots } from './roots.js';
 import { withoutThread } from './without-thread.js';
 
@@ -66,7 +67,7 @@ export function notRegularError(kind: IrregularKind, shown: string): SourceError
  * folder even when its own path is renamed.
  */
 export function entryPath(folder: FileHandle, folderPath: string, name: string): string {
-  return HANDLES_HAVE_PATHS ? `/proc/self/fd/${folder.fd}/${name}` : posix.join(folderPath, name);
+  return HANDLES_HAVE_PATHS ? `/proc/self/fd/${folder.fd}/${name}` : toNative(posix.join(folderPath, name));
 }
 
 /**
@@ -89,9 +90,9 @@ async function realPathOf(fd: number, stats: BigIntStats, path: string): Promise
     const real = isUtf8(bytes) ? bytes.toString('utf8') : '';
     return stats.nlink === 0n && real.endsWith(DELETED) ? real.slice(0, -DELETED.length) : real;
   }
-  const real = await realpath(path);
+  const real = await realpath(toNative(path));
   const named = await stat(real, { bigint: true });
-  return named.dev === stats.dev && named.ino === stats.ino ? real : '';
+  return named.dev === stats.dev && named.ino === stats.ino ? fromNative(real) : '';
 }
 
 function replaced(shown: string): SourceError {
@@ -132,7 +133,7 @@ async function openVerified<T extends number | FileHandle>(
 ): Promise<readonly [T, BigIntStats]> {
   const { roots, path, shown } = opening;
   if (!roots.holds(path)) throw outside(shown);
-  const opened = await open(path, FLAGS).catch((error: unknown) => {
+  const opened = await open(toNative(path), FLAGS).catch((error: unknown) => {
     // A canonical path has no links, so a link at its end is new.
     throw systemCode(error) === 'ELOOP' ? replaced(shown) : sourceErrorFrom(error, shown);
   });

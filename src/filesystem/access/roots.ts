@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { realpathSync } from 'node:fs';
 import { lstat, readlink, realpath, stat } from 'node:fs/promises';
-import { posix } from 'node:path';
+import { posix, resolve } from 'node:path';
 import { type CanonicalPath, canonicalPath } from '../../objects/ids.js';
 import { systemCode } from '../../process/system-error.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
 import { isWithin } from './mounts.js';
+import { fromNative, refusedPath, toNative } from './native-path.js';
 import { withoutThread } from './without-thread.js';
 
 /** A path verified to lie inside the allowed roots. */
@@ -57,7 +58,8 @@ async function tryRealpath(
 ): Promise<{ readonly real: string } | { readonly error: unknown }> {
   let bytes: Buffer;
   try {
-    bytes = atOnce ? withoutThread.do(() => realpathSync.native(path, 'buffer')) : await realpath(path, 'buffer');
+    const own = toNative(path);
+    bytes = atOnce ? withoutThread.do(() => realpathSync.native(own, 'buffer')) : await realpath(own, 'buffer');
   } catch (error) {
     return { error };
   }
@@ -70,11 +72,11 @@ async function tryRealpath(
       },
     );
   }
-  return { real: bytes.toString('utf8') };
+  return { real: fromNative(bytes.toString('utf8')) };
 }
 
 async function deviceOf(path: string): Promise<bigint | undefined> {
-  return (await stat(path, { bigint: true }).catch(() => undefined))?.dev;
+  return (await stat(toNative(path), { bigint: true }).catch(() => undefined))?.dev;
 }
 
 /**
@@ -115,9 +117,9 @@ export class AllowedRoots {
     for (const root of roots) {
       if (root === '' || root.includes('\0'))
         throw new SourceError('invalid-path', `${named(root)} is no folder`, { path: root });
-      const found = await tryRealpath(posix.resolve(root), root, false);
+      const found = await tryRealpath(fromNative(resolve(toNative(root))), root, false);
       if ('error' in found) throw sourceErrorFrom(found.error, root);
-      if (!(await stat(found.real)).isDirectory()) {
+      if (!(await stat(toNative(found.real))).isDirectory()) {
         throw new SourceError('not-regular', `the allowed folder ${named(root)} is no folder`, { path: root });
       }
       opened.push(canonicalPath(found.real));
@@ -195,11 +197,11 @@ export class AllowedRoots {
   ): Promise<void> {
     const name = rest.split('/', 1)[0] ?? rest;
     const link = posix.join(parent, name);
-    const found = await lstat(link).catch(() => undefined);
+    const found = await lstat(toNative(link)).catch(() => undefined);
     if (found?.isSymbolicLink() !== true) return;
     if (links >= MOST_LINKS)
       throw new SourceError('loop', `${named(shown)} runs through a loop of symbolic links`, { path: shown });
-    const target = await readlink(link).catch(() => '');
+    const target = fromNative(await readlink(toNative(link)).catch(() => ''));
     await this.#follow(posix.resolve(parent, target, rest.slice(name.length + 1)), shown, links + 1);
     throw new SourceError(
       'not-found',
@@ -232,7 +234,8 @@ export class AllowedRoots {
 }
 
 /** Makes a path absolute and normalises it by name. Throws {@link SourceError} `invalid-path`. */
-export function absolutePath(path: string, cwd: string | undefined, shown: string = path): CanonicalPath {
+export function absolutePath(given: string, cwd: string | undefined, shown: string = given): CanonicalPath {
+  const path = fromNative(given);
   if (path === '') throw new SourceError('invalid-path', 'the path is empty; name a file or a folder', { path: shown });
   if (path.includes('\0'))
     throw new SourceError('invalid-path', `the path ${named(shown)} holds a NUL character`, { path: shown });
@@ -254,5 +257,10 @@ export function absolutePath(path: string, cwd: string | undefined, shown: strin
       path: shown,
     });
   }
-  return canonicalPath(absolute);
+  const canonical = canonicalPath(absolute);
+  const refused = refusedPath(canonical);
+  if (refused === undefined) return canonical;
+  throw new SourceError('invalid-path', `${named(shown)} cannot be a file: ${refused}; use another name`, {
+    path: shown,
+  });
 }

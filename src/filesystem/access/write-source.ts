@@ -1,9 +1,10 @@
 import { constants, type Stats } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, rename, rm, unlink } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, rm, unlink } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { hashBytes } from '../../objects/hashes.js';
 import type { CanonicalPath, Sha256 } from '../../objects/ids.js';
 import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
+import { flushFolder, rename } from '../../process/held-files.js';
 import { systemCode, unlessMissing } from '../../process/system-error.js';
 import { takeFreeName } from '../../process/take-free-name.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
@@ -148,7 +149,7 @@ export function removeSource(roots: AllowedRoots, path: CanonicalPath, expected:
       const target = entryPath(handle, parent, posix.basename(path));
       await requireExpected({ roots, path, shown: path }, await writableTarget(target, path), expected);
       await unlink(target);
-      await handle.sync();
+      await flushFolder(handle);
     });
   });
 }
@@ -219,7 +220,7 @@ async function replaceFile(
     const mtimeMs = await writeTemporary(temporary, bytes, { before, isPrivate });
     await requireExpected({ roots, path, shown }, before, expected);
     await (expected === 'absent' ? takeFreeName(temporary, target) : rename(temporary, target));
-    await folder.handle.sync();
+    await flushFolder(folder.handle);
     return { path, fileHash: hashBytes(bytes), size: bytes.length, mtimeMs, created: before === undefined };
   } finally {
     await rm(temporary, { force: true });

@@ -1,10 +1,11 @@
 import { randomInt } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { hashBytes } from '../../objects/hashes.js';
 import { type CanonicalPath, canonicalPath, type Sha256, sha256 } from '../../objects/ids.js';
 import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
+import { flushFolder, rename } from '../../process/held-files.js';
 import { namesIn, parseJson, replaceFile, textOf } from '../../process/owned-file.js';
 import { messageOf } from '../../values/thrown.js';
 import { named, SourceError } from '../access/errors.js';
@@ -61,7 +62,7 @@ function newId(): string {
 
 async function syncFolder(path: string): Promise<void> {
   const handle = await open(path);
-  await handle.sync().finally(() => handle.close());
+  await flushFolder(handle).finally(() => handle.close());
 }
 
 /** Returns the bytes of a file inside the roots; undefined if absent. */

@@ -1,8 +1,10 @@
-import { lstat, mkdir, readdir, realpath, rename, rm, rmdir } from 'node:fs/promises';
+import { lstat, mkdir, readdir, realpath, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join, posix, resolve } from 'node:path';
 import { canonicalPath } from '../../objects/ids.js';
 import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
+import { rename } from '../../process/held-files.js';
 import { systemCode, unlessMissing } from '../../process/system-error.js';
+import { fromNative } from '../access/native-path.js';
 import { AllowedRoots } from '../access/roots.js';
 import { writeSource } from '../access/write-source.js';
 import { RestoreError } from './restore-error.js';
@@ -53,7 +55,7 @@ export async function writeCopies(to: string, copies: AsyncIterable<FileCopy>): 
   try {
     const roots = await AllowedRoots.open([draft]);
     for await (const { path, bytes } of copies) {
-      const at = canonicalPath(posix.join(draft, path));
+      const at = canonicalPath(posix.join(fromNative(draft), path));
       await writeSource(roots, at, { content: bytes, expected: 'absent', shown: path, private: true });
     }
     // An empty folder is replaced; one that was filled meanwhile is not.

@@ -2,6 +2,7 @@ import { constants, type Dirent } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { toNative } from '../access/native-path.js';
 import { entryPath } from '../access/open-inside.js';
 import { bytesOf, type IgnorePattern, type MatchEffort, readIgnorePattern } from './ignore-pattern.js';
 
@@ -193,7 +194,7 @@ async function foldersAbove(folder: string): Promise<readonly string[]> {
 }
 
 async function isRepositoryTop(folder: string): Promise<boolean> {
-  return (await lstat(posix.join(folder, REPOSITORY)).catch(() => undefined)) !== undefined;
+  return (await lstat(toNative(posix.join(folder, REPOSITORY))).catch(() => undefined)) !== undefined;
 }
 
 const rulesAt = async (folder: string): Promise<OwnRules> => ({
@@ -213,7 +214,7 @@ async function withRules(chain: Chain, folder: string, { at, isTop, hasFile }: O
  * them.
  */
 async function openWithoutLinks([folder, name, ...rest]: readonly string[]): Promise<FileHandle> {
-  const path = posix.join(folder ?? '/', name ?? '');
+  const path = toNative(posix.join(folder ?? '/', name ?? ''));
   if (rest.length === 0) return open(path, FLAGS);
   const handle = await open(path, FLAGS | constants.O_DIRECTORY);
   return openWithoutLinks([entryPath(handle, path, ''), ...rest]).finally(() => handle.close());

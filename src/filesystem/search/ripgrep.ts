@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { platformPackageFolder } from '../../process/platform-package.js';
+import { SYSTEM } from '../../process/system.js';
 import { SourceError } from '../access/errors.js';
 
 /** A run of a search program. Records are passed on as they arrive. */
@@ -43,7 +44,7 @@ export function ripgrepPath(): Promise<string | undefined> {
 async function locate(): Promise<string | undefined> {
   const packaged = platformPackageFolder();
   if (packaged !== undefined) {
-    const program = join(packaged, 'bin', process.platform === 'win32' ? 'rg.exe' : 'rg');
+    const program = join(packaged, 'bin', `rg${SYSTEM.programEnding}`);
     if (await answers(program)) return program;
   }
   try {
@@ -57,7 +58,7 @@ async function locate(): Promise<string | undefined> {
 
 function answers(binary: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = spawn(binary, ['--version'], { stdio: 'ignore' });
+    const child = spawn(binary, ['--version'], { cwd: SYSTEM.searchedFolder, stdio: 'ignore' });
     child.once('error', () => resolve(false));
     child.once('close', (code) => resolve(code === 0));
   });

@@ -1,6 +1,7 @@
 import type { BigIntStats } from 'node:fs';
 import { lstat, realpath, stat } from 'node:fs/promises';
 import { systemCode } from '../../process/system-error.js';
+import { fromNative, toNative } from '../access/native-path.js';
 import type { AllowedRoots } from '../access/roots.js';
 
 /** Properties of a file that need no open. If two marks are equal, the file need not be read. */
@@ -29,7 +30,7 @@ export function isMarkOf(
  */
 export async function stampOf(path: string): Promise<FileStamp | undefined> {
   try {
-    const stats = await lstat(path, { bigint: true });
+    const stats = await lstat(toNative(path), { bigint: true });
     return {
       mark: `${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`,
       present: {
@@ -53,8 +54,8 @@ export async function folderIdentity(roots: AllowedRoots, path: string): Promise
   try {
     const [stats, real, present]: [BigIntStats, string, boolean] = await Promise.all([
       // Through the folder itself: without the right to enter it, no file in it can be checked.
-      stat(`${path}/.`, { bigint: true }),
-      realpath(path),
+      stat(toNative(`${path}/.`), { bigint: true }),
+      realpath(toNative(path)).then(fromNative),
       roots.anchorPresent(path),
     ]);
     // A folder created right after another was removed often reuses its inode, but never its birth

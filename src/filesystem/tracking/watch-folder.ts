@@ -1,5 +1,6 @@
 import { watch as watchNames } from 'node:fs';
 import { opendir } from 'node:fs/promises';
+import { fromNative, toNative } from '../access/native-path.js';
 
 /** A watch on the names of one folder. */
 export interface FolderWatch {
@@ -38,7 +39,7 @@ async function startChokidar(folder: string, listener: FolderListener): Promise<
     atomic: false,
     // The folder's own watch reports every name in it. Watches on files would lose a file that is
     // removed and recreated.
-    ignored: (path) => path !== folder,
+    ignored: (path) => fromNative(path) !== fromNative(folder),
   });
   watcher.on('raw', (_event, name) => listener(typeof name === 'string' ? name : undefined));
   try {
@@ -120,7 +121,8 @@ async function startUntilCrowded(folder: string, entries: number, listener: Fold
  * Watches a folder with chokidar, unless the folder is or becomes crowded. Ignores subfolders'
  * contents and follows no links.
  */
-export async function watchFolder(folder: string, listener: FolderListener): Promise<FolderWatch> {
+export async function watchFolder(path: string, listener: FolderListener): Promise<FolderWatch> {
+  const folder = toNative(path);
   const entries = await countEntries(folder);
   return entries > CROWDED_ENTRIES ? watchPlain(folder, listener) : startUntilCrowded(folder, entries, listener);
 }

@@ -6,13 +6,8 @@ import { pathToFileURL } from 'node:url';
 import { type ProgramParts, type ShowFlags, servedContracts } from '../../cli/contract.js';
 import { printText, tell } from '../../cli/output.js';
 import type { ServedAddresses } from '../../http/http-server.js';
+import { SYSTEM } from '../../process/system.js';
 import { defined } from '../../values/defined.js';
-
-/** The command that opens an address on each system, if $BROWSER is not set. */
-const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
-  darwin: ['open'],
-  win32: ['cmd', '/c', 'start', ''],
-};
 
 /** How long the browser has to read the redirect file, milliseconds. */
 const OPENED_MS = 60_000;
@@ -32,8 +27,7 @@ async function openBrowser(address: string): Promise<void> {
     { mode: 0o600 },
   );
   const named = process.env.BROWSER;
-  const [program, ...args] =
-    named === undefined || named === '' ? (OPENERS[process.platform] ?? ['xdg-open']) : [named];
+  const [program, ...args] = named === undefined || named === '' ? SYSTEM.opener : [named];
   const child = spawn(program, [...args, pathToFileURL(file).href], { detached: true, stdio: 'ignore' });
   child.once('error', () => tell(`No browser could be opened (${program}): open the address above.`));
   child.unref();

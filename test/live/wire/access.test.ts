@@ -107,6 +107,13 @@ describe('TCP with a token', () => {
     expect(readEdn((await open.get('/latest-completed-tx')).text)).toEqual({ error: 'No latest-completed-tx found.' });
   });
 
+  test('does not stop on a request, because it was started without that', async () => {
+    expect((await anonymous.post('/stop', '')).status).toBe(401);
+    const answer = await open.post('/stop', '');
+    expect([answer.status, answer.text]).toEqual([403, 'forbidden: this node is stopped by a signal']);
+    expect((await open.get('/status')).status).toBe(200);
+  });
+
   test('logs nothing of the token', async () => {
     const { stdout, stderr } = await front.stop();
     expect(stdout + stderr).not.toContain(TOKEN);

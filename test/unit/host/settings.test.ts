@@ -45,6 +45,8 @@ describe('sources of settings', () => {
     expect(readSettings({ PALIMPSEST_DATA: '/v' }, { data: '/f' }).node.dataDir).toBe('/f');
     expect(readSettings({ PALIMPSEST_DATA: '', XDG_DATA_HOME: '/d' }, {}).node.dataDir).toBe('/d/palimpsest');
     expect(readSettings({ PALIMPSEST_PROFILE: 'memory' }, {}).node.profile).toBe('memory');
+    expect(readSettings({ PALIMPSEST_TCP: '1' }, {}).node.transport).toBe('tcp');
+    expect(readSettings({ PALIMPSEST_TCP: '0' }, {}).node).not.toHaveProperty('transport');
   });
 
   test('read the token of a foreign node from a variable or a file each time, and refuse a bad one unnamed', () => {

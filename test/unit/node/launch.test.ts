@@ -69,6 +69,8 @@ describe('the command line of the JVM', () => {
 
   test('has a token file and any free port for TCP', () => {
     const args = frontArguments({ ...plan, socketPath: null, tokenFile: '/data/run/token' });
+    expect(args).toContain('--stop-on-request');
+    expect(frontArguments(plan)).not.toContain('--stop-on-request');
     expect(following(args, '--port')).toBe('0');
     expect(following(args, '--token-file')).toBe('/data/run/token');
     expect(args).not.toContain('--socket');

@@ -1,21 +1,22 @@
 import { createHash } from 'node:crypto';
-import { appendFile, mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { removeDeadLinkLocks, withLinkLock } from '../../../src/process/link-lock.js';
+import { FILES, LINKS, removeDeadLinkLocks, withLinkLock } from '../../../src/process/link-lock.js';
 import { identifySelf } from '../../../src/process/process-identity.js';
 import { type AskedProcess, buildProgram, startProgram } from '../../support/asked-process.js';
 
 const PROGRAM = `
 import { appendFile, readFile } from "node:fs/promises";
-import { withLinkLock } from "./process/link-lock.js";
+import { FILES, LINKS, withLinkLock } from "./process/link-lock.js";
+const kind = process.env.KIND === 'file' ? FILES : LINKS;
 const answer = {
-  hold: async ([path]) => withLinkLock(path, { limitMs: 60_000 }, () => {
+  hold: async ([path]) => withLinkLock(path, { kind, limitMs: 60_000 }, () => {
     process.send({ value: 'held' });
     return new Promise(() => setInterval(() => {}, 1e6));
   }),
-  append: async ([path, file]) => withLinkLock(path, { limitMs: 60_000 }, async () => {
+  append: async ([path, file]) => withLinkLock(path, { kind, limitMs: 60_000 }, async () => {
     const before = await readFile(file, 'utf8');
     await new Promise((resolve) => setTimeout(resolve, 5));
     if (await readFile(file, 'utf8') !== before) throw new Error('two are inside');
@@ -25,18 +26,27 @@ const answer = {
 
 const DEAD = JSON.stringify({ pid: 2 ** 22 + 1, started: 'x', token: 't' });
 
-describe('a lock that is a symbolic link', () => {
+const lay = {
+  link: (content: string, path: string): Promise<void> => symlink(content, path),
+  file: (content: string, path: string): Promise<void> => writeFile(path, content),
+};
+
+describe.each([
+  ['link', LINKS],
+  ['file', FILES],
+] as const)('a lock that is a %s, beside what it guards', (name, kind) => {
   let programs: string;
   let program: string;
   let folder: string;
   const processes: AskedProcess[] = [];
   const start = async (): Promise<AskedProcess> => {
-    const started = await startProgram(program);
+    const started = await startProgram(program, { env: { ...process.env, KIND: name } });
     processes.push(started);
     return started;
   };
   const path = (): string => join(folder, 'a.lock');
-  const enter = <T>(work: () => Promise<T>, limitMs = 60_000): Promise<T> => withLinkLock(path(), { limitMs }, work);
+  const enter = <T>(work: () => Promise<T>, limitMs = 60_000): Promise<T> =>
+    withLinkLock(path(), { kind, limitMs }, work);
 
   beforeAll(async () => {
     programs = await mkdtemp(join(tmpdir(), 'palimpsest-link-lock-program-'));
@@ -58,7 +68,7 @@ describe('a lock that is a symbolic link', () => {
         enter(async () => {
           inside += 1;
           const now = inside;
-          await readlink(path());
+          await kind.read(path());
           inside -= 1;
           return now;
         }),
@@ -75,16 +85,15 @@ describe('a lock that is a symbolic link', () => {
       'an earlier process with this pid',
       async () => JSON.stringify({ ...(await identifySelf()), started: 'earlier', token: 't' }),
     ],
-    ['no process, because it leads to an endless file', async () => '/dev/zero'],
   ])('is taken over from %s', async (_name, content) => {
-    await symlink(await content(), path());
+    await lay[name](await content(), path());
     expect(await enter(async () => 'done')).toBe('done');
     expect(await readdir(folder)).toEqual([]);
   });
 
   test('is taken over from a process that was killed during a take-over', async () => {
-    await symlink(DEAD, path());
-    await symlink(DEAD, `${path()}.${createHash('sha256').update(DEAD).digest('hex').slice(0, 16)}`);
+    await lay[name](DEAD, path());
+    await lay[name](DEAD, `${path()}.${createHash('sha256').update(DEAD).digest('hex').slice(0, 16)}`);
     expect(await enter(async () => 'done')).toBe('done');
     expect(await readdir(folder)).toEqual([]);
   });
@@ -112,7 +121,7 @@ describe('a lock that is a symbolic link', () => {
       message: expect.stringContaining(String(owner.pid)),
     });
     const abort = new AbortController();
-    const aborted = withLinkLock(path(), { limitMs: 60_000, signal: abort.signal }, async () => 'never');
+    const aborted = withLinkLock(path(), { kind, limitMs: 60_000, signal: abort.signal }, async () => 'never');
     abort.abort();
     await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
   });
@@ -128,9 +137,17 @@ describe('a lock that is a symbolic link', () => {
   test('is removed if its owner is dead and its name is one of ours', async () => {
     const owner = await start();
     await owner.ask('hold', path());
-    await symlink(DEAD, join(folder, 'b.lock'));
-    await symlink(DEAD, join(folder, 'other'));
-    await removeDeadLinkLocks(folder, (name) => name.endsWith('.lock'));
+    await lay[name](DEAD, join(folder, 'b.lock'));
+    await lay[name](DEAD, join(folder, 'other'));
+    await removeDeadLinkLocks(folder, (one) => one.endsWith('.lock'), kind);
     expect((await readdir(folder)).sort()).toEqual(['a.lock', 'other']);
   });
+});
+
+test('a link lock is taken over from a link that leads to an endless file', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'palimpsest-link-lock-'));
+  await symlink('/dev/zero', join(folder, 'a.lock'));
+  expect(await withLinkLock(join(folder, 'a.lock'), { limitMs: 60_000 }, async () => 'done')).toBe('done');
+  expect(await readdir(folder)).toEqual([]);
+  await rm(folder, { recursive: true });
 });

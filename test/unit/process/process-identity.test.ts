@@ -5,8 +5,10 @@ import {
   identifyProcess,
   identifySelf,
   isAlive,
+  startFromPowerShell,
   startFromPs,
   startFromStat,
+  UNKNOWN_START,
 } from '../../../src/process/process-identity.js';
 
 const stat = (name: string, state: string): string =>
@@ -26,6 +28,12 @@ describe('the identity of a process', () => {
   test('reads the start from ps as text', () => {
     expect(startFromPs('Ss   Mon Jan  1 00:00:00 2024\n')).toBe('Mon Jan  1 00:00:00 2024');
     expect(startFromPs('')).toBeUndefined();
+  });
+
+  test('reads the start from PowerShell, and takes any other answer for an unknown start', () => {
+    expect(startFromPowerShell('133769502471234567\r\n')).toBe('133769502471234567');
+    for (const text of ['', 'Get-Process : Cannot find a process', '0'])
+      expect(startFromPowerShell(text)).toBe(UNKNOWN_START);
   });
 
   test('is alive for this process, but not for its pid with another start', async () => {

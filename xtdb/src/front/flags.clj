@@ -11,7 +11,7 @@
        "                  [--idle-exit SECONDS]\n"
        "                  [--query-timeout MS] [--max-rows N] [--max-body BYTES] [--max-queries N]\n"
        "                  [--await-timeout MS] [--read-only] [--exit-when-failed] [--warm]\n"
-       "                  [--start-on-input]\n"
+       "                  [--start-on-input] [--stop-on-request]\n"
        "       front.main --version"))
 
 (defn- path [text] (Path/of text (make-array String 0)))
@@ -42,7 +42,7 @@
 
 (def ^:private switches
   {"--make-token" :make-token, "--read-only" :read-only, "--exit-when-failed" :exit-when-failed, "--warm" :warm, "--start-on-input" :start-on-input,
-   "--version" :version})
+   "--stop-on-request" :stop-on-request, "--version" :version})
 
 (def ^:private defaults
   {:idle-exit 0

@@ -54,6 +54,7 @@
    :lanes (lanes/open)
    :starting (starting/since node)
    :store-failed (promise)
+   :stop (when (:stop-on-request flags) (:stop flags))
    :read-only? (:read-only flags)})
 
 (defn- listen! [context flags]
@@ -139,7 +140,7 @@
 (defn- serve [flags]
   (let [stop (promise)
         closed (promise)
-        front (open-front flags)]
+        front (open-front (assoc flags :stop stop))]
     (on-signal! stop closed)
     (when (wait-until-ready! front stop)
       (ready/say! (:listening front))

@@ -45,6 +45,7 @@
 
 (def ^:private table
   {"/status" {:get (read-route node/status {} :lane :here :always? true)}
+   "/stop" {:post (read-route node/stop {} :lane :here :always? true)}
    "/checkpoint" {:post (read-route node/checkpoint {} :writes? true)}
    "/db" {:get (awaiting node/db basis/params)}
    "/entity" {:get (awaiting entity/entity entity/entity-params :json identity :json-item json/camel-case-keys)}

@@ -41,6 +41,14 @@
   [{:keys [node]} _]
   {:status 200, :body (xt/attribute-stats node)})
 
+(defn stop
+  "POST /stop: ends the process as SIGTERM does, for systems without that signal. 403 without --stop-on-request."
+  [{:keys [stop]} _]
+  (when-not stop
+    (throw (refusal/refuse 403 "forbidden: this node is stopped by a signal")))
+  (deliver stop :request)
+  {:status 202, :body {:front/stopping true}})
+
 (defn checkpoint
   "POST /checkpoint: puts the index, as it is after a transaction or a later one, into the folder `checkpoint` of --data, in place of what is there. Most of its
   files are links to those of the index, which are never written again. 400 where the index lies in memory."
