@@ -21,7 +21,7 @@ export function programFiles(name: string, { env, platform }: ProgramSearch): re
   return folders.flatMap((folder) => endings.map((ending) => win32.join(folder, `${name}${ending}`)));
 }
 
-/** What `spawn` needs to start a program. */
+/** The arguments of `spawn` that start a program. */
 export interface Spawned {
   readonly command: string;
   readonly args: readonly string[];

@@ -11,7 +11,7 @@ const DRIVE = /^([A-Za-z]):(?=$|\/)/;
 const LITERAL = /^\/\/[?.]\/(?:UNC\/|(?=[A-Za-z]:))/i;
 const isWindows = process.platform === 'win32';
 
-/** Returns the canonical form of a path of Windows. A canonical or relative path keeps its names. */
+/** Returns the canonical form of a path of Windows. A relative path stays relative. */
 export function fromWindows(path: string): string {
   const slashed = path.replaceAll('\\', '/');
   const plain = slashed.replace(LITERAL, (prefix) => (prefix.length > 4 ? '//' : ''));
