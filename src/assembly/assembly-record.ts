@@ -37,6 +37,9 @@ export type CallLayout = 'ssot' | 'chat-first' | 'pool-last';
 /** All layouts. In `epoch` a request begins with the whole request before it (divergence E9). */
 export type LayoutName = CallLayout | 'epoch';
 
+/** The layout of a request that an agent built itself (`renderer` `sent`). */
+export type SentLayout = 'sent';
+
 /** The default layout in a harness's loop. */
 export const DEFAULT_LOOP_LAYOUT: LayoutName = 'epoch';
 
@@ -57,8 +60,8 @@ export interface FrozenTail {
  * record. Empty sections are not listed.
  */
 export interface AssemblyRecord {
-  readonly renderer: 'text' | 'messages' | 'around' | 'epoch';
-  readonly layout: LayoutName;
+  readonly renderer: 'text' | 'messages' | 'around' | 'epoch' | 'sent';
+  readonly layout: LayoutName | SentLayout;
   readonly version: number;
   readonly options: AssemblyOptions;
   /** With `around`: the part that the harness kept. */

@@ -1,5 +1,6 @@
 import type { EpochProof } from '../objects/assembly-proof.js';
 import { canonicalJson } from '../objects/canonical-json.js';
+import { hashText } from '../objects/hashes.js';
 import { defined } from '../values/defined.js';
 import { AROUND_VERSION, renderAround, TAIL_PLACES } from './around-tail.js';
 import { assemble } from './assemble.js';
@@ -10,10 +11,12 @@ import {
   type LayoutName,
   RENDERER_VERSION,
   type SectionName,
+  type SentLayout,
 } from './assembly-record.js';
 import { beginEpoch, EPOCH_VERSION, type EpochState, epochText, renderEpoch } from './epoch/epoch-state.js';
 import type { AssemblyInput } from './layout.js';
 import { type RenderedMessage, renderMessages } from './render-messages.js';
+import { sentSections } from './sent-body.js';
 
 /** The name of a renderer in records. */
 export type RendererName = AssemblyRecord['renderer'];
@@ -27,19 +30,24 @@ export interface Rendered {
 
 /** A record's rendering parameters besides the options. */
 export interface RenderedHow {
-  readonly layout: LayoutName;
+  readonly layout: LayoutName | SentLayout;
   readonly tail: FrozenTail | undefined;
   /** For an epoch's request: the epoch's state and the proof of its place in it. */
   readonly epoch?: { readonly state: EpochState; readonly proof: EpochProof };
+  /** For a request that an agent built itself: its body. */
+  readonly body?: string;
 }
 
 /** Renders contexts: its version, the layouts that it knows, and the function. */
 export interface Renderer {
   /** Raised when the same state would give other bytes. */
   readonly version: number;
-  readonly layouts: readonly LayoutName[];
+  readonly layouts: readonly (LayoutName | SentLayout)[];
   readonly render: (input: AssemblyInput, how: RenderedHow) => Rendered;
 }
+
+/** Version of the record of a request that an agent built itself. */
+const SENT_VERSION = 1;
 
 const NO_TAIL: FrozenTail = { turn: Number.MAX_SAFE_INTEGER, results: [] };
 
@@ -98,6 +106,25 @@ export const RENDERERS: Readonly<Record<RendererName, Renderer>> = {
         record,
         whole: epochText({ system, before, notes, lines }),
         sections: sectionTexts(record, system, messages),
+      };
+    },
+  },
+  sent: {
+    version: SENT_VERSION,
+    layouts: ['sent'],
+    render: ({ options }, { body = '' }) => {
+      const sections = sentSections(body);
+      const how = { renderer: 'sent', layout: 'sent', version: SENT_VERSION, options } as const;
+      return {
+        record: {
+          ...how,
+          sections: sections.map(({ record }) => record),
+          blocks: [],
+          chars: body.length,
+          sha256: hashText(body),
+        },
+        whole: body,
+        sections: sections.map(({ record: { name }, text }) => ({ name, text })),
       };
     },
   },

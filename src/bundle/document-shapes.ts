@@ -56,6 +56,18 @@ const epoch = z.strictObject({
   note: note.optional(),
 });
 
+const sent = z.strictObject({
+  wire: text,
+  model: text.optional(),
+  rebuilt: z.strictObject({ sha256: digestShape, chars: count }).optional(),
+  answer: text.optional(),
+  stop: text.optional(),
+  usage: STEP_SHAPES.usage,
+  blocks: z.array(text).optional(),
+  verdicts: z.json().optional(),
+  compaction: z.enum(['asked', 'carried']).optional(),
+});
+
 const ASSEMBLY: Fields<Omit<AssemblyProof, 'session' | 'step'>> = {
   turn: count,
   renderer: text,
@@ -75,7 +87,8 @@ const ASSEMBLY: Fields<Omit<AssemblyProof, 'session' | 'step'>> = {
   mounts: z.array(z.strictObject({ agentPrefix: text, canonicalPrefix: text, filesystemId: id })).optional(),
   folders: z.array(folder).optional(),
   redacted: z.literal(true).optional(),
-  delivered: z.enum(['library', 'http', 'pi', 'opencode', 'replay']),
+  delivered: z.enum(['library', 'http', 'pi', 'opencode', 'replay', 'gateway']),
+  sent: sent.optional(),
   handed: z.strictObject({ sha256: digestShape, chars: count, messages: count }).optional(),
   rescuedFrom: id.optional(),
   at: count,

@@ -88,6 +88,8 @@ class MaskedSnapshot implements ContextSnapshot {
   existingSteps: StoreSnapshot['existingSteps'] = (lineage, seqs) => this.#of.existingSteps(lineage, seqs);
   stepTimes: StoreSnapshot['stepTimes'] = (session, seqs) => this.#of.stepTimes(session, seqs);
   knownCall: StoreSnapshot['knownCall'] = () => undefined;
+  /** Requests of a gateway are not part of a redacted bundle. */
+  texts: StoreSnapshot['texts'] = async () => new Map();
 
   async times(ids: readonly string[]): ReturnType<StoreSnapshot['times']> {
     const originals = new Map(ids.map((id) => [this.#contexts.original(id), id]));
@@ -160,6 +162,7 @@ const RENAMED: { readonly [Name in keyof Required<AssemblyProof>]: Renamed<Name>
   folders: (folders, { names }) => folders.map((folder) => names.folder(folder)),
   redacted: same,
   delivered: same,
+  sent: same,
   handed: same,
   rescuedFrom: same,
   at: same,

@@ -1,3 +1,4 @@
+import type { AssemblyProof } from '../objects/assembly-proof.js';
 import type { Sha256 } from '../objects/ids.js';
 import { keptArgsHash } from '../objects/kept-args.js';
 import { recordTexts } from '../store/context-records.js';
@@ -19,9 +20,16 @@ export interface NeededText {
 const text = (hash: unknown, isRequired: boolean, isMessage = false): readonly NeededText[] =>
   typeof hash === 'string' ? [{ hash: hash as Sha256, isRequired, isMessage }] : [];
 
+/** Returns the body of a request that a gateway saw. */
+function sentBody({ body }: StoredDocument): readonly NeededText[] {
+  const { sent, sha256 } = body as unknown as AssemblyProof;
+  return sent === undefined ? [] : text(sha256, true);
+}
+
 /** Returns the texts that a stored document refers to instead of containing them. */
 export function neededTexts(document: StoredDocument): readonly NeededText[] {
   if (document.type === 'step') return text(messagePartHash(document), true, true);
+  if (document.type === 'assembly') return sentBody(document);
   if (document.type === 'record') return recordTexts(document).flatMap((hash) => text(hash, true));
   if (!isHead(document)) return [];
   const { content_hash: content, file_hash: file, args } = document;

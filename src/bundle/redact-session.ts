@@ -147,6 +147,11 @@ export async function redactSession(
   const wanted = new Set(places.map(({ id }) => id));
   for (const proof of await present.assemblies(session, { last: collected.step })) {
     if (proof.rescuedFrom !== undefined) requirePlain(mask, proof.rescuedFrom);
+    // Its body is a text that the agent built, so it is left out as a whole.
+    if (proof.sent !== undefined) {
+      counts.contexts += 1;
+      continue;
+    }
     const left = await contexts.masked(proof);
     if (left.sha256 !== proof.sha256) counts.contexts += 1;
     const [id, document] = [assemblyId(proof), toAssemblyPart(left)];

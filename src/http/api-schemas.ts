@@ -139,7 +139,7 @@ const messages = z.object({
 
 const record = z
   .object({
-    renderer: z.enum(['text', 'messages', 'around', 'epoch']),
+    renderer: z.enum(['text', 'messages', 'around', 'epoch', 'sent']),
     layout: z.string().describe('The name of the layout; default `ssot`'),
     version: count,
     options: z.object({ strict: z.boolean(), short_ids: z.boolean() }),
@@ -159,7 +159,7 @@ const record = z
       })
       .nullable()
       .describe('null if it was assembled while the database was away'),
-    delivered: z.enum(['library', 'http', 'pi', 'opencode', 'replay']),
+    delivered: z.enum(['library', 'http', 'pi', 'opencode', 'replay', 'gateway']),
   })
   .describe('Proof for checking this context later');
 

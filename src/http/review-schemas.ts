@@ -126,7 +126,7 @@ export const REVIEW_ANSWERS = {
     source: z
       .enum(['record', 'assembled'])
       .describe('Whether it is the context of a record that was kept, or was assembled now as of that moment'),
-    renderer: z.enum(['text', 'messages', 'around', 'epoch']),
+    renderer: z.enum(['text', 'messages', 'around', 'epoch', 'sent']),
     delivered: z.string().nullable(),
     sha256: z.string(),
     matches: z.boolean().nullable().describe('Whether it equals the record byte for byte; null without a record'),

@@ -1,8 +1,10 @@
+import type { Json } from './canonical-json.js';
 import type { ObjectId, SessionId, Sha256 } from './ids.js';
 import type { FilesystemSource } from './source.js';
+import type { ModelUsage } from './step.js';
 
 /** The way a context reached its model (decision E7). */
-export type Delivery = 'library' | 'http' | 'pi' | 'opencode' | 'replay';
+export type Delivery = 'library' | 'http' | 'pi' | 'opencode' | 'replay' | 'gateway';
 
 /**
  * Hash and length of the canonical JSON of the message list that a harness passed in. Recorded
@@ -13,6 +15,32 @@ export interface HandedList {
   /** Length of the canonical JSON in UTF-16 units. */
   readonly chars: number;
   readonly messages: number;
+}
+
+/**
+ * A request that an agent built itself and that a gateway saw. Its body is stored as a text under
+ * the record's `sha256`.
+ */
+export interface SentProof {
+  /** The provider's protocol, such as `anthropic` or `responses`. */
+  readonly wire: string;
+  readonly model?: string;
+  /**
+   * Present if the agent sent only what its provider did not have yet. The text is then the context
+   * that follows from the requests before it. `sha256` and `chars` are those of the bytes that went
+   * out.
+   */
+  readonly rebuilt?: { readonly sha256: Sha256; readonly chars: number };
+  /** The provider's id of the answer, and the reason for its end. */
+  readonly answer?: string;
+  readonly stop?: string;
+  readonly usage?: ModelUsage;
+  /** The types of blocks or items in the answer, such as `thinking` or `compaction`. */
+  readonly blocks?: readonly string[];
+  /** The provider's reports on its cache and on its own edits, unchanged. */
+  readonly verdicts?: Json;
+  /** Whether the request asked for a compaction, or carries the result of one. */
+  readonly compaction?: 'asked' | 'carried';
 }
 
 /** Length in UTF-16 units and hash of one section of a context [§4.1]. */
@@ -198,6 +226,8 @@ export interface AssemblyProof {
    */
   readonly redacted?: true;
   readonly delivered: Delivery;
+  /** Present with renderer `sent`. */
+  readonly sent?: SentProof;
   readonly handed?: HandedList;
   /**
    * The session that handed the context out. Present if its steps were moved into this session

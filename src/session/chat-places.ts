@@ -17,7 +17,7 @@ export interface CallPlace extends ChatPlace {
  * Returns the ids that a harness may have given a call (decision B2). They are the stored id, and
  * the id without a repeat number or a suffix for uniqueness.
  */
-function namesOf(id: ObjectId): ReadonlySet<string> {
+export function namesOf(id: ObjectId): ReadonlySet<string> {
   const once = id.replace(/~\d+$/, '');
   const names = new Set<string>([id, once]);
   for (let at = once.indexOf('@'); at >= 0; at = once.indexOf('@', at + 1)) names.add(once.slice(0, at));

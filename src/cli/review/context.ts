@@ -42,7 +42,13 @@ function headLines(context: PastContext, colours: Colours): readonly string[] {
 
 /** Pretty-prints messages, which are stored as JSON in one line. */
 function shownText({ renderer, text }: PastContext): readonly string[] {
-  return textLines(renderer === 'text' ? text : JSON.stringify(JSON.parse(text), null, 2));
+  if (renderer === 'text') return textLines(text);
+  try {
+    return textLines(JSON.stringify(JSON.parse(text), null, 2));
+  } catch {
+    // An agent may send a body that is no JSON.
+    return textLines(text);
+  }
 }
 
 /** Number of objects that a ledger lists by name; the last line sums up the rest. */

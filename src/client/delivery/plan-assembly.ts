@@ -1,5 +1,6 @@
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
+import { hashText } from '../../objects/hashes.js';
 import { sessionObjectId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
 import { assemblyId, toAssemblyPart } from '../../store/assemblies.js';
@@ -7,12 +8,13 @@ import type { ObjectStore } from '../../store/object-store.js';
 import { formerId } from '../../store/part-id.js';
 import type { HistoryHead } from '../../store/snapshot-rows.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { chunkListPart, chunkPart } from '../../store/texts.js';
 import type { Plan } from '../../store/write-path.js';
 import type { TxOp } from '../../xtdb/transactions.js';
 import { decideFile } from '../decide-file.js';
 import { fileObjectId } from '../file-access.js';
 import type { WrittenFile } from '../optimistic/known-versions.js';
-import { fileOps } from './plan-write.js';
+import { fileOps, writeLargeText } from './plan-write.js';
 import { NOTHING_WRITTEN, type SessionWrite, type WriteResult } from './session-write.js';
 import { currentFile } from './writers.js';
 
@@ -46,6 +48,22 @@ function assemblyOps(store: ObjectStore, proof: AssemblyProof): readonly TxOp[] 
   const id = assemblyId(proof);
   const guards = [id, formerId(id)].map((one) => store.guardOp(one, null));
   return [...guards, { op: 'put', doc, validTime: new Date(proof.at) }];
+}
+
+/** Most UTF-16 units of a body that one transaction holds, far below a request's limit. */
+const MOST_BODY_UNITS = 4 * 1_048_576;
+
+/** Returns the operations that store the body of a request. A very large one is written ahead. */
+async function bodyOps(store: ObjectStore, { sha256, chars }: AssemblyProof, body: readonly string[]) {
+  if (chars > MOST_BODY_UNITS) return writeLargeText(store, { chunks: () => body, hash: sha256, length: chars });
+  const pieces = body.map((text) => ({ text, hash: hashText(text) }));
+  const list = chunkListPart(
+    sha256,
+    pieces.map(({ hash }) => hash),
+    chars,
+  );
+  const distinct = new Map(pieces.map(({ text, hash }) => [hash, chunkPart(text, hash)]));
+  return store.textOps([...distinct.values(), list]);
 }
 
 /**
@@ -125,7 +143,7 @@ export function planAssembly(
   write: SessionWrite,
   { seen, isLost = false }: KeepOptions,
 ): Plan<WriteResult> {
-  const { assembly: proof, lease = null, shown = [] } = write;
+  const { assembly: proof, lease = null, shown = [], body } = write;
   if (proof === undefined) throw new Error('BUG: no assembly to keep');
   const guards = isLost || standsAlone(write) ? [] : [store.guardOp(sessionObjectId(write.session), lease)];
   const ops = [...guards, ...assemblyOps(store, proof)];
@@ -137,6 +155,10 @@ export function planAssembly(
       if (guards.length > 0) await requireLease(snapshot, write);
     }
     store.noteTime(proof.at);
+    if (body !== undefined) {
+      const texts = await bodyOps(store, proof, body);
+      return { ops: [...texts, ...ops], result: { ...NOTHING_WRITTEN, ops: texts } };
+    }
     if (snapshot === undefined || shown.length === 0) return { ops, result: NOTHING_WRITTEN };
     const result = await decideShown(store, snapshot, write);
     return { ops: [...ops, ...result.ops], result };

@@ -44,7 +44,10 @@ interface LargeText extends Pick<LargeTextReading, 'chunks' | 'length'> {
  * so those of a failed attempt are harmless and are found again. Texts above 64 MiB yield no
  * operation.
  */
-async function writeLargeText(store: ObjectStore, { chunks, hash, length }: LargeText): Promise<readonly TxOp[]> {
+export async function writeLargeText(
+  store: ObjectStore,
+  { chunks, hash, length }: LargeText,
+): Promise<readonly TxOp[]> {
   if (chunks === undefined) return [];
   const ids: string[] = [];
   let batch: StoredDocument[] = [];

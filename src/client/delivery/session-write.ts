@@ -47,6 +47,11 @@ export interface SessionWrite {
    */
   readonly assembly?: AssemblyProof;
   /**
+   * The body of a request of a gateway, in pieces. Pieces that requests share are stored once. Only
+   * with `assembly`, whose `sha256` is that of the whole body.
+   */
+  readonly body?: readonly string[];
+  /**
    * Files that the context shows as only its process had observed them. They are not new
    * observations, because their observer writes them too.
    */

@@ -260,13 +260,15 @@ export class ContextSession {
   }
 
   /**
-   * Stores the assembly record of a context before its delivery (decision E7). Resolves when it is
-   * durable like a step; the database follows. Await it before you deliver the context. A
-   * repetition for the same context stores nothing more. Rejects with JournalError.
+   * Stores the assembly record of a context (decision E7). Await it before you deliver the context:
+   * it is then durable like a step. A repetition stores nothing more. Rejects with JournalError.
    */
   deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     return this.#contexts.deliver(record, how);
   }
+
+  /** Stores a request that the agent built itself; see `SessionContexts.keepSent`. */
+  readonly keepSent: SessionContexts['keepSent'] = (context) => this.#serial(() => this.#contexts.keepSent(context));
 
   /**
    * Writes records of this session (decision 0016) with the texts they reference by hash. Uses one

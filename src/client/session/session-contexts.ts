@@ -1,5 +1,6 @@
+import { RENDERERS } from '../../assembly/renderers.js';
 import type { MountMapping } from '../../filesystem/access/mounts.js';
-import type { AssemblyProof, Delivery, HandedList } from '../../objects/assembly-proof.js';
+import type { AssemblyProof, Delivery, HandedList, SentProof } from '../../objects/assembly-proof.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { SessionError } from '../../session/errors.js';
 import { assemblyId } from '../../store/assemblies.js';
@@ -32,6 +33,27 @@ export interface HandedOut {
   /** The whole delivered list, if the harness mixed the context with its own messages. */
   readonly handed?: HandedList;
 }
+
+/** A request that an agent built itself, and its place in the session. */
+export interface SentContext {
+  /** The body in pieces. Pieces that requests share are stored once. */
+  readonly body: readonly string[];
+  /** The last step before the answer, and its turn. */
+  readonly step: number;
+  readonly turn: number;
+  /** Time at which it went out, in milliseconds since 1970. */
+  readonly at: number;
+  readonly sent: SentProof;
+}
+
+/** No options of ours apply to a request that an agent built itself. */
+const NOTHING_SHOWN = {
+  systemPrompt: null,
+  pool: [],
+  turns: [],
+  active: [],
+  options: { strict: false, shortIds: false },
+} as const;
 
 /**
  * Returns what the database stores of an assembly that is delivered at a given time (decision E7).
@@ -143,6 +165,40 @@ export class SessionContexts {
       this.#kept.ids.add(id);
     }
     return { ...record, ...how };
+  }
+
+  /**
+   * Stores a request that an agent built itself as the context at a step. Resolves when it is
+   * durable like a step. A repetition stores nothing more.
+   *
+   * Undefined, and nothing is stored, if the body is not Unicode text or if the database lacks the
+   * session's steps at the time limit. A later call may succeed. Rejects with JournalError.
+   */
+  async keepSent({ body, step, turn, at, sent }: SentContext): Promise<AssemblyProof | undefined> {
+    const { outbox, store } = this.#environment;
+    const { state, lease } = this.#loaded();
+    const whole = body.join('');
+    if (!whole.isWellFormed()) return undefined;
+    // Its basis has to hold the steps before it.
+    if (!(await outbox.drained(state.id, TIME_LIMITS.delivery))) return undefined;
+    const txId = await store.latestTransaction();
+    if (txId === undefined) return undefined;
+    const { record } = RENDERERS.sent.render(NOTHING_SHOWN, { layout: 'sent', tail: undefined, body: whole });
+    const { blocks, sections, ...facts } = record;
+    const assembly: AssemblyProof = {
+      ...facts,
+      session: state.id,
+      turn,
+      step,
+      sections,
+      blocks: blocks.length,
+      basis: { validTime: Math.max(at, state.lastAt), txId },
+      delivered: 'gateway',
+      sent,
+      at,
+    };
+    await outbox.keep({ session: state.id, lease, files: [], heads: [], at, assembly, body });
+    return assembly;
   }
 
   /**

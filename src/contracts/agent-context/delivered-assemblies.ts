@@ -27,6 +27,7 @@ const TARGETS: Readonly<
   http: { target: 'model', visibility: ['model'] },
   pi: { target: 'model', visibility: ['model'] },
   opencode: { target: 'model', visibility: ['model'] },
+  gateway: { target: 'model', visibility: ['model'] },
   replay: { target: 'runtime', visibility: ['runtime'] },
 };
 

@@ -2,7 +2,9 @@ import { blockText } from '../../assembly/assemble.js';
 import type { SectionName } from '../../assembly/assembly-record.js';
 import { type AssemblyInput, chatLines, layoutOf } from '../../assembly/layout.js';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
+import { type SentPart, sentParts } from '../../assembly/sent-body.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
+import { namesOf } from '../../session/chat-places.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { type PastContext, PastContexts } from '../rebuild/past-context.js';
 import type { Timeline } from '../rebuild/timeline.js';
@@ -127,9 +129,43 @@ export interface ReportedContext {
 /** Default number of listed contexts. */
 const LISTED = 20;
 
+/**
+ * Returns the ledger of a request that an agent built itself. It counts its settings, tools and
+ * prompt, its messages, and each call that it shows.
+ */
+async function sentLedger({ text, input }: PastContext, count: CountTexts): Promise<ContextLedger> {
+  const parts = sentParts(text);
+  const tokens = await count(parts.map((part) => part.text));
+  const sizes = parts.map((part, i): ShownSize => ({ chars: part.text.length, tokens: tokens[i] ?? 0 }));
+  const sizeOf = (isWanted: (part: SentPart) => boolean): ShownSize =>
+    sum(sizes.filter((_, i) => isWanted(parts[i] as SentPart)));
+  const byCall = new Map<string, ShownSize>();
+  for (const [i, { call }] of parts.entries())
+    if (call !== undefined) byCall.set(call, sum([byCall.get(call) ?? NOTHING, sizes[i] ?? NOTHING]));
+  const objects = input.pool.flatMap((metadata): readonly ObjectEntry[] => {
+    if (metadata.type !== 'toolcall') return [];
+    const { id, type, tool: name, charCount: rawChars } = metadata;
+    const shown = [...namesOf(id)].map((one) => byCall.get(one)).find((size) => size !== undefined);
+    return shown === undefined ? [] : [{ id, type, name, active: true, rawChars, line: NOTHING, block: shown, shown }];
+  });
+  return {
+    tokenizer: TOKENIZER,
+    sections: [
+      { name: 'system', ...sizeOf(({ section }) => section === 'system') },
+      { name: 'pool', ...NOTHING },
+      { name: 'chat', ...sizeOf(({ section }) => section === 'chat') },
+      { name: 'active', ...NOTHING },
+    ],
+    total: sum(sizes),
+    objects: objects.sort((a, b) => b.shown.tokens - a.shown.tokens || b.rawChars - a.rawChars),
+    rawChars: objects.reduce((total, { rawChars }) => total + rawChars, 0),
+  };
+}
+
 /** Returns a context with its ledger. */
 export async function withLedger(context: PastContext, count: CountTexts): Promise<ReportedContext> {
-  return { context, ledger: await contextLedger(context.input, count) };
+  const ledger = context.renderer === 'sent' ? sentLedger(context, count) : contextLedger(context.input, count);
+  return { context, ledger: await ledger };
 }
 
 /** Returns the ledger of one context. */

@@ -2,10 +2,12 @@ import type { SectionName } from '../../assembly/assembly-record.js';
 import type { EpochContext } from '../../assembly/epoch/epoch-state.js';
 import type { RenderedMessage } from '../../assembly/render-messages.js';
 import type { Rendered, RendererName } from '../../assembly/renderers.js';
+import { type SentPart, sentParts } from '../../assembly/sent-body.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { canonicalJson, type Json } from '../../objects/canonical-json.js';
 import { chatObjectId, type ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
+import { namesOf } from '../../session/chat-places.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { RebuiltAssembly } from '../rebuild/rebuilt-assembly.js';
@@ -35,8 +37,8 @@ export interface RecordedList {
  * Returns whether a harness adds its own messages to a context. Otherwise the context, or the
  * request of an epoch, is the whole request.
  */
-export const hasOwnList = ({ tail, epoch }: AssemblyProof): boolean =>
-  tail !== undefined && (epoch === undefined || epoch.list !== undefined);
+export const hasOwnList = ({ tail, epoch, sent }: AssemblyProof): boolean =>
+  sent !== undefined || (tail !== undefined && (epoch === undefined || epoch.list !== undefined));
 
 /** Returns the steps whose messages and calls a harness adds to a context; none if it adds none. */
 export function listSteps({ proof }: Pick<RebuiltAssembly, 'proof'>, steps: readonly Step[]): readonly Step[] {
@@ -105,6 +107,58 @@ function textParts({ whole, sections, record }: Rendered): Parts {
   });
 }
 
+/** Returns the steps of calls by the ids that an agent may have given them. The last one counts. */
+function stepsByCall(steps: readonly Step[]): ReadonlyMap<string, Step> {
+  return new Map(
+    steps.flatMap((step) =>
+      step.call === undefined ? [] : [...namesOf(step.call.id)].map((name) => [name, step] as const),
+    ),
+  );
+}
+
+/** Finds the steps of messages by role and text, each step once and in order. */
+class SaidSteps {
+  readonly #steps: readonly Step[];
+  #next = 0;
+
+  constructor(steps: readonly Step[]) {
+    this.#steps = steps;
+  }
+
+  stepOf({ role, said }: SentPart): Step | undefined {
+    if (said === undefined || said.trim() === '') return undefined;
+    const wanted = said.trim();
+    const isSame = ({ message }: Step): boolean =>
+      message !== undefined && (message.role === 'assistant') === isModel(role) && message.text.trim() === wanted;
+    for (let at = this.#next; at < this.#steps.length; at += 1) {
+      const step = this.#steps[at] as Step;
+      if (!isSame(step)) continue;
+      this.#next = at + 1;
+      return step;
+    }
+    return undefined;
+  }
+}
+
+/** Gemini calls the model's role `model`. */
+const isModel = (role: string | undefined): boolean => role === 'assistant' || role === 'model';
+
+/**
+ * Splits a request that an agent built itself. Its messages and calls refer to the session's steps,
+ * if these have them.
+ */
+function sentPieces(body: string, steps: readonly Step[]): Parts {
+  const byCall = stepsByCall(steps);
+  const said = new SaidSteps(steps);
+  return sentParts(body).map((part): RequestPiece => {
+    const { text, call } = part;
+    if (part.section === 'system') return { section: 'system', text };
+    const step = call === undefined ? said.stepOf(part) : byCall.get(call);
+    const object: ObjectId | undefined = call === undefined ? step && chatObjectId(step.session) : step?.call?.id;
+    return { section: 'list', text, ...defined({ object, step }) };
+  });
+}
+
 const PIECES: Readonly<Record<RendererName, (rebuilt: RebuiltAssembly, list: RecordedList) => Parts>> = {
   text: ({ rendered }) => textParts(rendered),
   messages: ({ rendered }) => {
@@ -144,6 +198,11 @@ const PIECES: Readonly<Record<RendererName, (rebuilt: RebuiltAssembly, list: Rec
     const rest = [...list, ...noted].sort((a, b) => a.seq - b.seq);
     return [...systemPart(system), ...partsOf(before), ...rest.flatMap(({ parts }) => parts)];
   },
+  sent: ({ rendered, proof }, { steps }) =>
+    sentPieces(
+      rendered.whole,
+      steps.filter(({ seq }) => seq <= proof.step),
+    ),
 };
 
 /**

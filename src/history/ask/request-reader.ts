@@ -83,7 +83,8 @@ export function usagesOf({
     while ((answers[at]?.seq ?? Number.POSITIVE_INFINITY) <= proof.step) at += 1;
     const answer = answers[at];
     const isBeforeNext = answer !== undefined && answer.seq <= (records[i + 1]?.step ?? Number.POSITIVE_INFINITY);
-    if (isBeforeNext && answer.usage !== undefined) found.set(proof, answer.usage);
+    if (proof.sent?.usage !== undefined) found.set(proof, proof.sent.usage);
+    else if (isBeforeNext && answer.usage !== undefined) found.set(proof, answer.usage);
   }
   return found;
 }

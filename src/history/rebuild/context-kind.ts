@@ -27,6 +27,16 @@ export function withoutBypassed(records: readonly AssemblyProof[], steps: readon
   return bypassed.size === 0 ? records : records.filter(({ step }) => !bypassed.has(step));
 }
 
+/**
+ * Returns the records without those that a replay rendered for a call whose request a gateway saw.
+ */
+export function withoutReplayed(records: readonly AssemblyProof[]): readonly AssemblyProof[] {
+  const seen = new Set(records.flatMap(({ sent, step }) => (sent === undefined ? [] : [step])));
+  return seen.size === 0
+    ? records
+    : records.filter(({ delivered, step }) => !(TRANSCRIBED.has(delivered) && seen.has(step)));
+}
+
 /** The kinds of the model calls in a session's turns. */
 export interface TurnKinds {
   /** The records behind the kinds, oldest first. */

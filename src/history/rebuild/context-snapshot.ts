@@ -29,6 +29,7 @@ export interface ContextSnapshot
     | 'knownCall'
     | 'historyOfHeads'
     | 'assemblies'
+    | 'texts'
     | 'times'
     | 'stepTimes'
   > {
@@ -104,6 +105,10 @@ export class ForeseenSnapshot implements ContextSnapshot {
 
   steps(...wanted: Parameters<ContextSnapshot['steps']>) {
     return this.#exact.steps(...wanted);
+  }
+
+  texts(...hashes: Parameters<ContextSnapshot['texts']>) {
+    return this.#exact.texts(...hashes);
   }
 
   stepsAlong(...wanted: Parameters<ContextSnapshot['stepsAlong']>) {

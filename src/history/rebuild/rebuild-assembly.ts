@@ -5,7 +5,9 @@ import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { type ObjectId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { assemblyId } from '../../store/assemblies.js';
+import { StoreError } from '../../store/errors.js';
 import type { LoggedWrites } from '../../store/logged-writes.js';
+import { chunkListId } from '../../store/texts.js';
 import { defined } from '../../values/defined.js';
 import { END_OF_TIME } from '../../xtdb/transactions.js';
 import { ContextReader, type WantedContext } from './context-reader.js';
@@ -248,6 +250,8 @@ export class AssemblyRebuilder {
       from.isExact ? this.#reader.existingSteps(snapshot, session, [step, step + 1]) : new Set([step]),
     ]);
     if (context === undefined || (step > 0 && !there.has(step))) throw this.#notThere(proof, basis);
+    // A request of a gateway is matched to its answer once the answer's step exists.
+    if (proof.sent !== undefined) return { context, basis, body: await this.#body(proof, await from.newest()) };
     if (proof.basis !== null && there.has(step + 1)) {
       throw new HistoryError(
         'other-steps',
@@ -255,6 +259,16 @@ export class AssemblyRebuilder {
       );
     }
     return { context, basis };
+  }
+
+  /** Reads the body of a request that a gateway saw. It was written with its record. */
+  async #body({ session, step, sha256 }: AssemblyProof, present: ContextSnapshot): Promise<string> {
+    const body = (await present.texts([sha256])).get(sha256);
+    if (body !== undefined) return body;
+    throw new StoreError(
+      'missing-part',
+      `the body ${chunkListId(sha256)} of the request at step ${step} of session ${session} is not in the database`,
+    );
   }
 
   /**

@@ -60,6 +60,8 @@ export function requireRenderer({ renderer: name, layout: wanted, version }: Ass
 export interface ReadRecord {
   readonly context: ReadContext;
   readonly basis: PinnedBasis;
+  /** The stored body of a request that an agent built itself. */
+  readonly body?: string;
 }
 
 /** The context and basis of a record, and the state of its epoch before it. */
@@ -87,7 +89,7 @@ function withoutAbsent<T extends Pick<AssemblyInput, 'pool' | 'active'>>(input: 
 }
 
 /** Renders the context of a record again and compares it with the delivered one. */
-export function rebuiltOf(proof: AssemblyProof, { context, basis, before }: ReadParts): RebuiltAssembly {
+export function rebuiltOf(proof: AssemblyProof, { context, basis, before, body }: ReadParts): RebuiltAssembly {
   const { renderer, layout } = requireRenderer(proof);
   const { session, sha256, options, tail } = proof;
   const rename = shownName(session, proof);
@@ -96,7 +98,7 @@ export function rebuiltOf(proof: AssemblyProof, { context, basis, before }: Read
   const epoch = isOfEpoch(proof)
     ? { proof: proof.epoch, state: stateAfter(proof, before, { ...input, ...shownIndex(context.state, rename) }) }
     : undefined;
-  const rendered = renderer.render(input, { layout, tail, ...defined({ epoch }) });
+  const rendered = renderer.render(input, { layout, tail, ...defined({ epoch, body }) });
   const equal = rendered.record.sha256 === sha256 && rendered.record.chars === proof.chars;
   return { proof, rendered, input: context.input, equal, basis, ...defined({ epoch: epoch?.state }) };
 }

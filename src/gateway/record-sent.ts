@@ -1,0 +1,120 @@
+import type { ContextSession } from '../client/session/context-session.js';
+import type { SentProof } from '../objects/assembly-proof.js';
+import { hashText } from '../objects/hashes.js';
+import type { Sha256 } from '../objects/ids.js';
+import { defined } from '../values/defined.js';
+import type { AnswerFacts } from './answer-facts.js';
+import type { SentRequest } from './read-log.js';
+
+/** The fate of a sent request. */
+export type RecordedSent =
+  | { readonly outcome: 'recorded'; readonly step: number }
+  /** The session has no step of its answer yet. A later attempt may find it. */
+  | { readonly outcome: 'unmatched' }
+  /** A side request, an error, or a body that is no text. It is no context of the session. */
+  | { readonly outcome: 'left-out'; readonly why: 'side' | 'failed' | 'not-text' };
+
+/** Pieces of a stored body are at least this long, so that the list of a body stays short. */
+const LEAST_PIECE = 4_096;
+
+/**
+ * Joins the spans of a body into larger pieces, from the front, so that requests with a common
+ * beginning share them. A long span stays a piece of its own. Undefined if the body is not UTF-8.
+ */
+export function bodyPieces(spans: readonly Buffer[]): readonly string[] | undefined {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  const pieces: string[] = [];
+  let waiting: Buffer[] = [];
+  let size = 0;
+  const flush = (): void => {
+    if (size > 0) pieces.push(decoder.decode(Buffer.concat(waiting)));
+    [waiting, size] = [[], 0];
+  };
+  try {
+    for (const span of spans) {
+      if (span.length >= LEAST_PIECE) flush();
+      waiting.push(span);
+      size += span.length;
+      if (size >= LEAST_PIECE) flush();
+    }
+    flush();
+  } catch {
+    return undefined;
+  }
+  return pieces;
+}
+
+/** A place in a session's chat. */
+interface Place {
+  readonly seq: number;
+  readonly turn: number;
+}
+
+/** Returns the first step of an answer, by the ids of its calls and items. */
+function placeById(session: ContextSession, { id, items = [], calls = [] }: AnswerFacts): Place | undefined {
+  const { places } = session;
+  const messages = [...(id === undefined ? [] : [id]), ...items].flatMap((native) => places.message(native) ?? []);
+  const made = calls.flatMap((native) => places.calls(native).at(-1) ?? []);
+  return [...messages, ...made].toSorted((a, b) => a.seq - b.seq)[0];
+}
+
+/**
+ * Returns the first step of an answer. The answer's ids decide, then its texts among the steps
+ * after `after`. Texts of the same answer that directly precede a call belong to it.
+ */
+function placeOfAnswer(session: ContextSession, answer: AnswerFacts, after: number): Place | undefined {
+  const texts = new Set<Sha256>(answer.texts);
+  const marks = session.state.marks;
+  const isOfAnswer = (at: number): boolean => {
+    const message = marks[at]?.message;
+    return message?.role === 'assistant' && (message.text === '' || texts.has(hashText(message.text)));
+  };
+  let place = placeById(session, answer);
+  place ??= marks.find(
+    ({ seq, message }, at) => seq > after && message !== undefined && message.text !== '' && isOfAnswer(at),
+  );
+  if (place === undefined) return undefined;
+  let at = marks.findIndex(({ seq }) => seq === place.seq);
+  while (isOfAnswer(at - 1) && marks[at - 1]?.turn === place.turn) at -= 1;
+  return marks[at];
+}
+
+/** The places of the requests that this process recorded, and the last of them. */
+interface Recorded {
+  readonly places: Map<SentRequest['id'], Place>;
+  last: number;
+}
+
+const RECORDED = new WeakMap<ContextSession, Recorded>();
+
+function proofOf({ wire, model, compaction, answer }: SentRequest): SentProof {
+  const { id, stop, usage, blocks, verdicts } = answer ?? {};
+  return {
+    wire,
+    ...defined({ model: answer?.model ?? model, answer: id, stop, usage, blocks, compaction }),
+    ...(verdicts === undefined ? {} : { verdicts: verdicts as NonNullable<SentProof['verdicts']> }),
+  };
+}
+
+/**
+ * Records a request as the context of a session at the step before its answer (decision E7). The
+ * answer is found by its ids, else by its texts. A repetition records nothing more.
+ */
+export async function recordSent(session: ContextSession, request: SentRequest): Promise<RecordedSent> {
+  const { answer, side, spans, at } = request;
+  if (side !== undefined) return { outcome: 'left-out', why: 'side' };
+  if (answer === undefined || answer.status >= 400) return { outcome: 'left-out', why: 'failed' };
+  const body = bodyPieces(spans);
+  if (body === undefined) return { outcome: 'left-out', why: 'not-text' };
+  const recorded = RECORDED.get(session) ?? { places: new Map(), last: 0 };
+  RECORDED.set(session, recorded);
+  const place = recorded.places.get(request.id) ?? placeOfAnswer(session, answer, recorded.last);
+  if (place === undefined) return { outcome: 'unmatched' };
+  const step = place.seq - 1;
+  const kept = await session.keepSent({ body, step, turn: place.turn, at, sent: proofOf(request) });
+  if (kept === undefined) return { outcome: 'unmatched' };
+  recorded.places.set(request.id, place);
+  // Answers follow in order, so a later one is searched behind this one.
+  recorded.last = Math.max(recorded.last, place.seq);
+  return { outcome: 'recorded', step };
+}
