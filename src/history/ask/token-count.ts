@@ -28,6 +28,11 @@ const longCounts = new LRUCache<string, number>(counted(MOST_KEPT));
  * as long.
  */
 const shortCounts = new Map<string, number>();
+/** By piece between numbers. A longer piece rarely occurs again. */
+const pieceCounts = new Map<string, number>();
+const LONGEST_PIECE = 48;
+/** In a text with a smaller share of digits, pieces are long and rarely occur again. */
+const LEAST_DIGITS = 1 / 8;
 
 function isSpace(code: number): boolean {
   return (
@@ -63,11 +68,61 @@ function cuts(text: string): readonly number[] {
   return found;
 }
 
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+
+/**
+ * Returns whether a run of digits from `from` to `to` is split off from its neighbours. Digits of
+ * other scripts belong to the run, and white space before it is split by what follows.
+ */
+function isApart(text: string, from: number, to: number): boolean {
+  const before = from === 0 ? 0x21 : text.charCodeAt(from - 1);
+  return before > 0x20 && before < 0x7f && (to === text.length || text.charCodeAt(to) < 0x80);
+}
+
+function countPiece(text: string): number {
+  if (text.length > LONGEST_PIECE) return countExactly(text, AS_TEXT);
+  const known = pieceCounts.get(text);
+  if (known !== undefined) return known;
+  const tokens = countExactly(text, AS_TEXT);
+  if (pieceCounts.size >= MOST_KEPT) pieceCounts.clear();
+  pieceCounts.set(Buffer.from(text).toString(), tokens);
+  return tokens;
+}
+
+/**
+ * Counts a text piece by piece between its numbers, which are split into tokens of three digits.
+ * Ids and numbered names consist of few different pieces.
+ */
+function countBetweenNumbers(text: string): number {
+  let tokens = 0;
+  let from = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (!isDigit(text.charCodeAt(i))) continue;
+    const start = i;
+    while (i + 1 < text.length && isDigit(text.charCodeAt(i + 1))) i++;
+    if (!isApart(text, start, i + 1)) continue;
+    if (start > from) tokens += countPiece(text.slice(from, start));
+    tokens += Math.ceil((i + 1 - start) / 3);
+    from = i + 1;
+  }
+  return from < text.length ? tokens + countPiece(text.slice(from)) : tokens;
+}
+
+/** Returns whether digits make up enough of a text that its pieces occur again. */
+function isNumbered(text: string): boolean {
+  let digits = 0;
+  for (let i = 0; i < text.length; i++) if (isDigit(text.charCodeAt(i))) digits += 1;
+  return digits > text.length * LEAST_DIGITS;
+}
+
+const countPlain = (text: string): number =>
+  isNumbered(text) ? countBetweenNumbers(text) : countExactly(text, AS_TEXT);
+
 function count(text: string): number {
   let tokens = 0;
   let from = 0;
   for (const to of [...cuts(text), text.length]) {
-    if (to > from) tokens += countExactly(text.slice(from, to), AS_TEXT);
+    if (to > from) tokens += countPlain(text.slice(from, to));
     from = to;
   }
   return tokens;

@@ -65,6 +65,43 @@ describe('token counts', () => {
     );
   });
 
+  test('equal those of the vocabulary for ids and numbers beside any character', () => {
+    const hex = fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: 1, maxLength: 70 });
+    const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: 9 });
+    const signs = [
+      ' ',
+      '  ',
+      '\t',
+      '\n',
+      '\n\n',
+      '²',
+      '٣',
+      'Ⅷ',
+      '½',
+      'é',
+      'e\u0301',
+      '/',
+      '=',
+      '-',
+      "'s",
+      '\u007f',
+      '\u00a0',
+    ];
+    const texts = fc.array(fc.oneof(hex, digits, fc.constantFrom(...signs), fc.string({ maxLength: 2 })));
+    fc.assert(
+      fc.property(
+        texts.map((pieces) => pieces.join('')),
+        (text) => {
+          expect(countTokens(text)).toBe(encode(text.toWellFormed(), { disallowedSpecial: new Set() }).length);
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+    for (const digit of Array.from({ length: 1_000 }, (_, i) => String(i)))
+      for (const number of [digit, digit.padStart(2, '0'), digit.padStart(3, '0')])
+        expect(encode(number)).toHaveLength(1);
+  });
+
   test('treat the hash of a counted text as a text of its own', () => {
     const text = 'what a command says\n'.repeat(40);
     expect(countTokens(text)).toBe(encode(text).length);
