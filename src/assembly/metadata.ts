@@ -51,6 +51,11 @@ export interface DisplayPaths {
    * path names no file.
    */
   here?(path: string): readonly string[];
+  /**
+   * Returns the sources that an absolute path may name on this machine. Without it a path is
+   * compared with those of all files.
+   */
+  sourcesAt?(path: string): readonly FilesystemSource[];
 }
 
 /**

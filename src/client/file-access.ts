@@ -120,6 +120,11 @@ export class FileAccess {
     return [resolveFrom(this.cwd, path)];
   }
 
+  /** Returns the sources that an absolute path of the agent or the host may name. */
+  sourcesAt(path: string): readonly FilesystemSource[] {
+    return this.access.mounts.sourcesAt(path);
+  }
+
   /** Reads a source once (divergence C1). Failures are returned, not thrown. */
   read(source: FilesystemSource, signal?: AbortSignal): Promise<SourceReading> {
     return readSource(this.access, source, signal === undefined ? {} : { signal });

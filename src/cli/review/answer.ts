@@ -134,6 +134,7 @@ export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Pr
       display: ({ path, filesystemId }: Parameters<Timeline['paths']['display']>[0]) =>
         mounts.toDisplay(path, filesystemId),
       here: inWorkingFolder,
+      sourcesAt: (path: string) => mounts.sourcesAt(path),
     };
     return {
       timeline: await Timeline.open(store, paths),

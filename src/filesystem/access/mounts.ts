@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { DocumentError } from '../../objects/errors.js';
 import {
   type AgentPath,
   agentPath,
@@ -7,7 +8,7 @@ import {
   type FilesystemId,
   filesystemId,
 } from '../../objects/ids.js';
-import type { FilesystemSource } from '../../objects/source.js';
+import { type FilesystemSource, filesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import { named, SourceError } from './errors.js';
 import { fromNative, shownPath } from './native-path.js';
@@ -168,6 +169,29 @@ export class MountTable {
       if (back.path === path && back.filesystemId === filesystem) return shownPath(display);
     }
     return shownPath(path);
+  }
+
+  /**
+   * Returns the sources that an absolute path may name: in the agent's view, and as a canonical
+   * path of each filesystem of this table. Empty for any other path.
+   */
+  sourcesAt(path: string): readonly FilesystemSource[] {
+    if (!posix.isAbsolute(path)) return [];
+    const filesystems = [
+      this.defaultFilesystemId,
+      this.localFilesystemId,
+      ...this.mappings.map((one) => one.filesystemId),
+    ];
+    try {
+      const seen = this.toCanonical(agentPath(path));
+      return [
+        filesystemSource(seen.filesystemId, seen.path),
+        ...[...new Set(filesystems)].map((one) => filesystemSource(one, canonicalPath(path))),
+      ];
+    } catch (error) {
+      if (error instanceof DocumentError) return [];
+      throw error;
+    }
   }
 
   /**

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { utimes, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { listSessions } from '../../../src/client/session/open-session.js';
 import { TyrumReports } from '../../../src/contracts/tyrum/read-reports.js';
 import {
@@ -21,7 +21,11 @@ import { PastContexts } from '../../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import type { AssemblyProof } from '../../../src/objects/assembly-proof.js';
+import { canonicalPath, filesystemId, type ObjectId } from '../../../src/objects/ids.js';
+import { type FilesystemSource, filesystemSource } from '../../../src/objects/source.js';
+import { fileStub } from '../../../src/objects/versions.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
+import { StoreSnapshot } from '../../../src/store/store-snapshot.js';
 import { countRequests, wholeRead } from '../../support/context.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 import { openTestClient } from '../../support/xtdb.js';
@@ -187,6 +191,39 @@ describe('history queries', () => {
     expect(await codeOf(id('\ud83d'))).toBe('unknown-object');
     expect(await codeOf(askWho(timeline, { object: first }))).toBe('wrong-kind');
     await expect(id('a.tss', first)).rejects.toThrow(`did you mean "${join(made.root, 'a.ts')}"? Else name it by id`);
+  });
+
+  test('find a file of this machine by its path alone, and read all paths once for any other name', async () => {
+    const paths = jest.spyOn(StoreSnapshot.prototype, 'sources');
+    try {
+      const now = await open();
+      const id = async (object: string, session?: string) =>
+        (await askObject(now, { object, session })).version['xt/id'];
+      for (const path of [join(made.root, 'a.ts'), 'a.ts', './a.ts', `${made.root}/../${basename(made.root)}/a.ts`])
+        expect([await id(path), await id(path, first)]).toEqual([made.file, made.file]);
+      expect(paths).toHaveBeenCalledTimes(0);
+      expect(await id(`${basename(made.root)}/a.ts`)).toBe(made.file);
+      expect(paths).toHaveBeenCalledTimes(1);
+      expect(await codeOf(askDiff(now, { name: join(made.root, 'absent.ts') }))).toBe('unknown-object');
+      expect(paths).toHaveBeenCalledTimes(2);
+    } finally {
+      paths.mockRestore();
+    }
+  });
+
+  test('prefer a file of this machine to one of another at the same path', async () => {
+    const path = canonicalPath(join(made.root, 'shared.ts'));
+    const put = async (source: FilesystemSource): Promise<ObjectId> => {
+      const version = fileStub(source);
+      await made.client.store.putMany([{ version }]);
+      return version['xt/id'];
+    };
+    const found = async () => (await askObject(await open(), { object: path })).version['xt/id'];
+    const other = await put(filesystemSource(filesystemId('elsewhere'), path));
+    expect(await found()).toBe(other);
+    const here = await put((await made.client.files.locate(path, { mustExist: false })).source);
+    expect(await found()).toBe(here);
+    expect(here).not.toBe(other);
   });
 
   test('read a long session’s context and log with a handful of requests', async () => {

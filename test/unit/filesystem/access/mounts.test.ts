@@ -77,6 +77,24 @@ describe('translation [§5.3, decision C9]', () => {
     expect(mounts.toDisplay(canonicalPath('/home/u/p'), host)).toBe('/workspace');
   });
 
+  test('lists the sources that a path may name: where the agent sees it, and on each filesystem', () => {
+    const table = new MountTable({
+      mappings: [{ agentPrefix: '/workspace', canonicalPrefix: '/home/u/p', filesystemId: 'share' }],
+      defaultFilesystemId: overlay,
+      localFilesystemId: host,
+    });
+    const found = (path: string) => table.sourcesAt(path).map((one) => `${one.filesystemId}:${one.path}`);
+    expect(found('/workspace/a.ts')).toEqual([
+      'share:/home/u/p/a.ts',
+      `${overlay}:/workspace/a.ts`,
+      `${host}:/workspace/a.ts`,
+      'share:/workspace/a.ts',
+    ]);
+    expect(new Set(found('/tmp/x'))).toEqual(new Set([`${overlay}:/tmp/x`, `${host}:/tmp/x`, 'share:/tmp/x']));
+    for (const path of ['', 'a.ts', './a.ts', '/nul\0', `/${'x'.repeat(5_000)}`, '/half\ud83d'])
+      expect(found(path)).toEqual([]);
+  });
+
   test('normalises paths before it matches them', () => {
     expect(mounts.toCanonical(agentPath('//workspace/./a//b/../c/')).path).toBe('/home/u/p/a/c');
     expect(mounts.toCanonical(agentPath('/workspace/../etc/passwd'))).toMatchObject({
