@@ -311,28 +311,34 @@ async function readAmong(db: DbSnapshot, ids: readonly string[]): Promise<Readon
   return new Set(rows.map(([found]) => found));
 }
 
-/** Returns the sources of many objects. Objects without a source are absent. */
+/**
+ * Returns the sources of many objects. Objects without a source are absent. The known sources of
+ * some of them are not read.
+ */
 export async function namedSources(
   db: DbSnapshot,
   ids: readonly string[],
+  known: ReadonlyMap<ObjectId, Source> = new Map(),
 ): Promise<ReadonlyMap<ObjectId, NamedSource>> {
   if (ids.length === 0) return new Map();
   // Neighbours in the index lie in the same blocks.
   const sorted = ids.toSorted();
   const [rows, read, deleted] = await Promise.all([
-    pagedRows(db, SOURCES, { ids: sorted, atOnce: IDS_AT_ONCE }),
+    pagedRows(db, SOURCES, { ids: sorted.filter((id) => !known.has(id as ObjectId)), atOnce: IDS_AT_ONCE }),
     readAmong(db, sorted),
     db.query(GONE, [true]),
   ]);
   const gone = new Set(deleted.map(([found]) => found));
-  return new Map(
-    rows.flatMap(([found, value]) => {
-      const parsed = parseSource(toAttribute('source', value ?? null));
-      return typeof found !== 'string' || parsed === null
-        ? []
-        : [[found as ObjectId, { source: parsed, isStub: !read.has(found) && !gone.has(found) }] as const];
-    }),
-  );
+  const named = new Map<ObjectId, NamedSource>();
+  const add = (id: ObjectId, source: Source): void => {
+    named.set(id, { source, isStub: !read.has(id) && !gone.has(id) });
+  };
+  for (const [id, source] of known) add(id, source);
+  for (const [found, value] of rows) {
+    const parsed = parseSource(toAttribute('source', value ?? null));
+    if (typeof found === 'string' && parsed !== null) add(found as ObjectId, parsed);
+  }
+  return named;
 }
 
 /** Returns id and source of every file. */

@@ -268,8 +268,9 @@ export class StoreSnapshot {
     return objectIdsFrom(this.#db, prefix, most);
   }
 
-  /** Returns the sources of many objects. Objects without a source are absent. */
-  readonly sourcesOf = (ids: readonly string[]) => namedSources(this.#db, ids);
+  /** Returns the sources of many objects, without reading known ones. Objects may have none. */
+  readonly sourcesOf = (ids: readonly string[], known?: ReadonlyMap<ObjectId, Source>) =>
+    namedSources(this.#db, ids, known);
 
   /** Returns id and source of every file with one query, for finding an object by its path. */
   sources(): Promise<readonly { readonly id: ObjectId; readonly source: Source }[]> {

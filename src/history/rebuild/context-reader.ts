@@ -88,11 +88,20 @@ export class ContextReader {
    * Hashes of the separately stored texts that contexts showed, each with an object that has it.
    */
   readonly texts = new Map<Sha256, ObjectId>();
+  readonly #usesListings: boolean;
   readonly #sessions = new Map<SessionId, SessionCache>();
   readonly #described = new WeakMap<
     Head,
     { readonly paths: DisplayPaths; readonly metadata: ObjectMetadata | undefined }
   >();
+
+  /**
+   * With `usesListings`, takes paths of unread files from the outputs that listed them. A caller
+   * that must notice a missing document reads all from the database.
+   */
+  constructor({ usesListings = true }: { readonly usesListings?: boolean } = {}) {
+    this.#usesListings = usesListings;
+  }
 
   /**
    * Caches the steps of one session, given from its first one. Ignores them if steps of that
@@ -182,7 +191,8 @@ export class ContextReader {
     const fresh = index.filter((id) => !known.calls.has(id));
     const kept = known.keptOf(active);
     const shown = [...own, ...active.filter((id) => !kept.has(id))];
-    const stubs = await readStubs(snapshot, fresh, new Set(shown));
+    const listings = this.#usesListings ? known.listings(state.seq) : [];
+    const stubs = await readStubs(snapshot, { ids: fresh, shown: new Set(shown), listings });
     const heads = await snapshot.heads([...new Set([...shown, ...fresh.filter((id) => !stubs.has(id))])]);
     if (!heads.has(sessionObjectId(session))) return undefined;
     return this.#contextOf(snapshot, state, {

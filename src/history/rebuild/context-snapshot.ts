@@ -12,6 +12,7 @@ import type { FoundVersion, Head } from '../../store/snapshot-rows.js';
 import { stepId } from '../../store/step-part.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
+import { type ListingCall, listedSources } from './listed-sources.js';
 
 /**
  * The part of a snapshot that contexts are made of. Its source is a store, or a store with
@@ -171,21 +172,35 @@ export class ForeseenSnapshot implements ContextSnapshot {
   }
 }
 
+/** The objects among which stubs are searched. */
+export interface StubSearch {
+  readonly ids: readonly ObjectId[];
+  /** Objects that are shown in full. */
+  readonly shown: ReadonlySet<ObjectId>;
+  readonly listings: readonly ListingCall[];
+}
+
 /** From this number of objects on, stubs of a session are read by their sources. */
 const MANY_OBJECTS = 1_000;
 
 /**
  * Returns the heads of stubs among objects that are not shown in full. The lines of a stub follow
- * from its source.
+ * from its source. Sources that the outputs of `listings` name are not read.
  */
 export async function readStubs(
   snapshot: ContextSnapshot,
-  ids: readonly ObjectId[],
-  shown: ReadonlySet<ObjectId>,
+  { ids, shown, listings }: StubSearch,
 ): Promise<ReadonlyMap<string, Head>> {
   const stubs = new Map<string, Head>();
-  if (ids.length < MANY_OBJECTS || snapshot.sourcesOf === undefined) return stubs;
-  for (const [id, { source, isStub }] of await snapshot.sourcesOf(ids.filter((one) => !shown.has(one)))) {
+  const { sourcesOf } = snapshot;
+  if (ids.length < MANY_OBJECTS || sourcesOf === undefined) return stubs;
+  const asked = ids.filter((one) => !shown.has(one));
+  const known = await listedSources(
+    { heads: (some) => snapshot.heads(some), versionsOf: (some) => snapshot.versionsOf(some), sourcesOf },
+    listings,
+    new Set(asked),
+  );
+  for (const [id, { source, isStub }] of await sourcesOf(asked, known)) {
     if (!isStub || source.type !== 'filesystem') continue;
     const { type, filesystemId, path } = source;
     const of = { type, filesystemId, path };

@@ -57,7 +57,7 @@ export interface ContextStore {
  */
 export class AssemblyRebuilder {
   readonly #store: ContextStore;
-  readonly #reader = new ContextReader();
+  readonly #reader = new ContextReader({ usesListings: false });
   readonly #chains = new EpochChains();
   /**
    * Displays by the mounts and folders of a record, so that equal ones share the lines of a file.

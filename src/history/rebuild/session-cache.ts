@@ -6,6 +6,7 @@ import type { Step } from '../../objects/step.js';
 import { applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import type { Lineage } from '../../store/lineage.js';
 import type { ContextSnapshot } from './context-snapshot.js';
+import { type ListingCall, listingCalls } from './listed-sources.js';
 
 /** The metadata of calls contains no path. */
 const CALL_PATHS: DisplayPaths = { display: ({ path }) => path };
@@ -62,6 +63,11 @@ export class SessionCache {
   know(steps: readonly Step[]): void {
     if (this.#isFresh) for (const step of steps) this.#steps.push(step);
     this.#isFresh = false;
+  }
+
+  /** Returns the calls up to a step that added many objects. Only of steps that were read. */
+  listings(upto: number): readonly ListingCall[] {
+    return listingCalls(this.#steps.slice(0, upto));
   }
 
   /**

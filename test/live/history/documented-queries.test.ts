@@ -4,13 +4,15 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { assemble } from '../../../src/assembly/assemble.js';
 import { fileObjectId } from '../../../src/client/file-access.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { askContext, askQuery } from '../../../src/history/ask/ask.js';
+import { ContextReader } from '../../../src/history/rebuild/context-reader.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
-import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
+import { canonicalPath, filesystemId, type SessionId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 import { deletedFile } from '../../../src/objects/versions.js';
 import { countRequests, openClient, wholeRead } from '../../support/context.js';
@@ -146,5 +148,45 @@ describe('a session of 1,000 calls with a listing of 2,000 files', () => {
     ['[:find ?a ?b ?f :where [?a :tool "ls"] [?a :file_refs ?f] [?b :file_refs ?f]]', LISTED],
   ])('has every row of %s', async (query, rows) => {
     expect(await rowsOf(query, 100_000)).toBe(rows);
+  });
+
+  // Last, because it adds a session of its own.
+  test('takes the paths of unread files from the outputs that list them, and reads the others', async () => {
+    const filesystem = filesystemId('documented');
+    const names = Array.from({ length: 500 }, (_, n) => `${n % 7 === 0 ? 'more/' : ''}näme ${n}.md`);
+    const lists: readonly (readonly [string, (name: string) => string])[] = [
+      ['listed', (name) => name],
+      ['found', (name) => `./found/${name}`],
+      ['absolute', (name) => join(root, 'absolute', name)],
+      ['hidden', (name) => `${name} 4 kB`],
+    ];
+    const other = await client.openSession({ id: 'L' });
+    for (const [folder, line] of lists)
+      await other.recordCall({
+        tool: 'ls',
+        args: { folder },
+        status: 'ok',
+        content: [...names.map(line), '', 'foreign.md', '[and 3 more]'].join('\n'),
+        answer: () => '',
+        mentions: names.map((name) => ({
+          source: filesystemSource(filesystem, canonicalPath(join(root, folder, name))),
+          mtimeMs: 1_700_000_000_000,
+        })),
+      });
+    const { text: expected } = await other.assemble();
+    const present = await (await client.delivered()).latest();
+    const question = { session: 'L' as SessionId, paths: client.files };
+    const read = async (usesListings: boolean) => {
+      const asked = await countRequests(() => new ContextReader({ usesListings }).read(present, question));
+      const { input } = asked.result ?? {};
+      if (input === undefined) throw new Error('the session is missing');
+      return { sent: asked.sent, text: assemble({ ...input, options: { strict: false, shortIds: false } }).text };
+    };
+    const [fast, whole] = [await read(true), await read(false)];
+    expect([fast.text, whole.text]).toEqual([expected, expected]);
+    expect(expected).toContain(`path="${join(root, 'found/more/näme 7.md')}" file_type=md [unread]`);
+    // An id takes 67 characters. Only the ids of `hidden` are sent.
+    expect(fast.sent).toBeLessThan(600 * 67);
+    expect(whole.sent).toBeGreaterThan(2_000 * 67);
   });
 });
