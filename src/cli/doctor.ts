@@ -4,6 +4,7 @@ import type { StepsInFork } from '../client/delivery/rescue-fork.js';
 import type { Finding } from '../host/findings.js';
 import type { InspectedFolder } from '../host/inspect-data-folder.js';
 import type { Settings } from '../host/settings.js';
+import type { WatchStatus } from '../host/watch-report.js';
 import { placesText } from '../journal/errors.js';
 import type { InspectedJournal, JournalState } from '../journal/journals.js';
 import type { FoundJava } from '../node/choose-runtime.js';
@@ -121,6 +122,18 @@ function loopLines(troubles: readonly LoopTrouble[]): readonly string[] {
   );
 }
 
+/** One line on the process that records agents, and one for each failure that it reported. */
+function watchLines({ pid, since, followed, failed, notices }: WatchStatus): readonly string[] {
+  if (since === undefined) return [];
+  const records = `records ${followed.length} ${followed.length === 1 ? 'transcript' : 'transcripts'}`;
+  const [last] = notices.slice(-1);
+  return [
+    `watch     ${pid === undefined ? 'not running; palimpsest watch --background starts it' : `process ${pid} ${records}`}`,
+    ...failed.map(({ path, reason }) => `          ${JSON.stringify(path)} is not recorded: ${reason}`),
+    ...(last === undefined ? [] : [`          ${new Date(last.at).toISOString()} ${JSON.stringify(last.line)}`]),
+  ];
+}
+
 /** A finding that does not stop recording: no repair, or one of an agent. */
 const isElsewhere = ({ weight, code }: Finding): boolean => weight !== 'repair' || code.startsWith('agent-');
 
@@ -231,10 +244,12 @@ async function examine(flags: DoctorFlags, packageFolder: string): Promise<void>
   ]);
   const settings = readSettings(process.env, flags);
   const { dataDir } = settings.node;
-  const [seen, asked, agents] = await Promise.all([
+  const { watchStatus } = await import('../host/watch-report.js');
+  const [seen, asked, agents, watch] = await Promise.all([
     inspectDataFolder(dataDir, process.env),
     askNodes(settings),
     askAgents(flags, { packageFolder, dataDir }),
+    watchStatus(dataDir),
   ]);
   // Doctor does not start a stopped node.
   const answers =
@@ -273,6 +288,7 @@ async function examine(flags: DoctorFlags, packageFolder: string): Promise<void>
       trackers,
       loops,
       gateways,
+      watch: watch.since === undefined ? null : { ...watch, pid: watch.pid ?? null },
       forks: inspected.forks ?? null,
       agents: agents.map(({ agent, version, files, reach }) => ({
         agent,
@@ -296,6 +312,7 @@ async function examine(flags: DoctorFlags, packageFolder: string): Promise<void>
       ...nodeLines(node, [writeTrouble(node), logText(node)]),
       ...folderLines(own, now),
       ...loopLines(loops),
+      ...watchLines(watch),
       ...foreign,
       ...agentLines(agents, { java, healthy: findings.every(isElsewhere) }),
       ...findingLines(findings),

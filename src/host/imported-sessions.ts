@@ -1,6 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { withNamedLock } from '../process/lock.js';
 import { replaceFile } from '../process/owned-file.js';
 
 const importedSchema = z.object({
@@ -9,6 +10,8 @@ const importedSchema = z.object({
   /** The recording's own name of the session, else its first prompt. */
   title: z.string(),
   folder: z.string().optional(),
+  /** Our id of the session that started this one as a sub-agent. */
+  subagentOf: z.string().optional(),
   /** The recording and its state when it was imported. `size` is -1 until an import is complete. */
   path: z.string(),
   size: z.number(),
@@ -33,10 +36,16 @@ export async function importedSessions(dataDir: string): Promise<ReadonlyMap<str
   }
 }
 
+/** Maximum wait for another process that notes a session. */
+const LOCK_MS = 10_000;
+
 /** Notes an imported session. The file has titles, so only this user can read it. */
 export async function noteImported(dataDir: string, session: string, imported: ImportedSession): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const sessions = new Map(await importedSessions(dataDir)).set(session, imported);
-  const content = { version: 1, sessions: Object.fromEntries(sessions) };
-  await replaceFile(fileIn(dataDir), `${JSON.stringify(content)}\n`);
+  // Several processes and imports note their sessions here.
+  await withNamedLock(`${fileIn(dataDir)}.lock`, { limitMs: LOCK_MS }, async () => {
+    const sessions = new Map(await importedSessions(dataDir)).set(session, imported);
+    const content = { version: 1, sessions: Object.fromEntries(sessions) };
+    await replaceFile(fileIn(dataDir), `${JSON.stringify(content)}\n`);
+  });
 }

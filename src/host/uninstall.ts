@@ -14,6 +14,7 @@ import { namedLockOwner } from '../process/lock.js';
 import { livingOwners } from '../process/owned-file.js';
 import { isAlive, type ProcessIdentity, processIdentitySchema } from '../process/process-identity.js';
 import { type Settings, UsageError } from './settings.js';
+import { watchOwner } from './watch-report.js';
 
 /** The folders of a user that Palimpsest writes to. */
 interface OwnFolders {
@@ -52,7 +53,8 @@ const PROCESS_FOLDERS = ['users', 'trackers', 'loops', 'gateway'] as const;
 
 async function runningIn(folder: string): Promise<readonly ProcessIdentity[]> {
   const listed = PROCESS_FOLDERS.map((name) => livingOwners(join(folder, name), processIdentitySchema).catch(() => []));
-  const writers = await Promise.all([...listed, sessionLockOwners(folder).catch(() => [])]);
+  const watching = watchOwner(folder).then((owner) => (owner === undefined ? [] : [owner]));
+  const writers = await Promise.all([...listed, sessionLockOwners(folder).catch(() => []), watching.catch(() => [])]);
   const alive = await Promise.all(writers.flat().map(async (owner) => ((await isAlive(owner)) ? [owner] : [])));
   return alive.flat();
 }

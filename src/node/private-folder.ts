@@ -32,6 +32,7 @@ const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'tmp',
   'trackers',
   'users',
+  'watch',
 ]);
 
 /** A new filesystem has it in its top folder, which may be a data folder. */

@@ -1,14 +1,32 @@
 import { createHash } from 'node:crypto';
 import { type ImportedSession, importedSessions, noteImported } from '../host/imported-sessions.js';
+import { sessionLockOwners } from '../journal/session-lock.js';
+import type { RecordingSource } from '../lab/recordings/importer.js';
 import { openRecording } from '../lab/recordings/open-recording.js';
 import { parseReplayConfig } from '../lab/replay/replay-config.js';
 import type { ReplayDatabase } from '../lab/replay/replay-database.js';
 import { ReplayError } from '../lab/replay/replay-error.js';
-import { replayRecording } from '../lab/replay/replay-recording.js';
+import { type DeliveredReplay, type RecordingReplay, replayRecording } from '../lab/replay/replay-recording.js';
 import { filesystemId, type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
 import type { ObjectStore } from '../store/object-store.js';
 import { defined } from '../values/defined.js';
 import type { ChosenSession } from './choose-session.js';
+
+/** The file of a session, with the facts that are noted about its import. */
+export type RecordedFile = Pick<
+  ChosenSession,
+  'id' | 'agent' | 'title' | 'folder' | 'path' | 'size' | 'mtime' | 'subagentOf'
+>;
+
+/** An import of a file that its agent still writes. It lasts as long as the file is followed. */
+export interface LiveImport extends Pick<RecordingReplay, 'disk' | 'onEntry'> {
+  /** Opens the growing file from its start. */
+  source(): Promise<RecordingSource>;
+  /** Called when the import begins to write into a session. */
+  onBegin(session: SessionId, running: Parameters<NonNullable<RecordingReplay['onBegin']>>[0]): void;
+  /** Returns what was read in the end. */
+  ended(): Pick<RecordedFile, 'title' | 'size' | 'mtime'>;
+}
 
 /** The effect of an opened session on the database. */
 export interface OpenedSession {
@@ -19,8 +37,9 @@ export interface OpenedSession {
    * - `anew`: the recording had changed in its middle, so it became another session
    * - `unchanged`: nothing to import
    * - `recorded`: Palimpsest recorded this session itself
+   * - `followed`: `palimpsest watch` writes it at present
    */
-  readonly outcome: 'imported' | 'continued' | 'anew' | 'unchanged' | 'recorded';
+  readonly outcome: 'imported' | 'continued' | 'anew' | 'unchanged' | 'recorded' | 'followed';
 }
 
 /** The database and callbacks of an import. */
@@ -30,7 +49,12 @@ export interface ImportInto {
   /** Called with bytes read and in total. */
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;
+  /** Follows the file while it grows. Without it, the import ends at the file's present end. */
+  readonly live?: LiveImport;
 }
+
+/** The name of the process that follows sessions, in the errors of other processes. */
+export const FOLLOWER = 'palimpsest watch';
 
 /** Returns our id of an agent's session: its own, with dashes for characters that ours lacks. */
 export function ownId(native: string): SessionId {
@@ -45,24 +69,40 @@ const CONFIG = parseReplayConfig({ tokens: false }, 'an import');
 
 async function replayInto(
   session: SessionId,
-  chosen: ChosenSession,
-  { database, onProgress, signal }: ImportInto,
+  chosen: RecordedFile,
+  { database, onProgress, signal, live }: ImportInto,
 ): Promise<void> {
-  const { agent, title, folder, path, size, mtime } = chosen;
-  const noted: ImportedSession = { agent, title, path, size, mtime, ...defined({ folder }) };
+  const { agent, title, folder, path, size, mtime, subagentOf } = chosen;
+  const noted: ImportedSession = {
+    agent,
+    title,
+    path,
+    size,
+    mtime,
+    ...defined({ folder, subagentOf: subagentOf === undefined ? undefined : ownId(subagentOf) }),
+  };
   // A killed import is noted as incomplete, so that the next one continues it.
   await noteImported(database.dataDir, session, { ...noted, size: -1 });
-  const source = await openRecording(path);
+  const source = await (live === undefined ? openRecording(path) : live.source());
   await replayRecording(source, database, {
     config: CONFIG,
     // The files of a session keep their ids when its recording grows.
     identity: { session, filesystemId: filesystemId(`replay-${hashOf(agent, session)}`) },
     growing: true,
+    sessionOf: ownId,
     onProgress: ({ bytes, total }) => onProgress?.(bytes, total),
-    ...defined({ signal }),
+    ...defined({ signal, disk: live?.disk, onEntry: live?.onEntry }),
+    ...(live === undefined
+      ? {}
+      : { what: FOLLOWER, onBegin: (running: DeliveredReplay) => live.onBegin(session, running) }),
     conclude: () => undefined,
   });
-  await noteImported(database.dataDir, session, { ...noted, size: source.size });
+  await noteImported(database.dataDir, session, { ...noted, size: source.size, ...live?.ended() });
+}
+
+/** Returns whether `palimpsest watch` has a session open. */
+async function isFollowed(dataDir: string, session: SessionId): Promise<boolean> {
+  return (await sessionLockOwners(dataDir, session)).some(({ what }) => what === FOLLOWER);
 }
 
 /** Number of sessions that one recording may become by changes in its middle. */
@@ -72,24 +112,27 @@ const MOST_ANEW = 20;
  * Imports a recorded session under the agent's own id, or continues an earlier import. Reads the
  * recording only. A session that Palimpsest recorded itself stays as it is.
  * @throws {RecordingError} if the recording cannot be read
+ * @throws {SessionError} `lease-held` – another process imports it, too
  * @throws {SessionError} from the client. A later import continues
  * @throws {XtdbError} from the database. A later import continues
  */
-export async function importSession(chosen: ChosenSession, into: ImportInto): Promise<OpenedSession> {
+export async function importSession(chosen: RecordedFile, into: ImportInto): Promise<OpenedSession> {
   const first = ownId(chosen.id);
-  const { store, database } = into;
+  const { store, database, live } = into;
   const noted = await importedSessions(database.dataDir);
   for (let nth = 1; nth <= MOST_ANEW; nth += 1) {
     const session = nth === 1 ? first : sessionId(`${first}+${nth}`);
     const earlier = noted.get(session);
     const exists = (await (await store.latest()).heads([sessionObjectId(session)])).size > 0;
     if (exists && earlier === undefined) return { session, outcome: 'recorded' };
-    if (exists && earlier?.size === chosen.size && earlier.mtime === chosen.mtime)
-      return { session, outcome: 'unchanged' };
+    const isKnown = earlier?.size === chosen.size && earlier.mtime === chosen.mtime;
+    // A follower needs its session open, also if there is nothing to import.
+    if (exists && isKnown && live === undefined) return { session, outcome: 'unchanged' };
     try {
       await replayInto(session, chosen, into);
       return { session, outcome: nth > 1 && !exists ? 'anew' : exists ? 'continued' : 'imported' };
     } catch (error) {
+      if (live === undefined && (await isFollowed(database.dataDir, session))) return { session, outcome: 'followed' };
       if (!(error instanceof ReplayError) || error.code !== 'other-session') throw error;
     }
   }

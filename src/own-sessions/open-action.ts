@@ -37,6 +37,7 @@ const OUTCOMES: Readonly<Record<OpenedSession['outcome'], string>> = {
   anew: 'imported anew from the transcript, which changed since the first import',
   unchanged: 'imported before from the transcript',
   recorded: 'recorded by Palimpsest itself',
+  followed: 'recorded from the transcript by palimpsest watch, which follows it',
 };
 
 /** Returns whether a browser can be started here. */

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { pricesOf } from '../assembly/epoch/prices.js';
 import type { EntryOf, RecordedEntry, RecordingFormat } from '../lab/recordings/neutral-session.js';
+import { INPUT_WITHOUT_CACHE } from '../lab/replay/model-usage.js';
 import { defined } from '../values/defined.js';
 import { AGENTS } from './agent-homes.js';
 
@@ -58,8 +59,6 @@ export const sessionFactsSchema = z.object({
 });
 export type SessionFacts = z.output<typeof sessionFactsSchema>;
 
-/** Formats whose input tokens exclude those of the cache. */
-const INPUT_WITHOUT_CACHE: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'cline']);
 /** Formats that have a message for every answer. */
 const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi']);
 

@@ -1,7 +1,13 @@
-import { printText, reportFailure, writeJson } from '../cli/output.js';
-import { readSettings } from '../host/settings.js';
+import { escapedLine, grouped, printLines, printText, reportFailure, tell, writeJson } from '../cli/output.js';
+import { localFilesystemId } from '../filesystem/access/filesystem-id.js';
+import { readSettings, type Settings, UsageError } from '../host/settings.js';
+import { watchStatus } from '../host/watch-report.js';
+import { protectDataFolder } from '../node/data-folder.js';
+import { agentHomes } from '../own-sessions/agent-homes.js';
+import { homeFolder } from '../own-sessions/search-machine.js';
 import type { Companion } from './followed.js';
-import { stopWatch, watchOwner } from './watch-lock.js';
+import { startInBackground } from './start-watch.js';
+import { stopWatch } from './watch-lock.js';
 
 /** Flags of `palimpsest watch`. */
 export interface WatchFlags {
@@ -12,17 +18,65 @@ export interface WatchFlags {
   readonly json?: boolean;
 }
 
+async function stop(dataDir: string, isJson: boolean): Promise<void> {
+  const stopped = await stopWatch(dataDir);
+  if (isJson) return writeJson({ stopped });
+  printText(stopped ? 'palimpsest watch has ended.' : 'palimpsest watch does not run.');
+}
+
+async function showStatus(dataDir: string, isJson: boolean): Promise<void> {
+  const { pid, since, followed, failed, notices } = await watchStatus(dataDir);
+  if (isJson)
+    return writeJson({
+      running: pid !== undefined,
+      pid: pid ?? null,
+      since: since === undefined ? null : new Date(since).toISOString(),
+      followed,
+      failed,
+      notices: notices.map(({ at, line }) => ({ at: new Date(at).toISOString(), line })),
+    });
+  const count = grouped(followed.length);
+  printLines([
+    pid === undefined ? 'palimpsest watch does not run.' : `Process ${pid} follows the sessions of agents.`,
+    ...(pid === undefined ? [] : [`It records ${count} ${followed.length === 1 ? 'transcript' : 'transcripts'}.`]),
+    ...followed.map(({ agent, session, path }) => escapedLine(`  ${agent} ${session}: ${path}`)),
+    ...failed.map(({ path, reason }) => escapedLine(`Failed: ${path}: ${reason}`)),
+    ...notices.map(({ at, line }) => escapedLine(`${new Date(at).toISOString()} ${line}`)),
+  ]);
+}
+
+async function follow(settings: Settings, companions: readonly Companion[]): Promise<void> {
+  if (settings.nodeUrl !== undefined)
+    throw new UsageError('palimpsest watch records into the data folder of this machine. Unset XTDB_URL for it.');
+  const [{ runWatch }, { WatchDatabase }, { NodeUse }] = await Promise.all([
+    import('./run-watch.js'),
+    import('./watch-database.js'),
+    import('../host/open-store.js'),
+  ]);
+  const { node, nodeUrl, nodeToken } = settings;
+  const { dataDir } = node;
+  await protectDataFolder(dataDir);
+  const database = new WatchDatabase(dataDir, () => new NodeUse(node, { nodeUrl, nodeToken }));
+  const filesystemId = await localFilesystemId(dataDir);
+  const stopping = new AbortController();
+  const onSignal = (): void => stopping.abort();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, onSignal);
+  const homes = agentHomes({ env: process.env, home: homeFolder(process.env), platform: process.platform });
+  const onReady = (): void => tell(`palimpsest watch follows ${homes.length} agents; process ${process.pid}.`);
+  await runWatch({ dataDir, database, filesystemId, homes, companions, signal: stopping.signal, onReady });
+}
+
 /** Runs `palimpsest watch`. */
-export async function watchAction(flags: WatchFlags, _companions: readonly Companion[]): Promise<void> {
+export async function watchAction(flags: WatchFlags, companions: readonly Companion[]): Promise<void> {
   await reportFailure(flags, async () => {
-    const { dataDir } = readSettings(process.env, flags).node;
-    if (flags.stop === true) {
-      const stopped = await stopWatch(dataDir);
-      if (flags.json === true) return writeJson({ stopped });
-      return printText(stopped ? 'palimpsest watch has ended.' : 'palimpsest watch does not run.');
-    }
-    const owner = await watchOwner(dataDir);
-    if (flags.json === true) return writeJson({ running: owner !== undefined });
-    return printText(owner === undefined ? 'palimpsest watch does not run.' : `Process ${owner.pid} runs.`);
+    const settings = readSettings(process.env, flags);
+    const { dataDir } = settings.node;
+    const isJson = flags.json === true;
+    if (flags.stop === true) return stop(dataDir, isJson);
+    if (flags.status === true) return showStatus(dataDir, isJson);
+    if (flags.background !== true) return follow(settings, companions);
+    const { pid, started } = await startInBackground(dataDir);
+    if (isJson) return writeJson({ pid, started });
+    printText(started ? `Process ${pid} follows the sessions of agents.` : `Process ${pid} follows them already.`);
   });
 }

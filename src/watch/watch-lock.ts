@@ -1,18 +1,9 @@
 import { mkdir } from 'node:fs/promises';
+import { WATCH_LOCK, watchOwner } from '../host/watch-report.js';
 import { endProcess } from '../node/stop-node.js';
-import { acquireLock, livingLockOwner, lockFilesAmong, ownToken, tokenSchema } from '../process/lock.js';
-import { namesIn, type OwnedFile } from '../process/owned-file.js';
-import type { ProcessIdentity } from '../process/process-identity.js';
+import { acquireLock, ownToken, tokenSchema } from '../process/lock.js';
+import type { OwnedFile } from '../process/owned-file.js';
 import { WatchError } from './watch-error.js';
-
-/** The lock's name in the data folder: `watch.1.lock`. */
-const NAME = 'watch';
-
-/** Returns the process that follows the sessions of a data folder. Undefined if none runs. */
-export async function watchOwner(dataDir: string): Promise<ProcessIdentity | undefined> {
-  const files = lockFilesAmong(dataDir, await namesIn(dataDir)).filter(({ name }) => name === NAME);
-  return livingLockOwner(files, tokenSchema);
-}
 
 /**
  * Makes this process the one that follows the sessions of a data folder.
@@ -20,7 +11,7 @@ export async function watchOwner(dataDir: string): Promise<ProcessIdentity | und
  */
 export async function acquireWatch(dataDir: string): Promise<OwnedFile> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const lock = await acquireLock({ folder: dataDir, name: NAME, schema: tokenSchema }, await ownToken());
+  const lock = await acquireLock({ folder: dataDir, name: WATCH_LOCK, schema: tokenSchema }, await ownToken());
   if (!('heldBy' in lock)) return lock;
   throw new WatchError(
     'running',

@@ -53,7 +53,19 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'processes',
     pattern: /from 'node:child_process'/,
-    rooms: ['process', 'node', 'filesystem', 'tools', 'agents', 'cli', 'contracts', 'extensions', 'gateway', 'page'],
+    rooms: [
+      'process',
+      'node',
+      'filesystem',
+      'tools',
+      'agents',
+      'cli',
+      'contracts',
+      'extensions',
+      'gateway',
+      'page',
+      'watch',
+    ],
   },
 ];
 

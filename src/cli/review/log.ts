@@ -268,13 +268,19 @@ export async function sessionsAction(flags: ReviewFlags): Promise<void> {
       : new Map<string, string>();
     const rows = shown.map(({ id, turns, steps, lastActivity, parent }) => {
       const pid = owners.get(id);
-      const fork = parent === undefined ? '' : `fork of ${parent.session} at step ${parent.seq}`;
+      const { subagentOf } = imported.get(id) ?? {};
+      const from =
+        parent !== undefined
+          ? `fork of ${parent.session} at step ${parent.seq}`
+          : subagentOf === undefined
+            ? ''
+            : `sub-agent of ${subagentOf}`;
       return [
         id,
         String(turns),
         String(steps),
         shownTime(lastActivity),
-        [fork, pid === undefined ? '' : `open in process ${pid}`].filter((text) => text !== '').join(', '),
+        [from, pid === undefined ? '' : `open in process ${pid}`].filter((text) => text !== '').join(', '),
       ];
     });
     return {

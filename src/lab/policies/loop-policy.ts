@@ -98,7 +98,7 @@ class LoopRun {
     settings: LoopSettings,
     { name, open }: { readonly name: string; readonly open: OpenDatabase },
   ): Promise<LoopRun> {
-    const clock = new ReplayClock(Date.now());
+    const clock = new ReplayClock(Date.now);
     const { address } = await open();
     const { layout, retention = layout === 'epoch' ? 'use' : 'window', uses } = settings;
     const client = await ContextClient.create({

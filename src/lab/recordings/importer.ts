@@ -48,7 +48,11 @@ export interface RecordingSource {
   readonly head: Buffer;
   /** Sorted file names of a folder. Undefined for a file. */
   readonly members: readonly string[] | undefined;
-  /** Streams the bytes of the file, or of one member of a folder. Can be called more than once. */
+  /**
+   * Streams the bytes of the file, or of one member of a folder. Can be called more than once. An
+   * empty chunk marks a rest of a file that is still written. There, importers of JSON lines return
+   * the entries that wait for a possible change only.
+   */
   open(member?: string): AsyncIterable<Buffer>;
 }
 

@@ -5,7 +5,7 @@ import { quoted } from '../../objects/errors.js';
 import { hashText } from '../../objects/hashes.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Message } from '../../objects/object-type.js';
-import type { HistoryEvent, Step } from '../../objects/step.js';
+import type { HistoryEvent, ModelUsage, Step } from '../../objects/step.js';
 import { applyStep, applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { type ContextMeasure, ContextMeter, type CountTokens } from './context-measure.js';
@@ -19,6 +19,10 @@ export interface OpenRecordedCall {
   /** The step of the message that made it, if recorded. */
   readonly by: number | undefined;
 }
+
+/** The event of a result whose text was replaced after an import recorded it. */
+const REPLACED = 'shortened';
+const isReplacement = (event: HistoryEvent | undefined): boolean => event?.kind === REPLACED;
 
 /** A session of the database with its existing steps. */
 interface OpenedSession {
@@ -48,7 +52,8 @@ export class RecordedSession {
   seen: SessionState;
   /** The number of files inserted into the context without a call. */
   attached = 0;
-  readonly #session: ContextSession;
+  /** The open session of the database. */
+  readonly session: ContextSession;
   readonly #known: readonly Step[];
   readonly #meter: ContextMeter;
   readonly #countTokens: CountTokens | undefined;
@@ -70,7 +75,7 @@ export class RecordedSession {
   ) {
     this.entry = recorded.entry;
     this.branchOf = recorded.branchOf;
-    this.#session = session;
+    this.session = session;
     this.#known = known;
     this.#passed = applySteps(emptySession(session.id), known.slice(0, shared));
     this.#meter = new ContextMeter(countTokens);
@@ -79,12 +84,12 @@ export class RecordedSession {
   }
 
   get id(): SessionId {
-    return this.#session.id;
+    return this.session.id;
   }
 
   /** The session's state at this point of the recording. */
   get state(): SessionState {
-    return this.#passing ? this.#passed : this.#session.state;
+    return this.#passing ? this.#passed : this.session.state;
   }
 
   /** True if an earlier replay wrote the next step of the recording. */
@@ -96,31 +101,62 @@ export class RecordedSession {
    * Records a message and returns its step. Undefined for an empty message in a session whose
    * replay omits those.
    */
-  async message(message: Message, native: string | undefined): Promise<number | undefined> {
-    const text = message.text.toWellFormed();
+  async message(
+    message: Message,
+    { native, usage }: { readonly native?: string; readonly usage?: ModelUsage },
+  ): Promise<number | undefined> {
+    const text = this.#withoutKnownParts(message);
     const isSame = ({ message: known }: Step): boolean => known?.role === message.role && known.text === text;
     const next = this.#known[this.#passed.seq];
-    if (isSilent(message) && (next === undefined ? this.#leavesOut : !isSame(next))) {
+    if (isSilent({ ...message, text }) && (next === undefined ? this.#leavesOut : !isSame(next))) {
       this.#leavesOut = true;
       return undefined;
     }
-    if (!this.#passes('message', isSame)) await this.#session.reportMessage(message, native);
+    if (!this.#passes('message', isSame)) await this.session.reportMessage({ ...message, text }, native, usage);
     return this.state.seq;
   }
 
-  /** Records a call under an id that is unique in the database and equal in every replay. */
-  async call(report: CallReport & { readonly callId: string }): Promise<void> {
+  /**
+   * Passes the parts of an answer that an import recorded while the answer was still being written.
+   * Returns the rest of its text.
+   */
+  #withoutKnownParts({ role, text: whole }: Message): string {
+    let text = whole.toWellFormed();
+    for (;;) {
+      this.#passReplacements();
+      const step = this.#known[this.#passed.seq];
+      const part = role === 'assistant' && step?.message?.role === role ? step.message.text : '';
+      if (step === undefined || part === '' || !text.startsWith(`${part}\n`)) return text;
+      this.#passed = applyStep(this.#passed, step);
+      text = text.slice(part.length + 1);
+    }
+  }
+
+  /**
+   * Records a call under an id that is unique in the database and equal in every replay.
+   * `isReplaced`: the model saw another text than the tool's, which an earlier import may not have
+   * known yet.
+   */
+  async call(report: CallReport & { readonly callId: string }, isReplaced = false): Promise<void> {
     const given = report.callId.toWellFormed();
     const shown = hashText(report.answer(given as ObjectId));
     const isSame = ({ call }: Step): boolean =>
-      (call?.id === given || call?.id.startsWith(`${given}~`) === true) && call.answer?.sha256 === shown;
+      (call?.id === given || call?.id.startsWith(`${given}~`) === true) &&
+      (isReplaced || call.answer?.sha256 === shown);
     if (this.#passes('call', isSame)) return;
-    await this.#session.recordCall(report);
+    await this.session.recordCall(report);
+  }
+
+  /** Records that the model was shown another text than a recorded result. */
+  async replacement(detail: string): Promise<void> {
+    const isSame = ({ event }: Step): boolean => isReplacement(event) && event?.detail === detail;
+    if (this.#passing && this.#known.slice(this.#passed.seq).some(isSame)) return this.#passReplacements();
+    await this.session.recordEvent({ kind: REPLACED, detail });
   }
 
   async event(event: HistoryEvent): Promise<void> {
     if (this.#passes('event', ({ event: known }) => known?.kind === event.kind)) return;
-    await this.#session.recordEvent(event);
+    await this.session.recordEvent(event);
   }
 
   /**
@@ -128,8 +164,9 @@ export class RecordedSession {
    * Undefined if an earlier replay did so.
    */
   async context(): Promise<ContextMeasure | undefined> {
+    this.#passReplacements();
     if (this.#passing) return undefined;
-    const assembly = await this.#session.assemble({ deliver: 'replay' });
+    const assembly = await this.session.assemble({ deliver: 'replay' });
     return this.#meter.measure(assembly, this.state.sets.index.length);
   }
 
@@ -139,8 +176,9 @@ export class RecordedSession {
    * @throws {ReplayError} `other-session` – the session has more steps than the recording
    */
   async close(): Promise<void> {
+    this.#passReplacements();
     if (this.#passing) throw this.#differs('the recording ends there');
-    await this.#session.close();
+    await this.session.close();
   }
 
   /** Stores the steps around an entry; `before` is the last one before it. */
@@ -169,7 +207,17 @@ export class RecordedSession {
     return branch;
   }
 
+  /** Passes notes on replaced results. A later reading finds the replacement at its result. */
+  #passReplacements(): void {
+    for (;;) {
+      const step = this.#known[this.#passed.seq];
+      if (step === undefined || !isReplacement(step.event)) return;
+      this.#passed = applyStep(this.#passed, step);
+    }
+  }
+
   #passes(what: string, isSame: (step: Step) => boolean): boolean {
+    this.#passReplacements();
     const step = this.#known[this.#passed.seq];
     if (step === undefined) return false;
     if (!isSame(step)) throw this.#differs(`the recording has another ${what} there`);

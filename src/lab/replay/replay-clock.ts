@@ -17,13 +17,13 @@ export class ReplayClock {
     /** Entries without a time. */
     missing: 0,
   };
-  readonly #latest: number;
+  readonly #latest: () => number;
   #now = NO_CLOCK_EPOCH;
   #set = false;
   #before = 0;
 
-  /** `latest` is the last accepted time: this machine's, because no recording is younger. */
-  constructor(latest: number) {
+  /** `latest` returns the last accepted time: this machine's, because no recording is younger. */
+  constructor(latest: () => number) {
     this.#latest = latest;
   }
 
@@ -40,7 +40,7 @@ export class ReplayClock {
       return;
     }
     const moment = Math.floor(at);
-    if (!(moment >= 1) || moment > this.#latest) {
+    if (!(moment >= 1) || moment > this.#latest()) {
       this.repairs.impossible += 1;
       return;
     }

@@ -1,8 +1,9 @@
 import { fileObjectId } from '../../client/file-access.js';
 import type { ContextClient } from '../../client/session/context-client.js';
+import type { ContextSession } from '../../client/session/context-session.js';
 import { withoutGutter } from '../../foreign-tools/numbered-lines.js';
 import { quoted } from '../../objects/errors.js';
-import { callSuffix, type ObjectId, sessionObjectId } from '../../objects/ids.js';
+import { type CanonicalPath, callSuffix, type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
 import { defined } from '../../values/defined.js';
 import { ImportCounter } from '../recordings/import-counts.js';
@@ -10,12 +11,34 @@ import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
 import { type CallEffects, callEffects, EffectCounts, wrappedCall } from './call-effects.js';
 import type { ContextLog } from './context-log.js';
 import { FileTree, UndoTexts } from './files/file-tree.js';
+import { modelUsage } from './model-usage.js';
 import { type OpenRecordedCall, RecordedSession } from './recorded-session.js';
 import type { ReplayClock } from './replay-clock.js';
 import type { ReplayConfig } from './replay-config.js';
 import { ReplayError } from './replay-error.js';
 import { nthSession, type ReplayIdentity } from './replay-identity.js';
 import { UseEvidence } from './use-evidence.js';
+
+/** A file that a call read or changed, as the recording shows it after the call. */
+export interface SeenText {
+  readonly path: CanonicalPath;
+  /** Null for a deleted file. Undefined if the recording does not show all of it. */
+  readonly text: string | null | undefined;
+}
+
+/** The disk beside a recording that is followed while its agent works. */
+export interface DiskAtCalls {
+  /**
+   * Stores the files' present versions, if the call ended just now and the files are below the
+   * session's folder. Returns a note for each file whose content differs from the recording, or
+   * undefined.
+   */
+  compare(
+    files: readonly SeenText[],
+    cwd: string | undefined,
+    at: number | undefined,
+  ): Promise<readonly string[] | undefined>;
+}
 
 /** The dependencies of a replay. */
 interface EngineOptions {
@@ -26,6 +49,10 @@ interface EngineOptions {
   readonly log: Pick<ContextLog, 'earlier' | 'keep'>;
   /** A later replay continues: unfinished ends of the recording wait for it. */
   readonly growing?: boolean;
+  /** Returns our id of a session of another recording. With it, the parents of sessions are recorded. */
+  readonly sessionOf?: (native: string) => SessionId;
+  /** The disk of a recording that is followed while its agent works. */
+  readonly disk?: DiskAtCalls;
   /** Counts tokens; absent if they are not counted. */
   readonly countTokens?: (text: string) => number;
   readonly signal?: AbortSignal;
@@ -106,6 +133,11 @@ export class ReplayEngine {
     if (entry.kind !== 'event' || !HISTORY_EVENTS.has(entry.name)) this.#of(entry).note(entry, before);
   }
 
+  /** Returns the open session of a recorded one. After a rewind, the branch that continues. */
+  sessionOf(native: string): ContextSession | undefined {
+    return this.#current.get(native)?.session;
+  }
+
   /**
    * Ends every session. Calls without results are recorded as failed, except in a recording that
    * may grow. Then the sessions are paused [§3.6].
@@ -131,6 +163,18 @@ export class ReplayEngine {
     const known = session.state.seq === 0 ? [] : await (await client.store.latest()).steps(id);
     this.#keep(new RecordedSession({ entry }, { session, known }, countTokens));
     if (entry.system_prompt !== undefined) await session.setSystemPrompt(entry.system_prompt);
+    if (session.state.seq === 0) await this.#noteParent(session, entry);
+  }
+
+  /** Records which session began this one. */
+  async #noteParent(session: ContextSession, { parent }: EntryOf<'session'>): Promise<void> {
+    const { clock, sessionOf } = this.#options;
+    if (parent === undefined || sessionOf === undefined) return;
+    const { native_id, relation, call_id } = parent;
+    const subject = this.#current.get(native_id)?.id ?? sessionOf(native_id);
+    const body = { type: 'parent-session', subject, data: { relation, ...defined({ call: call_id }) } };
+    const owner = { session: session.id };
+    await session.keepRecords([{ kind: 'event', owner, turn: 0, seq: 0, at: clock.now, basis: null, body }]);
   }
 
   #keep(session: RecordedSession): void {
@@ -202,7 +246,11 @@ export class ReplayEngine {
     if (entry.role === 'user' && entry.origin === 'person') await this.#unanswered(session);
     if (answer) this.evidence.said(session.seen, entry.text);
     const { role, text, name } = entry;
-    const step = await session.message({ role, text, ...defined({ name }) }, entry.native_id);
+    const { growing = false } = this.#options;
+    const step = await session.message(
+      { role, text, ...defined({ name }) },
+      defined({ native: entry.native_id, usage: growing ? modelUsage(session.entry.format, entry.usage) : undefined }),
+    );
     if (answer) session.said = step;
   }
 
@@ -242,18 +290,20 @@ export class ReplayEngine {
       config.tools === 'recorded'
         ? { tool: call.tool, args: call.args as never, content: result.text }
         : wrappedCall(call, effects, result.text);
+    const notes = await this.#options.disk?.compare(this.#seenTexts(effects), session.entry.cwd, result.at);
     const callId = `${call.call_id.slice(0, 300)}${callSuffix(session.id)}`;
-    await session.call({
+    const report = {
       ...mapped,
       tool: mapped.tool.toWellFormed(),
-      status: result.is_error ? 'fail' : 'ok',
+      status: result.is_error ? ('fail' as const) : ('ok' as const),
       callId,
       startedAt,
       readings: effects.readings,
       mentions: effects.mentions,
       answer: () => result.text.toWellFormed(),
-      ...defined({ by }),
-    });
+      ...defined({ by, notes }),
+    };
+    await session.call(report, this.#options.growing === true && result.truncated === true);
     for (const { path, how } of effects.seen) {
       if (how === 'whole' || how === 'part')
         this.evidence.shown(session.id, {
@@ -262,6 +312,13 @@ export class ReplayEngine {
           text: this.tree.text(path) ?? withoutGutter(result.text).text,
         });
     }
+  }
+
+  /** The files that a finished call read or changed, with their texts as far as they are known. */
+  #seenTexts({ seen }: CallEffects): readonly SeenText[] {
+    return seen.flatMap(({ path, how }) =>
+      how === 'named' ? [] : [{ path, text: how === 'deleted' ? null : this.tree.text(path) }],
+    );
   }
 
   /** Records the use of edited files, by what the agent's context held when it decided to edit. */
@@ -314,6 +371,10 @@ export class ReplayEngine {
         if (kept !== undefined) return this.#branch(session, one, kept);
       }
       await session.event({ kind: 'diverged', detail: (entry.text ?? entry.name).toWellFormed() });
+      return;
+    }
+    if (entry.name === 'result-replaced') {
+      if (this.#options.growing === true) await session.replacement((entry.text ?? '').toWellFormed());
       return;
     }
     const files = entry.files ?? [];

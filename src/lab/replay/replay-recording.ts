@@ -1,16 +1,17 @@
 import { tmpdir } from 'node:os';
 import { ContextClient } from '../../client/session/context-client.js';
-import { filesystemId } from '../../objects/ids.js';
+import { filesystemId, type SessionId } from '../../objects/ids.js';
 import { DEFAULT_POLICY } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
 import { LossList } from '../recordings/import-counts.js';
 import { importRecording } from '../recordings/import-recording.js';
 import type { Loss, RecordingSource } from '../recordings/importer.js';
+import type { RecordedEntry } from '../recordings/neutral-session.js';
 import { memoryContextLog, openContextLog } from './context-log.js';
 import { ReplayClock } from './replay-clock.js';
 import type { ReplayConfig } from './replay-config.js';
 import type { ReplayDatabase } from './replay-database.js';
-import { DATABASE_WAIT_MS, ReplayEngine } from './replay-engine.js';
+import { DATABASE_WAIT_MS, type DiskAtCalls, ReplayEngine } from './replay-engine.js';
 import type { ReplayIdentity } from './replay-identity.js';
 
 /** The progress of a replay, in bytes read and total bytes of the recording. */
@@ -32,6 +33,16 @@ export interface RecordingReplay {
    * contexts are not measured, so that a person waits less.
    */
   readonly growing?: boolean;
+  /** Returns our id of a session of another recording, to record the parent of a session. */
+  readonly sessionOf?: (native: string) => SessionId;
+  /** The disk, for a recording that is followed while its agent works. */
+  readonly disk?: DiskAtCalls;
+  /** Called before the first entry, with the parts of the running replay. */
+  readonly onBegin?: (running: DeliveredReplay) => void;
+  /** Called with every entry before it is replayed. */
+  readonly onEntry?: (entry: RecordedEntry) => void;
+  /** This process's name in the error of another one that imports the same recording. */
+  readonly what?: string;
   readonly countTokens?: (text: string) => number;
   readonly onProgress?: (progress: ReplayProgress) => void;
   readonly onNotice?: (line: string) => void;
@@ -73,7 +84,7 @@ export async function replayRecording<T>(
 ): Promise<T> {
   const { config, identity, growing = false, countTokens, signal, onProgress, onNotice, conclude } = options;
   const { dataDir } = database;
-  const clock = new ReplayClock(Date.now());
+  const clock = new ReplayClock(Date.now);
   const log =
     dataDir === undefined || growing ? memoryContextLog() : await openContextLog(dataDir, identity.session, config);
   const client = await ContextClient.create({
@@ -90,11 +101,12 @@ export async function replayRecording<T>(
     // The replay itself checks who owns a session.
     shareSessions: true,
     keptUnits: KEPT_UNITS,
-    what: 'a replay',
+    what: options.what ?? 'a replay',
     clock: () => clock.now,
     // Without a journal, transactions do not wait for each other. A killed import continues from
     // the steps in the database.
-    ...defined({ dataDir: growing ? undefined : dataDir, onNotice }),
+    journal: !growing,
+    ...defined({ dataDir, onNotice }),
   });
   const engine = new ReplayEngine({
     client,
@@ -103,9 +115,10 @@ export async function replayRecording<T>(
     config,
     log,
     growing,
-    ...defined({ countTokens, signal }),
+    ...defined({ countTokens, signal, disk: options.disk, sessionOf: options.sessionOf }),
   });
   const losses = new LossList();
+  options.onBegin?.({ client, engine, losses, clock });
   let bytes = 0;
   let entries = 0;
   const report = (): void => {
@@ -123,6 +136,7 @@ export async function replayRecording<T>(
   };
   try {
     for await (const entry of importRecording(source, importing)) {
+      options.onEntry?.(entry);
       await engine.take(entry);
       entries += 1;
       // Back pressure: bounds the database's lag.

@@ -7,7 +7,14 @@ import { type LineReader, lineImporter } from '../json/line-format.js';
 import type { RecordedEntry } from '../neutral-session.js';
 import { QueuedPrompts, readAttached, readQueueOperation, readSystem } from './asides.js';
 import { readReplacements } from './replacements.js';
-import { type ClaudeContext, type ClaudeRecord, ClaudeSessions, closeBoundary, readEarly } from './sessions.js';
+import {
+  type ClaudeContext,
+  type ClaudeRecord,
+  ClaudeSessions,
+  closeBoundary,
+  readEarly,
+  restSession,
+} from './sessions.js';
 import { readAssistant, readUser } from './turns.js';
 
 /** Records outside of the conversation: file snapshots for undo, window marks. */
@@ -82,6 +89,11 @@ class ClaudeCodeReader implements LineReader {
       this.#titled(RANKS.indexOf(type), textAt(record, ownMember(TITLES, type) ?? ''), place);
     else if (type === 'content-replacement') readReplacements(this.#context, this.#sessions.all(), { record, place });
     else if (!BOOKKEEPING.has(type)) this.#unknown(place, `a record of the kind ${JSON.stringify(excerpt(type))}`);
+    return this.#context.queue.take();
+  }
+
+  rest(): readonly RecordedEntry[] {
+    for (const session of this.#sessions.all()) restSession(session);
     return this.#context.queue.take();
   }
 

@@ -35,7 +35,7 @@ function replaceResult({ unanswered, replaced }: ClaudeSession, call: string, te
  * session repeat the record.
  */
 export function readReplacements(
-  { onLoss }: ClaudeContext,
+  { onLoss, queue }: ClaudeContext,
   sessions: Iterable<ClaudeSession>,
   at: Omit<ClaudeRecord, 'session'>,
 ): void {
@@ -45,6 +45,12 @@ export function readReplacements(
     const [call, text] = [idAt(fields, 'toolUseId'), textAt(fields, 'replacement')];
     const done = call !== undefined && text !== undefined && all.some((session) => replaceResult(session, call, text));
     if (done) continue;
+    const rested = call === undefined ? undefined : all.find((session) => session.unanswered.has(call));
+    if (rested !== undefined && call !== undefined && text !== undefined) {
+      rested.replaced.add(call);
+      const shown = `The model was shown this in place of the result of ${call}:\n${text}`;
+      queue.push({ kind: 'event', ...commonOf({ ...at, session: rested }), name: 'result-replaced', text: shown });
+    }
     const what =
       call === undefined ? 'of something else than a result' : `in place of the result of the call ${excerpt(call)}`;
     const detail = `the model saw ${text?.length ?? 'unknown'} characters ${what}; the recorded result stays unchanged`;

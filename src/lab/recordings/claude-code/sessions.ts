@@ -11,6 +11,10 @@ interface Answer {
   readonly held: HeldEntry<'message'>;
   readonly texts: string[];
   readonly thoughts: string[];
+  /** Whether it has a call. */
+  calls: boolean;
+  /** Whether it was given out while the file rested. */
+  rested: boolean;
 }
 
 /** A result recorded before its call. */
@@ -97,6 +101,18 @@ export function closeAnswer(session: ClaudeSession): void {
   session.answer = undefined;
 }
 
+/**
+ * Gives out what waits for a possible change while the file rests. An answer with thoughts only
+ * waits on, because its text is to come; a head without its folder waits for it.
+ */
+export function restSession({ answer, head, cwd, unanswered }: ClaudeSession): void {
+  if (cwd !== undefined) head.release();
+  for (const result of unanswered.values()) result.release();
+  if (answer === undefined || (answer.texts.length === 0 && !answer.calls)) return;
+  answer.rested = true;
+  answer.held.release();
+}
+
 const SYNTHETIC = '<synthetic>';
 
 function noteModel({ queue }: ClaudeContext, at: ClaudeRecord): void {
@@ -139,7 +155,7 @@ export function answerOf(context: ClaudeContext, at: ClaudeRecord): Answer {
     text: '',
     usage,
   });
-  session.answer = { id, held, texts: [], thoughts: [] };
+  session.answer = { id, held, texts: [], thoughts: [], calls: false, rested: false };
   return session.answer;
 }
 
@@ -157,6 +173,8 @@ export function addToAnswer(
   if (thinking !== undefined) answer.thoughts.push(thinking);
   const thoughts = answer.thoughts.length === 0 ? {} : { thinking: answer.thoughts.join('\n') };
   if (answer.held.update({ text: answer.texts.join('\n'), ...thoughts })) return;
+  // Further thoughts of an answer that was given out say nothing.
+  if (answer.rested && text === undefined) return;
   context.queue.push({
     kind: 'message',
     ...commonOf(at),

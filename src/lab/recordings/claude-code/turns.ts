@@ -212,6 +212,7 @@ function readCall({ queue, onLoss }: ClaudeContext, at: ClaudeRecord, block: Jso
   const args = callArguments(givenArguments(block), place, onLoss);
   const cwd = textAt(record, 'cwd');
   session.calls.set(id, tool);
+  if (session.answer !== undefined) session.answer.calls = true;
   const prompt = SPAWNING_TOOLS.has(tool) ? textAt(args, 'prompt') : undefined;
   if (prompt !== undefined) session.spawns.set(prompt, id);
   queue.push({

@@ -127,6 +127,11 @@ class CodexReader implements LineReader {
     return this.#queue.take();
   }
 
+  rest(): readonly RecordedEntry[] {
+    this.#head?.release();
+    return this.#queue.take();
+  }
+
   finish(): readonly RecordedEntry[] {
     this.#flushThinking();
     this.#completed.finish();

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { idAt, momentOf, objectAt, textAt, textsAt } from '../entries/fields.js';
 import { type Importer, notAnObject, type OnLoss, type RecordingSource } from '../importer.js';
 import { documentItems } from '../json/json-document.js';
-import { readJsonLines } from '../json/json-lines.js';
+import { readGrowingLines } from '../json/json-lines.js';
 import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { GeminiRecords } from './records.js';
@@ -92,6 +92,11 @@ class GeminiLog {
     }
   }
 
+  /** Gives out the last message. A later change of it adds its new content. */
+  *rest(): Iterable<RecordedEntry> {
+    if (this.#records !== undefined) yield* this.#flush();
+  }
+
   *end(): Iterable<RecordedEntry> {
     yield* this.#begun(undefined);
     yield* this.#flush();
@@ -130,7 +135,8 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
     return;
   }
   const log = new GeminiLog(source, onLoss);
-  for await (const { record, place } of readJsonLines(source.open(), onLoss)) yield* log.take(record, place);
+  for await (const line of readGrowingLines(source.open(), onLoss))
+    yield* 'rests' in line ? log.rest() : log.take(line.record, line.place);
   yield* log.end();
 }
 

@@ -25,6 +25,11 @@ export interface JsonLinesOptions {
   readonly isRecord?: (record: JsonObject) => boolean;
 }
 
+/** A rest of a file that is still written: no further line has come yet. */
+export interface LinesRest {
+  readonly rests: true;
+}
+
 interface RawLine {
   readonly bytes: Buffer;
   readonly line: number;
@@ -35,7 +40,11 @@ interface RawLine {
 const NEWLINE = 0x0a;
 const NUL = 0x00;
 
-async function* splitLines(chunks: AsyncIterable<Buffer>, limit: number, onLoss: OnLoss): AsyncIterable<RawLine> {
+async function* splitLines(
+  chunks: AsyncIterable<Buffer>,
+  limit: number,
+  onLoss: OnLoss,
+): AsyncIterable<RawLine | LinesRest> {
   let line = 1;
   let parts: Buffer[] = [];
   let length = 0;
@@ -48,6 +57,7 @@ async function* splitLines(chunks: AsyncIterable<Buffer>, limit: number, onLoss:
     return [];
   };
   for await (const chunk of chunks) {
+    if (chunk.length === 0) yield { rests: true };
     let from = 0;
     while (from < chunk.length) {
       const found = chunk.indexOf(NEWLINE, from);
@@ -141,9 +151,22 @@ function readUnclean(
 export async function* readJsonLines(
   chunks: AsyncIterable<Buffer>,
   onLoss: OnLoss,
-  { maxLineBytes = MAX_LINE_BYTES, isRecord = () => false }: JsonLinesOptions = {},
+  options: JsonLinesOptions = {},
 ): AsyncIterable<JsonLine> {
+  for await (const line of readGrowingLines(chunks, onLoss, options)) if (!('rests' in line)) yield line;
+}
+
+/** Streams like `readJsonLines`, with the rests of a file that is still written. */
+export async function* readGrowingLines(
+  chunks: AsyncIterable<Buffer>,
+  onLoss: OnLoss,
+  { maxLineBytes = MAX_LINE_BYTES, isRecord = () => false }: JsonLinesOptions = {},
+): AsyncIterable<JsonLine | LinesRest> {
   for await (const raw of splitLines(chunks, maxLineBytes, onLoss)) {
+    if ('rests' in raw) {
+      yield raw;
+      continue;
+    }
     const text = decode(raw, onLoss);
     if (text.trim() === '') continue;
     const whole = parseJson(text, Number.POSITIVE_INFINITY);

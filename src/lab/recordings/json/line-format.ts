@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../values/json-object.js';
 import { idAt, objectAt, textAt } from '../entries/fields.js';
 import type { Importer, OnItem, OnLoss, RecordingSource } from '../importer.js';
 import type { RecordedEntry } from '../neutral-session.js';
-import { readJsonLines } from './json-lines.js';
+import { readGrowingLines } from './json-lines.js';
 import { headRecords, recordingId } from './recording-head.js';
 
 /** The formats of JSON lines whose every record shows its format. */
@@ -109,6 +109,11 @@ function recogniseLines(source: RecordingSource, format: LineFormat): number {
 export interface LineReader {
   /** Returns the entries completed by this record. Empty while earlier ones still wait. */
   read(record: JsonObject, place: string): readonly RecordedEntry[];
+  /**
+   * Returns the entries that wait only for a possible change, while the file rests. A later change
+   * of them is lost or becomes a further entry. Absent if nothing waits.
+   */
+  rest?(): readonly RecordedEntry[];
   /** Returns the remaining entries at the end of the file. */
   finish(): readonly RecordedEntry[];
 }
@@ -128,7 +133,12 @@ export function lineImporter(
     recognise: (source) => recogniseLines(source, format),
     async *read(source, onLoss, onItem) {
       const reader = open(recordingId(source), onLoss, onItem);
-      for await (const { record, place } of readJsonLines(source.open(), onLoss, { isRecord })) {
+      for await (const line of readGrowingLines(source.open(), onLoss, { isRecord })) {
+        if ('rests' in line) {
+          yield* reader.rest?.() ?? [];
+          continue;
+        }
+        const { record, place } = line;
         const found = lineFormat(record);
         if (found === undefined || found.format === format) yield* reader.read(record, place);
         else onLoss({ reason: 'mixed-formats', place, detail: `a record of ${found.format}: left out` });

@@ -1,0 +1,23 @@
+import type { ModelUsage } from '../../objects/step.js';
+import { defined } from '../../values/defined.js';
+import type { EntryOf, RecordingFormat } from '../recordings/neutral-session.js';
+
+/** Formats whose input tokens exclude those of the cache. */
+export const INPUT_WITHOUT_CACHE: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'cline']);
+
+/** Returns a recorded usage as a step stores it. Undefined if nothing was counted. */
+export function modelUsage(format: RecordingFormat, usage: EntryOf<'message'>['usage']): ModelUsage | undefined {
+  const count = (figure: number | undefined): number | undefined =>
+    figure !== undefined && Number.isFinite(figure) && figure >= 0 ? Math.round(figure) : undefined;
+  const [all, output, cacheRead, cacheWrite] = [usage?.input, usage?.output, usage?.cache_read, usage?.cache_write].map(
+    count,
+  );
+  const cached = INPUT_WITHOUT_CACHE.has(format) ? 0 : (cacheRead ?? 0) + (cacheWrite ?? 0);
+  const found = defined({
+    input: all === undefined ? undefined : Math.max(0, all - cached),
+    output,
+    cacheRead,
+    cacheWrite,
+  });
+  return Object.keys(found).length === 0 ? undefined : found;
+}

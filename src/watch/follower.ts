@@ -1,0 +1,250 @@
+import { readFile, stat } from 'node:fs/promises';
+import type { ContextSession } from '../client/session/context-session.js';
+import { RecordingError } from '../lab/recordings/open-recording.js';
+import type { ReplayEngine } from '../lab/replay/replay-engine.js';
+import type { SessionId } from '../objects/ids.js';
+import { AGENT_NAMES } from '../own-sessions/agent-homes.js';
+import type { FoundFile } from '../own-sessions/find-files.js';
+import { importSession, type LiveImport } from '../own-sessions/import-session.js';
+import { readFacts } from '../own-sessions/read-facts.js';
+import { unlessMissing } from '../process/system-error.js';
+import { defined } from '../values/defined.js';
+import { begun } from '../values/promises.js';
+import { messageOf } from '../values/thrown.js';
+import type { FollowedSession } from './followed.js';
+import { LiveTitle, readStart, type TranscriptStart } from './live-facts.js';
+import { LiveFile, type LiveFileOptions, RewrittenError } from './live-file.js';
+import type { WatchDatabase } from './watch-database.js';
+import { WatchError } from './watch-error.js';
+
+/** What all followers of a process share. */
+export interface FollowerHost {
+  readonly database: WatchDatabase;
+  readonly times: LiveFileOptions;
+  readonly disk?: LiveImport['disk'];
+  /** Runs the first reading of a transcript; only a few run at once. */
+  first<T>(work: () => Promise<T>): Promise<T>;
+  /** Called when a follower's state has changed. */
+  onState(): void;
+}
+
+/** The pauses after failures, milliseconds. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 60_000;
+/** How often a session is reopened that ends while somebody waits for it. */
+const MOST_TRIES = 5;
+
+interface Running {
+  readonly start: TranscriptStart;
+  readonly live: LiveFile | undefined;
+  engine: ReplayEngine | undefined;
+}
+
+/**
+ * Follows one transcript: imports it while it grows, rests when it has no news for long, and begins
+ * again at the next change. A failure is retried with growing pauses.
+ */
+export class Follower {
+  readonly file: FoundFile;
+  /** Why the last import failed. Undefined if it did not. */
+  failure: string | undefined;
+  /** The session that it wrote last. */
+  session: SessionId | undefined;
+  readonly #host: FollowerHost;
+  #run: Promise<void> | undefined;
+  #running: Running | undefined;
+  #isChanged = false;
+  #isStopped = false;
+  #pauseMs = FIRST_PAUSE_MS;
+  #retry: NodeJS.Timeout | undefined;
+  /** Resolves once the running import has its file, or has failed. */
+  #started: Promise<void> = Promise.resolve();
+
+  constructor(file: FoundFile, host: FollowerHost) {
+    this.file = file;
+    this.#host = host;
+  }
+
+  /** Whether an import is under way. */
+  get isActive(): boolean {
+    return this.#run !== undefined;
+  }
+
+  /** Reads the transcript now, because it may have changed. */
+  changed(): void {
+    if (this.#isStopped) return;
+    this.#isChanged = true;
+    clearTimeout(this.#retry);
+    if (this.#run === undefined) this.#begin();
+    else this.#running?.live?.ring();
+  }
+
+  /**
+   * Reads the transcript up to its present end and returns its session.
+   * @throws {WatchError} `no-transcript`
+   */
+  async followed(): Promise<FollowedSession> {
+    const { home } = this.file;
+    const catchUp = async (): Promise<void> => {
+      await this.#caughtUp();
+    };
+    await catchUp();
+    const native = this.#running?.start.native;
+    const sessionNow = (): ContextSession | undefined =>
+      native === undefined ? undefined : this.#running?.engine?.sessionOf(native);
+    if (native === undefined || sessionNow() === undefined) throw this.#noSession();
+    const noSession = (): WatchError => this.#noSession();
+    return {
+      agent: home.agent,
+      native,
+      get session() {
+        const session = sessionNow();
+        if (session === undefined) throw noSession();
+        return session;
+      },
+      catchUp,
+    };
+  }
+
+  /** Ends the import after the present end of the transcript. Idempotent. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#retry);
+    this.#running?.live?.end();
+    await this.#run;
+  }
+
+  async #caughtUp(): Promise<void> {
+    for (let tries = 1; tries <= MOST_TRIES && !this.#isStopped; tries += 1) {
+      this.changed();
+      const run = this.#run;
+      await this.#started;
+      const live = this.#running?.live;
+      const isDone = await (live === undefined
+        ? run?.then(() => true)
+        : live.caughtUp().then(
+            () => true,
+            () => false,
+          ));
+      if (isDone === true) return;
+    }
+    throw this.#noSession();
+  }
+
+  #noSession(): WatchError {
+    const why = this.failure ?? 'it has no session yet';
+    return new WatchError('no-transcript', `The transcript ${this.file.path} is not followed: ${why}.`);
+  }
+
+  #begin(): void {
+    let onStart: () => void = () => undefined;
+    this.#started = new Promise((resolve) => {
+      onStart = resolve;
+    });
+    this.#run = this.#follow(onStart)
+      .catch((error: unknown) => this.#failed(error))
+      .finally(() => {
+        onStart();
+        this.#running?.live?.abandon();
+        this.#running = undefined;
+        this.#run = undefined;
+        this.#host.onState();
+        if (this.#isChanged && this.#retry === undefined && !this.#isStopped) this.#begin();
+      });
+    this.#host.onState();
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof RewrittenError) {
+      this.#isChanged = true;
+      return;
+    }
+    this.failure = messageOf(error);
+    // A file that is no transcript yet waits for its next change.
+    if (error instanceof RecordingError || this.#isStopped) {
+      this.#isChanged = false;
+      return;
+    }
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.changed();
+    }, this.#pauseMs);
+    this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+  }
+
+  async #follow(onStart: () => void): Promise<void> {
+    const { home, path } = this.file;
+    const { database, times, first } = this.#host;
+    this.#isChanged = false;
+    const found = await unlessMissing(stat(path));
+    if (found === undefined) return;
+    const isLines = path.endsWith('.jsonl');
+    if (!isLines && !(await isWholeDocument(path))) return;
+    const start = await readStart(this.file);
+    if (start === undefined) return;
+    const read = isLines ? undefined : await readFacts(this.file);
+    const live = isLines ? new LiveFile(path, times) : undefined;
+    const running: Running = { start, live, engine: undefined };
+    const title = new LiveTitle(start.title);
+    const chosen = {
+      id: start.id,
+      agent: AGENT_NAMES[home.agent],
+      title: read !== undefined && 'facts' in read ? read.facts.title : title.text,
+      path,
+      size: found.size,
+      mtime: found.mtimeMs,
+      ...defined({
+        folder: start.folder,
+        subagentOf: start.parent?.relation === 'subagent' ? start.parent.native_id : undefined,
+      }),
+    };
+    this.#running = running;
+    onStart();
+    let imported: ReturnType<typeof importSession> | undefined;
+    await first(async () => {
+      imported = begun(
+        database.use((into) =>
+          importSession(chosen, {
+            ...into,
+            ...defined({ live: live === undefined ? undefined : this.#liveImport(running, live, title) }),
+          }),
+        ),
+      );
+      await Promise.race([imported, live?.caughtUp() ?? imported]).catch(() => undefined);
+    });
+    if (imported === undefined) return;
+    const { outcome, session } = await imported;
+    this.session = session;
+    if (outcome === 'recorded') this.failure = `another process recorded the session ${session}`;
+    const now = await unlessMissing(stat(path));
+    if (now === undefined || outcome === 'recorded') this.#isChanged = false;
+    else if (live !== undefined) this.#isChanged = now.size !== live.read.size || now.mtimeMs !== live.read.mtime;
+  }
+
+  #liveImport(running: Running, live: LiveFile, title: LiveTitle): LiveImport {
+    return {
+      source: () => live.source(),
+      onBegin: (session, { engine }) => {
+        running.engine = engine;
+        this.session = session;
+        this.failure = undefined;
+        this.#pauseMs = FIRST_PAUSE_MS;
+        this.#host.onState();
+      },
+      onEntry: (entry) => title.take(entry),
+      ended: () => ({ title: title.text, ...live.read }),
+      ...defined({ disk: this.#host.disk }),
+    };
+  }
+}
+
+/** Returns whether a document is complete. Some agents rewrite it in place. */
+async function isWholeDocument(path: string): Promise<boolean> {
+  try {
+    JSON.parse(await readFile(path, 'utf8'));
+    return true;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,92 @@
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import pLimit from 'p-limit';
+import type { WatchReport } from '../host/watch-report.js';
+import type { AgentHome } from '../own-sessions/agent-homes.js';
+import { type FoundFile, findFiles } from '../own-sessions/find-files.js';
+import { unlessMissing } from '../process/system-error.js';
+import { pollUntil } from '../process/within-limit.js';
+import type { Followed, FollowedSession, SessionPlace } from './followed.js';
+import { Follower, type FollowerHost } from './follower.js';
+import { WatchError } from './watch-error.js';
+
+/** Number of transcripts whose first reading runs at once. Each may be large. */
+const READ_AT_ONCE = 4;
+/** How long a caller waits for the transcript of a session that has just begun, milliseconds. */
+const WAIT_MS = 5_000;
+
+/** What all transcripts of the process share. */
+export type FollowingHost = Omit<FollowerHost, 'first'> & { readonly homes: readonly AgentHome[] };
+
+/** The transcripts that this process follows, by path. */
+export class Following implements Followed {
+  readonly #homes: readonly AgentHome[];
+  readonly #host: FollowerHost;
+  readonly #followers = new Map<string, Follower>();
+  #isStopped = false;
+
+  constructor({ homes, ...host }: FollowingHost) {
+    const limit = pLimit(READ_AT_ONCE);
+    this.#homes = homes;
+    this.#host = { ...host, first: (work) => limit(work) };
+  }
+
+  /** Follows a file from now on, and reads it, because it may have changed. */
+  changed(file: FoundFile): void {
+    if (!this.#isStopped) this.#follower(file).changed();
+  }
+
+  async session(agent: string, native: string, place: SessionPlace): Promise<FollowedSession> {
+    const home = this.#homes.find((one) => one.agent === agent);
+    if (home === undefined) {
+      const known = this.#homes.map((one) => one.agent).join(', ');
+      throw new WatchError('no-transcript', `No agent ${JSON.stringify(agent)} is followed; known: ${known}.`);
+    }
+    const file = await pollUntil(() => this.#find(home, native, place), { limitMs: WAIT_MS });
+    if (file === undefined)
+      throw new WatchError(
+        'no-transcript',
+        `No transcript of the session ${native} of ${agent} came within ${WAIT_MS / 1_000} s. ` +
+          `Looked for ${place.transcript ?? `a file with this id in ${home.folders.join(', ')}`}.`,
+      );
+    return this.#follower(file).followed();
+  }
+
+  /** The transcripts being imported at present, and those that failed. */
+  get state(): Pick<WatchReport, 'followed' | 'failed'> {
+    const all = [...this.#followers.values()];
+    return {
+      followed: all.flatMap(({ isActive, session, file: { home, path } }) =>
+        isActive && session !== undefined ? [{ agent: home.agent, session, path }] : [],
+      ),
+      failed: all.flatMap(({ failure, file: { path } }) => (failure === undefined ? [] : [{ path, reason: failure }])),
+    };
+  }
+
+  /** Ends all imports after the present ends of their transcripts. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all([...this.#followers.values()].map((follower) => follower.stop()));
+  }
+
+  #follower(file: FoundFile): Follower {
+    const known = this.#followers.get(file.path);
+    if (known !== undefined) return known;
+    const follower = new Follower(file, this.#host);
+    this.#followers.set(file.path, follower);
+    return follower;
+  }
+
+  async #find(home: AgentHome, native: string, { transcript }: SessionPlace): Promise<FoundFile | undefined> {
+    if (transcript !== undefined) {
+      const found = await unlessMissing(stat(transcript));
+      const isThere = found?.isFile() === true && found.size > 0;
+      return isThere ? { home, path: transcript, size: found.size, mtime: found.mtimeMs } : undefined;
+    }
+    const known = [...this.#followers.values()].find(({ file }) => file.home === home && names(file, native));
+    return known?.file ?? (await findFiles([home])).files.find((file) => file.size > 0 && names(file, native));
+  }
+}
+
+/** Agents name the file of a session after its id. */
+const names = ({ path }: FoundFile, native: string): boolean => basename(path).includes(native);

@@ -1,0 +1,54 @@
+import { importRecording } from '../lab/recordings/import-recording.js';
+import type { EntryOf, RecordedEntry } from '../lab/recordings/neutral-session.js';
+import { openRecording } from '../lab/recordings/open-recording.js';
+import type { FoundFile } from '../own-sessions/find-files.js';
+import { asTitle } from '../own-sessions/session-facts.js';
+import { defined } from '../values/defined.js';
+
+/** The beginning of a transcript: its first session, and facts that the agent keeps beside it. */
+export interface TranscriptStart {
+  /** The agent's own id of the session in the transcript. */
+  readonly native: string;
+  /** The id under which the session is recorded, before characters that ours lack are replaced. */
+  readonly id: string;
+  readonly folder?: string;
+  readonly title?: string;
+  readonly parent?: NonNullable<EntryOf<'session'>['parent']>;
+}
+
+/**
+ * Reads the beginning of a transcript. Undefined if it has no session yet.
+ * @throws {RecordingError} it is empty, unreadable or of no known format
+ */
+export async function readStart({ home, path }: FoundFile): Promise<TranscriptStart | undefined> {
+  const source = await openRecording(path);
+  for await (const entry of importRecording(source, { onLoss: () => undefined })) {
+    if (entry.kind !== 'session') continue;
+    const beside = await home.beside(path);
+    return {
+      native: entry.native_id,
+      id: beside.id ?? entry.native_id,
+      ...defined({ folder: entry.cwd ?? beside.folder, title: beside.title, parent: entry.parent }),
+    };
+  }
+  return undefined;
+}
+
+/** Finds the title of a session from its entries: the name that it got, else the first prompt. */
+export class LiveTitle {
+  #name: string | undefined;
+  #prompt: string | undefined;
+
+  constructor(name: string | undefined) {
+    this.#name = name;
+  }
+
+  get text(): string {
+    return asTitle(this.#name ?? this.#prompt ?? '');
+  }
+
+  take(entry: RecordedEntry): void {
+    if (entry.kind === 'message' && entry.origin === 'person') this.#prompt ??= entry.text;
+    if (entry.kind === 'event' && entry.name === 'titled' && entry.text !== undefined) this.#name = entry.text;
+  }
+}

@@ -1,0 +1,116 @@
+import { importedSessions } from '../host/imported-sessions.js';
+import { readWatchReport, type WatchReport } from '../host/watch-report.js';
+import type { FilesystemId } from '../objects/ids.js';
+import type { AgentHome } from '../own-sessions/agent-homes.js';
+import { findFiles } from '../own-sessions/find-files.js';
+import { messageOf } from '../values/thrown.js';
+import { DiskVersions } from './disk-versions.js';
+import type { Companion, WatchHost } from './followed.js';
+import { Following } from './following.js';
+import type { LiveFileOptions } from './live-file.js';
+import type { WatchDatabase } from './watch-database.js';
+import { acquireWatch } from './watch-lock.js';
+import { WatchReportFile } from './watch-report-file.js';
+import { WatchedFolders } from './watched-folders.js';
+
+/** The times of a process that follows sessions, milliseconds. */
+export interface WatchTimes extends LiveFileOptions {
+  /** The process ends after this long without news and without work of companions. */
+  readonly endMs: number;
+}
+
+/** A held entry is given out after 300 ms. A transcript without news for 10 minutes is closed. */
+const TIMES: WatchTimes = { restMs: 300, idleMs: 600_000, endMs: 12 * 3_600_000 };
+
+/** What a process follows, and when it ends. */
+export interface WatchOptions {
+  readonly dataDir: string;
+  readonly database: WatchDatabase;
+  /** Identity of the filesystem that this process sees [§5.4]. */
+  readonly filesystemId: FilesystemId;
+  readonly homes: readonly AgentHome[];
+  readonly companions: readonly Companion[];
+  /** Ends the process. */
+  readonly signal: AbortSignal;
+  /** Called once everything is watched. */
+  readonly onReady?: () => void;
+  readonly times?: Partial<WatchTimes>;
+}
+
+/** Maximum number of failures that the state shows. */
+const MOST_NOTICES = 20;
+
+/**
+ * Follows the sessions of this user's agents until the signal fires, or until nothing has happened
+ * for long. Files that did not change since the first start in this data folder are left alone.
+ * @throws {WatchError} `running` – another process follows them
+ */
+export async function runWatch(options: WatchOptions): Promise<void> {
+  const { dataDir, database, filesystemId, homes, companions, signal, onReady } = options;
+  const times = { ...TIMES, ...options.times };
+  const lock = await acquireWatch(dataDir);
+  const since = (await readWatchReport(dataDir))?.since ?? Date.now();
+  const notices: WatchReport['notices'] = [];
+  const over = new AbortController();
+  let end: NodeJS.Timeout | undefined;
+  const stayAwake = (): void => {
+    clearTimeout(end);
+    if (signal.aborted || over.signal.aborted) return;
+    end = setTimeout(() => over.abort(), times.endMs);
+  };
+  const state = new WatchReportFile(dataDir, () => ({ since, ...following.state, notices }));
+  const onNotice = (line: string): void => {
+    notices.push({ at: Date.now(), line });
+    notices.splice(0, notices.length - MOST_NOTICES);
+    state.touch();
+  };
+  const disk = new DiskVersions({ address: database.address, filesystemId, onNotice });
+  const following = new Following({
+    database,
+    times,
+    homes,
+    disk,
+    onState: () => {
+      stayAwake();
+      state.touch();
+    },
+  });
+  const host: WatchHost = { dataDir, onNotice, stayAwake };
+  const started: { close(): Promise<void> }[] = [];
+  stayAwake();
+  try {
+    const folders = await WatchedFolders.start(homes, { onFile: (file) => following.changed(file), onNotice });
+    started.push(folders);
+    const noted = new Map([...(await importedSessions(dataDir)).values()].map((one) => [one.path, one]));
+    for (const file of (await findFiles(homes)).files) {
+      const known = noted.get(file.path);
+      const isKnown = known?.size === file.size && known.mtime === file.mtime;
+      if (file.mtime >= since && !isKnown) following.changed(file);
+    }
+    for (const companion of companions) {
+      try {
+        started.push(await companion(following, host));
+      } catch (error) {
+        onNotice(messageOf(error));
+      }
+    }
+    await state.write();
+    onReady?.();
+    await aborted(AbortSignal.any([signal, over.signal]));
+  } finally {
+    clearTimeout(end);
+    await Promise.allSettled(started.reverse().map((one) => one.close()));
+    await following.stop();
+    await disk.close();
+    await state.write();
+    await database.close();
+    lock.remove();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

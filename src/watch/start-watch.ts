@@ -1,0 +1,50 @@
+import { spawn } from 'node:child_process';
+import { mkdir, open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readWatchReport, watchOwner } from '../host/watch-report.js';
+import { pollUntil } from '../process/within-limit.js';
+import { WatchError } from './watch-error.js';
+
+/** How long the process may take until it is ready, milliseconds. */
+const START_MS = 20_000;
+/** Maximum length of the last words of a process that did not start, characters. */
+const LAST_WORDS = 2_000;
+
+/**
+ * Starts `palimpsest watch` as a process of its own, unless one runs. Resolves once it is ready.
+ * @throws {WatchError} `not-started`
+ */
+export async function startInBackground(dataDir: string): Promise<{ readonly pid: number; readonly started: boolean }> {
+  const owner = await watchOwner(dataDir);
+  if (owner !== undefined) return { pid: owner.pid, started: false };
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const path = join(dataDir, 'watch.log');
+  const log = await open(path, 'w', 0o600);
+  const child = spawn(process.execPath, [process.argv[1] ?? '', 'watch', '--data', dataDir], {
+    stdio: ['ignore', log.fd, log.fd],
+    detached: true,
+    cwd: dataDir,
+  });
+  await log.close();
+  let isGone = false;
+  child.once('error', () => {
+    isGone = true;
+  });
+  child.once('exit', () => {
+    isGone = true;
+  });
+  child.unref();
+  const ready = async (): Promise<number | 'gone' | undefined> => {
+    const [running, state] = [await watchOwner(dataDir), await readWatchReport(dataDir)];
+    // Another process may have started at the same time.
+    if (running !== undefined && state?.pid === running.pid) return running.pid;
+    return isGone ? 'gone' : undefined;
+  };
+  const found = await pollUntil(ready, { limitMs: START_MS });
+  if (typeof found === 'number') return { pid: found, started: found === child.pid };
+  const said = (await readFile(path, 'utf8').catch(() => '')).trim().slice(-LAST_WORDS);
+  throw new WatchError(
+    'not-started',
+    `palimpsest watch did not start${said === '' ? '' : `: ${said}`}. Run it without --background to see why.`,
+  );
+}

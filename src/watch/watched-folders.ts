@@ -1,0 +1,131 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { type FolderWatch, watchPlain } from '../filesystem/tracking/watch-folder.js';
+import type { AgentHome } from '../own-sessions/agent-homes.js';
+import type { FoundFile } from '../own-sessions/find-files.js';
+import { systemCode, unlessMissing } from '../process/system-error.js';
+
+/** Callbacks of watched folders. */
+export interface FolderListeners {
+  /** Called when a file that is named like a recording may have changed. */
+  onFile(file: FoundFile): void;
+  /** Called with one line when a folder cannot be watched. */
+  onNotice(line: string): void;
+}
+
+/**
+ * How often folders are looked at that do not exist yet, or that the system does not watch,
+ * milliseconds. An agent that is used for the first time makes its folder then.
+ */
+const LOOK_MS = 500;
+
+/** A folder in which an agent keeps sessions. */
+interface Base {
+  readonly home: AgentHome;
+  readonly folder: string;
+}
+
+/**
+ * Watches the folders in which agents keep their sessions, with all folders below. A folder that
+ * appears later is watched, too, and its files are reported.
+ */
+export class WatchedFolders {
+  readonly #homes: readonly AgentHome[];
+  readonly #listeners: FolderListeners;
+  readonly #lookMs: number;
+  readonly #watches = new Map<string, FolderWatch>();
+  /** Folders that the system does not watch, with the time of their last look. */
+  readonly #unwatched = new Map<string, { readonly of: Base; at: number }>();
+  #isClosed = false;
+  #looking: NodeJS.Timeout | undefined;
+
+  private constructor(homes: readonly AgentHome[], listeners: FolderListeners, lookMs: number) {
+    this.#homes = homes;
+    this.#listeners = listeners;
+    this.#lookMs = lookMs;
+  }
+
+  /** Starts watching. Reports no file that exists already. */
+  static async start(
+    homes: readonly AgentHome[],
+    listeners: FolderListeners,
+    lookMs = LOOK_MS,
+  ): Promise<WatchedFolders> {
+    const folders = new WatchedFolders(homes, listeners, lookMs);
+    await folders.#look(false);
+    return folders;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#looking);
+    await Promise.all([...this.#watches.values()].map((watch) => watch.close()));
+  }
+
+  /** Watches the homes' folders that exist and are not watched yet. */
+  async #look(tells: boolean): Promise<void> {
+    for (const home of this.#homes)
+      for (const folder of home.folders)
+        if (!this.#watches.has(folder)) await this.#add({ home, folder }, folder, tells);
+    for (const [folder, one] of [...this.#unwatched]) {
+      const since = one.at;
+      one.at = Date.now();
+      await this.#report(one.of, folder, since);
+    }
+    if (this.#isClosed) return;
+    this.#looking = setTimeout(() => void this.#look(true), this.#lookMs);
+    this.#looking.unref();
+  }
+
+  /** Watches a folder and those below. `tells`: reports the files in it. */
+  async #add(of: Base, folder: string, tells: boolean): Promise<void> {
+    if (this.#isClosed || this.#watches.has(folder) || this.#unwatched.has(folder)) return;
+    const found = await unlessMissing(stat(folder)).catch(() => undefined);
+    if (found?.isDirectory() !== true) return;
+    try {
+      const watch = await watchPlain(folder, (name) => void this.#changed(of, folder, name));
+      if (this.#watches.has(folder) || this.#isClosed) return await watch.close();
+      this.#watches.set(folder, watch);
+    } catch (error) {
+      const code = systemCode(error);
+      if (code === undefined) throw error;
+      if (code === 'ENOENT') return;
+      this.#unwatched.set(folder, { of, at: Date.now() });
+      this.#listeners.onNotice(`${folder} cannot be watched (${code}); it is looked at every ${this.#lookMs} ms`);
+    }
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) await this.#add(of, path, tells);
+      else if (tells) await this.#report(of, path, 0);
+    }
+  }
+
+  async #changed(of: Base, folder: string, name: string | undefined): Promise<void> {
+    if (this.#isClosed) return;
+    const path = name === undefined ? folder : join(folder, name);
+    try {
+      await this.#report(of, path, 0);
+    } catch (error) {
+      this.#listeners.onNotice(`a change of ${path} was not followed (${systemCode(error) ?? 'unknown error'})`);
+    }
+  }
+
+  /** Reports a file, or the files below a folder, that changed since a time. */
+  async #report(of: Base, path: string, since: number): Promise<void> {
+    const found = await unlessMissing(stat(path));
+    if (found === undefined) {
+      const gone = this.#watches.get(path);
+      this.#watches.delete(path);
+      this.#unwatched.delete(path);
+      await gone?.close();
+    } else if (found.isDirectory()) {
+      await this.#add(of, path, true);
+      if (!this.#unwatched.has(path)) return;
+      for (const entry of await readdir(path, { withFileTypes: true }))
+        if (!entry.isDirectory()) await this.#report(of, join(path, entry.name), since);
+        else await this.#add(of, join(path, entry.name), true);
+    } else if (found.isFile() && found.mtimeMs >= since && of.home.isRecording(join('/', relative(of.folder, path))))
+      this.#listeners.onFile({ home: of.home, path, size: found.size, mtime: found.mtimeMs });
+  }
+}

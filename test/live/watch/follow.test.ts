@@ -1,0 +1,130 @@
+import { rm, utimes } from 'node:fs/promises';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { ownId } from '../../../src/own-sessions/import-session.js';
+import { RecordingLines } from '../../support/replays.js';
+import { saidIn, WatchedMachine } from '../../support/watched.js';
+
+let watched: WatchedMachine;
+beforeEach(async () => {
+  watched = await WatchedMachine.create();
+});
+afterEach(() => watched.remove());
+
+const at = (name: string): string => `.claude/projects/-p/${name}.jsonl`;
+/** The lines of a recording of the session `id`. */
+const linesOf = (recording: RecordingLines, id: string): readonly string[] =>
+  recording.lines.map((line) => `${line.replaceAll('"s-1"', JSON.stringify(id))}\n`);
+const works = (): RecordingLines =>
+  new RecordingLines()
+    .user('look')
+    .reads('t1', '/p/a.ts', 'one\ntwo\n')
+    .says('read')
+    .user('again')
+    .calls('t2', 'Bash', { command: 'true' })
+    .answers('t2', 'done')
+    .says('all done');
+const SAID = ['look', '', 't1', 'read', 'again', '', 't2', 'all done'];
+
+describe('a transcript of Claude Code that grows', () => {
+  test('is recorded line by line, each part once it is there', async () => {
+    const id = watched.prefix;
+    await watched.start();
+    const counts: number[] = [];
+    const lines = linesOf(works(), id);
+    // After each line: the steps that a reader finds, without waiting for the next line.
+    const expected = [1, 2, 3, 4, 5, 6, 7, 8];
+    for (const [i, line] of lines.entries()) {
+      await watched.append(at(id), line);
+      counts.push((await watched.reached(id, expected[i] ?? 0)).length);
+    }
+    expect(counts).toEqual(expected);
+    expect(saidIn(await watched.steps(id), id)).toEqual(SAID);
+  });
+
+  test('is recorded up to its present end when a companion asks', async () => {
+    const id = watched.prefix;
+    await watched.start({ restMs: 60_000 });
+    const lines = linesOf(works(), id);
+    await watched.append(at(id), lines.slice(0, 3).join(''));
+    const session = await watched.followed.session('claude-code', id, { transcript: watched.path(at(id)) });
+    expect([session.native, session.session.id, session.session.state.seq]).toEqual([id, id, 3]);
+    await watched.append(at(id), lines.slice(3).join(''));
+    await session.catchUp();
+    expect(session.session.state.seq).toBe(8);
+  });
+
+  test('is found by the session’s id alone', async () => {
+    const id = watched.prefix;
+    await watched.start();
+    await watched.append(at(id), linesOf(works(), id).join(''));
+    const { session } = await watched.followed.session('claude-code', id, {});
+    expect(session.state.seq).toBe(8);
+  });
+
+  test('is left alone if it did not change since the first start, and followed once it grows', async () => {
+    const id = watched.prefix;
+    const lines = linesOf(works(), id);
+    await watched.append(at(id), lines.slice(0, 4).join(''));
+    const past = new Date(Date.now() - 60_000);
+    await utimes(watched.path(at(id)), past, past);
+    await watched.start();
+    await watched.append(at('other'), linesOf(works(), `${id}-other`).join(''));
+    await watched.reached(`${id}-other`, 8);
+    expect(await watched.steps(id)).toEqual([]);
+    await watched.append(at(id), lines.slice(4).join(''));
+    await watched.reached(id, 8);
+    expect(saidIn(await watched.steps(id), id)).toEqual(SAID);
+  });
+
+  test('goes on in the same session after it rested and after the process began again', async () => {
+    const id = watched.prefix;
+    const lines = linesOf(works(), id);
+    await watched.start({ idleMs: 100 });
+    await watched.append(at(id), lines.slice(0, 3).join(''));
+    await watched.reached(id, 3);
+    await watched.rests();
+    await watched.append(at(id), lines.slice(3, 6).join(''));
+    await watched.reached(id, 5);
+    await watched.stop();
+    await watched.append(at(id), lines.slice(6).join(''));
+    await watched.start();
+    await watched.reached(id, 8);
+    expect(saidIn(await watched.steps(id), id)).toEqual(SAID);
+  });
+
+  test('becomes a second session if it was rewritten, and the first one stays', async () => {
+    const id = watched.prefix;
+    await watched.start();
+    await watched.append(at(id), linesOf(works(), id).join(''));
+    await watched.reached(id, 8);
+    const other = new RecordingLines().user('look').reads('t1', '/p/a.ts', 'one\ntwo\n').says('otherwise');
+    await watched.write(at(id), linesOf(other, id).join(''));
+    const steps = await watched.reached(`${id}+2`, 4);
+    expect(saidIn(steps, `${id}+2`)).toEqual(['look', '', 't1', 'otherwise']);
+    expect(saidIn(await watched.steps(id), id)).toEqual(SAID);
+  });
+
+  test('leaves its session whole if it is deleted', async () => {
+    const id = watched.prefix;
+    await watched.start();
+    await watched.append(at(id), linesOf(works(), id).join(''));
+    await watched.reached(id, 8);
+    await rm(watched.path(at(id)));
+    await watched.rests();
+    expect(saidIn(await watched.steps(id), id)).toEqual(SAID);
+    expect((await watched.state())?.failed).toEqual([]);
+  });
+});
+
+describe('a sub-agent with a file of its own', () => {
+  test('is a session of its own', async () => {
+    const id = watched.prefix;
+    await watched.start();
+    const sidechain = linesOf(new RecordingLines().user('count the files').says('three'), id).map((line) =>
+      JSON.stringify({ ...JSON.parse(line), isSidechain: true, agentId: 'a1' }),
+    );
+    await watched.append(`.claude/projects/-p/${id}/subagents/agent-a1.jsonl`, `${sidechain.join('\n')}\n`);
+    const own = ownId(`${id}/agent-a1`);
+    expect(saidIn(await watched.reached(own, 2), own)).toEqual(['count the files', 'three']);
+  });
+});
