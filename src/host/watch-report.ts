@@ -24,7 +24,7 @@ const reportSchema = z.object({
   notices: z.array(z.object({ at: z.number(), line: z.string() })),
 });
 
-/** What `palimpsest watch` follows, and what failed, as it last wrote it. */
+/** The transcripts that `palimpsest watch` follows, and its failures, as it last wrote them. */
 export type WatchReport = z.output<typeof reportSchema>;
 
 /** Reads the report of a data folder. Undefined if `palimpsest watch` never ran there. */
@@ -46,7 +46,7 @@ export interface WatchStatus extends Pick<WatchReport, 'followed' | 'failed' | '
   readonly since: number | undefined;
 }
 
-/** Returns the state of `palimpsest watch` in a data folder. A process that ended follows nothing. */
+/** Returns the state of `palimpsest watch` in a data folder. An ended process follows nothing. */
 export async function watchStatus(dataDir: string): Promise<WatchStatus> {
   const [owner, report] = [await watchOwner(dataDir), await readWatchReport(dataDir)];
   const { since, failed = [], notices = [] } = report ?? {};

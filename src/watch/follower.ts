@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import type { ContextSession } from '../client/session/context-session.js';
 import { RecordingError } from '../lab/recordings/open-recording.js';
 import type { ReplayEngine } from '../lab/replay/replay-engine.js';
@@ -12,12 +12,12 @@ import { defined } from '../values/defined.js';
 import { begun } from '../values/promises.js';
 import { messageOf } from '../values/thrown.js';
 import type { FollowedSession } from './followed.js';
-import { LiveTitle, readStart, type TranscriptStart } from './live-facts.js';
 import { LiveFile, type LiveFileOptions, RewrittenError } from './live-file.js';
+import { isWholeDocument, LiveTitle, readStart, type TranscriptStart } from './transcript-start.js';
 import type { WatchDatabase } from './watch-database.js';
 import { WatchError } from './watch-error.js';
 
-/** What all followers of a process share. */
+/** The parts that all followers of a process share. */
 export interface FollowerHost {
   readonly database: WatchDatabase;
   readonly times: LiveFileOptions;
@@ -31,7 +31,7 @@ export interface FollowerHost {
 /** The pauses after failures, milliseconds. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
-/** How often a session is reopened that ends while somebody waits for it. */
+/** Number of attempts to reach a session that ends while a caller waits for it. */
 const MOST_TRIES = 5;
 
 interface Running {
@@ -235,16 +235,5 @@ export class Follower {
       ended: () => ({ title: title.text, ...live.read }),
       ...defined({ disk: this.#host.disk }),
     };
-  }
-}
-
-/** Returns whether a document is complete. Some agents rewrite it in place. */
-async function isWholeDocument(path: string): Promise<boolean> {
-  try {
-    JSON.parse(await readFile(path, 'utf8'));
-    return true;
-  } catch (error) {
-    if (error instanceof SyntaxError) return false;
-    throw error;
   }
 }

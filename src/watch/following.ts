@@ -15,7 +15,7 @@ const READ_AT_ONCE = 4;
 /** How long a caller waits for the transcript of a session that has just begun, milliseconds. */
 const WAIT_MS = 5_000;
 
-/** What all transcripts of the process share. */
+/** The parts that all transcripts of the process share. */
 export type FollowingHost = Omit<FollowerHost, 'first'> & { readonly homes: readonly AgentHome[] };
 
 /** The transcripts that this process follows, by path. */
@@ -34,6 +34,11 @@ export class Following implements Followed {
   /** Follows a file from now on, and reads it, because it may have changed. */
   changed(file: FoundFile): void {
     if (!this.#isStopped) this.#follower(file).changed();
+  }
+
+  /** Ends the import of a file that is gone. */
+  gone(path: string): void {
+    this.#followers.get(path)?.changed();
   }
 
   async session(agent: string, native: string, place: SessionPlace): Promise<FollowedSession> {

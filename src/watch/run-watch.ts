@@ -1,16 +1,16 @@
 import { importedSessions } from '../host/imported-sessions.js';
-import { readWatchReport, type WatchReport } from '../host/watch-report.js';
+import { readWatchReport, type WatchReport, watchReportFile } from '../host/watch-report.js';
 import type { FilesystemId } from '../objects/ids.js';
 import type { AgentHome } from '../own-sessions/agent-homes.js';
 import { findFiles } from '../own-sessions/find-files.js';
+import { replaceFile } from '../process/owned-file.js';
 import { messageOf } from '../values/thrown.js';
 import { DiskVersions } from './disk-versions.js';
 import type { Companion, WatchHost } from './followed.js';
 import { Following } from './following.js';
 import type { LiveFileOptions } from './live-file.js';
 import type { WatchDatabase } from './watch-database.js';
-import { acquireWatch } from './watch-lock.js';
-import { WatchReportFile } from './watch-report-file.js';
+import { acquireWatch } from './watch-process.js';
 import { WatchedFolders } from './watched-folders.js';
 
 /** The times of a process that follows sessions, milliseconds. */
@@ -22,7 +22,7 @@ export interface WatchTimes extends LiveFileOptions {
 /** A held entry is given out after 300 ms. A transcript without news for 10 minutes is closed. */
 const TIMES: WatchTimes = { restMs: 300, idleMs: 600_000, endMs: 12 * 3_600_000 };
 
-/** What a process follows, and when it ends. */
+/** The agents that a process follows, its database, and its end. */
 export interface WatchOptions {
   readonly dataDir: string;
   readonly database: WatchDatabase;
@@ -79,7 +79,11 @@ export async function runWatch(options: WatchOptions): Promise<void> {
   const started: { close(): Promise<void> }[] = [];
   stayAwake();
   try {
-    const folders = await WatchedFolders.start(homes, { onFile: (file) => following.changed(file), onNotice });
+    const folders = await WatchedFolders.start(homes, {
+      onFile: (file) => following.changed(file),
+      onGone: (path) => following.gone(path),
+      onNotice,
+    });
     started.push(folders);
     const noted = new Map([...(await importedSessions(dataDir)).values()].map((one) => [one.path, one]));
     for (const file of (await findFiles(homes)).files) {
@@ -113,4 +117,38 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
+}
+
+/** How often the report is written at most, milliseconds. */
+const WRITE_MS = 500;
+
+type Facts = Omit<WatchReport, 'version' | 'pid'>;
+
+/** Writes this process's report soon after each change, so that other processes can show it. */
+class WatchReportFile {
+  readonly #dataDir: string;
+  readonly #facts: () => Facts;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(dataDir: string, facts: () => Facts) {
+    this.#dataDir = dataDir;
+    this.#facts = facts;
+  }
+
+  /** Writes the report soon. */
+  touch(): void {
+    this.#timer ??= setTimeout(() => void this.write(), WRITE_MS).unref();
+  }
+
+  /** Writes the report now. A report that cannot be written is left out. */
+  write(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const text = JSON.stringify({ version: 1, pid: process.pid, ...this.#facts() });
+    this.#writing = this.#writing
+      .then(() => replaceFile(watchReportFile(this.#dataDir), `${text}\n`))
+      .catch(() => undefined);
+    return this.#writing;
+  }
 }

@@ -6,8 +6,7 @@ import { protectDataFolder } from '../node/data-folder.js';
 import { agentHomes } from '../own-sessions/agent-homes.js';
 import { homeFolder } from '../own-sessions/search-machine.js';
 import type { Companion } from './followed.js';
-import { startInBackground } from './start-watch.js';
-import { stopWatch } from './watch-lock.js';
+import { startInBackground, stopWatch } from './watch-process.js';
 
 /** Flags of `palimpsest watch`. */
 export interface WatchFlags {

@@ -9,6 +9,8 @@ import { systemCode, unlessMissing } from '../process/system-error.js';
 export interface FolderListeners {
   /** Called when a file that is named like a recording may have changed. */
   onFile(file: FoundFile): void;
+  /** Called when a file or folder is gone. */
+  onGone(path: string): void;
   /** Called with one line when a folder cannot be watched. */
   onNotice(line: string): void;
 }
@@ -119,6 +121,7 @@ export class WatchedFolders {
       this.#watches.delete(path);
       this.#unwatched.delete(path);
       await gone?.close();
+      this.#listeners.onGone(path);
     } else if (found.isDirectory()) {
       await this.#add(of, path, true);
       if (!this.#unwatched.has(path)) return;

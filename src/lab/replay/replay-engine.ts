@@ -49,7 +49,7 @@ interface EngineOptions {
   readonly log: Pick<ContextLog, 'earlier' | 'keep'>;
   /** A later replay continues: unfinished ends of the recording wait for it. */
   readonly growing?: boolean;
-  /** Returns our id of a session of another recording. With it, the parents of sessions are recorded. */
+  /** Returns our id of another recording's session. With it, parents of sessions are recorded. */
   readonly sessionOf?: (native: string) => SessionId;
   /** The disk of a recording that is followed while its agent works. */
   readonly disk?: DiskAtCalls;

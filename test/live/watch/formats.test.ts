@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { sessionId } from '../../../src/objects/ids.js';
 import { AGENT_NAMES, type Agent } from '../../../src/own-sessions/agent-homes.js';
 import { importSession, ownId } from '../../../src/own-sessions/import-session.js';
-import { readStart } from '../../../src/watch/live-facts.js';
+import { readStart } from '../../../src/watch/transcript-start.js';
 import { suiteDatabase } from '../../support/replays.js';
 import { WatchedMachine } from '../../support/watched.js';
 
@@ -53,10 +53,14 @@ describe('a transcript that rests after every line', () => {
     const { text } = await under(agent, name, watched.prefix);
     await watched.start();
     const lines = text.trimEnd().split('\n');
+    const session = () => watched.followed.session(agent, watched.prefix, { transcript: watched.path(at) });
     for (const line of lines) {
       await watched.append(at, `${line}\n`);
-      await watched.followed.session(agent, watched.prefix, { transcript: watched.path(at) }).catch(() => undefined);
+      await session().catch(() => undefined);
     }
+    // A rewind goes on in a branch.
+    const last = (await session()).session;
+    const before = [last.id, last.state.seq];
     await watched.stop();
     const whole = await under(agent, name, `${watched.prefix}w`);
     const path = watched.path('whole.jsonl');
@@ -66,10 +70,10 @@ describe('a transcript that rests after every line', () => {
     const own = ownId(watched.prefix);
     const live = await stepsOf(own, watched.prefix);
     if (name !== 'claude-code/traps.jsonl') expect(live).toEqual(await stepsOf(`${own}w`, `${watched.prefix}w`));
-    const { length } = await watched.steps(own);
     await watched.start();
-    const again = await watched.followed.session(agent, watched.prefix, { transcript: watched.path(at) });
-    expect([again.session.id, again.session.state.seq]).toEqual([own, length]);
+    const again = (await session()).session;
+    expect([again.id, again.state.seq]).toEqual(before);
+    expect(await watched.steps(`${own}+2`)).toEqual([]);
     expect((await watched.state())?.failed).toEqual([]);
   });
 });

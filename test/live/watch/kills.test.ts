@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readWatchReport } from '../../../src/host/watch-report.js';
 import { replayDigest } from '../../../src/lab/replay/replay-digest.js';
-import { ensureNode } from '../../../src/node/ensure-node.js';
+import { ensureNode, type NodeHandle } from '../../../src/node/ensure-node.js';
 import { stopNode } from '../../../src/node/stop-node.js';
 import { sessionId } from '../../../src/objects/ids.js';
 import { importSession } from '../../../src/own-sessions/import-session.js';
@@ -22,13 +22,16 @@ const TURNS = 40;
 
 let machine: AgentMachine;
 let dataDir: string;
+let node: NodeHandle;
 let env: Readonly<Record<string, string | undefined>>;
 beforeAll(async () => {
   machine = await agentMachine();
   dataDir = join(machine.home, 'data');
   env = { ...machine.env, PALIMPSEST_DATA: dataDir, PALIMPSEST_PROFILE: 'memory' };
+  node = await ensureNode({ dataDir, profile: 'memory' });
 });
 afterAll(async () => {
+  await node.release();
   await stopNode(dataDir);
   await machine.remove();
 });
@@ -73,8 +76,7 @@ describe('palimpsest watch that is killed again and again', () => {
     }
     while (written < bytes.length) await append();
     const { child, result } = startCli(['watch'], env);
-    const { address, release } = await ensureNode({ dataDir, profile: 'memory' });
-    const xtdb = new XtdbClient(address);
+    const xtdb = new XtdbClient(node.address);
     const suite = openTestClient();
     try {
       expect((await readFile(path)).equals(bytes)).toBe(true);
@@ -93,7 +95,6 @@ describe('palimpsest watch that is killed again and again', () => {
     } finally {
       await xtdb.close();
       await suite.close();
-      await release();
     }
   });
 });

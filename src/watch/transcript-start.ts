@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { importRecording } from '../lab/recordings/import-recording.js';
 import type { EntryOf, RecordedEntry } from '../lab/recordings/neutral-session.js';
 import { openRecording } from '../lab/recordings/open-recording.js';
@@ -50,5 +51,16 @@ export class LiveTitle {
   take(entry: RecordedEntry): void {
     if (entry.kind === 'message' && entry.origin === 'person') this.#prompt ??= entry.text;
     if (entry.kind === 'event' && entry.name === 'titled' && entry.text !== undefined) this.#name = entry.text;
+  }
+}
+
+/** Returns whether a document is complete. Some agents rewrite it in place. */
+export async function isWholeDocument(path: string): Promise<boolean> {
+  try {
+    JSON.parse(await readFile(path, 'utf8'));
+    return true;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
   }
 }
