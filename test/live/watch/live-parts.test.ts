@@ -30,7 +30,8 @@ describe('an answer that comes in parts', () => {
     const message = { ...(first?.message as object), id: 'm-same' };
     const thought = { ...message, content: [{ type: 'thinking', thinking: 'hm', signature: 's' }] };
     await append(prompt, { ...first, uuid: 'u-0', message: thought });
-    await (await session()).catchUp();
+    await session();
+    await watched.reached(id, 1);
     expect(await said()).toEqual(['go']);
     await append({ ...first, message });
     await watched.reached(id, 2);
