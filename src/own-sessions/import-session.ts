@@ -54,7 +54,7 @@ export interface ImportInto {
 }
 
 /** The name of the process that follows sessions, in the errors of other processes. */
-export const FOLLOWER = 'palimpsest watch';
+const FOLLOWER = 'palimpsest watch';
 
 /** Returns our id of an agent's session: its own, with dashes for characters that ours lacks. */
 export function ownId(native: string): SessionId {

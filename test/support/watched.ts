@@ -15,9 +15,6 @@ import { until } from './until.js';
 
 let machines = 0;
 
-/** Steps as two recordings of one session must have them: without the time of acknowledgement. */
-export const withoutTimes = (steps: readonly Step[]) => steps.map(({ at: _at, ...step }) => step);
-
 /** A machine on which this process follows the sessions of agents. */
 export class WatchedMachine {
   /** Unique among all tests, for ids of sessions. */
