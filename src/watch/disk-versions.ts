@@ -1,5 +1,10 @@
-import { FileRecorder, type FileRecorderOptions, textOfReading } from '../client/tracking/file-recorder.js';
+import { LRUCache } from 'lru-cache';
+import type { ContextClientOptions } from '../client/session/client-options.js';
+import { ContextClient } from '../client/session/context-client.js';
+import type { SourceReading } from '../filesystem/access/read-source.js';
 import type { DiskAtCalls, SeenText } from '../lab/replay/replay-engine.js';
+import { filesystemSource } from '../objects/source.js';
+import { counted } from '../values/counted.js';
 import { messageOf } from '../values/thrown.js';
 
 /**
@@ -9,23 +14,43 @@ import { messageOf } from '../values/thrown.js';
 const NOW_MS = 5_000;
 /** Maximum number of files of one call that are read. */
 const MOST_FILES = 50;
+/** Maximum number of folders whose clients stay open. */
+const MOST_FOLDERS = 100;
 
 /** How the disk is read and stored. */
-export interface DiskOptions extends FileRecorderOptions {
+export interface DiskOptions extends Pick<ContextClientOptions, 'address' | 'filesystemId'> {
   /** Takes one line when the versions of files could not be stored. */
   readonly onNotice: (line: string) => void;
 }
 
 /**
- * Stores the files of calls that have just ended, under this machine's own filesystem. A session's
- * own files hold what its transcript shows.
+ * The disk beside the transcripts. It stores the files of calls that have just ended, under this
+ * machine's own filesystem. A session's own files hold what its transcript shows.
  */
 export class DiskVersions implements DiskAtCalls {
   readonly #options: DiskOptions;
-  #recorder: FileRecorder | undefined;
+  /** A client for each folder of a session. Its files are inside that folder. */
+  readonly #clients = new LRUCache<string, Promise<ContextClient>>({
+    ...counted(MOST_FOLDERS),
+    dispose: (client) => void client.then((one) => one.close()).catch(() => undefined),
+  });
 
   constructor(options: DiskOptions) {
     this.#options = options;
+  }
+
+  /**
+   * Returns the client whose only root is a folder. It has no session.
+   * @throws {SourceError} the folder does not exist
+   */
+  at(folder: string): Promise<ContextClient> {
+    const known = this.#clients.get(folder);
+    if (known !== undefined) return known;
+    const { address, filesystemId } = this.#options;
+    const made = ContextClient.create({ address, filesystemId, roots: [folder], cwd: folder, track: false });
+    this.#clients.set(folder, made);
+    made.catch(() => this.#clients.delete(folder));
+    return made;
   }
 
   async compare(
@@ -35,19 +60,8 @@ export class DiskVersions implements DiskAtCalls {
   ): Promise<readonly string[] | undefined> {
     const isNow = at !== undefined && Math.abs(Date.now() - at) <= NOW_MS;
     if (!isNow || cwd === undefined || files.length === 0) return undefined;
-    this.#recorder ??= new FileRecorder(this.#options);
-    const some = files.slice(0, MOST_FILES);
     try {
-      const readings = await this.#recorder.record(
-        cwd,
-        some.map(({ path }) => path),
-      );
-      const notes = some.flatMap(({ path, text }, i) => {
-        const reading = readings[i];
-        const onDisk = reading === undefined ? undefined : textOfReading(reading);
-        if (text === undefined || onDisk === undefined || isAlike(text, onDisk)) return [];
-        return [noteOn(path, text, onDisk)];
-      });
+      const notes = await this.#record(await this.at(cwd), files.slice(0, MOST_FILES));
       return notes.length === 0 ? undefined : notes;
     } catch (error) {
       this.#options.onNotice(`Files below ${cwd} were not stored from disk: ${messageOf(error)}`);
@@ -56,10 +70,28 @@ export class DiskVersions implements DiskAtCalls {
   }
 
   async close(): Promise<void> {
-    await this.#recorder?.close();
-    this.#recorder = undefined;
+    const open = [...this.#clients.values()];
+    await Promise.allSettled(open.map(async (client) => (await client).close()));
+  }
+
+  /** Stores the present versions of files and returns how they differ from the transcript. */
+  async #record(client: ContextClient, files: readonly SeenText[]): Promise<readonly string[]> {
+    const read = files
+      .map(({ path, text }) => ({ path, text, source: filesystemSource(this.#options.filesystemId, path) }))
+      .filter(({ source }) => client.files.shows(source))
+      .map(async (file) => ({ ...file, kind: 'read' as const, reading: await client.files.read(file.source) }));
+    const known = (await Promise.all(read)).filter(({ reading }) => !UNREAD.has(reading.kind));
+    if (known.length > 0) await client.index(known.map(({ kind, source, reading }) => ({ kind, source, reading })));
+    return known.flatMap(({ path, text, reading }) => {
+      const onDisk = reading.kind === 'missing' ? null : reading.kind === 'text' ? reading.content : undefined;
+      if (text === undefined || onDisk === undefined || isAlike(text, onDisk)) return [];
+      return [noteOn(path, text, onDisk)];
+    });
   }
 }
+
+/** Readings that say nothing about the file's content. */
+const UNREAD: ReadonlySet<SourceReading['kind']> = new Set(['unreachable', 'not-regular']);
 
 /** Transcripts leave out the last line end, and some write every line end as one character. */
 const lines = (text: string): string => text.replaceAll('\r\n', '\n').replace(/\n$/, '');

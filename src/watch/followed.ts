@@ -7,8 +7,9 @@ export interface FollowedSession {
   readonly agent: string;
   /** The agent's own id of the session. */
   readonly native: string;
+  /** The open session. It closes while the transcript rests for long; `catchUp` opens it again. */
   readonly session: ContextSession;
-  /** The client that has the session open, with access to the agent's files. */
+  /** A client whose files are those below the working folder, under this machine's filesystem. */
   readonly client: ContextClient;
   /** Reads the transcript up to its present end. Resolves once its steps are recorded. */
   catchUp(): Promise<void>;

@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import { RecordingError } from '../lab/recordings/open-recording.js';
 import type { ReplayEngine } from '../lab/replay/replay-engine.js';
@@ -11,7 +12,8 @@ import { unlessMissing } from '../process/system-error.js';
 import { defined } from '../values/defined.js';
 import { begun } from '../values/promises.js';
 import { messageOf } from '../values/thrown.js';
-import type { FollowedSession } from './followed.js';
+import type { DiskVersions } from './disk-versions.js';
+import type { FollowedSession, SessionPlace } from './followed.js';
 import { LiveFile, type LiveFileOptions, RewrittenError } from './live-file.js';
 import { isWholeDocument, LiveTitle, readStart, type TranscriptStart } from './transcript-start.js';
 import type { WatchDatabase } from './watch-database.js';
@@ -21,7 +23,7 @@ import { WatchError } from './watch-error.js';
 export interface FollowerHost {
   readonly database: WatchDatabase;
   readonly times: LiveFileOptions;
-  readonly disk?: LiveImport['disk'];
+  readonly disk: DiskVersions;
   /** Runs the first reading of a transcript; only a few run at once. */
   first<T>(work: () => Promise<T>): Promise<T>;
   /** Called when a follower's state has changed. */
@@ -38,6 +40,7 @@ interface Running {
   readonly start: TranscriptStart;
   readonly live: LiveFile | undefined;
   engine: ReplayEngine | undefined;
+  client: ContextClient | undefined;
 }
 
 /**
@@ -83,7 +86,7 @@ export class Follower {
    * Reads the transcript up to its present end and returns its session.
    * @throws {WatchError} `no-transcript`
    */
-  async followed(): Promise<FollowedSession> {
+  async followed(place: SessionPlace): Promise<FollowedSession> {
     const { home } = this.file;
     const catchUp = async (): Promise<void> => {
       await this.#caughtUp();
@@ -93,10 +96,12 @@ export class Follower {
     const sessionNow = (): ContextSession | undefined =>
       native === undefined ? undefined : this.#running?.engine?.sessionOf(native);
     if (native === undefined || sessionNow() === undefined) throw this.#noSession();
+    const client = await this.#clientFor(place);
     const noSession = (): WatchError => this.#noSession();
     return {
       agent: home.agent,
       native,
+      client,
       get session() {
         const session = sessionNow();
         if (session === undefined) throw noSession();
@@ -104,6 +109,15 @@ export class Follower {
       },
       catchUp,
     };
+  }
+
+  /** Returns the client with the agent's files. Without a folder, one that reads no file. */
+  async #clientFor({ cwd }: SessionPlace): Promise<ContextClient> {
+    const folder = cwd ?? this.#running?.start.folder;
+    const none = this.#running?.client;
+    if (none === undefined) throw this.#noSession();
+    // The folder of a session may be gone.
+    return folder === undefined ? none : this.#host.disk.at(folder).catch(() => none);
   }
 
   /** Ends the import after the present end of the transcript. Idempotent. */
@@ -184,7 +198,7 @@ export class Follower {
     if (start === undefined) return;
     const read = isLines ? undefined : await readFacts(this.file);
     const live = isLines ? new LiveFile(path, times) : undefined;
-    const running: Running = { start, live, engine: undefined };
+    const running: Running = { start, live, engine: undefined, client: undefined };
     const title = new LiveTitle(start.title);
     const chosen = {
       id: start.id,
@@ -224,16 +238,17 @@ export class Follower {
   #liveImport(running: Running, live: LiveFile, title: LiveTitle): LiveImport {
     return {
       source: () => live.source(),
-      onBegin: (session, { engine }) => {
+      onBegin: (session, { engine, client }) => {
         running.engine = engine;
+        running.client = client;
         this.session = session;
         this.failure = undefined;
         this.#pauseMs = FIRST_PAUSE_MS;
         this.#host.onState();
       },
       onEntry: (entry) => title.take(entry),
+      disk: this.#host.disk,
       ended: () => ({ title: title.text, ...live.read }),
-      ...defined({ disk: this.#host.disk }),
     };
   }
 }

@@ -54,7 +54,7 @@ export class Following implements Followed {
         `No transcript of the session ${native} of ${agent} came within ${WAIT_MS / 1_000} s. ` +
           `Looked for ${place.transcript ?? `a file with this id in ${home.folders.join(', ')}`}.`,
       );
-    return this.#follower(file).followed();
+    return this.#follower(file).followed(place);
   }
 
   /** The transcripts being imported at present, and those that failed. */
