@@ -127,8 +127,10 @@ function watchLines({ pid, since, followed, failed, notices }: WatchStatus): rea
   if (since === undefined) return [];
   const records = `records ${followed.length} ${followed.length === 1 ? 'transcript' : 'transcripts'}`;
   const [last] = notices.slice(-1);
+  const state =
+    pid === undefined ? 'not running; palimpsest watch --background starts it' : `process ${pid} ${records}`;
   return [
-    `watch     ${pid === undefined ? 'not running; palimpsest watch --background starts it' : `process ${pid} ${records}`}`,
+    `watch     ${state}`,
     ...failed.map(({ path, reason }) => `          ${JSON.stringify(path)} is not recorded: ${reason}`),
     ...(last === undefined ? [] : [`          ${new Date(last.at).toISOString()} ${JSON.stringify(last.line)}`]),
   ];
