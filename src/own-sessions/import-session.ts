@@ -112,7 +112,7 @@ const MOST_ANEW = 20;
  * Imports a recorded session under the agent's own id, or continues an earlier import. Reads the
  * recording only. A session that Palimpsest recorded itself stays as it is.
  * @throws {RecordingError} if the recording cannot be read
- * @throws {SessionError} from the client, such as `lease-held`. A later import continues
+ * @throws {SessionError} such as `lease-held`. A later import continues
  * @throws {XtdbError} from the database. A later import continues
  */
 export async function importSession(chosen: RecordedFile, into: ImportInto): Promise<OpenedSession> {
