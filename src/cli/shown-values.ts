@@ -9,11 +9,6 @@ export function localDay(time: Date): string {
   return `${time.getFullYear()}-${pad(time.getMonth() + 1)}-${pad(time.getDate())}`;
 }
 
-/** Returns the local time without seconds, `2026-11-27 19:02`. */
-export function localMinute(time: Date): string {
-  return `${localDay(time)} ${pad(time.getHours())}:${pad(time.getMinutes())}`;
-}
-
 /**
  * Returns the local time with its zone and without milliseconds, `2026-11-27T19:02:31+01:00`, in
  * the form that `--at` accepts.

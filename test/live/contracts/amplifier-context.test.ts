@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { pairFindings } from '../../../src/contracts/projection/pair-check.js';
+import { pairFindings } from '../../support/pair-check.js';
 import { servedFolders } from '../../support/served-folders.js';
 
 /**

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { budgetedView } from '../../../src/contracts/projection/budgeted-view.js';
-import { entryFindings } from '../../../src/contracts/projection/pair-check.js';
 import type { Projection } from '../../../src/contracts/projection/project-session.js';
 import { HOUSE_COUNTER, ProjectionReader, readProjection } from '../../../src/contracts/projection/read-projection.js';
 import { askedMoment } from '../../../src/history/ask/reference.js';
@@ -10,6 +9,7 @@ import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { sessionId } from '../../../src/objects/ids.js';
 import { countRequests } from '../../support/context.js';
+import { entryFindings } from '../../support/pair-check.js';
 import { HOSTILE, type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 
 describe('the projection of a session', () => {

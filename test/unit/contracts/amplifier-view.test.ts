@@ -10,11 +10,11 @@ import { messagesView } from '../../../src/contracts/amplifier/amplifier-view.js
 import { filledMessage, type GivenMessage, shapeOf } from '../../../src/contracts/amplifier/kept-shape.js';
 import { type KeptShapes, listedEntries, listedMessages } from '../../../src/contracts/amplifier/message-list.js';
 import { ProjectionError } from '../../../src/contracts/projection/errors.js';
-import { type PairedItem, pairFindings } from '../../../src/contracts/projection/pair-check.js';
 import { NO_VIEW } from '../../../src/contracts/projection/shrink-view.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { BYTES, type Happening, happenings, projectionOf, WORDS } from '../../support/any-session.js';
 import { effort } from '../../support/effort.js';
+import { type PairedItem, pairFindings } from '../../support/pair-check.js';
 
 const NOTHING: KeptShapes = { bySeq: new Map(), prompts: [], from: 0 };
 

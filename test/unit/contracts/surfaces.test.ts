@@ -11,7 +11,6 @@ import { CortexfsError } from '../../../src/contracts/cortexfs/errors.js';
 import { sessionDirectory } from '../../../src/contracts/cortexfs/session-directory.js';
 import { budgetedView } from '../../../src/contracts/projection/budgeted-view.js';
 import { ProjectionError } from '../../../src/contracts/projection/errors.js';
-import { type PairedItem, pairFindings } from '../../../src/contracts/projection/pair-check.js';
 import type { Projection } from '../../../src/contracts/projection/project-session.js';
 import { NO_VIEW } from '../../../src/contracts/projection/shrink-view.js';
 import { viewRecords } from '../../../src/contracts/projection/view-records.js';
@@ -22,6 +21,7 @@ import { canonicalJson, type Json } from '../../../src/objects/canonical-json.js
 import { contextRecord } from '../../../src/objects/context-record.js';
 import { BYTES, happenings, projectionOf, WORDS } from '../../support/any-session.js';
 import { effort } from '../../support/effort.js';
+import { type PairedItem, pairFindings } from '../../support/pair-check.js';
 
 /** A contract's view of a session within a budget. */
 interface Shown {

@@ -8,7 +8,6 @@ import { messageLines } from '../../../../src/contracts/cortexfs/message-lines.j
 import { type PackSources, packSession } from '../../../../src/contracts/cortexfs/pack.js';
 import { sessionDirectory } from '../../../../src/contracts/cortexfs/session-directory.js';
 import { writeDirectory, writePack } from '../../../../src/contracts/cortexfs/write-directory.js';
-import { type PairedItem, pairFindings } from '../../../../src/contracts/projection/pair-check.js';
 import type { Projection } from '../../../../src/contracts/projection/project-session.js';
 import type { ProjectedFile } from '../../../../src/contracts/projection/projection-source.js';
 import type { ContextRecord } from '../../../../src/objects/context-record.js';
@@ -16,6 +15,7 @@ import { hashText } from '../../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId, objectId } from '../../../../src/objects/ids.js';
 import { BYTES, type Happening, happenings, projectionOf, WORDS } from '../../../support/any-session.js';
 import { effort } from '../../../support/effort.js';
+import { type PairedItem, pairFindings } from '../../../support/pair-check.js';
 
 const directory = (all: readonly Happening[], budget?: number) =>
   sessionDirectory(projectionOf(all, WORDS), [], budget === undefined ? {} : { limit: budget });

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { type BudgetedView, budgetedView, type ViewItem } from '../../../../src/contracts/projection/budgeted-view.js';
 import type { Entry, EntryCall } from '../../../../src/contracts/projection/entry.js';
 import { ProjectionError } from '../../../../src/contracts/projection/errors.js';
-import { entryFindings } from '../../../../src/contracts/projection/pair-check.js';
 import { type Projection, projectSession } from '../../../../src/contracts/projection/project-session.js';
 import { NO_VIEW } from '../../../../src/contracts/projection/shrink-view.js';
 import { summarisedView } from '../../../../src/contracts/projection/summarised-view.js';
@@ -12,6 +11,7 @@ import { viewRecords, viewStateOf } from '../../../../src/contracts/projection/v
 import { contextRecord } from '../../../../src/objects/context-record.js';
 import { BYTES, type Happening, happenings, projectionOf, sourceOf, WORDS } from '../../../support/any-session.js';
 import { effort } from '../../../support/effort.js';
+import { entryFindings } from '../../../support/pair-check.js';
 
 const long = (word: string): string => `${word} `.repeat(40).trim();
 const turn = (n: number, output = long(`out${n}`)): readonly Happening[] => [

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type PairedItem, pairFindings } from '../../../../src/contracts/projection/pair-check.js';
+import { type PairedItem, pairFindings } from '../../../support/pair-check.js';
 
 const user: PairedItem = { kind: 'user' };
 const other: PairedItem = { kind: 'other' };

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { nativeId } from '../../../../src/contracts/projection/measured-entries.js';
-import { entryFindings } from '../../../../src/contracts/projection/pair-check.js';
 import { projectSession } from '../../../../src/contracts/projection/project-session.js';
 import { objectId } from '../../../../src/objects/ids.js';
 import { BYTES, type Happening, happenings, projectionOf, sourceOf } from '../../../support/any-session.js';
+import { entryFindings } from '../../../support/pair-check.js';
 
 const user = (text: string): Happening => ({ kind: 'user', text });
 const said = (text: string): Happening => ({ kind: 'said', text });

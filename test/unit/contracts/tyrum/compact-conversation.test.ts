@@ -2,7 +2,6 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Entry } from '../../../../src/contracts/projection/entry.js';
 import { ProjectionError } from '../../../../src/contracts/projection/errors.js';
-import { entryFindings } from '../../../../src/contracts/projection/pair-check.js';
 import { NO_VIEW } from '../../../../src/contracts/projection/shrink-view.js';
 import { viewStateOf } from '../../../../src/contracts/projection/view-records.js';
 import type { CheckpointWriter } from '../../../../src/contracts/tyrum/checkpoint-writer.js';
@@ -19,6 +18,7 @@ import { type ContextRecord, contextRecord, type RecordBody } from '../../../../
 import { sessionId } from '../../../../src/objects/ids.js';
 import { BYTES, type Happening, happenings, projectionOf, WORDS } from '../../../support/any-session.js';
 import { effort } from '../../../support/effort.js';
+import { entryFindings } from '../../../support/pair-check.js';
 import { tyrumFindings } from '../../../support/tyrum-schemas.js';
 
 const AT = 9_000;

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Entry } from '../../../../src/contracts/projection/entry.js';
-import { entryFindings } from '../../../../src/contracts/projection/pair-check.js';
 import { type PrunedEntries, pruneEntries } from '../../../../src/contracts/tyrum/prune-entries.js';
 import { type Happening, happenings, projectionOf } from '../../../support/any-session.js';
 import { effort } from '../../../support/effort.js';
+import { entryFindings } from '../../../support/pair-check.js';
 
 const turn = (n: number): readonly Happening[] => [
   { kind: 'user', text: `ask ${n}` },

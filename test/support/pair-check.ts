@@ -1,4 +1,4 @@
-import type { Entry } from './entry.js';
+import type { Entry } from '../../src/contracts/projection/entry.js';
 
 /** The properties of a message that the pair rules use, on any surface. */
 export type PairedItem =
