@@ -1,0 +1,204 @@
+/**
+ * Counts source files that decide something: in one warm `read` over MCP, one context of a loop,
+ * and one question about the past. Run `node scripts/walks.mjs` after a build. With `--files` it
+ * lists them. V8 reports the blocks that ran. A file decides something if a function of it ran one
+ * block and skipped another.
+ */
+import { fork, spawnSync } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { Session } from 'node:inspector';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { projectRoot } from './bundle.mjs';
+
+/** Unmeasured calls before each measured one. */
+const WARM_UP = 6;
+
+/** Starts to count what runs. `taken` returns the files that ran since the last call. */
+function coverage(source) {
+  const session = new Session();
+  session.connect();
+  const post = (method, params) => {
+    let answer;
+    // An inspector of the own process answers before `post` returns.
+    session.post(method, params, (_, result) => {
+      answer = result;
+    });
+    return answer;
+  };
+  post('Profiler.enable');
+  post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+  return () => {
+    const ran = post('Profiler.takePreciseCoverage').result.flatMap(({ url, functions }) => {
+      if (!url.startsWith(source)) return [];
+      const called = functions.filter(({ functionName, ranges }) => functionName !== '' && ranges[0].count > 0);
+      if (called.length === 0) return [];
+      const decides = called.some(({ ranges }) => ranges.length > 1);
+      return [{ file: url.slice(source.length).replace(/\.js$/, ''), decides }];
+    });
+    return { ran: ran.map(({ file }) => file), decides: ran.flatMap(({ file, decides }) => (decides ? [file] : [])) };
+  };
+}
+
+/** Waits until no delivery of an earlier call runs, which would be counted with the next call. */
+async function quiet(take) {
+  do {
+    take();
+    await setTimeout(500);
+  } while (take().ran.some((file) => file.startsWith('client/delivery/')));
+}
+
+const source = (folder) => pathToFileURL(join(folder, 'src/')).href;
+const load = (folder, path) => import(new URL(`${path}.js`, source(folder)).href);
+
+/** A `read` from its line on stdin to its answer, which follows the acknowledgement. */
+async function read(folder, project) {
+  const take = coverage(source(folder));
+  let measured = Number.NaN;
+  let counted;
+  const write = process.stdout.write.bind(process.stdout);
+  process.stdout.write = (chunk, ...rest) => {
+    if (String(chunk).includes(`"id":${measured}`)) counted = take();
+    return write(chunk, ...rest);
+  };
+  process.on('message', async (id) => {
+    if (id === 'end') return process.send(counted, () => process.exit(0));
+    await quiet(take);
+    measured = id;
+    process.send('armed');
+  });
+  process.argv = [process.argv[0], 'palimpsest', 'mcp', '--root', project, '--log-level', 'error'];
+  await load(folder, 'main');
+}
+
+/** The next context of a session in a loop, whose harness has added a call since the last one. */
+async function loop(folder, project) {
+  const take = coverage(source(folder));
+  const [{ openClient }, { readSettings }, { LoopSession }, { DEFAULT_POLICY }] = await Promise.all(
+    ['host/open-client', 'host/settings', 'harness/loop-session', 'session/step-policy'].map((path) =>
+      load(folder, path),
+    ),
+  );
+  const policy = { ...DEFAULT_POLICY, retention: 'use' };
+  const options = { cwd: project, roots: [project], strict: false, shortIds: false, policy, what: 'walks' };
+  const { client, close } = await openClient(readSettings(process.env), options);
+  await client.ready();
+  const session = new LoopSession(client, { id: 'walks', delivered: 'pi', layout: 'epoch' });
+  const messages = [{ role: 'user', content: 'Look at the files.' }];
+  let counted;
+  for (let i = 0; i <= WARM_UP; i += 1) {
+    const id = `call_${i}`;
+    const args = JSON.stringify({ path: `file-${i % 3}.txt` });
+    messages.push({
+      role: 'assistant',
+      content: `Now part ${i}.`,
+      tool_calls: [{ id, type: 'function', function: { name: 'read', arguments: args } }],
+    });
+    messages.push({ role: 'tool', tool_call_id: id, content: `the text of file ${i % 3}\n` });
+    await quiet(take);
+    const { epoch } = await session.context({ messages: [...messages], system: null });
+    counted = take();
+    const list = JSON.stringify([epoch, messages]);
+    await session.handed({ sha256: hash('sha256', list), chars: list.length, messages: messages.length });
+    await client.delivered();
+  }
+  await close();
+  process.send(counted, () => process.exit(0));
+}
+
+/** `palimpsest context SESSION@turn:1`, asked again in one process. */
+async function past(folder) {
+  const take = coverage(source(folder));
+  const { answerOnly } = await load(folder, 'question-program');
+  const ask = () => answerOnly([process.argv[0], 'palimpsest', 'context', 'walks@turn:1']);
+  for (let i = 0; i < WARM_UP; i += 1) await ask();
+  take();
+  await ask();
+  process.send(take(), () => process.exit(0));
+}
+
+const WALKS = { read, loop, past };
+
+/** Runs a walk in a process of its own. `talk` speaks with it until it has counted. */
+function run(walk, folders, talk = async () => undefined) {
+  const stdio = ['pipe', 'pipe', 'inherit', 'ipc'];
+  const child = fork(fileURLToPath(import.meta.url), [walk, ...folders], { stdio });
+  return new Promise((resolve, reject) => {
+    child.stdout.resume();
+    child.on('exit', (code) => reject(new Error(`the walk ${walk} ended with ${code}`)));
+    child.on('message', (message) => (message === 'armed' ? undefined : resolve(message)));
+    talk(child).catch(reject);
+  });
+}
+
+/** Speaks MCP: reads files, and measures the last read. */
+async function talkOfRead(child) {
+  const answered = (id) =>
+    new Promise((resolve) => {
+      const look = (chunk) => {
+        if (!String(chunk).includes(`"id":${id}`)) return;
+        child.stdout.off('data', look);
+        resolve();
+      };
+      child.stdout.on('data', look);
+    });
+  const send = (message) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  const call = async (id, method, params) => {
+    const answer = answered(id);
+    send({ id, method, params });
+    await answer;
+  };
+  const clientInfo = { name: 'walks', version: '0' };
+  await call(1, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo });
+  send({ method: 'notifications/initialized' });
+  const last = 10 + WARM_UP;
+  for (let id = 10; id <= last; id += 1) {
+    if (id === last) {
+      const armed = new Promise((resolve) => child.once('message', resolve));
+      child.send(id);
+      await armed;
+    }
+    await call(id, 'tools/call', { name: 'read', arguments: { path: `file-${id % 3}.txt` } });
+  }
+  child.send('end');
+}
+
+const [walk, ...folders] = process.argv.slice(2);
+if (walk !== undefined && Object.hasOwn(WALKS, walk)) await WALKS[walk](...folders);
+else {
+  const folder = mkdtempSync(join(projectRoot, 'node_modules', '.walks-'));
+  const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'palimpsest-walks-')));
+  const [data, project] = [join(scratch, 'data'), join(scratch, 'project')];
+  process.env.PALIMPSEST_DATA = data;
+  const node = (verb) =>
+    spawnSync(process.execPath, [join(projectRoot, 'dist/cli.js'), 'node', verb], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+  try {
+    const entryPoints = readdirSync(join(projectRoot, 'src'), { recursive: true })
+      .filter((path) => /\.ts$/.test(path) && !path.endsWith('.d.ts'))
+      .map((path) => join(projectRoot, 'src', path));
+    await build({ entryPoints, outdir: join(folder, 'src'), outbase: join(projectRoot, 'src'), format: 'esm' });
+    writeFileSync(join(folder, 'package.json'), '{"type":"module","version":"0"}');
+    mkdirSync(project);
+    for (const i of [0, 1, 2]) writeFileSync(join(project, `file-${i}.txt`), `the text of file ${i}\n`);
+    node('start');
+    const places = [folder, project];
+    const counted = {
+      'one read': await run('read', places, talkOfRead),
+      'one context of a loop': await run('loop', places),
+      'one question about the past': await run('past', places),
+    };
+    for (const [name, { ran, decides }] of Object.entries(counted)) {
+      console.log(`${name}: ${decides.length} files decide something, of ${ran.length} that ran`);
+      if (process.argv.includes('--files')) console.log(decides.map((file) => `  ${file}`).join('\n'));
+    }
+  } finally {
+    node('stop');
+    for (const made of [folder, scratch]) rmSync(made, { recursive: true, force: true });
+  }
+}
