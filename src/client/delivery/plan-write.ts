@@ -130,7 +130,7 @@ function stepOps(store: ObjectStore, { step, lost = [], snapshot, at }: SessionW
 }
 
 /** Deduplicates texts: the call and the file of a whole read hold the same text. */
-function withoutRepeatedTexts(ops: readonly TxOp[]): readonly TxOp[] {
+export function withoutRepeatedTexts(ops: readonly TxOp[]): readonly TxOp[] {
   const sent = new Set<string>();
   return ops.filter((op) => {
     if (op.op !== 'put' || (op.doc.type !== 'chunk' && op.doc.type !== 'chunks')) return true;
@@ -219,7 +219,7 @@ interface Against {
 }
 
 /** Decides every file of a write and returns the operations, without the lease guard. */
-async function decide(
+export async function decide(
   store: ObjectStore,
   write: SessionWrite,
   { snapshot, heads, known, isSole }: Against,
@@ -250,7 +250,8 @@ async function decide(
   return { outcomes, written: [...written, ...call], files: written, observed, observedAt, ops };
 }
 
-const leaseOps = (store: ObjectStore, { session, lease }: SessionWrite): readonly TxOp[] =>
+/** Returns the guard of a write's lease. */
+export const leaseOps = (store: ObjectStore, { session, lease }: SessionWrite): readonly TxOp[] =>
   lease === undefined ? [] : [store.guardOp(sessionObjectId(session), lease)];
 
 /**
@@ -329,52 +330,4 @@ export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }
       last = result;
     },
   };
-}
-
-/**
- * The joint plan of several writes of a session: the operations, and the results of the included
- * writes, from the first one on.
- */
-interface PlannedTogether {
-  readonly ops: readonly TxOp[];
-  readonly results: readonly WriteResult[];
-}
-
-/**
- * Returns whether a write may share a transaction. It must be a step inside a turn without large
- * texts, which are written ahead of it.
- */
-export function mayShare({ step, lost, heads, lease, files }: SessionWrite): boolean {
-  const isAhead = files.some((file) => file.kind === 'read' && file.reading.kind === 'large-text');
-  return (
-    step !== undefined && lost === undefined && heads.length === 0 && lease !== undefined && lease !== null && !isAhead
-  );
-}
-
-/** Returns whether a write adds a version of a file that existed before. */
-const changesKnown = ({ outcomes }: WriteResult): boolean => [...outcomes.values()].includes('updated');
-
-/**
- * Plans consecutive writes of one session and one lease as one transaction. Each write is decided
- * against the state after the earlier ones. The plan ends before a write that changes a known file.
- * So at the transaction of each step, every file is as that step found or left it.
- */
-export async function planTogether(store: ObjectStore, writes: readonly SessionWrite[]): Promise<PlannedTogether> {
-  const [first] = writes;
-  if (first === undefined) return { ops: [], results: [] };
-  const ids = new Set(writes.flatMap(({ files }) => files.map(({ source }) => fileObjectId(source))));
-  const snapshot = ids.size > 0 ? await store.latest() : undefined;
-  const heads = new Map(await snapshot?.heads([...ids]));
-  const left = new Map<ObjectId, CurrentFile>();
-  const results: WriteResult[] = [];
-  for (const write of writes) {
-    const decided = await decide(store, write, { snapshot, heads, known: (id) => left.get(id), isSole: false });
-    if (results.length > 0 && changesKnown(decided)) break;
-    results.push(decided);
-    for (const { version, marks, validTime } of decided.files) {
-      heads.delete(version['xt/id']);
-      left.set(version['xt/id'], { fileHash: version.file_hash, gone: marks.gone === true, validTime });
-    }
-  }
-  return { ops: withoutRepeatedTexts([...leaseOps(store, first), ...results.flatMap(({ ops }) => ops)]), results };
 }

@@ -164,3 +164,14 @@ export function localVersions(write: SessionWrite, known: KnownLocally): readonl
   const { version, marks, wholeText } = write.call;
   return [...files, { version, marks, ...(wholeText === undefined ? {} : { wholeText: () => wholeText.text }) }];
 }
+
+function textsOf({ step, call, files }: SessionWrite): readonly (string | null | undefined)[] {
+  const read = files.map((file) =>
+    file.kind === 'read' && 'content' in file.reading ? file.reading.content : undefined,
+  );
+  return [step?.message?.text, call?.made.content, call?.wholeText?.text, call?.argsText?.text, ...read];
+}
+
+/** Returns the size of a write's texts, in UTF-16 units. */
+export const unitsOf = (write: SessionWrite): number =>
+  textsOf(write).reduce((sum, text) => sum + (text?.length ?? 0), 0);

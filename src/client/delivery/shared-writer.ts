@@ -4,8 +4,8 @@ import type { ObjectStore } from '../../store/object-store.js';
 import type { Planned, WriteOptions, Written } from '../../store/write-path.js';
 import { MOST_DISCOVERED } from '../decide-file.js';
 import { fileObjectId } from '../file-access.js';
-import { planTogether } from './plan-write.js';
-import type { SessionWrite, WriteResult } from './session-write.js';
+import { planTogether } from './plan-together.js';
+import { unitsOf, type WriteResult } from './session-write.js';
 import type { Delivered, PlannedWrite, Writer } from './writers.js';
 
 /**
@@ -43,15 +43,6 @@ interface Decided {
   readonly waiting: Waiting;
   readonly result: WriteResult;
 }
-
-function textsOf({ step, call, files }: SessionWrite): readonly (string | null | undefined)[] {
-  const read = files.map((file) =>
-    file.kind === 'read' && 'content' in file.reading ? file.reading.content : undefined,
-  );
-  return [step?.message?.text, call?.made.content, call?.wholeText?.text, call?.argsText?.text, ...read];
-}
-
-const unitsOf = (write: SessionWrite): number => textsOf(write).reduce((sum, text) => sum + (text?.length ?? 0), 0);
 
 /**
  * The writer of a client that shares the database with others. Writes that share a file run one

@@ -1,6 +1,6 @@
 import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { Head } from '../../store/snapshot-rows.js';
-import type { Plan, WriteOptions, WritePath, Written } from '../../store/write-path.js';
+import type { Plan, WriteOptions, Written } from '../../store/write-path.js';
 import type { CurrentFile } from '../decide-file.js';
 import type { WrittenFile, WrittenObjects } from '../optimistic/known-versions.js';
 import type { SessionWrite, WriteResult } from './session-write.js';
@@ -56,14 +56,6 @@ export interface Writer {
   write(planned: PlannedWrite, options: WriteOptions): Promise<Delivered>;
 }
 
-/** Returns a plan that waits until the write is ready before each attempt. */
-function whenReady({ ready, plan }: Pick<PlannedWrite, 'ready' | 'plan'>): Plan<WriteResult> {
-  return async (attempt) => {
-    await ready();
-    return plan(attempt);
-  };
-}
-
 /** Maximum number of files that a sole writer remembers. */
 const MOST_FILES = 200_000;
 
@@ -104,49 +96,5 @@ export class OwnFiles {
 
   #add(id: ObjectId, file: CurrentFile): void {
     if (!this.#files.has(id) && this.#files.size < this.#most) this.#files.set(id, file);
-  }
-}
-
-/** The only lane of a sole writer. */
-const ONLY_LANE = '.all';
-
-/**
- * The writer of a client that alone writes its sessions and files, as in a replay. It asks the
- * database for each file once. All sessions share one lane, so that the process and the database
- * have the same history. If pipelined, no write waits for the previous one.
- */
-export class SoleWriter implements Writer {
-  readonly acknowledgesAtOnce: boolean;
-  readonly ownFiles = new OwnFiles();
-  readonly #writes: WritePath;
-
-  /** `pipelined` is for a client without a journal, whose writes do not outlive the process. */
-  constructor(writes: WritePath, options: { readonly pipelined: boolean }) {
-    this.#writes = writes;
-    this.acknowledgesAtOnce = options.pipelined;
-  }
-
-  laneOf(): string {
-    return ONLY_LANE;
-  }
-
-  async write(planned: PlannedWrite, options: WriteOptions): Promise<Delivered> {
-    const { txId, result } = await this.#write(whenReady(planned), options);
-    return { txId, result, together: [{ write: planned.write, result }] };
-  }
-
-  async #write(plan: Plan<WriteResult>, options: WriteOptions): Promise<Written<WriteResult>> {
-    if (this.acknowledgesAtOnce && options.persistent === true) {
-      const { onOutage } = options;
-      const onSubmitted = (result: WriteResult): void => this.ownFiles.learn(result);
-      return this.#writes.pipeline(
-        ONLY_LANE,
-        plan,
-        onOutage === undefined ? { onSubmitted } : { onSubmitted, onOutage },
-      );
-    }
-    const written = await this.#writes.write(ONLY_LANE, plan, options);
-    this.ownFiles.learn(written.result);
-    return written;
   }
 }

@@ -13,7 +13,7 @@ import type { DeliveryGate } from '../delivery/delivery-gate.js';
 import { Outbox, type OutboxStatus } from '../delivery/outbox.js';
 import { PageKeeper } from '../delivery/page-keeper.js';
 import { SharedWriter } from '../delivery/shared-writer.js';
-import { SoleWriter } from '../delivery/writers.js';
+import { SoleWriter } from '../delivery/sole-writer.js';
 import { FileAccess } from '../file-access.js';
 import { KnownVersions } from '../optimistic/known-versions.js';
 import { MetadataCache } from '../optimistic/metadata-cache.js';
@@ -83,9 +83,7 @@ export class ContextClient {
     const versions = new KnownVersions(metadata, options.keptUnits);
     const isSole = options.soleWriter === true;
     this.#assemble = isSole ? assembleAsSoleWriter : assembleSession;
-    const writer = isSole
-      ? new SoleWriter(store.writes, { pipelined: journal === undefined })
-      : new SharedWriter(store);
+    const writer = isSole ? new SoleWriter(store, { pipelined: journal === undefined }) : new SharedWriter(store);
     const outbox = new Outbox({ store, metadata, versions, writer, journal, telemetry });
     this.#pages = new PageKeeper(store, outbox);
     const clock = options.clock ?? Date.now;
