@@ -1,9 +1,10 @@
 /**
- * Makes the npm packages: the program, and one package a platform with the node and its Java. Run
- * it by `npm run pack:all -- [--out FOLDER] [--jdk FOLDER] [--platform NAME]…`.
+ * Makes the npm packages: the program, and one package a platform with the node and its Java. Then
+ * makes the parcels of other ecosystems in OUT/parcels. Run it by
+ * `npm run pack:all -- [--out FOLDER] [--jdk FOLDER] [--platform NAME]…`.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { bundle, projectRoot as root } from './bundle.mjs';
@@ -12,6 +13,7 @@ import { hookCompiler } from './pack/hook-client.mjs';
 import { packPlatform } from './pack/platform-package.mjs';
 import { PLATFORMS } from './pack/platforms.mjs';
 import { packProgram } from './pack/program-package.mjs';
+import { writeParcels } from './parcels.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -41,7 +43,8 @@ try {
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
   say(`Packing palimpsest ${version} into ${values.out}`);
   const platformNames = front.PACKAGED_PLATFORMS.map(front.platformPackageName);
-  say(sizeText(await packProgram({ draft, out: values.out, platformNames })));
+  const program = await packProgram({ draft, out: values.out, platformNames });
+  say(sizeText(program));
 
   const frontDir = join(root, 'xtdb');
   const files = await front.readFrontFiles(frontDir);
@@ -55,19 +58,25 @@ try {
   });
   const components = await jarComponents(draft);
   const compileHook = hookCompiler(draft);
+  let node;
   for (const platform of values.platform) {
+    const isOwn = platform === `${process.platform}-${process.arch}`;
     const packed = await packPlatform(platform, {
       draft,
       out: values.out,
       front: { dir, jars, key: front.frontKey(files) },
       jars: components,
       jdk: values.jdk,
-      isOwn: platform === `${process.platform}-${process.arch}`,
+      isOwn,
       tools: front,
       compileHook,
     });
     say(`${sizeText(packed)}; ${packed.java}`);
+    if (isOwn) node = packed.path;
   }
+  const parcels = resolve(values.out, 'parcels');
+  await writeParcels(parcels, { program: program.path, node });
+  say(`${parcels}: parcels of Claude Code, Gemini CLI and MCP`);
 } finally {
   await rm(draft, { recursive: true, force: true });
 }

@@ -1,6 +1,7 @@
 /**
  * Writes a parcel for each ecosystem: Claude Code (a plug-in with its marketplace), MCP (a bundle
  * and a registry entry) and Gemini CLI (an extension). pi and OpenCode take the npm package.
+ * `npm run pack:all` writes them too, with a bundle that brings its own Java.
  *
  * Usage after a build: `npm run parcels [-- FOLDER]`.
  */
@@ -11,8 +12,17 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { packExtension } from '@anthropic-ai/mcpb';
 import { projectRoot } from './bundle.mjs';
+import { unpack } from './pack/tarball.mjs';
 
 const run = promisify(execFile);
+
+/**
+ * The registry lets only the GitHub account ACCOUNT publish names that begin with
+ * `io.github.ACCOUNT/`. No account publishes this project yet.
+ */
+const WHY_NOT_PUBLISHED =
+  'The name stands for the account that will publish it. The registry takes io.github.ACCOUNT/… from the GitHub ' +
+  'account ACCOUNT only. Set mcpName in package.json to that name, publish the npm package, then publish this entry.';
 
 /** The registry's schema that the entry follows. */
 const REGISTRY_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
@@ -76,6 +86,7 @@ const writeRegistryEntry = (path, { name, version, mcpName }) =>
     title: 'Palimpsest',
     description: SUMMARY,
     version,
+    _meta: { 'io.modelcontextprotocol.registry/publisher-provided': { unpublished: WHY_NOT_PUBLISHED } },
     packages: [
       {
         registryType: 'npm',
@@ -98,15 +109,17 @@ const writeRegistryEntry = (path, { name, version, mcpName }) =>
     ],
   });
 
-const bundleManifest = ({ name, version, license, engines }) => ({
+const LONG_SUMMARY = 'Offers tools for files, and keeps every file and result in a local database with its versions.';
+const NEEDS_JAVA = 'needs Java 17 on this machine; without it calls are answered and kept until it is there.';
+const BRINGS_JAVA = 'and its Java come with the bundle.';
+
+const bundleManifest = ({ name, version, license, engines }, java) => ({
   manifest_version: '0.3',
   name,
   display_name: 'Palimpsest',
   version,
   description: SUMMARY,
-  long_description:
-    'Offers tools for files, and keeps every file and result in a local database with its versions. The database ' +
-    'needs Java 17 on this machine; without it calls are answered and kept until it is there.',
+  long_description: `${LONG_SUMMARY} The database ${java}`,
   author: AUTHOR,
   license,
   server: {
@@ -130,25 +143,34 @@ const bundleManifest = ({ name, version, license, engines }) => ({
   compatibility: { platforms: [process.platform], runtimes: { node: engines.node } },
 });
 
-/** Writes the bundle of the built program with the search program of this platform. */
-async function writeBundle(path, manifest) {
+/** Puts the checkout's built program into a folder, with the search program of this platform. */
+async function addCheckout(server, draft) {
+  const packed = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', draft], {
+    cwd: projectRoot,
+    maxBuffer: 64 * 1_048_576,
+  });
+  const [{ filename }] = JSON.parse(packed.stdout);
+  await unpack(join(draft, filename), server);
+  for (const search of ['ripgrep', `ripgrep-${process.platform}-${process.arch}`])
+    await cp(join(projectRoot, 'node_modules', '@vscode', search), join(server, 'node_modules', '@vscode', search), {
+      recursive: true,
+      dereference: true,
+    });
+}
+
+/** Writes the bundle: of the npm packages if they are given, else of the checkout's program. */
+async function writeBundle(path, manifest, { program, node }) {
   const draft = await mkdtemp(join(projectRoot, 'node_modules', '.parcel-'));
   try {
-    const packed = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', draft], {
-      cwd: projectRoot,
-      maxBuffer: 64 * 1_048_576,
-    });
-    const [{ filename }] = JSON.parse(packed.stdout);
     const content = join(draft, 'content');
-    await mkdir(join(content, 'server'), { recursive: true });
-    await run('tar', ['-xzf', join(draft, filename), '-C', join(content, 'server'), '--strip-components=1']);
-    for (const search of ['ripgrep', `ripgrep-${process.platform}-${process.arch}`])
-      await cp(
-        join(projectRoot, 'node_modules', '@vscode', search),
-        join(content, 'server', 'node_modules', '@vscode', search),
-        { recursive: true, dereference: true },
-      );
-    await writeJson(join(content, 'manifest.json'), bundleManifest(manifest));
+    const server = join(content, 'server');
+    if (node === undefined) await addCheckout(server, draft);
+    else {
+      await unpack(program, server);
+      await unpack(node, join(server, 'node_modules', '@palimpsest', `node-${process.platform}-${process.arch}`));
+    }
+    const java = node === undefined ? NEEDS_JAVA : BRINGS_JAVA;
+    await writeJson(join(content, 'manifest.json'), bundleManifest(manifest, java));
     if (!(await packExtension({ extensionPath: content, outputPath: path, silent: true })))
       throw new Error(`The MCP bundle ${path} could not be packed: its manifest was refused.`);
   } finally {
@@ -156,15 +178,19 @@ async function writeBundle(path, manifest) {
   }
 }
 
-/** Writes all parcels into a folder, which it empties first. The program must be built. */
-export async function writeParcels(folder) {
+/**
+ * Writes all parcels into a folder, which it empties first. The program must be built. `packages`
+ * has the tarballs of the program and of this platform's node for the bundle.
+ */
+export async function writeParcels(folder, packages = {}) {
   const manifest = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8'));
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   await writeClaudePlugin(join(folder, 'claude'), manifest);
   await writeGeminiExtension(join(folder, 'gemini'), manifest);
   await writeRegistryEntry(join(folder, 'server.json'), manifest);
-  await writeBundle(join(folder, `${manifest.name}-${process.platform}-${process.arch}.mcpb`), manifest);
+  const bundle = `${manifest.name}-${process.platform}-${process.arch}.mcpb`;
+  await writeBundle(join(folder, bundle), manifest, packages);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))

@@ -7,11 +7,13 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { until } from '../support/until.js';
 import { BareHome, type Ended } from './bare-home.js';
 import { OWN, tarball } from './packages.js';
+import { Times } from './times.js';
 
 /** The longest waits of a user, milliseconds. */
 const FIRST_CONTEXT_MS = 10_000;
 const LATER_START_MS = 3_000;
 
+const times = new Times();
 let user: BareHome;
 const data = (...parts: readonly string[]): string => join(user.home, '.local/share/palimpsest', ...parts);
 const cache = (...parts: readonly string[]): string => join(user.home, '.cache/palimpsest', ...parts);
@@ -55,7 +57,7 @@ const textOf = (answer: unknown): string => JSON.stringify((answer as { readonly
 
 beforeAll(async () => {
   user = await BareHome.make();
-  await user.install(tarball(), tarball(OWN));
+  await times.of('npm install -g', () => user.install(tarball(), tarball(OWN)));
   await writeFile(join(user.home, 'a.ts'), 'export const answer = 42;\n');
 });
 afterAll(async () => {
@@ -88,6 +90,8 @@ describe('an installation without Java, Maven, compiler and network', () => {
       const context = await lastContext();
       const ms = performance.now() - from;
       expect(context.stdout).toContain('answer = 42');
+      times.add('from an empty home to the first context', ms);
+      times.add('processor time of the node until then', await nodeCpuMs());
       await expectWithin(ms, FIRST_CONTEXT_MS);
     } finally {
       await client.close();
@@ -107,6 +111,8 @@ describe('an installation without Java, Maven, compiler and network', () => {
     const { jvm } = JSON.parse(await readFile(data('node.json'), 'utf8'));
     expect(await readFile(`/proc/${jvm.pid}/cmdline`, 'utf8')).toContain(`-XX:AOTCache=${cache(key, 'front.aot')}`);
     expect(await readFile(data('logs/node.log'), 'utf8')).not.toMatch(/\[(?:error|warning)\]\[(?:cds|aot)/);
+    times.add('a later start of the node', started.ms);
+    times.add('processor time of the node until then', await nodeCpuMs());
     await expectWithin(started.ms, LATER_START_MS);
   });
 
@@ -167,6 +173,7 @@ describe('palimpsest uninstall', () => {
   test('finds nothing the second time but what stayed, and npm removes the program', async () => {
     const { stdout } = await user.palimpsest(['uninstall', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({ stopped: [], node: false, leftovers: [{ path: data(), kind: 'data' }] });
+    await times.print(user);
     await user.npm(['uninstall', '-g', '--prefix', user.prefix, 'palimpsest', `@palimpsest/node-${OWN}`]);
     expect(await readdir(join(user.prefix, 'bin'))).toEqual([]);
   });
