@@ -6,13 +6,14 @@ import { parseJson } from '../lab/recordings/json/json-text.js';
 import { isJsonObject } from '../values/json-object.js';
 
 /** The agents whose own sessions are found, in the order of lists. */
-export const AGENTS = ['claude-code', 'codex', 'pi', 'gemini-cli', 'cline'] as const;
+export const AGENTS = ['claude-code', 'codex', 'opencode', 'pi', 'gemini-cli', 'cline'] as const;
 export type Agent = (typeof AGENTS)[number];
 
 /** The agents' names for people. */
 export const AGENT_NAMES: Readonly<Record<Agent, string>> = {
   'claude-code': 'Claude Code',
   codex: 'Codex',
+  opencode: 'OpenCode',
   pi: 'pi',
   'gemini-cli': 'Gemini CLI',
   cline: 'Cline',
@@ -32,6 +33,8 @@ export interface AgentHome {
   readonly folders: readonly string[];
   /** Returns whether a file is named like a recording of the agent. */
   isRecording(path: string): boolean;
+  /** Returns whether such a file is a database with many sessions. Default: false. */
+  readonly isDatabase?: true;
   /** Reads what stands beside a recording. Unreadable files count as absent. */
   beside(path: string): Promise<Surroundings>;
 }
@@ -131,6 +134,13 @@ export function agentHomes(machine: Machine): readonly AgentHome[] {
       folders: codex.flatMap((folder) => [join(folder, 'sessions'), join(folder, 'archived_sessions')]),
       isRecording: isJsonLines,
       beside: codexNames(codex[0] ?? at('.codex')),
+    },
+    {
+      agent: 'opencode',
+      folders: [join(variable(env, 'XDG_DATA_HOME') ?? at('.local', 'share'), 'opencode')],
+      isRecording: (path) => /^[/\\]opencode(?:-[\w.]+)?\.db$/.test(path),
+      isDatabase: true,
+      beside: NOTHING,
     },
     {
       agent: 'pi',

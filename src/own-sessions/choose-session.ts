@@ -1,7 +1,8 @@
-import { realpath, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { importRecording, recogniseRecording } from '../lab/recordings/import-recording.js';
 import { openRecording } from '../lab/recordings/open-recording.js';
+import { realRecordingPath } from '../lab/recordings/opencode/stored-sessions.js';
 import { CodedError } from '../values/coded-error.js';
 import { AGENT_NAMES, type Agent } from './agent-homes.js';
 import { type FoundSession, ownSessions } from './find-sessions.js';
@@ -49,8 +50,8 @@ async function readOutside(path: string): Promise<ChosenSession> {
 }
 
 async function atPath(path: string, sessions: readonly FoundSession[]): Promise<ChosenSession> {
-  const real = await realpath(path);
-  for (const session of sessions) if ((await realpath(session.file.path)) === real) return chosen(session);
+  const real = realRecordingPath(path);
+  for (const session of sessions) if (realRecordingPath(session.file.path) === real) return chosen(session);
   return readOutside(path);
 }
 

@@ -1,10 +1,9 @@
 import * as z from 'zod';
-import { RecordingError } from '../lab/recordings/open-recording.js';
+import type { RecordedEntry } from '../lab/recordings/neutral-session.js';
 import { type NeededLines, neededLines } from '../lab/timeline/needed-lines.js';
-import { readTimelines } from '../lab/timeline/read-timelines.js';
 import type { Timeline, TimelineItem } from '../lab/timeline/timeline.js';
+import { TimelineBuilder } from '../lab/timeline/timeline-builder.js';
 import { tokensOf } from '../values/token-estimate.js';
-import type { FoundFile } from './find-files.js';
 
 const usedTokensSchema = z.object({
   /** Estimated tokens of tool results, each counted once. */
@@ -68,13 +67,18 @@ function useIn(timeline: Timeline): ContextUse {
   return use;
 }
 
-/** Reads what the answers in a recording used. A recording that cannot be read has none. */
-export async function readUse({ path }: FoundFile, signal?: AbortSignal): Promise<ContextUse> {
-  const use = nothingUsed();
-  try {
-    for (const timeline of (await readTimelines(path, signal)).timelines) addUse(use, useIn(timeline));
-  } catch (error) {
-    if (!(error instanceof RecordingError)) throw error;
+/** Collects what the answers in a recording used, from its entries in order. */
+export class UseCollector {
+  readonly #builders = new Map<string, TimelineBuilder>();
+
+  take(entry: RecordedEntry): void {
+    if (entry.kind === 'session') this.#builders.set(entry.native_id, new TimelineBuilder(entry, undefined));
+    else this.#builders.get(entry.session)?.take(entry);
   }
-  return use;
+
+  finish(): ContextUse {
+    const use = nothingUsed();
+    for (const builder of this.#builders.values()) addUse(use, useIn(builder.finish('')));
+    return use;
+  }
 }

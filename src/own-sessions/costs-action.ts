@@ -1,8 +1,8 @@
-import { coloursFor, progressLine, reportFailure, standardOutput, writeJson, writeOutput } from '../cli/output.js';
+import { coloursFor, reportFailure, standardOutput, writeJson, writeOutput } from '../cli/output.js';
 import { readSettings, UsageError } from '../host/settings.js';
 import { defined } from '../values/defined.js';
 import { comparePolicies, policyLines } from './compare-policies.js';
-import { addUse, type ContextUse, nothingUsed, readUse } from './context-use.js';
+import { addUse, type ContextUse, nothingUsed } from './context-use.js';
 import { costsLines, limitsOf } from './costs-lines.js';
 import { type FoundSession, lastUse } from './find-sessions.js';
 import { homeFolder, searchMachine } from './search-machine.js';
@@ -36,25 +36,12 @@ export function sinceTime(text: string, now: Date): number {
   return time.getTime();
 }
 
-/** Sums up what answers used, and reads the recordings for which it is not known yet. */
-async function usedBy(sessions: readonly FoundSession[], index: SessionIndex): Promise<ContextUse> {
-  const progress = progressLine();
+/** Sums up what answers used. */
+function usedBy(sessions: readonly FoundSession[], index: SessionIndex): ContextUse {
   const use = nothingUsed();
-  const total = sessions.reduce((sum, { file }) => sum + (index.knownUse(file) === undefined ? file.size : 0), 0);
-  let done = 0;
-  try {
-    for (const { file } of sessions) {
-      let known = index.knownUse(file);
-      if (known === undefined) {
-        known = await readUse(file);
-        index.keepUse(file, known);
-        done += file.size;
-        progress.show(`reading what answers used, once: ${Math.floor((100 * done) / Math.max(1, total))} %`);
-      }
-      addUse(use, known);
-    }
-  } finally {
-    progress.end();
+  for (const { file } of sessions) {
+    const known = index.knownUse(file);
+    if (known !== undefined) addUse(use, known);
   }
   return use;
 }
@@ -94,10 +81,9 @@ export async function costsAction(flags: CostsFlags): Promise<void> {
     const since = flags.since === undefined ? undefined : sinceTime(flags.since, new Date());
     const settings = readSettings(process.env, flags);
     const { dataDir } = settings.node;
-    const { sessions, unread, index, save } = await searchMachine(process.env, dataDir);
+    const { sessions, unread, index } = await searchMachine(process.env, dataDir, { withUse: true });
     const costs = sumCosts(sessions, { by, since });
-    const use = await usedBy(usedSince(sessions, since), index);
-    await save();
+    const use = usedBy(usedSince(sessions, since), index);
     const compared = flags.policies === true ? await comparePolicies(usedSince(sessions, since), settings) : undefined;
     if (flags.json === true) return writeJson({ ...costsAnswer(costs, use, by), ...defined({ compared }) });
     const target = standardOutput(flags);

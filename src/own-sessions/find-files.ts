@@ -1,5 +1,6 @@
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { StoredSessionsError, storedSessions } from '../lab/recordings/opencode/stored-sessions.js';
 import { codeOf } from '../values/thrown.js';
 import type { AgentHome } from './agent-homes.js';
 
@@ -60,8 +61,13 @@ export async function findFiles(homes: readonly AgentHome[]): Promise<FoundFiles
           const [real, found] = [await realpath(path), await stat(path)];
           if (seen.has(real) || !found.isFile()) continue;
           seen.add(real);
-          files.push({ home, path, size: found.size, mtime: found.mtimeMs });
+          if (home.isDatabase === true) files.push(...storedSessions(path).map((session) => ({ home, ...session })));
+          else files.push({ home, path, size: found.size, mtime: found.mtimeMs });
         } catch (error) {
+          if (error instanceof StoredSessionsError) {
+            unread.push({ path, reason: error.message });
+            continue;
+          }
           const code = codeOf(error);
           if (code === undefined) throw error;
           unread.push({ path, reason: `unreadable (${code})` });

@@ -1,6 +1,6 @@
 import type { AgentHome } from './agent-homes.js';
 import { type FoundFile, findFiles, type UnreadFile } from './find-files.js';
-import { readFacts } from './read-facts.js';
+import { readRecording } from './read-facts.js';
 import type { SessionFacts } from './session-facts.js';
 import type { SessionIndex } from './session-index.js';
 
@@ -19,6 +19,8 @@ export interface FoundSessions {
 export interface FindOptions {
   readonly homes: readonly AgentHome[];
   readonly index: SessionIndex;
+  /** Also finds out what answers used, in the same reading. Default: false. */
+  readonly withUse?: boolean;
   /** Called with the number of bytes read so far and in total. Only files that changed are read. */
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;
@@ -38,21 +40,36 @@ export const lastUse = ({ endedAt, file }: FoundSession): number =>
 export const ownSessions = (sessions: readonly FoundSession[]): readonly FoundSession[] =>
   sessions.filter(({ subagentOf, calls, turns }) => subagentOf === undefined && (calls > 0 || turns > 0));
 
+function hasFacts(index: SessionIndex, file: FoundFile): boolean {
+  const known = index.known(file);
+  return known !== undefined && 'facts' in known;
+}
+
 /**
  * Finds the sessions of all agents. Reads the files that are new or have changed and keeps their
  * facts in the index. A file that cannot be read never ends the search.
  */
-export async function findSessions({ homes, index, onProgress, signal }: FindOptions): Promise<FoundSessions> {
+export async function findSessions({
+  homes,
+  index,
+  withUse = false,
+  onProgress,
+  signal,
+}: FindOptions): Promise<FoundSessions> {
   const { files, unread } = await findFiles(homes);
   const sessions: FoundSession[] = [];
   const others = [...unread];
-  const total = files.reduce((sum, file) => sum + (index.known(file) === undefined ? file.size : 0), 0);
+  const isKnown = (file: FoundFile): boolean =>
+    index.known(file) !== undefined && (!withUse || index.knownUse(file) !== undefined || !hasFacts(index, file));
+  const total = files.reduce((sum, file) => sum + (isKnown(file) ? 0 : file.size), 0);
   let done = 0;
   for (const file of files) {
-    let read = index.known(file);
+    let read = isKnown(file) ? index.known(file) : undefined;
     if (read === undefined) {
-      read = await readFacts(file, signal);
+      const found = await readRecording(file, { withUse, signal });
+      read = found.read;
       index.keep(file, read);
+      if (found.use !== undefined) index.keepUse(file, found.use);
       done += file.size;
       onProgress?.(done, total);
     }

@@ -127,7 +127,7 @@ export function firstScreenLines(screen: FirstScreen, shown: Shown): readonly st
   const agents = agentRows({ ...screen, sessions: own });
   const found =
     agents.length === 0
-      ? ['No sessions of Claude Code, Codex, pi, Gemini CLI or Cline were found.']
+      ? ['No sessions of Claude Code, Codex, OpenCode, pi, Gemini CLI or Cline were found.']
       : fittedTable(
           [{ heading: 'agent' }, { heading: 'sessions', align: 'right' }, { heading: 'from to' }],
           agents,

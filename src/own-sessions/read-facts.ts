@@ -2,35 +2,57 @@ import { LossList } from '../lab/recordings/import-counts.js';
 import { importRecording } from '../lab/recordings/import-recording.js';
 import { openRecording, RecordingError } from '../lab/recordings/open-recording.js';
 import { defined } from '../values/defined.js';
+import { type ContextUse, UseCollector } from './context-use.js';
 import type { FoundFile } from './find-files.js';
 import { asTitle, FactsCollector, type SessionFacts } from './session-facts.js';
 
 /** The facts of a file, or the reason why it has none. */
 export type ReadFacts = { readonly facts: SessionFacts } | { readonly reason: string };
 
+/** A recording that was read once. */
+export interface ReadRecording {
+  readonly read: ReadFacts;
+  /** The use that its answers made of their requests. Undefined if it was not asked for. */
+  readonly use: ContextUse | undefined;
+}
+
+/** Options of a reading. */
+export interface ReadOptions {
+  /** Also finds out what answers used, which takes as long again. */
+  readonly withUse: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Reads a recording and returns its facts, completed by those that the agent keeps beside it. A
  * file that is no recording gives a reason.
  */
-export async function readFacts({ home, path }: FoundFile, signal?: AbortSignal): Promise<ReadFacts> {
+export async function readRecording(
+  { home, path }: FoundFile,
+  { withUse, signal }: ReadOptions,
+): Promise<ReadRecording> {
   const collector = new FactsCollector();
+  const used = withUse ? new UseCollector() : undefined;
   const losses = new LossList();
   try {
     const source = await openRecording(path);
     const options = { onLoss: (loss: Parameters<LossList['add']>[0]) => losses.add(loss), ...defined({ signal }) };
-    for await (const entry of importRecording(source, options)) collector.take(entry);
+    for await (const entry of importRecording(source, options)) {
+      collector.take(entry);
+      used?.take(entry);
+    }
   } catch (error) {
     if (!(error instanceof RecordingError)) throw error;
-    return { reason: error.code };
+    return { read: { reason: error.code }, use: undefined };
   }
+  const use = used?.finish();
   const found = collector.finish(losses.by_reason);
-  if (found === undefined) return { reason: 'no session in it' };
+  if (found === undefined) return { read: { reason: 'no session in it' }, use };
   const { id, title, folder } = await home.beside(path);
-  return {
-    facts: {
-      agent: home.agent,
-      ...found,
-      ...defined({ id, title: title === undefined ? undefined : asTitle(title), folder: found.folder ?? folder }),
-    },
+  const facts = {
+    agent: home.agent,
+    ...found,
+    ...defined({ id, title: title === undefined ? undefined : asTitle(title), folder: found.folder ?? folder }),
   };
+  return { read: { facts }, use };
 }

@@ -11,22 +11,28 @@ export const homeFolder = (env: Environment): string => variable(env, 'HOME') ??
 /** The sessions of this user's agents with their index. */
 interface SearchedMachine extends FoundSessions {
   readonly index: SessionIndex;
-  /** Writes the index again after more was kept in it. */
-  save(): Promise<void>;
 }
 
-/** Finds the sessions of this user's agents, and shows the progress on a terminal. */
-export async function searchMachine(env: Environment, dataDir: string): Promise<SearchedMachine> {
+/**
+ * Finds the sessions of this user's agents, and shows the progress on a terminal. With `withUse`,
+ * the index also has what answers used.
+ */
+export async function searchMachine(
+  env: Environment,
+  dataDir: string,
+  { withUse = false }: { readonly withUse?: boolean } = {},
+): Promise<SearchedMachine> {
   const progress = progressLine();
   const index = await SessionIndex.open(dataDir);
   try {
     const found = await findSessions({
       homes: agentHomes({ env, home: homeFolder(env), platform: process.platform }),
       index,
+      withUse,
       onProgress: (done, total) =>
         progress.show(`reading sessions: ${Math.floor((100 * done) / Math.max(1, total))} %`),
     });
-    return { ...found, index, save: () => index.save() };
+    return { ...found, index };
   } finally {
     progress.end();
   }

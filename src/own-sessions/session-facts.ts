@@ -60,7 +60,7 @@ export const sessionFactsSchema = z.object({
 export type SessionFacts = z.output<typeof sessionFactsSchema>;
 
 /** Formats that have a message for every answer. */
-const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi']);
+const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'opencode']);
 
 const TITLE_CHARS = 200;
 

@@ -7,7 +7,7 @@ import type { SessionId } from '../objects/ids.js';
 import { AGENT_NAMES } from '../own-sessions/agent-homes.js';
 import type { FoundFile } from '../own-sessions/find-files.js';
 import { importSession, type LiveImport } from '../own-sessions/import-session.js';
-import { readFacts } from '../own-sessions/read-facts.js';
+import { readRecording } from '../own-sessions/read-facts.js';
 import { unlessMissing } from '../process/system-error.js';
 import { defined } from '../values/defined.js';
 import { begun } from '../values/promises.js';
@@ -196,7 +196,7 @@ export class Follower {
     if (!isLines && !(await isWholeDocument(path))) return;
     const start = await readStart(this.file);
     if (start === undefined) return;
-    const read = isLines ? undefined : await readFacts(this.file);
+    const read = isLines ? undefined : (await readRecording(this.file, { withUse: false })).read;
     const live = isLines ? new LiveFile(path, times) : undefined;
     const running: Running = { start, live, engine: undefined, client: undefined };
     const title = new LiveTitle(start.title);

@@ -60,7 +60,9 @@ async function follow(settings: Settings, companions: readonly Companion[]): Pro
   const stopping = new AbortController();
   const onSignal = (): void => stopping.abort();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, onSignal);
-  const homes = agentHomes({ env: process.env, home: homeFolder(process.env), platform: process.platform });
+  const machine = { env: process.env, home: homeFolder(process.env), platform: process.platform };
+  // A database names no file for each session.
+  const homes = agentHomes(machine).filter(({ isDatabase }) => isDatabase !== true);
   const onReady = (): void => tell(`palimpsest watch follows ${homes.length} agents; process ${process.pid}.`);
   await runWatch({ dataDir, database, filesystemId, homes, companions, signal: stopping.signal, onReady });
 }

@@ -9,6 +9,7 @@ import { excerpt, type Importer, type OnItem, type OnLoss, type RecordingSource 
 import type { RecordedEntry } from './neutral-session.js';
 import { RecordingError } from './open-recording.js';
 import { openAiChat } from './openai-chat/openai-chat.js';
+import { opencode } from './opencode/opencode.js';
 import { openHandsLegacy } from './openhands/legacy.js';
 import { openHandsSdk } from './openhands/sdk.js';
 import { pi } from './pi/pi.js';
@@ -25,6 +26,7 @@ const IMPORTERS: readonly Importer[] = [
   openHandsSdk,
   geminiCli,
   cline,
+  opencode,
   openAiChat,
 ];
 

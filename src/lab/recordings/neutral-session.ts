@@ -11,6 +11,7 @@ export const RECORDING_FORMATS = [
   'openhands-sdk',
   'gemini-cli',
   'cline',
+  'opencode',
   'openai-chat',
 ] as const;
 export type RecordingFormat = (typeof RECORDING_FORMATS)[number];

@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { CodedError } from '../../values/coded-error.js';
 import { codeOf } from '../../values/thrown.js';
 import type { RecordingSource } from './importer.js';
+import { StoredSessionsError, storedDocument, storedSessionAt, storedSize } from './opencode/stored-sessions.js';
 
 /** Why a recording cannot be read. */
 export type RecordingErrorCode = 'unrecognised' | 'empty' | 'binary' | 'unreadable';
@@ -60,6 +61,29 @@ async function openFile(path: string, size: number): Promise<RecordingSource> {
   };
 }
 
+/** Opens a session in OpenCode's database in the form of its export. */
+function openStored(
+  path: string,
+  { database, id }: { readonly database: string; readonly id: string },
+): RecordingSource {
+  const pieces: Buffer[] = [];
+  let filled = 0;
+  for (const piece of storedDocument(database, id)) {
+    pieces.push(Buffer.from(piece));
+    filled += pieces.at(-1)?.length ?? 0;
+    if (filled >= HEAD_BYTES) break;
+  }
+  return {
+    name: path,
+    size: storedSize(database, id),
+    head: Buffer.concat(pieces).subarray(0, HEAD_BYTES),
+    members: undefined,
+    open: async function* () {
+      for (const piece of storedDocument(database, id)) yield Buffer.from(piece);
+    },
+  };
+}
+
 async function openFolder(path: string): Promise<RecordingSource> {
   const entries = await readdir(path, { recursive: true, withFileTypes: true });
   const names = entries
@@ -90,16 +114,24 @@ async function openFolder(path: string): Promise<RecordingSource> {
 
 /**
  * Opens the recording at a path: a file in its present state, or a folder with one file per event.
- * Keeps no file open between reads.
+ * A path like `opencode.db#ses_…` names a session in OpenCode's database. Keeps no file open
+ * between reads.
  *
  * @throws {RecordingError} `unreadable`; `empty` if the folder has no file
  */
 export async function openRecording(path: string): Promise<RecordingSource> {
+  const stored = storedSessionAt(path);
   try {
+    if (stored !== undefined) return openStored(path, stored);
     const found = await stat(path);
     return found.isDirectory() ? await openFolder(path) : await openFile(path, found.size);
   } catch (cause) {
     if (cause instanceof RecordingError) throw cause;
+    if (cause instanceof StoredSessionsError)
+      throw new RecordingError('unreadable', `The recording ${path} cannot be read: ${cause.message}.`, {
+        recording: path,
+        cause,
+      });
     const code = codeOf(cause) ?? 'unknown error';
     const next =
       code === 'ESPIPE'

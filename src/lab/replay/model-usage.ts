@@ -3,7 +3,7 @@ import { defined } from '../../values/defined.js';
 import type { EntryOf, RecordingFormat } from '../recordings/neutral-session.js';
 
 /** Formats whose input tokens exclude those of the cache. */
-export const INPUT_WITHOUT_CACHE: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'cline']);
+export const INPUT_WITHOUT_CACHE: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'cline', 'opencode']);
 
 /** Returns a recorded usage as a step stores it. Undefined if nothing was counted. */
 export function modelUsage(format: RecordingFormat, usage: EntryOf<'message'>['usage']): ModelUsage | undefined {

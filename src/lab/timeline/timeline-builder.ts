@@ -3,6 +3,7 @@ import { textsIn } from '../../session/used-lines.js';
 import type { EntryOf, RecordedEntry, RecordingFormat } from '../recordings/neutral-session.js';
 import { callEffects } from '../replay/call-effects.js';
 import type { FileTree, UndoTexts } from '../replay/files/file-tree.js';
+import { INPUT_WITHOUT_CACHE } from '../replay/model-usage.js';
 import type {
   FileFacts,
   ItemKind,
@@ -19,9 +20,7 @@ type Usage = NonNullable<EntryOf<'message'>['usage']>;
  * Formats in which every answer has a message, even if it only calls tools. Calls belong to the
  * newest message.
  */
-const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi']);
-/** Formats whose input token count excludes cached tokens. */
-const INPUT_WITHOUT_CACHE: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'cline']);
+const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'opencode']);
 
 /** A filesystem of no machine, because only paths are needed. */
 const NO_FILESYSTEM = filesystemId('timeline');
@@ -47,13 +46,19 @@ interface OpenAnswer {
 type ItemFields = Pick<TimelineItem, 'kind' | 'text'> &
   Partial<Pick<TimelineItem, 'answer' | 'callId' | 'tool' | 'isError' | 'files' | 'args' | 'argumentTexts'>>;
 
+/** The files of a recording as its calls leave them. */
+interface FollowedFiles {
+  readonly tree: FileTree;
+  readonly undo: UndoTexts;
+}
+
 /**
  * Builds the timeline of a session from its entries in order. The sessions of a recording share a
- * file tree.
+ * file tree. Without one, no item names files, which takes half the time.
  */
 export class TimelineBuilder {
   readonly #entry: EntryOf<'session'>;
-  readonly #files: { readonly tree: FileTree; readonly undo: UndoTexts };
+  readonly #files: FollowedFiles | undefined;
   readonly #items: TimelineItem[] = [];
   readonly #calls: ModelCall[] = [];
   readonly #compactions: RecordedCompaction[] = [];
@@ -70,7 +75,7 @@ export class TimelineBuilder {
   /** The range of each entry's items in the conversation, by the recording's id. */
   readonly #places = new Map<string, { readonly from: number; readonly to: number }>();
 
-  constructor(entry: EntryOf<'session'>, files: { readonly tree: FileTree; readonly undo: UndoTexts }) {
+  constructor(entry: EntryOf<'session'>, files: FollowedFiles | undefined) {
     this.#entry = entry;
     this.#files = files;
     this.#model = entry.model;
@@ -216,8 +221,10 @@ export class TimelineBuilder {
   }
 
   #filesOf(call: EntryOf<'call'>, result: EntryOf<'result'>): FileFacts {
+    const files = this.#files;
+    if (files === undefined) return NO_FILES;
     const context = {
-      ...this.#files,
+      ...files,
       cwd: this.#entry.cwd,
       filesystem: NO_FILESYSTEM,
       now: result.at ?? 0,
@@ -225,7 +232,7 @@ export class TimelineBuilder {
     };
     const { seen } = callEffects(call, result, context);
     const texts = seen.flatMap(({ path }) => {
-      const text = this.#files.tree.text(path);
+      const text = files.tree.text(path);
       return text === undefined ? [] : [[path, text] as const];
     });
     return {

@@ -65,6 +65,15 @@ describe('the sessions of the agents on a machine', () => {
     ]);
   });
 
+  test('in a database that cannot be read are named with the reason, and hide no others', async () => {
+    await placeFiveAgents(machine);
+    const path = await machine.write('.local/share/opencode/opencode.db', 'no database');
+    const { sessions, unread } = await search();
+    expect(sessions).toHaveLength(5);
+    // Node 20 has no SQLite.
+    expect(unread).toEqual([{ path, reason: expect.stringMatching(/use Node 22\.13 or newer$|^unreadable \(/) }]);
+  });
+
   test('take their title from the agent’s own list where it keeps one', async () => {
     const id = '019c0000-0000-7000-8000-00000000c001';
     await machine.place(`.codex/sessions/2026/02/25/rollout-2026-02-25T06-13-20-${id}.jsonl`, 'codex', 'coding.jsonl');

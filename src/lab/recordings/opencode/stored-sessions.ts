@@ -1,0 +1,147 @@
+import { realpathSync } from 'node:fs';
+import { messageOf } from '../../../values/thrown.js';
+
+/** A database of the SQLite module that newer versions of Node have. */
+interface Database {
+  prepare(sql: string): {
+    all(...values: readonly string[]): readonly Readonly<Record<string, unknown>>[];
+    iterate(...values: readonly string[]): Iterable<Readonly<Record<string, unknown>>>;
+  };
+  exec(sql: string): void;
+  close(): void;
+}
+type DatabaseClass = new (path: string, options: { readonly readOnly: true }) => Database;
+
+/** OpenCode's database cannot be read. The message says why and what to do. */
+export class StoredSessionsError extends Error {
+  override readonly name = 'StoredSessionsError';
+}
+
+/**
+ * Returns Node's SQLite module without its notice that it is experimental, which says nothing to
+ * the user of a command. Undefined before Node 22.13.
+ */
+function databaseClass(): DatabaseClass | undefined {
+  const { getBuiltinModule, emitWarning } = process;
+  process.emitWarning = () => undefined;
+  try {
+    const module: unknown = getBuiltinModule?.('node:sqlite');
+    return (module as { readonly DatabaseSync?: DatabaseClass } | undefined)?.DatabaseSync;
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+function openDatabase(path: string): Database {
+  const Opened = databaseClass();
+  if (Opened === undefined)
+    throw new StoredSessionsError(`a database that Node ${process.version} cannot read: use Node 22.13 or newer`);
+  try {
+    return new Opened(path, { readOnly: true });
+  } catch (error) {
+    throw new StoredSessionsError(`unreadable (${messageOf(error)})`);
+  }
+}
+
+function withDatabase<T>(path: string, work: (database: Database) => T): T {
+  const database = openDatabase(path);
+  try {
+    return work(database);
+  } catch (error) {
+    throw error instanceof StoredSessionsError ? error : new StoredSessionsError(`unreadable (${messageOf(error)})`);
+  } finally {
+    database.close();
+  }
+}
+
+/** A session in OpenCode's database. */
+export interface StoredSession {
+  /** The path by which `openRecording` opens it: `opencode.db#ses_…`. */
+  readonly path: string;
+  /** Length of its messages and parts. It changes with every change of them but the smallest. */
+  readonly size: number;
+  /** Milliseconds since 1970. */
+  readonly mtime: number;
+}
+
+const LENGTHS = `select session_id, sum(length(data)) as size from
+  (select session_id, data from message union all select session_id, data from part)`;
+
+const pathOf = (database: string, id: unknown): string => `${database}#${String(id)}`;
+
+/**
+ * Lists the sessions in a database of OpenCode 1.
+ * @throws {StoredSessionsError}
+ */
+export function storedSessions(path: string): readonly StoredSession[] {
+  return withDatabase(path, (database) =>
+    database
+      .prepare(`select id, time_updated, size from session join (${LENGTHS} group by session_id) on session_id = id`)
+      .all()
+      .map(({ id, time_updated: mtime, size }) => ({
+        path: pathOf(path, id),
+        size: Number(size),
+        mtime: Number(mtime),
+      })),
+  );
+}
+
+/** Returns database and session of a path like `opencode.db#ses_…`. Undefined for other paths. */
+export function storedSessionAt(path: string): { readonly database: string; readonly id: string } | undefined {
+  const [, database, id] = /^(.+\.db)#(ses_[A-Za-z0-9]+)$/s.exec(path) ?? [];
+  return database === undefined || id === undefined ? undefined : { database, id };
+}
+
+/** Returns the real path of a recording, also of one in a database. */
+export function realRecordingPath(path: string): string {
+  const stored = storedSessionAt(path);
+  return stored === undefined ? realpathSync(path) : pathOf(realpathSync(stored.database), stored.id);
+}
+
+/** The members of a session that the export has under another name than its column. */
+function infoOf(row: Readonly<Record<string, unknown>>): object {
+  const { id, parent_id: parentID, directory, title, version, model, time_created, time_updated } = row;
+  const time = { created: time_created, updated: time_updated };
+  const named = typeof model === 'string' ? JSON.parse(model) : undefined;
+  return { id, ...(parentID === null ? {} : { parentID }), directory, title, version, model: named, time };
+}
+
+/**
+ * Streams a stored session as `opencode export` writes it, from one state of the database.
+ * @throws {StoredSessionsError}
+ */
+export function* storedDocument(path: string, id: string): Iterable<string> {
+  const database = openDatabase(path);
+  try {
+    database.exec('begin');
+    const [session] = database.prepare('select * from session where id = ?').all(id);
+    if (session === undefined) throw new StoredSessionsError(`it has no session ${id}`);
+    yield `{"info":${JSON.stringify(infoOf(session))},"messages":[`;
+    const parts = database.prepare('select data from part where message_id = ? order by id');
+    const messages = database.prepare('select id, data from message where session_id = ? order by time_created, id');
+    let comma = '';
+    for (const message of messages.iterate(id)) {
+      const info = { ...JSON.parse(String(message.data)), id: message.id };
+      yield `${comma}{"info":${JSON.stringify(info)},"parts":[`;
+      yield parts
+        .all(String(message.id))
+        .map(({ data }) => String(data))
+        .join(',');
+      yield ']}';
+      comma = ',';
+    }
+    yield ']}';
+  } finally {
+    database.close();
+  }
+}
+
+/**
+ * Returns the length of a stored session, as `storedSessions` lists it.
+ * @throws {StoredSessionsError}
+ */
+export function storedSize(path: string, id: string): number {
+  return withDatabase(path, (database) =>
+    Number(database.prepare(`${LENGTHS} where session_id = ?`).all(id)[0]?.size ?? 0),
+  );
+}
