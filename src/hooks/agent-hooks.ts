@@ -36,6 +36,8 @@ export interface HookEvent {
   readonly call: HookedCall | undefined;
   /** Whether the agent reports that the call failed. */
   readonly failed: boolean;
+  /** The text that the call showed, if it is one text. */
+  readonly shown: string | undefined;
 }
 
 const CLAUDE_LIKE: Readonly<Record<string, HookMoment>> = {
@@ -73,11 +75,21 @@ function callIn({ tool_name: tool, tool_input: args, tool_use_id: id }: JsonObje
   return { tool: name, args: isJsonObject(args) ? args : { input: args }, id: text(id) };
 }
 
+/** Words at the beginning of a failed patch's answer. Codex has no other sign of a failure. */
+const FAILED_PATCH = /^(?:apply_patch verification failed|Exit code: [1-9])/;
+
 /** Returns whether a result reports a failure, in the form of any of the agents. */
 function isFailure(name: string, result: unknown): boolean {
   if (name === 'PostToolUseFailure') return true;
+  if (typeof result === 'string') return FAILED_PATCH.test(result);
   if (!isJsonObject(result)) return false;
   return (result.error !== undefined && result.error !== null) || result.success === false || result.is_error === true;
+}
+
+/** Returns the text of a result: of a command in Claude Code and Codex, of any tool in Gemini CLI. */
+function shownIn(result: unknown): string | undefined {
+  if (!isJsonObject(result)) return text(result);
+  return text(result.stdout) ?? text(result.llmContent);
 }
 
 /** The moment of an event. A session that starts because of a compaction reports the compaction. */
@@ -115,10 +127,11 @@ export function readHookEvent(agent: string, body: string): HookEvent | undefine
     cwd: text(event.cwd),
     call: isTool ? call : undefined,
     failed: isFailure(name, event.tool_response),
+    shown: shownIn(event.tool_response),
   };
 }
 
-/** A note to the model: beside the result of the call, or instead of the call. */
+/** A note to the model, in its context or instead of a call. */
 export interface HookNote {
   readonly text: string;
   /** Whether the agent must not run the call. Only before a tool. */
@@ -135,12 +148,3 @@ export function hookAnswer({ agent, name, moment }: HookEvent, { text, refuses }
   const said = isRefusal ? { permissionDecision: 'deny', permissionDecisionReason: text } : { additionalContext: text };
   return JSON.stringify({ hookSpecificOutput: { hookEventName: name, ...said } });
 }
-
-/**
- * Whether a change of a stale file is refused. Claude Code compares the file itself and refuses the
- * call, so the note beside its answer suffices. The others would run the call.
- */
-const REFUSES: Readonly<Record<HookAgent, boolean>> = { 'claude-code': false, codex: true, 'gemini-cli': true };
-
-/** Returns whether an agent must not run a call on a stale file, rather than get a note with it. */
-export const refusesStaleCall = (agent: HookAgent): boolean => REFUSES[agent];

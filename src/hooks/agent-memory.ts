@@ -1,21 +1,35 @@
 import { SeenFiles } from '../client/session/seen-files.js';
+import type { SourceReading } from '../filesystem/access/read-source.js';
 import { foreignTool, type ToolKind } from '../foreign-tools/tool-table.js';
+import { readingOfText } from '../harness/observe-call.js';
 import type { ObjectId } from '../objects/ids.js';
-import type { HookedCall } from './agent-hooks.js';
+import type { HookEvent, HookedCall } from './agent-hooks.js';
 import type { NamedFile } from './named-files.js';
 
+/** The call in which an agent saw a file. */
+export type SeenIn = Pick<HookedCall, 'tool' | 'id'>;
+
 /** A file that changed on the disk since the agent saw it. */
-export interface ChangedFile {
-  /** The name in the call that would change it. */
-  readonly name: string;
+export interface ChangedFile extends Pick<NamedFile, 'name' | 'file'> {
   readonly before: string;
   readonly after: string;
-  /** The call that showed or wrote it, if hooks reported that. */
-  readonly seenIn: Pick<HookedCall, 'tool' | 'id'> | undefined;
+  /** The call that showed or wrote it, if it is known. */
+  readonly seenIn: SeenIn | undefined;
 }
 
 /** Tools after which the agent knows a file's text. */
 const SHOWS: ReadonlySet<ToolKind> = new Set(['read', 'write', 'edit', 'patch']);
+
+/** A shorter output may be in a file by chance. */
+const LEAST_SHOWN = 40;
+
+/** Returns whether a command showed a file: the whole of it, or a part and nothing else. */
+function showed(reading: SourceReading, shown: string | undefined): boolean {
+  const output = shown?.trim() ?? '';
+  if (reading.kind !== 'text' || output.length < LEAST_SHOWN) return false;
+  const file = reading.content.trim();
+  return file.includes(output) || (file.length >= LEAST_SHOWN && output.includes(file));
+}
 
 /**
  * Remembers the files that one agent saw, by its hooks. A sub-agent has its own memory, because it
@@ -23,27 +37,41 @@ const SHOWS: ReadonlySet<ToolKind> = new Set(['read', 'write', 'edit', 'patch'])
  */
 export class AgentMemory {
   readonly #seen = new SeenFiles();
-  readonly #calls = new Map<ObjectId, Pick<HookedCall, 'tool' | 'id'>>();
+  readonly #calls = new Map<ObjectId, SeenIn>();
 
   /** Remembers the files of a finished call. */
-  saw({ tool, id }: HookedCall, files: readonly NamedFile[]): void {
-    if (!SHOWS.has(foreignTool(tool).kind)) return;
-    for (const { file, reading } of files) {
-      this.#seen.read({ source: file.source, reading });
-      this.#calls.set(file.id, { tool, id });
-    }
+  saw({ tool, id }: HookedCall, files: readonly NamedFile[], shown: HookEvent['shown']): void {
+    const { kind } = foreignTool(tool);
+    for (const { file, reading } of files)
+      if (SHOWS.has(kind) || (kind === 'shell' && showed(reading, shown))) this.remember(file, reading, { tool, id });
   }
 
-  /**
-   * Returns the files that differ from what the agent saw, each change once. `session` has the
-   * files that the session's transcript showed, for a process that began later than the agent.
-   */
-  changed(files: readonly NamedFile[], session: SeenFiles): readonly ChangedFile[] {
+  /** Remembers a file as the agent saw it in a call. */
+  remember(file: NamedFile['file'], reading: SourceReading, seenIn?: SeenIn): void {
+    this.#seen.read({ source: file.source, reading });
+    if (seenIn !== undefined) this.#calls.set(file.id, seenIn);
+  }
+
+  /** Returns whether the agent saw a file, as far as hooks reported. */
+  knows({ file }: NamedFile): boolean {
+    return this.#seen.has(file.id);
+  }
+
+  /** Returns the files that differ from what the agent saw. Each change is returned once. */
+  changed(files: readonly NamedFile[]): readonly ChangedFile[] {
     return files.flatMap(({ name, file, reading }) => {
-      const isOwn = this.#seen.has(file.id);
-      const changed = (isOwn ? this.#seen : session).changed(file.source, reading);
-      if (changed === undefined) return [];
-      return [{ name, ...changed, seenIn: isOwn ? this.#calls.get(file.id) : undefined }];
+      const changed = this.#seen.changed(file.source, reading);
+      return changed === undefined ? [] : [{ name, file, ...changed, seenIn: this.#calls.get(file.id) }];
     });
+  }
+
+  /** Takes back that changes were returned, because the agent did not get them. */
+  untold(changed: readonly ChangedFile[]): void {
+    for (const { file, before } of changed) this.remember(file, readingOfText(before, 0));
+  }
+
+  /** Forgets files that a call is changing now. Not every agent reports the end of every call. */
+  changing(files: readonly NamedFile[]): void {
+    for (const { file } of files) this.#seen.changing(file.id);
   }
 }

@@ -1,16 +1,32 @@
+import { LRUCache } from 'lru-cache';
 import { noteRang } from '../agents/hooks/hook-folder.js';
 import type { FileObservation } from '../client/decide-file.js';
-import { pathsToChange } from '../harness/observe-call.js';
+import { readingOfText } from '../harness/observe-call.js';
+import { counted } from '../values/counted.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import type { Followed, FollowedSession, WatchHost } from '../watch/followed.js';
-import { type HookEvent, type HookedCall, hookAnswer, refusesStaleCall } from './agent-hooks.js';
+import { type HookEvent, type HookedCall, hookAnswer } from './agent-hooks.js';
 import { AgentMemory } from './agent-memory.js';
-import { callNumber, pinsNote, staleNote } from './model-notes.js';
-import { type NamedFile, readNamedFiles } from './named-files.js';
+import { callNumber, pinsNote, recalledFile, staleNote } from './model-notes.js';
+import { type NamedFile, namesToChange, readNamedFiles } from './named-files.js';
 
+/** How long a session without a transcript is left alone, milliseconds. */
+const ABSENT_MS = 60_000;
 /** Maximum number of agents whose reads are remembered. */
 const MOST_AGENTS = 200;
+
+/** The answer to an event. */
+export interface HookReply {
+  /** The text that the hook prints; empty if there is nothing to say. */
+  readonly text: string;
+  /** Called if the hook did not take the text. */
+  readonly undelivered?: () => void;
+}
+
+const SILENT: HookReply = { text: '' };
+
+const bare = (text: string): string => text.replaceAll('\r\n', '\n').trimEnd();
 
 /**
  * Answers the events of hooks. It keeps the disk before and after each call, has the transcript
@@ -19,7 +35,9 @@ const MOST_AGENTS = 200;
 export class HookDesk {
   readonly #followed: Followed;
   readonly #host: WatchHost;
-  readonly #memories = new Map<string, AgentMemory>();
+  readonly #memories = new LRUCache<string, AgentMemory>(counted(MOST_AGENTS));
+  /** The moments until which sessions without a transcript are left alone. */
+  readonly #absent = new LRUCache<string, number>(counted(MOST_AGENTS));
   /** Events of one session, one after another. */
   readonly #queues = new Map<string, Promise<unknown>>();
 
@@ -28,74 +46,102 @@ export class HookDesk {
     this.#host = host;
   }
 
-  /** Returns the text that the hook prints; empty if there is nothing to say. Never rejects. */
-  async answer(event: HookEvent): Promise<string> {
+  /** Answers an event. Never rejects. */
+  async answer(event: HookEvent): Promise<HookReply> {
     this.#host.stayAwake();
     noteRang(this.#host.dataDir, event.agent, new Date()).catch((error: unknown) => this.#failed(event, error));
     const key = `${event.agent} ${event.native}`;
     const answered = (this.#queues.get(key) ?? Promise.resolve()).then(() =>
       this.#answer(event).catch((error: unknown) => {
         this.#failed(event, error);
-        return '';
+        return SILENT;
       }),
     );
     this.#queues.set(key, answered);
-    const text = await answered;
+    const reply = await answered;
     if (this.#queues.get(key) === answered) this.#queues.delete(key);
-    return text;
+    return reply;
   }
 
-  async #answer(event: HookEvent): Promise<string> {
-    const { agent, native, moment, call, transcript, cwd } = event;
-    const followed = this.#followed.session(agent, native, defined({ transcript, cwd }));
+  async #answer(event: HookEvent): Promise<HookReply> {
+    const { moment, call } = event;
+    const key = `${event.agent} ${event.native}`;
+    if ((this.#absent.get(key) ?? 0) > Date.now()) return SILENT;
+    const followed = this.#session(event).catch((error: unknown) => {
+      // The agent must not wait for it again and again.
+      this.#absent.set(key, Date.now() + ABSENT_MS);
+      throw error;
+    });
+    if (moment === 'after-compaction') return this.#compacted(event, await followed);
+    if (call !== undefined) return this.#called(event, call, await followed);
     // A session begins before its transcript, and the agent waits for this answer.
-    if (moment === 'session-start') {
-      followed.catch((error: unknown) => this.#failed(event, error));
-      return '';
-    }
-    const session = await followed;
-    if (moment === 'after-compaction') return this.#compacted(event, session);
-    if (call !== undefined) return this.#called(event, call, session);
-    this.#read(event, session);
-    return '';
+    followed
+      .then((session) => session.catchUp())
+      .catch((error: unknown) => {
+        this.#absent.delete(key);
+        if (moment !== 'session-start') this.#failed(event, error);
+      });
+    return SILENT;
   }
 
-  async #compacted(event: HookEvent, session: FollowedSession): Promise<string> {
-    const text = await pinsNote(session.session);
-    this.#read(event, session);
-    return text === undefined ? '' : hookAnswer(event, { text, refuses: false });
+  #session({ agent, native, transcript, cwd }: HookEvent): Promise<FollowedSession> {
+    return this.#followed.session(agent, native, defined({ transcript, cwd }));
   }
 
-  async #called(event: HookEvent, call: HookedCall, followed: FollowedSession): Promise<string> {
-    const { client, session } = followed;
+  async #compacted(event: HookEvent, followed: FollowedSession): Promise<HookReply> {
+    // A pin of the last moment counts, too.
+    await followed.catchUp();
+    const text = await pinsNote(followed.session);
+    return text === undefined ? SILENT : { text: hookAnswer(event, { text, refuses: false }) };
+  }
+
+  async #called(event: HookEvent, call: HookedCall, followed: FollowedSession): Promise<HookReply> {
+    const { client } = followed;
     const files = await readNamedFiles(client.files, call, event.cwd);
     const read = files.map(({ file, reading }): FileObservation => ({ kind: 'read', source: file.source, reading }));
-    const stored = read.length === 0 ? Promise.resolve() : client.index(read);
-    stored.catch((error: unknown) => this.#failed(event, error));
+    if (read.length > 0) client.index(read).catch((error: unknown) => this.#failed(event, error));
     const memory = this.#memory(event);
     if (event.moment === 'after-tool') {
-      if (!event.failed) memory.saw(call, files);
+      if (!event.failed) memory.saw(call, files, event.shown);
       this.#read(event, followed);
-      return '';
+      return SILENT;
     }
-    const changing = new Set(pathsToChange(call.tool, call.args));
-    const changed = memory.changed(
-      files.filter(({ name }: NamedFile) => changing.has(name)),
-      session.seen,
+    const names = namesToChange(call);
+    const changing = files.filter(({ name }) => names.has(name));
+    await this.#recall(
+      memory,
+      changing.filter((file) => !memory.knows(file)),
+      followed,
     );
-    if (changed.length === 0) return '';
-    const refuses = refusesStaleCall(event.agent);
-    const text = staleNote(changed, { numberOf: (id) => callNumber(session, id), refuses });
-    return hookAnswer(event, { text, refuses });
+    const changed = memory.changed(changing);
+    if (changed.length === 0) {
+      memory.changing(changing);
+      return SILENT;
+    }
+    const text = staleNote(changed, (id) => callNumber(followed.session, id));
+    return { text: hookAnswer(event, { text, refuses: true }), undelivered: () => memory.untold(changed) };
+  }
+
+  /**
+   * Takes files that hooks did not report from the transcript. This process may have begun after
+   * the agent.
+   */
+  async #recall(memory: AgentMemory, unknown: readonly NamedFile[], followed: FollowedSession): Promise<void> {
+    if (unknown.length === 0) return;
+    await followed.catchUp();
+    for (const { file, reading } of unknown) {
+      const known = await recalledFile(followed.session, file.source.path);
+      if (known === undefined) continue;
+      // Transcripts leave out the last line end.
+      const isSame = reading.kind === 'text' && bare(reading.content) === bare(known.text);
+      memory.remember(file, isSame ? reading : readingOfText(known.text, 0), known.seenIn);
+    }
   }
 
   #memory({ agent, native, subagent = '' }: HookEvent): AgentMemory {
     const key = `${agent} ${native} ${subagent}`;
     const memory = this.#memories.get(key) ?? new AgentMemory();
-    this.#memories.delete(key);
     this.#memories.set(key, memory);
-    const [oldest] = this.#memories.keys();
-    if (this.#memories.size > MOST_AGENTS && oldest !== undefined) this.#memories.delete(oldest);
     return memory;
   }
 

@@ -6,7 +6,7 @@ import { foreignTool } from '../foreign-tools/tool-table.js';
 import type { ChatPlaces } from '../session/chat-places.js';
 import type { SessionState } from '../session/session-state.js';
 import { shownName } from '../tools/framing.js';
-import type { ChangedFile } from './agent-memory.js';
+import type { ChangedFile, SeenIn } from './agent-memory.js';
 
 /** Maximum length of a difference in a note. */
 const MOST_DIFF_CHARS = 1_200;
@@ -28,6 +28,23 @@ export function changedRanges(before: string, after: string): string | undefined
   return `${ranges.length === 1 && !shown.includes('-') ? 'line' : 'lines'} ${shown}${more}`;
 }
 
+/** Returns the text that a session's transcript shows of a file, and the last call with that file. */
+export async function recalledFile(
+  session: Pick<ContextSession, 'load' | 'metadata' | 'resolve' | 'state'>,
+  path: string,
+): Promise<{ readonly text: string; readonly seenIn: SeenIn | undefined } | undefined> {
+  const found = session.resolve(path);
+  if (found.kind !== 'found') return undefined;
+  const text = await (await session.load(found.id))?.wholeText();
+  if (typeof text !== 'string') return undefined;
+  const last = session.state.marks.findLast(({ call }) => {
+    const metadata = call === undefined ? undefined : session.metadata(call);
+    return metadata?.type === 'toolcall' && metadata.fileRefs.includes(found.id);
+  })?.call;
+  const call = last === undefined ? undefined : session.metadata(last);
+  return { text, seenIn: call?.type === 'toolcall' ? { tool: call.tool, id: call.id } : undefined };
+}
+
 /** Returns the number of a call in its session, from 1. Undefined if the session lacks the call. */
 export function callNumber(
   { places, state }: { readonly places: ChatPlaces; readonly state: SessionState },
@@ -38,20 +55,22 @@ export function callNumber(
   return state.marks.filter((mark) => mark.call !== undefined && mark.seq <= seq).length;
 }
 
-function sinceWhen({ seenIn }: ChangedFile, numberOf: (id: string) => number | undefined): string {
+function sinceWhen({ seenIn }: Pick<ChangedFile, 'seenIn'>, numberOf: (id: string) => number | undefined): string {
   if (seenIn === undefined) return 'since you last saw it';
-  const verb = foreignTool(seenIn.tool).kind === 'read' ? 'read' : 'changed';
+  const { kind } = foreignTool(seenIn.tool);
   const number = seenIn.id === undefined ? undefined : numberOf(seenIn.id);
+  if (kind === 'shell') return `since you saw it in ${number === undefined ? 'a command' : `call ${number}`}`;
+  const verb = kind === 'read' ? 'read' : 'changed';
   return number === undefined ? `since you ${verb} it` : `since you ${verb} it in call ${number}`;
 }
 
 /**
  * Returns the note about files that changed since the agent saw them: each with its changed lines,
- * if these are short. `refuses` says that the call does not run.
+ * if these are short. The call that would change them does not run.
  */
 export function staleNote(
-  changed: readonly ChangedFile[],
-  { numberOf, refuses }: { readonly numberOf: (id: string) => number | undefined; readonly refuses: boolean },
+  changed: readonly Omit<ChangedFile, 'file'>[],
+  numberOf: (id: string) => number | undefined,
 ): string {
   const parts = changed.map((file) => {
     const ranges = changedRanges(file.before, file.after);
@@ -62,9 +81,7 @@ export function staleNote(
       ? `${head}${where}.`
       : `${head}${where}. The changed lines with their numbers:\n${lines}`;
   });
-  const next = refuses
-    ? 'Nothing was done. If your change still fits, make it again; else read the file first.'
-    : 'Check that your change still fits.';
+  const next = 'Nothing was done. If your change still fits, make it again; else read the file first.';
   return `[Palimpsest] ${[...parts, next].join('\n')}`;
 }
 

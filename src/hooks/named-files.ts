@@ -2,11 +2,12 @@ import { posix } from 'node:path';
 import type { FileAccess, LocatedFile } from '../client/file-access.js';
 import { SourceError } from '../filesystem/access/errors.js';
 import type { SourceReading } from '../filesystem/access/read-source.js';
+import { patchedPaths } from '../foreign-tools/patch-envelope.js';
 import { scriptOf } from '../foreign-tools/shell-call.js';
 import { isOption, shellSteps } from '../foreign-tools/shell-syntax.js';
 import { namedPaths } from '../foreign-tools/tool-arguments.js';
 import { foreignTool } from '../foreign-tools/tool-table.js';
-import { patchPaths } from '../harness/observe-call.js';
+import { patchPaths, pathsToChange } from '../harness/observe-call.js';
 import type { HookedCall } from './agent-hooks.js';
 
 /** A file that a call names, as it is now. */
@@ -33,7 +34,14 @@ function pathsOf({ tool, args }: HookedCall): readonly string[] {
   if (kind === 'patch') return patchPaths(args);
   if (kind !== 'shell') return namedPaths(args);
   const script = scriptOf(args);
-  return script === undefined ? [] : scriptWords(script);
+  return script === undefined ? [] : [...patchedPaths(script), ...scriptWords(script)];
+}
+
+/** Returns the names of the files that a call certainly changes. A shell can run a patch, too. */
+export function namesToChange({ tool, args }: HookedCall): ReadonlySet<string> {
+  if (foreignTool(tool).kind !== 'shell') return new Set(pathsToChange(tool, args));
+  const script = scriptOf(args) ?? '';
+  return new Set(script.includes('*** Begin Patch') ? patchedPaths(script) : []);
 }
 
 /**

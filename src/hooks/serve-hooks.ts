@@ -40,7 +40,10 @@ async function serveClient(socket: Socket, desk: HookDesk): Promise<void> {
   const cut = text.indexOf('\n');
   const [, agent] = GREETING.exec(text.slice(0, Math.max(0, cut))) ?? [];
   const event = agent === undefined ? undefined : readHookEvent(agent, text.slice(cut + 1));
-  socket.end(event === undefined ? '' : await desk.answer(event));
+  const reply = event === undefined ? undefined : await desk.answer(event);
+  socket.end(reply?.text ?? '', (error?: Error | null) => {
+    if (error !== undefined && error !== null) reply?.undelivered?.();
+  });
 }
 
 const answers = (path: string): Promise<boolean> =>

@@ -3,17 +3,19 @@ import type { AddressInfo } from 'node:net';
 
 /**
  * The model's action at one point: it calls a tool whose name ends with `tool`, or says something
- * and stops.
+ * and stops. `tokens` is the size of the request that it reports.
  */
 export type Turn =
-  | { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }
-  | { readonly say: string };
+  | { readonly tool: string; readonly args: Readonly<Record<string, unknown>>; readonly tokens?: number }
+  | { readonly say: string; readonly tokens?: number };
 
 /** A tool as the agent offers it to the model. */
 export interface OfferedTool {
   readonly name: string;
   /** Codex groups the tools of an MCP server under a name of their own. */
   readonly group?: string;
+  /** Whether it takes free text, the script's argument `input`. */
+  readonly isFree?: boolean;
   readonly description: string;
   readonly schema: unknown;
 }
@@ -42,8 +44,10 @@ interface Dialect {
   readonly path: RegExp;
   read(body: Json): Pick<Seen, 'offered' | 'results'>;
   answer(turn: Turn, tool: OfferedTool | undefined, callId: string): readonly Json[];
-  /** Whether each event is named by its type; ended by a marker otherwise. */
+  /** Whether each event is named by its type. */
   readonly named: boolean;
+  /** The line that ends a stream, for a wire that has one. */
+  readonly end?: string;
 }
 
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : []);
@@ -61,6 +65,7 @@ function responsesTools(tools: readonly Json[], group?: string): readonly Offere
       name: String(tool.name ?? ''),
       description: String(tool.description ?? ''),
       schema: tool.parameters,
+      ...(tool.type === 'custom' ? { isFree: true } : {}),
     };
     return [group === undefined ? offered : { ...offered, group }];
   });
@@ -85,15 +90,24 @@ const RESPONSES: Dialect = {
             status: 'completed',
             content: [{ type: 'output_text', text: turn.say, annotations: [] }],
           }
-        : {
-            type: 'function_call',
-            id: `fc_${callId}`,
-            call_id: callId,
-            name: tool?.name,
-            ...(tool?.group === undefined ? {} : { namespace: tool.group }),
-            arguments: JSON.stringify(turn.args),
-            status: 'completed',
-          };
+        : tool?.isFree === true
+          ? {
+              type: 'custom_tool_call',
+              id: `ctc_${callId}`,
+              call_id: callId,
+              name: tool.name,
+              input: String(turn.args.input),
+              status: 'completed',
+            }
+          : {
+              type: 'function_call',
+              id: `fc_${callId}`,
+              call_id: callId,
+              name: tool?.name,
+              ...(tool?.group === undefined ? {} : { namespace: tool.group }),
+              arguments: JSON.stringify(turn.args),
+              status: 'completed',
+            };
     const response = {
       id: `resp_${callId}`,
       object: 'response',
@@ -102,11 +116,11 @@ const RESPONSES: Dialect = {
       output: [] as unknown[],
     };
     const usage = {
-      input_tokens: 1,
+      input_tokens: turn.tokens ?? 1,
       input_tokens_details: { cached_tokens: 0 },
       output_tokens: 1,
       output_tokens_details: { reasoning_tokens: 0 },
-      total_tokens: 2,
+      total_tokens: (turn.tokens ?? 1) + 1,
     };
     return [
       { type: 'response.created', response },
@@ -120,6 +134,7 @@ const RESPONSES: Dialect = {
 const CHAT: Dialect = {
   path: /\/chat\/completions$/,
   named: false,
+  end: 'data: [DONE]\n\n',
   read: (body) => ({
     offered: list(body.tools).map(({ function: tool }) => {
       const { name, description, parameters } = tool as Json;
@@ -160,7 +175,76 @@ const CHAT: Dialect = {
   },
 };
 
-const DIALECTS = [RESPONSES, CHAT];
+/** Anthropic Messages, as Claude Code speaks it. */
+const MESSAGES: Dialect = {
+  path: /\/messages$/,
+  named: true,
+  read: (body) => ({
+    offered: list(body.tools).map(({ name, description, input_schema: schema }) => ({
+      name: String(name),
+      description: String(description),
+      schema,
+    })),
+    results: list(body.messages)
+      .flatMap(({ content }) => list(content))
+      .filter(({ type }) => type === 'tool_result')
+      .map(({ content }) => textOf(content)),
+  }),
+  answer: (turn, tool, callId) => {
+    const isText = 'say' in turn;
+    const usage = {
+      input_tokens: turn.tokens ?? 1,
+      output_tokens: 1,
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: 0,
+    };
+    const block = isText ? { type: 'text', text: '' } : { type: 'tool_use', id: callId, name: tool?.name, input: {} };
+    const delta = isText
+      ? { type: 'text_delta', text: turn.say }
+      : { type: 'input_json_delta', partial_json: JSON.stringify(turn.args) };
+    const message = { id: `msg_${callId}`, type: 'message', role: 'assistant', model: 'scripted', content: [], usage };
+    return [
+      { type: 'message_start', message: { ...message, stop_reason: null, stop_sequence: null } },
+      { type: 'content_block_start', index: 0, content_block: block },
+      { type: 'content_block_delta', index: 0, delta },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: isText ? 'end_turn' : 'tool_use', stop_sequence: null }, usage },
+      { type: 'message_stop' },
+    ];
+  },
+};
+
+/** Gemini's generateContent, as Gemini CLI speaks it. */
+const GEMINI: Dialect = {
+  path: /:streamGenerateContent$/,
+  named: false,
+  read: (body) => ({
+    offered: list(body.tools).flatMap(({ functionDeclarations }) =>
+      list(functionDeclarations).map(({ name, description, parametersJsonSchema: schema }) => ({
+        name: String(name),
+        description: String(description),
+        schema,
+      })),
+    ),
+    results: list(body.contents)
+      .flatMap(({ parts }) => list(parts))
+      .filter(({ functionResponse }) => functionResponse !== undefined)
+      .map(({ functionResponse }) => JSON.stringify(functionResponse)),
+  }),
+  answer: (turn, tool, callId) => {
+    const part =
+      'say' in turn ? { text: turn.say } : { functionCall: { id: callId, name: tool?.name, args: turn.args } };
+    return [
+      {
+        candidates: [{ index: 0, content: { role: 'model', parts: [part] }, finishReason: 'STOP' }],
+        usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+        modelVersion: 'scripted',
+      },
+    ];
+  },
+};
+
+const DIALECTS = [RESPONSES, CHAT, MESSAGES, GEMINI];
 
 async function readBody(request: IncomingMessage): Promise<Json> {
   const chunks: Buffer[] = [];
@@ -168,19 +252,22 @@ async function readBody(request: IncomingMessage): Promise<Json> {
   return chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString('utf8')) as Json);
 }
 
-function sendEvents(response: ServerResponse, events: readonly Json[], named: boolean): void {
+function sendEvents(response: ServerResponse, events: readonly Json[], { named, end = '' }: Dialect): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (const event of events)
     response.write(`${named ? `event: ${String(event.type)}\n` : ''}data: ${JSON.stringify(event)}\n\n`);
-  response.end(named ? '' : 'data: [DONE]\n\n');
+  response.end(end);
 }
+
+/** Chooses the action by the request and its number, from 1. */
+export type Plan = (request: Seen, number: number) => Turn;
 
 /**
  * Starts a model that follows the script. Its position follows from the tool results in the
  * request, so an agent's retries and side requests do not shift it. Requests without tools (titles,
- * summaries) get "ok".
+ * summaries) get "ok". A plan in place of the script answers every request.
  */
-export async function startScriptedModel(script: readonly Turn[]): Promise<ScriptedModel> {
+export async function startScriptedModel(script: readonly Turn[] | Plan): Promise<ScriptedModel> {
   const seen: Seen[] = [];
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
@@ -192,16 +279,25 @@ export async function startScriptedModel(script: readonly Turn[]): Promise<Scrip
       return;
     }
     const { offered, results } = dialect.read(body);
-    seen.push({ offered, results, body });
+    const asked = { offered, results, body };
+    seen.push(asked);
     const planned =
-      offered.length === 0 ? { say: 'ok' } : (script[Math.min(results.length, script.length - 1)] ?? { say: 'done' });
+      typeof script === 'function'
+        ? script(asked, seen.length)
+        : offered.length === 0
+          ? { say: 'ok' }
+          : (script[Math.min(results.length, script.length - 1)] ?? { say: 'done' });
     const tool =
       'tool' in planned ? offered.find(({ name }) => new RegExp(`(^|[^a-z])${planned.tool}$`).test(name)) : undefined;
     const turn =
       'tool' in planned && tool === undefined
         ? { say: `no tool ${planned.tool} among ${offered.map(({ name }) => name).join(', ')}` }
         : planned;
-    sendEvents(response, dialect.answer(turn, tool, `call_${results.length + 1}`), dialect.named);
+    sendEvents(
+      response,
+      dialect.answer(turn, tool, `call_${typeof script === 'function' ? `n${seen.length}` : results.length + 1}`),
+      dialect,
+    );
   };
   const server = createServer((request, response) => {
     handle(request, response).catch((error: unknown) => {

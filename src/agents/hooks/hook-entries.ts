@@ -8,7 +8,7 @@ export const HOOK_NOTE =
   'brings pinned objects back after a compaction.';
 
 /** Time limit of the agent for a hook. The client lets go much earlier by itself. */
-const LIMIT_SECONDS = 5;
+const LIMIT_SECONDS = 3;
 
 /**
  * The events of each agent, and the time that its hook may take. After a compaction the texts of
@@ -28,6 +28,7 @@ const EVENTS: Readonly<Record<HookAgent, Readonly<Record<string, number>>>> = {
   },
   codex: {
     SessionStart: 1_000,
+    SessionEnd: 200,
     UserPromptSubmit: 200,
     PreToolUse: 200,
     PostToolUse: 200,

@@ -88,8 +88,19 @@ async function fileVersions(path: string): Promise<readonly (string | null | und
   return (await historyOf(await harness.client.store.latest(), id)).map(({ version }) => version?.content);
 }
 
-const noteIn = (answer: unknown): string =>
-  (answer as { hookSpecificOutput?: { additionalContext?: string } }).hookSpecificOutput?.additionalContext ?? '';
+interface Output {
+  readonly additionalContext?: string;
+  readonly permissionDecision?: string;
+  readonly permissionDecisionReason?: string;
+}
+const outputOf = (answer: unknown): Output =>
+  (answer as { readonly hookSpecificOutput?: Output } | undefined)?.hookSpecificOutput ?? {};
+const noteIn = (answer: unknown): string => outputOf(answer).additionalContext ?? '';
+/** The reason why a call does not run. */
+const refusal = (answer: unknown): string => {
+  const { permissionDecision, permissionDecisionReason = '' } = outputOf(answer);
+  return permissionDecision === 'deny' ? permissionDecisionReason : '';
+};
 
 /** A call of the agent: the transcript has it, and the hooks before and after report it. */
 async function call(tool: string, args: object, work: () => Promise<unknown> = async () => undefined) {
@@ -103,7 +114,7 @@ async function call(tool: string, args: object, work: () => Promise<unknown> = a
 }
 
 describe('hooks', () => {
-  test('bring a note before an edit of a file that changed since it was read, once', async () => {
+  test('refuse an edit of a file that changed since it was read, once', async () => {
     const path = join(root, 'cart.ts');
     await writeFile(path, TEXT);
     await call('Bash', { command: 'git status' });
@@ -113,13 +124,13 @@ describe('hooks', () => {
 
     const edit = { file_path: path, old_string: 'line7 = 7', new_string: 'line7 = 8' };
     const first = await call('Edit', edit);
-    expect(noteIn(first.before)).toContain('cart.ts changed since you read it in call 2 (line 42).');
-    expect(noteIn(first.before)).toContain('-const line42 = 42;\n+const line42 = 24;');
+    expect(refusal(first.before)).toContain('cart.ts changed since you read it in call 2 (line 42).');
+    expect(refusal(first.before)).toContain('-const line42 = 42;\n+const line42 = 24;');
     expect((await call('Edit', edit)).before).toBeUndefined();
     expect(notices).toEqual([]);
   });
 
-  test('refuse the edit for an agent that does not compare files itself', async () => {
+  test('refuse the edit in the form of Gemini CLI, which names no calls', async () => {
     const path = join(root, 'cart.ts');
     await writeFile(path, TEXT);
     await ring('gemini-cli', {
@@ -135,6 +146,65 @@ describe('hooks', () => {
       reason: expect.stringContaining('changed since you read it (line 42).'),
     });
     expect(await ring('gemini-cli', { hook_event_name: 'BeforeTool', ...replace })).toBeUndefined();
+  });
+
+  test('know the files that a command shows, and refuse a patch in a command', async () => {
+    const path = join(root, 'cart.ts');
+    await writeFile(path, TEXT);
+    const part = TEXT.split('\n').slice(4, 9).join('\n');
+    const bash = (command: string) => ({ tool_name: 'Bash', tool_input: { command } });
+    const patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: cart.ts\n@@\n-a\n+b\n*** End Patch\nEOF";
+    const starts = (command: string) => ring('codex', { hook_event_name: 'PreToolUse', ...bash(command) });
+    const ends = (command: string, response: string) =>
+      ring('codex', { hook_event_name: 'PostToolUse', ...bash(command), tool_response: response });
+
+    await ends('wc -l cart.ts', '60 cart.ts\n');
+    await writeFile(path, CHANGED);
+    expect(await starts(patch)).toBeUndefined();
+    await ends('sed -n 5,9p cart.ts', part);
+    await writeFile(path, TEXT);
+    expect(refusal(await starts(patch))).toContain('cart.ts changed since you saw it in a command (line 42).');
+    // Codex reports no end of a patch in a command, so the next one says nothing of this patch.
+    expect(await starts(patch)).toBeUndefined();
+    await writeFile(path, CHANGED);
+    expect(await starts(patch)).toBeUndefined();
+    await ends('cat cart.ts', CHANGED);
+    await writeFile(path, TEXT);
+    const direct = { tool_name: 'apply_patch', tool_input: { command: patch } };
+    expect(refusal(await ring('codex', { hook_event_name: 'PreToolUse', ...direct }))).toContain('cart.ts changed');
+  });
+
+  test('know from the transcript what the agent saw before this process began', async () => {
+    const path = join(root, 'cart.ts');
+    await writeFile(path, TEXT);
+    written.push(() =>
+      session.reportToolCall({ id: 'before', name: 'Read', args: { file_path: path }, content: TEXT }),
+    );
+    const edit = { hook_event_name: 'PreToolUse', tool_name: 'Edit', tool_input: { file_path: path } };
+    expect(await ring('claude-code', { ...edit, agent_id: 'one' })).toBeUndefined();
+    await writeFile(path, CHANGED);
+    expect(refusal(await ring('claude-code', { ...edit, agent_id: 'two' }))).toContain(
+      'cart.ts changed since you read it in call 1 (line 42).',
+    );
+    expect(await ring('claude-code', { ...edit, agent_id: 'two' })).toBeUndefined();
+  });
+
+  test('say again what a hook did not take', async () => {
+    const path = join(root, 'cart.ts');
+    await writeFile(path, TEXT);
+    await call('Read', { file_path: path });
+    await writeFile(path, CHANGED);
+    const edit = { hook_event_name: 'PreToolUse', tool_name: 'Edit', tool_input: { file_path: path } };
+    const event = { session_id: native, cwd: root, ...edit };
+    await new Promise<void>((resolve) => {
+      const socket = connect(watchSocket(dataDir));
+      socket.end(`palimpsest-hook 1 claude-code\n${JSON.stringify(event)}`, () => {
+        socket.destroy();
+        resolve();
+      });
+    });
+    expect(refusal(await ring('claude-code', edit))).toContain('cart.ts changed since you read it');
+    expect(await ring('claude-code', edit)).toBeUndefined();
   });
 
   test('know nothing of reads that failed, of other agents, and of the model’s own edits', async () => {
@@ -233,6 +303,14 @@ describe('hooks', () => {
     const host = { dataDir, onNotice: (line: string) => notices.push(line), stayAwake: () => undefined };
     served = await serveHooks(watchSocket(dataDir), followed, host);
     expect(await ring('codex', { hook_event_name: 'Stop' })).toBeUndefined();
+    await until(
+      () => notices,
+      (lines) => lines.length > 0,
+    );
     expect(notices).toEqual([`The hook Stop of codex session ${native} failed: no transcript`]);
+    // An agent without a transcript does not wait before each of its calls.
+    const before = { hook_event_name: 'PreToolUse', tool_name: 'Bash', tool_input: { command: 'ls' } };
+    for (let times = 0; times < 3; times += 1) expect(await ring('codex', before)).toBeUndefined();
+    expect(notices).toHaveLength(2);
   });
 });

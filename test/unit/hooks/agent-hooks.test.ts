@@ -30,6 +30,7 @@ describe('the event of a hook', () => {
       cwd: '/home/ann/shop',
       call: undefined,
       failed: false,
+      shown: undefined,
     });
   });
 
@@ -53,11 +54,23 @@ describe('the event of a hook', () => {
   test.each([
     ['claude-code', { hook_event_name: 'PostToolUseFailure', error: 'no such file' }],
     ['gemini-cli', { hook_event_name: 'AfterTool', tool_response: { llmContent: 'x', error: { message: 'no' } } }],
-    ['codex', { hook_event_name: 'PostToolUse', tool_response: { success: false } }],
+    ['codex', { hook_event_name: 'PostToolUse', tool_response: 'apply_patch verification failed: no such line' }],
   ])('says that a call of %s failed: %j', (agent, event) => {
     expect(read(agent, { tool_name: 'Edit', tool_input: {}, ...event })?.failed).toBe(true);
     expect(read(agent, { tool_name: 'Edit', tool_input: {}, ...event, tool_response: 'ok' })?.failed).toBe(
       event.hook_event_name === 'PostToolUseFailure',
+    );
+  });
+
+  test.each([
+    ['claude-code', { stdout: 'a\n', stderr: '' }, 'a\n'],
+    ['codex', 'a\n', 'a\n'],
+    ['gemini-cli', { llmContent: 'a\n' }, 'a\n'],
+    ['claude-code', { type: 'text', file: { content: 'a' } }, undefined],
+  ])('of %s has the text that the call showed: %j', (agent, result, shown) => {
+    const name = agent === 'gemini-cli' ? 'AfterTool' : 'PostToolUse';
+    expect(read(agent, { hook_event_name: name, tool_name: 'x', tool_input: {}, tool_response: result })?.shown).toBe(
+      shown,
     );
   });
 

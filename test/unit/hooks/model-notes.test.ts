@@ -30,26 +30,25 @@ describe('the note on a stale file', () => {
 
   test('names the call that read the file, and the changed lines', () => {
     const file = { name: 'src/cart.ts', ...changed([40, 41, 42, 43, 44]), seenIn: { tool: 'Read', id: 'c12' } };
-    const note = staleNote([file], { numberOf, refuses: false });
+    const note = staleNote([file], numberOf);
     expect(note).toMatch(/^\[Palimpsest\] src\/cart\.ts changed since you read it in call 12 \(lines 40-44\)\./);
     expect(note).toContain('+const line40 = 40; // now');
-    expect(note).toMatch(/Check that your change still fits\.$/);
+    expect(note).toMatch(/Nothing was done\. If your change still fits, make it again; else read the file first\.$/);
   });
 
   test('says less if less is known', () => {
     const file = { name: 'a.ts', ...changed([1]) };
     const since = (seenIn: { readonly tool: string; readonly id: string | undefined } | undefined): string =>
-      staleNote([{ ...file, seenIn }], { numberOf, refuses: true });
+      staleNote([{ ...file, seenIn }], numberOf);
     expect(since({ tool: 'Edit', id: 'c12' })).toContain('a.ts changed since you changed it in call 12 (line 1).');
     expect(since({ tool: 'Read', id: 'other' })).toContain('a.ts changed since you read it (line 1).');
     expect(since({ tool: 'read_file', id: undefined })).toContain('a.ts changed since you read it (line 1).');
     expect(since(undefined)).toContain('a.ts changed since you last saw it (line 1).');
-    expect(since(undefined)).toMatch(/Nothing was done\. If your change still fits, make it again/);
   });
 
   test('shows no long differences', () => {
     const at = lines(300).map((_, i) => i + 1);
-    const note = staleNote([{ name: 'a.ts', ...changed(at, 300), seenIn: undefined }], { numberOf, refuses: false });
+    const note = staleNote([{ name: 'a.ts', ...changed(at, 300), seenIn: undefined }], numberOf);
     expect(note.length).toBeLessThan(200);
     expect(note).toContain('a.ts changed since you last saw it (lines 1-300).');
   });
