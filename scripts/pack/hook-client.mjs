@@ -4,7 +4,7 @@ import { projectRoot as root } from '../bundle.mjs';
 import { run } from './run.mjs';
 
 /** Zig's C compiler makes programs for all platforms. The hash is that of Linux on x64. */
-const ZIG = { version: '0.17.1', sha256: 'PINNED' };
+const ZIG = { version: '0.17.1', sha256: 'ea6cc5d87b033cf0aedfbc8f9549a908cae6c50ac31f1698188fa48a74524b54' };
 
 /** Names of platforms for Zig. With musl a program for Linux needs no library of the system. */
 const TARGETS = {

@@ -86,7 +86,7 @@ function isFailure(name: string, result: unknown): boolean {
   return (result.error !== undefined && result.error !== null) || result.success === false || result.is_error === true;
 }
 
-/** Returns the text of a result: of a command in Claude Code and Codex, of any tool in Gemini CLI. */
+/** Returns the text of a command in Claude Code and Codex, and of any tool in Gemini CLI. */
 function shownIn(result: unknown): string | undefined {
   if (!isJsonObject(result)) return text(result);
   return text(result.stdout) ?? text(result.llmContent);

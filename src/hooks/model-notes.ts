@@ -28,7 +28,7 @@ export function changedRanges(before: string, after: string): string | undefined
   return `${ranges.length === 1 && !shown.includes('-') ? 'line' : 'lines'} ${shown}${more}`;
 }
 
-/** Returns the text that a session's transcript shows of a file, and the last call with that file. */
+/** Returns the text of a file that a session's transcript shows, and the last call with it. */
 export async function recalledFile(
   session: Pick<ContextSession, 'load' | 'metadata' | 'resolve' | 'state'>,
   path: string,

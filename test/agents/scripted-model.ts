@@ -260,7 +260,7 @@ function sendEvents(response: ServerResponse, events: readonly Json[], { named, 
 }
 
 /** Chooses the action by the request and its number, from 1. */
-export type Plan = (request: Seen, number: number) => Turn;
+export type Plan = (request: Seen, number: number) => Turn | Promise<Turn>;
 
 /**
  * Starts a model that follows the script. Its position follows from the tool results in the
@@ -283,7 +283,7 @@ export async function startScriptedModel(script: readonly Turn[] | Plan): Promis
     seen.push(asked);
     const planned =
       typeof script === 'function'
-        ? script(asked, seen.length)
+        ? await script(asked, seen.length)
         : offered.length === 0
           ? { say: 'ok' }
           : (script[Math.min(results.length, script.length - 1)] ?? { say: 'done' });
