@@ -33,6 +33,7 @@ const UNDOS: readonly UndoSetup[] = [takeBackSetups];
 /** Each runs in the process of `palimpsest watch`, beside the transcripts. */
 const COMPANIONS: readonly Companion[] = [
   async (followed, host) => (await import('./hooks/serve-hooks.js')).hookCompanion(followed, host),
+  async (followed, host) => (await import('./watch/gateway-contexts.js')).gatewayCompanion(followed, host),
 ];
 
 /** The version in package.json. */

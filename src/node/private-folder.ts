@@ -33,6 +33,7 @@ const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'trackers',
   'users',
   'watch',
+  'watch-gateway.json',
 ]);
 
 /** A new filesystem has it in its top folder, which may be a data folder. */

@@ -1,0 +1,138 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { type FolderWatch, watchPlain } from '../filesystem/tracking/watch-folder.js';
+import { gatewayFolder } from '../gateway/gateway-log.js';
+import { GatewayLogReader, type SentRequest } from '../gateway/read-log.js';
+import { recordSent } from '../gateway/record-sent.js';
+import { AGENTS } from '../own-sessions/agent-homes.js';
+import { parseJson, replaceFile, textOf } from '../process/owned-file.js';
+import { messageOf } from '../values/thrown.js';
+import type { Companion, Followed, WatchHost } from './followed.js';
+
+/** Pause before a request is tried again whose answer is in no transcript yet, milliseconds. */
+const AGAIN_MS = 2_000;
+/** After this long, a request whose answer no transcript has is left out, milliseconds. */
+const GIVE_UP_MS = 600_000;
+/** How long the ids of recorded requests are kept, milliseconds. Older requests are left out. */
+const KEPT_MS = 7 * 86_400_000;
+/** Maximum number of requests that wait for their answers. Each holds its body. */
+const MOST_WAITING = 200;
+
+const doneSchema = z.object({ version: z.literal(1), done: z.record(z.string(), z.number()) });
+
+const isKnownAgent = (agent: string): boolean => (AGENTS as readonly string[]).includes(agent);
+
+/** Records the requests of the gateway's log as contexts of the sessions that sent them. */
+class GatewayContexts {
+  readonly #followed: Followed;
+  readonly #host: WatchHost;
+  readonly #path: string;
+  readonly #reader: GatewayLogReader;
+  /** Times of finished requests, by their ids. */
+  readonly #done: Map<string, number>;
+  readonly #waiting = new Map<string, SentRequest>();
+  #running: Promise<void> | undefined;
+  #isChanged = false;
+  #isClosed = false;
+  #again: NodeJS.Timeout | undefined;
+
+  private constructor(followed: Followed, host: WatchHost, done: Map<string, number>) {
+    this.#followed = followed;
+    this.#host = host;
+    this.#path = fileIn(host.dataDir);
+    this.#reader = new GatewayLogReader(gatewayFolder(host.dataDir));
+    this.#done = done;
+  }
+
+  static async open(followed: Followed, host: WatchHost): Promise<GatewayContexts> {
+    const text = await textOf(fileIn(host.dataDir));
+    const done = text === undefined ? {} : (parseJson(text, doneSchema)?.done ?? {});
+    return new GatewayContexts(followed, host, new Map(Object.entries(done)));
+  }
+
+  /** Reads the log now, because it may have grown. */
+  changed(): void {
+    this.#isChanged = true;
+    clearTimeout(this.#again);
+    if (this.#isClosed || this.#running !== undefined) return;
+    this.#running = this.#run()
+      .catch((error: unknown) => this.#host.onNotice(`The gateway's log was not read: ${messageOf(error)}`))
+      .finally(() => {
+        this.#running = undefined;
+        if (this.#isChanged) this.changed();
+        else if (this.#waiting.size > 0 && !this.#isClosed)
+          this.#again = setTimeout(() => this.changed(), AGAIN_MS).unref();
+      });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#again);
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    this.#isChanged = false;
+    for await (const request of this.#reader.more()) {
+      const isNew = !this.#done.has(request.id) && Date.now() - request.at < KEPT_MS;
+      if (isNew) this.#waiting.set(request.id, request);
+      // The first requests give way; their sessions have had the most time.
+      const [oldest] = this.#waiting.values();
+      if (this.#waiting.size > MOST_WAITING && oldest !== undefined) this.#finish(oldest);
+    }
+    if (this.#waiting.size === 0) return;
+    this.#host.stayAwake();
+    for (const request of [...this.#waiting.values()]) {
+      if (this.#isClosed) return;
+      const missing = await this.#record(request);
+      const isOver = Date.now() - request.at > GIVE_UP_MS;
+      if (missing !== undefined && isOver) this.#host.onNotice(`The request ${request.id} has no context: ${missing}`);
+      if (missing === undefined || isOver) this.#finish(request);
+    }
+    await this.#save();
+  }
+
+  /** Records a request, or leaves it out for good. Returns why it has to wait, else undefined. */
+  async #record(request: SentRequest): Promise<string | undefined> {
+    const { session, side, answer } = request;
+    if (session === undefined || side !== undefined || answer === undefined) return undefined;
+    if (!isKnownAgent(session.agent) || session.from === 'first-text') return undefined;
+    const { agent, native, subagent } = session;
+    try {
+      const parent = subagent === undefined ? {} : { parent: native };
+      const followed = await this.#followed.session(agent, subagent ?? native, parent);
+      const { outcome } = await recordSent(followed.session, request);
+      return outcome === 'unmatched' ? 'its answer is not in the transcript' : undefined;
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+
+  #finish({ id, at }: SentRequest): void {
+    this.#waiting.delete(id);
+    this.#done.set(id, at);
+  }
+
+  async #save(): Promise<void> {
+    for (const [id, at] of this.#done) if (Date.now() - at > KEPT_MS) this.#done.delete(id);
+    await replaceFile(this.#path, `${JSON.stringify({ version: 1, done: Object.fromEntries(this.#done) })}\n`);
+  }
+}
+
+const fileIn = (dataDir: string): string => join(dataDir, 'watch-gateway.json');
+
+/** Follows the gateway's log in the process of `palimpsest watch`. */
+export const gatewayCompanion: Companion = async (followed, host) => {
+  const contexts = await GatewayContexts.open(followed, host);
+  const folder = gatewayFolder(host.dataDir);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const watch: FolderWatch = await watchPlain(folder, () => contexts.changed());
+  contexts.changed();
+  return {
+    close: async () => {
+      await watch.close();
+      await contexts.close();
+    },
+  };
+};
