@@ -4,6 +4,7 @@ import pLimit from 'p-limit';
 import type { WatchReport } from '../host/watch-report.js';
 import type { AgentHome } from '../own-sessions/agent-homes.js';
 import { type FoundFile, findFiles } from '../own-sessions/find-files.js';
+import { ownId } from '../own-sessions/import-session.js';
 import { unlessMissing } from '../process/system-error.js';
 import { pollUntil } from '../process/within-limit.js';
 import type { Followed, FollowedSession, SessionPlace } from './followed.js';
@@ -88,7 +89,10 @@ export class Following implements Followed {
       const isThere = found?.isFile() === true && found.size > 0;
       return isThere ? { home, path: transcript, size: found.size, mtime: found.mtimeMs } : undefined;
     }
-    const known = [...this.#followers.values()].find(({ file }) => file.home === home && names(file, native));
+    const own = ownId(native);
+    const known = [...this.#followers.values()].find(
+      ({ file, session }) => file.home === home && (session === own || names(file, native)),
+    );
     return known?.file ?? (await findFiles([home])).files.find((file) => file.size > 0 && names(file, native));
   }
 }

@@ -24,7 +24,7 @@ afterEach(async () => {
   await watched.remove();
 });
 
-const AT = '.claude/projects/-p/a.jsonl';
+const at = (): string => `.claude/projects/-p/${id}.jsonl`;
 const transcript = (): string =>
   new RecordingLines().user('go').says('one').user('on').says('two').text.replaceAll('"s-1"', JSON.stringify(id));
 
@@ -58,7 +58,7 @@ describe('requests in the gateway’s log', () => {
   test('become the contexts of their session, whether log or transcript comes first', async () => {
     await watched.start({}, [gatewayCompanion]);
     const first = await sends('go', 'one');
-    await watched.append(AT, transcript());
+    await watched.append(at(), transcript());
     await watched.reached(id, 4);
     const second = await sends('on', 'two');
     const contexts = await until(sent, (found) => found.length >= 2);
@@ -69,7 +69,7 @@ describe('requests in the gateway’s log', () => {
   });
 
   test('are recorded once, also if the process begins again, and after it was away', async () => {
-    await watched.append(AT, transcript());
+    await watched.append(at(), transcript());
     await watched.start({}, [gatewayCompanion]);
     await sends('go', 'one');
     await until(sent, (found) => found.length === 1);
