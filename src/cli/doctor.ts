@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import type { ExaminedAgent } from '../agents/examine-agents.js';
-import type { StepsInFork } from '../client/delivery/rescue-fork.js';
+import type { StepsInFork } from '../client/recovery/rescue-fork.js';
 import type { Finding } from '../host/findings.js';
 import type { InspectedFolder } from '../host/inspect-data-folder.js';
 import type { Settings } from '../host/settings.js';
@@ -172,7 +172,7 @@ async function askNodes({
  */
 async function forksIn(settings: Settings): Promise<readonly StepsInFork[] | undefined> {
   const [{ stepsInForks }, { openStore }] = await Promise.all([
-    import('../client/delivery/rescue-fork.js'),
+    import('../client/recovery/rescue-fork.js'),
     import('../host/open-store.js'),
   ]);
   try {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
-import type { SessionFate } from '../client/delivery/left-sessions.js';
+import type { SessionFate } from '../client/recovery/left-sessions.js';
 import type { AdoptionPlan, LeftJournal } from '../host/adopt-journals.js';
 import { damageText } from './doctor.js';
 import { dataFlag, jsonFlag } from './flags.js';

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type LeftSession, leftSessions } from '../client/delivery/left-sessions.js';
+import { type LeftSession, leftSessions } from '../client/recovery/left-sessions.js';
 import { copyJournal, writerOf } from '../journal/copy-journal.js';
 import type { JournalWriter } from '../journal/journal-folder.js';
 import { type InspectedJournal, inspectJournals } from '../journal/journals.js';

@@ -1,4 +1,4 @@
-import { stepsInForkText } from '../client/delivery/rescue-fork.js';
+import { stepsInForkText } from '../client/recovery/rescue-fork.js';
 import type { JournalState } from '../journal/journals.js';
 import type { RefusedRecords } from '../journal/refused-note.js';
 import type { NodeError } from '../node/errors.js';

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { StepsInFork } from '../client/delivery/rescue-fork.js';
+import type { StepsInFork } from '../client/recovery/rescue-fork.js';
 import { type AsideFile, asideFiles, type InspectedJournal, inspectJournals } from '../journal/journals.js';
 import { type LockOwner, sessionLockOwners } from '../journal/session-lock.js';
 import { checkDataFormat } from '../node/data-folder.js';

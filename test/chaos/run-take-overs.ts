@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { stepsInForks, stepsInForkText } from '../../src/client/delivery/rescue-fork.js';
+import { stepsInForks, stepsInForkText } from '../../src/client/recovery/rescue-fork.js';
 import { ContextClient } from '../../src/client/session/context-client.js';
 import { verifySession } from '../../src/history/verify/verify-session.js';
 import { NodeUse } from '../../src/host/open-store.js';

@@ -1,4 +1,4 @@
-import { type StepsInFork, stepsInForks, stepsInForkText } from '../../client/delivery/rescue-fork.js';
+import { type StepsInFork, stepsInForks, stepsInForkText } from '../../client/recovery/rescue-fork.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import type { AnswersReport } from '../../history/verify/verify-answers.js';
 import { type ContextsReport, type SessionVerification, verifySession } from '../../history/verify/verify-session.js';

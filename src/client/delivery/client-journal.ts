@@ -19,7 +19,6 @@ import { type DamagedJournal, lossText, readDamaged, readWrite } from './damaged
 import { JournalRefusals } from './journal-refusals.js';
 import type { NotKeptError } from './not-kept.js';
 import type { SessionWrite } from './session-write.js';
-import type { StepBridge } from './step-bridge.js';
 import { encodeWrite } from './write-record.js';
 
 /** How a client stores its acknowledged writes. */
@@ -98,6 +97,11 @@ export interface OthersWrite {
   readonly damaged: DamagedJournal | undefined;
 }
 
+/** Adapts the writes of a damaged journal to the steps that the database has. */
+interface WriteBridge {
+  bridged(write: SessionWrite, attempt: number): Promise<SessionWrite>;
+}
+
 /** How a write is delivered. */
 export interface Delivery {
   /** Whether an outage only delays the write. */
@@ -107,7 +111,7 @@ export interface Delivery {
   /** Whether the write is in this client's journal. */
   readonly journaled: boolean;
   /** Bridges the gaps that lost records left. */
-  readonly bridge?: StepBridge | undefined;
+  readonly bridge?: WriteBridge | undefined;
 }
 
 /** How a journaled write is delivered. */

@@ -12,17 +12,13 @@ import type { FileObservation } from '../decide-file.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import { TIME_LIMITS } from '../time-limits.js';
-import type { AdoptedWrite, ClientJournal, Delivery, JournaledDelivery, OthersWrite } from './client-journal.js';
-import type { DamagedJournal } from './damaged-journal.js';
+import type { AdoptedWrite, ClientJournal, Delivery, JournaledDelivery } from './client-journal.js';
 import { Backpressure, DeliveryGate } from './delivery-gate.js';
-import { LostSessions } from './lost-sessions.js';
-import { NotKeptError, RefusedWrites } from './not-kept.js';
 import { laneOf, planAssembly, standsAlone } from './plan-assembly.js';
 import { mayShare } from './plan-together.js';
 import { planWrite } from './plan-write.js';
 import type { AcceptedWrite, AppliedWrite, SessionWrite, WriteResult } from './session-write.js';
 import { localVersions, tellUsage, writeFacts } from './session-write.js';
-import { StepBridge } from './step-bridge.js';
 import type { Delivered, PlannedWrite, Writer, WrittenOne } from './writers.js';
 
 /**
@@ -49,6 +45,33 @@ export interface OutboxParts {
   readonly telemetry: Telemetry;
 }
 
+/** Identifies a writer: a session has one per epoch of its lease (decision F5). */
+export interface Held extends Pick<SessionWrite, 'session'> {
+  readonly lease?: SessionWrite['lease'] | undefined;
+}
+
+/** Keeps the writes that their session no longer takes. */
+export interface LostWrites {
+  /** Returns the error that ended a session for its writer. Undefined while it is writable. */
+  failure(held: Held): Error | undefined;
+  /**
+   * Stores a failed write elsewhere and returns the error to report. Rejects if no place takes it.
+   * `settled` resolves once the write is stored or refused.
+   */
+  keep(failed: AdoptedWrite, error: unknown, settled: Promise<void>): Promise<Error>;
+  /** Records that a write failed for good. Its writer must not continue over the gap. */
+  fail(held: Held, error: unknown): void;
+}
+
+/** Reports each failure to its caller alone. */
+const NO_RECOVERY: LostWrites = {
+  failure: () => undefined,
+  keep: async (_, error) => {
+    throw error;
+  },
+  fail: () => undefined,
+};
+
 /** The lane of writes without a session. No session can have this id. */
 const FILES_LANE = '.files' as SessionId;
 
@@ -59,32 +82,28 @@ const MOST_AHEAD = 500;
  * Delivers a client's writes to the database (decisions F4 to F6). With a journal, a write is
  * acknowledged once it is journaled, then delivered once and in order, through outages. Without a
  * journal, it is acknowledged on commit. The writer decides about lanes and transactions.
- * `LostSessions` keeps the writes that their session no longer takes.
+ * Recovery keeps the writes that their session no longer takes.
  */
 export class Outbox {
   readonly #parts: OutboxParts;
-  readonly #lost: LostSessions;
-  readonly #refused = new RefusedWrites<JournaledDelivery>();
+  #lost: LostWrites = NO_RECOVERY;
   readonly #listeners = new Set<AppliedListener>();
   readonly #backpressure = new Backpressure();
   /** Acknowledged writes without a final place yet, with their lanes. */
   readonly #unsettled = new Set<{ readonly lane: string; readonly settled: Promise<void> }>();
-  readonly #bridges = new WeakMap<DamagedJournal, StepBridge>();
   /** Delays deliveries while a model waits. */
   readonly gate = new DeliveryGate();
-  /** Records of living processes' journals that this client also delivers or delivered. */
-  readonly #takenUp = new Set<string>();
   #outage: XtdbError | undefined;
   #pace: Promise<void> | undefined;
   #accepted = 0;
 
   constructor(parts: OutboxParts) {
     this.#parts = parts;
-    this.#lost = new LostSessions(parts.store, {
-      isDurable: parts.journal !== undefined,
-      onRescued: (write, result, txId) => this.#take({ result, txId, together: [{ write, result }] }),
-      onOutage: (error) => this.#awayFor(error),
-    });
+  }
+
+  /** Hands failed writes to `lost` from now on. */
+  recoverWith(lost: LostWrites): void {
+    this.#lost = lost;
   }
 
   get status(): OutboxStatus {
@@ -104,18 +123,6 @@ export class Outbox {
   /** Returns the error that ended a session for its writer. Undefined while it is writable. */
   failure(session: SessionId, lease: SessionWrite['lease']): Error | undefined {
     return this.#lost.failure({ session, lease });
-  }
-
-  /** Throws the `failure` of a session. With `tells`, the user counts as informed of it. */
-  requireWritable(session: SessionId, lease: SessionWrite['lease'], tells: boolean): void {
-    const failure = this.failure(session, lease);
-    if (tells && failure instanceof NotKeptError) this.#refused.tell(session);
-    if (failure !== undefined) throw failure;
-  }
-
-  /** Returns the number of damaged journal files, which may hold any session (decision 0011). */
-  async losses(): Promise<number> {
-    return (await this.#parts.journal?.losses()) ?? 0;
   }
 
   /** Registers a listener for each transaction from now on. Returns a function that removes it. */
@@ -150,11 +157,11 @@ export class Outbox {
     const { journal, writer } = this.#parts;
     if (journal !== undefined) {
       await this.#keepPace();
-      return this.#adopt(write, { seen: false, journaled: true, receipt: await journal.append(write, requireOurs) });
+      return this.adopt(write, { seen: false, journaled: true, receipt: await journal.append(write, requireOurs) });
     }
     // Without a journal, rejects here the text that a journal would refuse as not exactly storable.
     void write.call?.version;
-    if (writer.acknowledgesAtOnce) return this.#adopt(write, { seen: false, journaled: false });
+    if (writer.acknowledgesAtOnce) return this.adopt(write, { seen: false, journaled: false });
     return { applied: Promise.resolve(await this.#deliverNow(write, false)) };
   }
 
@@ -163,7 +170,7 @@ export class Outbox {
    * database follows. Without a journal nothing outlives the client, so it resolves at once.
    */
   async keep(write: SessionWrite): Promise<void> {
-    if (this.#parts.journal === undefined) this.#adopt(write, { seen: false, journaled: false });
+    if (this.#parts.journal === undefined) this.adopt(write, { seen: false, journaled: false });
     else await this.accept(write);
   }
 
@@ -174,67 +181,6 @@ export class Outbox {
    */
   index(files: readonly FileObservation[], at: number): Promise<AppliedWrite> {
     return this.#deliverNow({ session: FILES_LANE, files, heads: [], at }, this.isDurable);
-  }
-
-  /** Adopts dead processes' journals (decision F6). Resolves when their writes are handed over. */
-  async adoptLeft(): Promise<void> {
-    await this.#parts.journal?.adoptAll((adopted) => this.#takeUp(adopted));
-  }
-
-  /** Delivers a write that another process acknowledged. The database may have it already. */
-  #takeUp({ write, damaged, receipt, place }: OthersWrite): void {
-    if (damaged !== undefined && !this.#bridges.has(damaged))
-      this.#bridges.set(damaged, new StepBridge(this.#parts.store, damaged));
-    const bridge = damaged === undefined ? undefined : this.#bridges.get(damaged);
-    const { applied } = this.#adopt(write, { seen: true, journaled: false, bridge, ...defined({ receipt }) });
-    if (place === undefined) return;
-    this.#takenUp.add(place);
-    applied.catch(() => this.#takenUp.delete(place));
-  }
-
-  /** Waits for other processes' deliveries, and adopts those that end. Returns false on timeout. */
-  async othersDelivered(limitMs: number, session?: SessionId): Promise<boolean> {
-    return (await this.#parts.journal?.othersDelivered(limitMs, { session, eachTime: () => this.adoptLeft() })) ?? true;
-  }
-
-  /** Waits up to ten seconds until the database has all processes' records of a session. */
-  async hasDelivered(session: SessionId): Promise<boolean> {
-    return (await this.othersDelivered(TIME_LIMITS.delivery, session)) && this.drained(session, TIME_LIMITS.delivery);
-  }
-
-  /**
-   * Delivers all records of a session in the data folder; the caller holds its lock. Delivers those
-   * of living processes too, so that a slow one does not block. Each step is written once.
-   */
-  async #bringAll(session: SessionId): Promise<boolean> {
-    // A working process delivers faster alone than two that compete.
-    await this.othersDelivered(TIME_LIMITS.othersFirst, session);
-    for (;;) {
-      await this.adoptLeft();
-      const held = (await this.#parts.journal?.heldByOthers(session, this.#takenUp)) ?? [];
-      for (const one of held) this.#takeUp(one);
-      if (!(await this.drained(session, TIME_LIMITS.delivery))) return false;
-      // Repeat: a process may have acknowledged a write just before the lock changed hands.
-      if (held.length === 0) return true;
-    }
-  }
-
-  /**
-   * Makes a session writable for a client that holds its lock and is about to open it. Delivers
-   * everything acknowledged for it and retries its refused writes. Each part may take ten seconds;
-   * then it returns false.
-   * @throws {NotKeptError} a write of this client was refused for good and not reported yet; the
-   *   next call opens the session over the gap
-   */
-  async readies(session: SessionId): Promise<boolean> {
-    const refused = this.#refused.of(session);
-    if (!(await this.#bringAll(session)) || !(await this.#lost.forget(session, TIME_LIMITS.delivery))) return false;
-    this.#refused.take(refused);
-    for (const { write, how, nth } of refused) this.#adopt(write, { ...how, seen: true }, nth);
-    if (refused.length > 0 && !(await this.drained(session, TIME_LIMITS.delivery))) return false;
-    const untold = this.#refused.tell(session);
-    if (untold !== undefined && this.#refused.of(session).length > 0) throw untold;
-    return this.#lost.forget(session, TIME_LIMITS.delivery);
   }
 
   /** Waits for all file observations without a session. Returns false on timeout. */
@@ -271,8 +217,8 @@ export class Outbox {
     await withinLimit(this.#pace, TIME_LIMITS.pace, () => undefined);
   }
 
-  /** A retried write keeps its position. */
-  #adopt(write: SessionWrite, how: JournaledDelivery, nth = this.#accepted++): AcceptedWrite {
+  /** Delivers an acknowledged write. A retried write keeps its position. */
+  adopt(write: SessionWrite, how: JournaledDelivery, nth = this.#accepted++): AcceptedWrite {
     this.#backpressure.enter();
     const { late } = this.#parts.metadata;
     // Delivery starts after the response is sent, or earlier for a read or for a caller that waits
@@ -282,11 +228,7 @@ export class Outbox {
 
   #begin({ write, how, nth }: AdoptedWrite): Promise<AppliedWrite> {
     const applied: Promise<AppliedWrite> = this.#deliver(write, { ...how, persistent: true })
-      .catch((error: unknown) => this.#lost.keep(write, error, settled))
-      .catch((error: unknown) => {
-        if (error instanceof NotKeptError) this.#refuse({ write, how, nth }, error);
-        throw error;
-      })
+      .catch((error: unknown) => this.#lost.keep({ write, how, nth }, error, settled))
       .finally(() => this.#backpressure.leave())
       .then((result) => {
         how.receipt?.done();
@@ -302,15 +244,6 @@ export class Outbox {
     this.#unsettled.add(one);
     void settled.then(() => this.#unsettled.delete(one));
     return applied;
-  }
-
-  /** Keeps a refused write if a journal holds it. This client's user sees the error once. */
-  #refuse(refused: AdoptedWrite, error: NotKeptError): void {
-    const { write, how } = refused;
-    if (how.receipt === undefined) return;
-    this.#refused.add(refused);
-    how.receipt.refused(error);
-    if (how.journaled && !how.seen) this.#refused.owe(write.session, error);
   }
 
   #deliver(write: SessionWrite, how: Delivery): Promise<AppliedWrite> {
@@ -330,14 +263,14 @@ export class Outbox {
       if (own !== undefined) versions.settle(own);
     };
     try {
-      const onOutage = (error: XtdbError): void => this.#awayFor(error);
+      const onOutage = (error: XtdbError): void => this.awayFor(error);
       const delivered = await writer.write(this.#planned(write, how), { persistent: how.persistent, onOutage });
       const { result, txId, together } = delivered;
       const writes = together.length === 0 ? undefined : together.length;
       tell(defined({ 'palimpsest.transaction.id': txId, 'palimpsest.transaction.writes': writes }));
       if (write.step !== undefined) this.#parts.telemetry.add('palimpsest.steps.delivered', 1);
       settle();
-      this.#take(delivered);
+      this.take(delivered);
       return { ...result, txId };
     } catch (error) {
       // A refusal ends the outage, unless the database was not asked because the session was lost.
@@ -348,11 +281,13 @@ export class Outbox {
     }
   }
 
-  #awayFor(error: XtdbError): void {
+  /** Records why the database does not take writes at present. */
+  awayFor(error: XtdbError): void {
     this.#outage = error;
   }
 
-  #take({ result, txId, together }: Delivered): void {
+  /** Notes writes that the database has, and calls the listeners. */
+  take({ result, txId, together }: Delivered): void {
     const { store, versions } = this.#parts;
     this.#outage = undefined;
     store.markStored(result.ops);

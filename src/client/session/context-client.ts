@@ -17,6 +17,7 @@ import { SoleWriter } from '../delivery/sole-writer.js';
 import { FileAccess } from '../file-access.js';
 import { KnownVersions } from '../optimistic/known-versions.js';
 import { MetadataCache } from '../optimistic/metadata-cache.js';
+import { Recovery } from '../recovery/recovery.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import { openTracking, type TrackingPublisher } from '../tracking/publish-tracking.js';
 import type { TrackingStatus } from '../tracking/tracking.js';
@@ -71,11 +72,11 @@ export class ContextClient {
   #closing: Promise<CloseReport> | undefined;
 
   private constructor(files: FileAccess, journal: ClientJournal | undefined, options: ContextClientOptions) {
-    const { telemetry = NO_TELEMETRY } = options;
+    const { telemetry = NO_TELEMETRY, clock = Date.now, track, dataDir, what = WHAT, onNotice } = options;
     const xtdb = new XtdbClient(options.address, { telemetry });
     this.#xtdb = xtdb;
     this.#journal = journal;
-    this.#lease = options.dataDir === undefined ? undefined : { dataDir: options.dataDir, what: options.what ?? WHAT };
+    this.#lease = dataDir === undefined ? undefined : { dataDir, what };
     this.files = files;
     this.store = new ObjectStore(xtdb, new TextCache(options.keptUnits));
     const { store } = this;
@@ -85,9 +86,8 @@ export class ContextClient {
     this.#assemble = isSole ? assembleAsSoleWriter : assembleSession;
     const writer = isSole ? new SoleWriter(store, { pipelined: journal === undefined }) : new SharedWriter(store);
     const outbox = new Outbox({ store, metadata, versions, writer, journal, telemetry });
+    const recovery = new Recovery(outbox, { store, journal });
     this.#pages = new PageKeeper(store, outbox);
-    const clock = options.clock ?? Date.now;
-    const { track, dataDir, what = WHAT, onNotice } = options;
     const tracking = openTracking({ files, metadata, outbox, clock }, { dataDir, what, track, onNotice });
     this.#publisher = tracking.publisher;
     this.#environment = {
@@ -96,6 +96,7 @@ export class ContextClient {
       metadata,
       versions,
       outbox,
+      recovery,
       ...defined({ tracking: tracking.sources }),
       policy: options.policy ?? DEFAULT_POLICY,
       shareSessions: options.shareSessions ?? false,
@@ -121,9 +122,9 @@ export class ContextClient {
     const journal =
       dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, ...kept });
     const client = new ContextClient(files, journal, options);
-    await client.#environment.outbox.adoptLeft();
+    await client.#environment.recovery.adoptLeft();
     // A delivery of another process could change a sole writer's decisions.
-    if (options.soleWriter === true) await client.#environment.outbox.othersDelivered(TIME_LIMITS.delivery);
+    if (options.soleWriter === true) await client.#environment.recovery.othersDelivered(TIME_LIMITS.delivery);
     return client;
   }
 
@@ -187,7 +188,7 @@ export class ContextClient {
     const id = this.#idOf(options);
     if (this.#sessions.has(id))
       throw new SessionError('session-exists', `session ${id} is open already; choose another id for the fork`);
-    if (!(await this.#environment.outbox.hasDelivered(parentId)))
+    if (!(await this.#environment.recovery.hasDelivered(parentId)))
       throw new SessionError(
         'node-unavailable',
         `session ${parentId} has steps that the database lacks; fork it once it is back`,
@@ -206,10 +207,10 @@ export class ContextClient {
    * @throws {SessionError} `node-unavailable` – it takes longer than ten seconds
    */
   async delivered({ others = true }: { readonly others?: boolean } = {}): Promise<ObjectStore> {
-    const { outbox } = this.#environment;
-    await outbox.adoptLeft();
+    const { outbox, recovery } = this.#environment;
+    await recovery.adoptLeft();
     if (!(await outbox.drained(undefined, TIME_LIMITS.delivery))) throw this.#behind();
-    if (others && !(await outbox.othersDelivered(TIME_LIMITS.drain))) return this.store;
+    if (others && !(await recovery.othersDelivered(TIME_LIMITS.drain))) return this.store;
     if (!(await outbox.drained(undefined, TIME_LIMITS.delivery))) throw this.#behind();
     return this.store;
   }
@@ -345,7 +346,7 @@ export class ContextClient {
   }
 
   async #open(id: SessionId, options: OpenSessionOptions): Promise<ContextSession> {
-    const { outbox, tracking } = this.#environment;
+    const { recovery, tracking } = this.#environment;
     const { takeOver = false, asPerson = false, onProgress } = options;
     const isNew = options.id === undefined;
     // Check the roots before the takeover.
@@ -354,7 +355,7 @@ export class ContextClient {
     try {
       // Records that other processes acknowledged, dead or alive, must be stored before the session
       // is read.
-      const isThere = isNew || (await outbox.readies(id));
+      const isThere = isNew || (await recovery.readies(id));
       if (!isThere) {
         throw new SessionError(
           'node-unavailable',
@@ -362,7 +363,7 @@ export class ContextClient {
             'open it once they are there',
         );
       }
-      const parts = { lock, assemble: this.#assemble, isSecret: isNew, losses: isNew ? 0 : await outbox.losses() };
+      const parts = { lock, assemble: this.#assemble, isSecret: isNew, losses: isNew ? 0 : await recovery.losses() };
       if (isNew) return new ContextSession(this.#environment, await createSession(this.#environment, id), parts);
       const resume = asPerson ? undefined : tracking?.resume(id, onProgress);
       const loaded = await openSession(this.#environment, id, {

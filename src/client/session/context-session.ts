@@ -333,7 +333,7 @@ export class ContextSession {
 
   /** A session that another process took over must not acknowledge anything here (decision F5). */
   #requireLease(tells = true): void {
-    this.#environment.outbox.requireWritable(this.id, this.#loaded.lease, tells);
+    this.#environment.recovery.requireWritable(this.id, this.#loaded.lease, tells);
     requireLock(this.#lock, this.id);
   }
 

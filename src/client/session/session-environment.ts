@@ -5,6 +5,7 @@ import type { Outbox } from '../delivery/outbox.js';
 import type { FileAccess } from '../file-access.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
+import type { Recovery } from '../recovery/recovery.js';
 import type { SourceTracking } from '../tracking/tracking.js';
 
 /** The environment that all sessions of one client share. */
@@ -14,6 +15,7 @@ export interface SessionEnvironment {
   readonly metadata: MetadataCache;
   readonly versions: KnownVersions;
   readonly outbox: Outbox;
+  readonly recovery: Recovery;
   /** Undefined for a client without tracking. */
   readonly tracking?: SourceTracking;
   readonly policy: StepPolicy;

@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, readdir, realpath, rm, truncate, writeFile } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { leftSessions } from '../../../src/client/delivery/left-sessions.js';
+import { leftSessions } from '../../../src/client/recovery/left-sessions.js';
 import type { ContextClientOptions } from '../../../src/client/session/client-options.js';
 import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';

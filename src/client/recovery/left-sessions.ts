@@ -3,11 +3,11 @@ import { type SessionId, sessionObjectId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { readWrite } from './damaged-journal.js';
-import { isAssemblyStored } from './plan-assembly.js';
-import { alreadyApplied } from './plan-write.js';
+import { readWrite } from '../delivery/damaged-journal.js';
+import { isAssemblyStored } from '../delivery/plan-assembly.js';
+import { alreadyApplied } from '../delivery/plan-write.js';
+import type { SessionWrite } from '../delivery/session-write.js';
 import { earlierFork, freeFork } from './rescue-fork.js';
-import type { SessionWrite } from './session-write.js';
 
 /**
  * The effect of a delivery on the waiting records of a session:

@@ -1,7 +1,7 @@
 import { type SessionId, sessionId, sessionObjectId } from '../../objects/ids.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
-import type { SessionWrite } from './session-write.js';
+import type { SessionWrite } from '../delivery/session-write.js';
 
 /** A fork that keeps the acknowledged steps of a session's former writer. */
 export interface RescuePlace {

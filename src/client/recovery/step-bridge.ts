@@ -9,10 +9,10 @@ import { marksOf } from '../../store/head.js';
 import { type ObjectStore, type StoredPut, storedPut } from '../../store/object-store.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
-import type { DamagedJournal } from './damaged-journal.js';
+import type { DamagedJournal } from '../delivery/damaged-journal.js';
+import { type HeadPosition, headsAt, turnHeads } from '../delivery/session-heads.js';
+import type { SessionWrite } from '../delivery/session-write.js';
 import { epochOf } from './rescue-fork.js';
-import { type HeadPosition, headsAt, turnHeads } from './session-heads.js';
-import type { SessionWrite } from './session-write.js';
 
 /** A session up to the last step that the database has. */
 interface Reached {

@@ -16,12 +16,13 @@ import { defined } from '../../values/defined.js';
 import { errorOf } from '../../values/thrown.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import type { XtdbError } from '../../xtdb/errors.js';
-import { NotKeptError } from './not-kept.js';
-import { planAssembly } from './plan-assembly.js';
-import { planWrite } from './plan-write.js';
+import { NotKeptError } from '../delivery/not-kept.js';
+import type { Held } from '../delivery/outbox.js';
+import { planAssembly } from '../delivery/plan-assembly.js';
+import { planWrite } from '../delivery/plan-write.js';
+import { forkHeads } from '../delivery/session-heads.js';
+import type { SessionWrite, WriteResult } from '../delivery/session-write.js';
 import { earlierFork, epochOf, freeFork, type RescuePlace } from './rescue-fork.js';
-import { forkHeads } from './session-heads.js';
-import type { SessionWrite, WriteResult } from './session-write.js';
 
 /** A fork that receives writes. */
 interface Rescue extends RescuePlace {
@@ -80,11 +81,6 @@ function learnCalls({ fork, renames }: Rescue, ids: Iterable<ObjectId>): void {
 /** Returns where a rescued step is stored. */
 const placeOf = (rescue: Rescue, seq: number): Rescue =>
   rescue.onward === undefined || seq < rescue.onward.first ? rescue : placeOf(rescue.onward, seq);
-
-/** Identifies the writer of a write: a session has one writer per lease epoch (decision F5). */
-interface Held extends Pick<SessionWrite, 'session'> {
-  readonly lease?: SessionWrite['lease'] | undefined;
-}
 
 const rescueKey = ({ session, lease }: Held): string => `${session}\0${epochOf(lease)}`;
 
