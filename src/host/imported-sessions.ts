@@ -1,5 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import pLimit from 'p-limit';
 import * as z from 'zod';
 import { withNamedLock } from '../process/lock.js';
 import { replaceFile } from '../process/owned-file.js';
@@ -36,16 +37,20 @@ export async function importedSessions(dataDir: string): Promise<ReadonlyMap<str
   }
 }
 
+/** The notes of this process, one after another. */
+const ownNotes = pLimit(1);
+
 /** Maximum wait for another process that notes a session. */
 const LOCK_MS = 10_000;
 
 /** Notes an imported session. The file has titles, so only this user can read it. */
 export async function noteImported(dataDir: string, session: string, imported: ImportedSession): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  // Several processes and imports note their sessions here.
-  await withNamedLock(`${fileIn(dataDir)}.lock`, { limitMs: LOCK_MS }, async () => {
+  const note = async (): Promise<void> => {
     const sessions = new Map(await importedSessions(dataDir)).set(session, imported);
     const content = { version: 1, sessions: Object.fromEntries(sessions) };
     await replaceFile(fileIn(dataDir), `${JSON.stringify(content)}\n`);
-  });
+  };
+  // The lock keeps other processes out. A process with many imports would poll its own lock.
+  await ownNotes(() => withNamedLock(`${fileIn(dataDir)}.lock`, { limitMs: LOCK_MS }, note));
 }
