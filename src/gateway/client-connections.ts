@@ -15,6 +15,7 @@ function poolFor(base: URL): Pool {
 export class ClientConnection {
   readonly #socket: Socket;
   readonly #pools = new Map<string, Pool>();
+  readonly #followed = new WeakSet<Socket>();
   #running = 0;
   #isEnding = false;
 
@@ -35,6 +36,8 @@ export class ClientConnection {
   /** Ends this connection once the connection of a request to its upstream has ended. */
   follow(request: ClientRequest): void {
     request.once('socket', (socket) => {
+      if (this.#followed.has(socket)) return;
+      this.#followed.add(socket);
       socket.once('close', () => {
         this.#isEnding = true;
         this.#endIfIdle();

@@ -1,0 +1,150 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { upstreamBases } from '../../src/gateway/bases.js';
+import { openGateway } from '../../src/gateway/gateway-action.js';
+import { gatewayFolder } from '../../src/gateway/gateway-log.js';
+import { GatewayLogReader, type SentRequest } from '../../src/gateway/read-log.js';
+import { recordSent } from '../../src/gateway/record-sent.js';
+import { verifySession } from '../../src/history/verify/verify-session.js';
+import { chooseSession } from '../../src/own-sessions/choose-session.js';
+import { importSession } from '../../src/own-sessions/import-session.js';
+import { ObjectStore } from '../../src/store/object-store.js';
+import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
+import { openClient, testAddress } from '../support/context.js';
+import { temporaryRoot } from '../support/mcp-clients.js';
+import { suiteDatabase } from '../support/replays.js';
+import { type CheckingUpstream, type ModelMove, startCheckingUpstream } from './checking-upstream.js';
+import { newestAgent } from './install-agent.js';
+import { runProgram } from './run-program.js';
+
+/** The moves of one run: files are read and edited, commands run, then the model speaks. */
+function moves(root: string, from: number, count: number): readonly ModelMove[] {
+  const file = (n: number): string => join(root, 'src', `f${n % 12}.txt`);
+  const work = Array.from({ length: count }, (_, i): ModelMove => {
+    const n = from + i;
+    if (n % 5 === 3) return { tools: [{ name: 'Bash', args: { command: `wc -l ${file(n)}`, description: 'counts' } }] };
+    if (n % 7 === 5) return { say: 'Two at once.', tools: [read(file(n)), read(file(n + 1))] };
+    return { tools: [read(file(n))] };
+  });
+  return [...work, { say: `It is done, up to ${from + count}.` }];
+}
+
+const read = (path: string) => ({ name: 'Read', args: { file_path: path } });
+
+describe('Claude Code behind the gateway', () => {
+  test('works for 60 calls with a resumed and a forked session; every request is its context', async () => {
+    const claude = await newestAgent('@anthropic-ai/claude-code', 'claude');
+    const { root, remove } = await temporaryRoot();
+    const [home, project, dataDir] = ['home', 'project', 'data'].map((name) => join(root, name)) as [
+      string,
+      string,
+      string,
+    ];
+    await mkdir(join(project, 'src'), { recursive: true });
+    await mkdir(home);
+    for (let n = 0; n < 12; n += 1)
+      await writeFile(join(project, 'src', `f${n}.txt`), `${`file ${n}, some words of text\n`.repeat(40 + n)}`);
+    const upstream: CheckingUpstream = await startCheckingUpstream();
+    const troubles: string[] = [];
+    const gateway = await openGateway({
+      dataDir,
+      bases: upstreamBases([`anthropic=${upstream.url}`]),
+      port: 0,
+      onTrouble: (message) => troubles.push(message),
+    });
+    const run = async (...args: readonly string[]) => {
+      const { PATH } = process.env;
+      const end = await runProgram(claude, ['-p', ...args, '--allowedTools', 'Read,Edit,Bash,Task,Agent'], {
+        cwd: project,
+        env: {
+          PATH,
+          HOME: home,
+          CLAUDE_CONFIG_DIR: join(home, '.claude'),
+          ANTHROPIC_BASE_URL: `${gateway.address}/anthropic`,
+          ANTHROPIC_API_KEY: 'sk-ant-secret-of-the-test',
+          ENABLE_TOOL_SEARCH: 'true',
+          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+          DISABLE_AUTOUPDATER: '1',
+          LANG: 'C.UTF-8',
+        },
+        timeoutMs: 250_000,
+      });
+      expect({ code: end.code, stderr: end.code === 0 ? '' : `${end.stderr}${end.stdout}` }).toEqual({
+        code: 0,
+        stderr: '',
+      });
+      return end.stdout;
+    };
+    try {
+      upstream.add(moves(project, 0, 24));
+      expect(await run('read everything')).toContain('It is done, up to 24.');
+      upstream.add([
+        {
+          tools: [
+            {
+              name: 'Edit',
+              args: {
+                file_path: join(project, 'src', 'f1.txt'),
+                old_string: 'file 1, some',
+                new_string: 'file one, some',
+                replace_all: true,
+              },
+            },
+          ],
+        },
+        ...moves(project, 24, 18),
+      ]);
+      expect(await run('-c', 'go on')).toContain('It is done, up to 42.');
+      upstream.add(moves(project, 42, 16));
+      const fork = await run('-c', '--fork-session', 'another way');
+      expect(fork).toContain('It is done, up to 58.');
+      expect(upstream.refusals).toEqual([]);
+      expect(upstream.turns).toBeGreaterThanOrEqual(60);
+      await gateway.close();
+      expect(troubles).toEqual([]);
+
+      const sent: SentRequest[] = [];
+      for await (const one of new GatewayLogReader(gatewayFolder(dataDir)).more()) sent.push(one);
+      const posted = upstream.received.filter(({ start }) => /^POST \/v1\/messages(?:\?|$)/.test(start));
+      expect(new Set(sent.map(({ spans }) => Buffer.concat(spans).toString('latin1')))).toEqual(
+        new Set(posted.map(({ body }) => body.toString('latin1'))),
+      );
+      expect(sent).toHaveLength(posted.length);
+      const main = sent.filter(({ side, session }) => side === undefined && session?.subagent === undefined);
+      expect(main).toHaveLength(upstream.turns);
+      const natives = [...new Set(main.map(({ session }) => session?.native ?? ''))];
+      expect(natives).toHaveLength(2);
+      for (const name of await readdir(gatewayFolder(dataDir))) expect(name.endsWith('.log')).toBe(true);
+
+      const xtdb = new XtdbClient(testAddress());
+      const store = new ObjectStore(xtdb);
+      const client = await openClient(project, { track: false, shareSessions: true });
+      try {
+        for (const native of natives) {
+          const folder = join(home, '.claude', 'projects');
+          const [name = ''] = await readdir(folder);
+          const chosen = await chooseSession(join(folder, name, `${native}.jsonl`), []);
+          const { session: id } = await importSession(chosen, { database: { ...suiteDatabase(), dataDir }, store });
+          const session = await client.openSession({ id });
+          const own = main.filter(({ session: of }) => of?.native === native);
+          const outcomes: string[] = [];
+          for (const one of own) outcomes.push((await recordSent(session, one)).outcome);
+          expect(outcomes).toEqual(own.map(() => 'recorded'));
+          await session.close();
+          const { contexts, ok } = await verifySession(await client.delivered(), id);
+          expect(contexts.unequal).toEqual([]);
+          expect(ok).toBe(true);
+          expect(contexts.byDelivery.gateway).toBe(own.length);
+        }
+      } finally {
+        await client.close();
+        await xtdb.close();
+      }
+    } finally {
+      await gateway.close();
+      await upstream.close();
+      await remove();
+    }
+  });
+});
