@@ -19,7 +19,8 @@ export async function openPool(
     ...(address.kind === 'unix' ? { socketPath: address.socketPath } : {}),
     connections,
     pipelining: 1,
-    connect: { timeout: connectMs },
+    // On this machine the system itself reports the end of a node. Wine cannot keep alive.
+    connect: { timeout: connectMs, keepAlive: address.kind !== 'tcp' },
     headersTimeout: 0,
     bodyTimeout: 0,
   });
