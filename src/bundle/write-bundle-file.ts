@@ -1,11 +1,34 @@
-import type { Transform } from 'node:stream';
-import { writeNewFile } from '../process/new-file.js';
+import { createWriteStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { Readable, type Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { draftOf, removeDeadDrafts } from '../process/drafts.js';
 import { systemCode } from '../process/system-error.js';
+import { takeFreeName } from '../process/take-free-name.js';
 import { messageOf } from '../values/thrown.js';
 import { BundleError } from './bundle-error.js';
 
+async function writeNewFile(path: string, parts: AsyncIterable<string>, through: readonly Transform[]): Promise<void> {
+  await removeDeadDrafts(dirname(path), {
+    isOurs: (name) => name.startsWith(`${basename(path)}.`) && name.endsWith('.draft'),
+  });
+  const draft = await draftOf(path);
+  try {
+    await pipeline([
+      Readable.from(parts),
+      ...through,
+      createWriteStream(draft, { mode: 0o600, flags: 'wx', flush: true }),
+    ]);
+    await takeFreeName(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
 /**
- * Calls `writeNewFile` for an exported session.
+ * Writes an exported session as a new file for this user only. The file appears whole and never
+ * replaces another one. Drafts that killed processes left are removed. Throws errors of `parts`.
  *
  * @throws {BundleError} `file-exists`, `unusable-file`
  */
