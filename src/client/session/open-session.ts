@@ -131,6 +131,8 @@ type MetadataListener = (ids: readonly ObjectId[]) => void;
 
 /** Objects per read, so that the first ones can be used while the last are read. */
 const LEARN_AT_ONCE = 500;
+/** A read that waits in the node already uses up its time limit. */
+const READS_AT_ONCE = 3;
 
 async function loadMetadata(
   { metadata, store }: SessionEnvironment,
@@ -146,11 +148,10 @@ async function loadMetadata(
     }
     onLearned?.(ids);
   };
-  await Promise.all(
-    Array.from({ length: Math.ceil(index.length / LEARN_AT_ONCE) }, (_, i) =>
-      learn(index.slice(i * LEARN_AT_ONCE, (i + 1) * LEARN_AT_ONCE)),
-    ),
+  const parts = Array.from({ length: Math.ceil(index.length / LEARN_AT_ONCE) }, (_, i) =>
+    index.slice(i * LEARN_AT_ONCE, (i + 1) * LEARN_AT_ONCE),
   );
+  await pLimit(READS_AT_ONCE).map(parts, learn);
 }
 
 /**

@@ -109,24 +109,36 @@ describe('a session of 1,000 calls with a listing of 2,000 files', () => {
     expect([...result.values()].filter(({ isStub }) => !isStub).length).toBeLessThanOrEqual(2);
   });
 
-  test('queries many objects a few at a time, so that none reaches its limit', async () => {
-    let [open, most] = [0, 0];
-    const begin = (): void => {
-      open += 1;
-      most = Math.max(most, open);
+  /** Returns the largest number of requests for many heads that were open at a time. */
+  const mostAtOnce = async (work: () => Promise<void>): Promise<number> => {
+    const open = new Set<unknown>();
+    let most = 0;
+    const begin = (message: unknown): void => {
+      const { request } = message as { readonly request: { readonly body?: unknown } };
+      const body = String(request.body);
+      if (body.length > 100 * 64 && body.includes('get-start-valid-time')) open.add(request);
+      most = Math.max(most, open.size);
     };
-    const end = (): void => {
-      open -= 1;
+    const end = (message: unknown): void => {
+      open.delete((message as { readonly request: unknown }).request);
     };
     subscribe('undici:request:create', begin);
     subscribe('undici:request:trailers', end);
     try {
-      const { index } = session.state.sets;
-      expect((await (await client.store.latest()).heads(index)).size).toBe(index.length);
+      await work();
     } finally {
       unsubscribe('undici:request:create', begin);
       unsubscribe('undici:request:trailers', end);
     }
+    return most;
+  };
+
+  test('queries many objects a few at a time, so that none reaches its limit', async () => {
+    const most = await mostAtOnce(async () => {
+      const { index } = session.state.sets;
+      expect((await (await client.store.latest()).heads(index)).size).toBe(index.length);
+    });
+    expect(most).toBeGreaterThan(1);
     expect(most).toBeLessThanOrEqual(3);
   });
 
@@ -150,7 +162,7 @@ describe('a session of 1,000 calls with a listing of 2,000 files', () => {
     expect(await rowsOf(query, 100_000)).toBe(rows);
   });
 
-  // Last, because it adds a session of its own.
+  // After all queries, because it adds a session of its own.
   test('takes the paths of unread files from the outputs that list them, and reads the others', async () => {
     const filesystem = filesystemId('documented');
     const names = Array.from({ length: 500 }, (_, n) => `${n % 7 === 0 ? 'more/' : ''}näme ${n}.md`);
@@ -188,5 +200,21 @@ describe('a session of 1,000 calls with a listing of 2,000 files', () => {
     // An id takes 67 characters. Only the ids of `hidden` are sent.
     expect(fast.sent).toBeLessThan(600 * 67);
     expect(whole.sent).toBeGreaterThan(2_000 * 67);
+  });
+
+  // Last, because it takes the session over.
+  test('is opened again with a few queries at a time', async () => {
+    const { index } = session.state.sets;
+    const other = await openClient(root, { address: node.address, filesystemId: filesystemId('documented') });
+    try {
+      const most = await mostAtOnce(async () => {
+        const opened = await other.openSession({ id: 'S', takeOver: true });
+        expect(opened.state.sets.index).toEqual(index);
+      });
+      expect(most).toBeGreaterThan(1);
+      expect(most).toBeLessThanOrEqual(3);
+    } finally {
+      await other.close();
+    }
   });
 });
