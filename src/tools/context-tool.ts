@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { metadataLine, type NameOf, namesOf } from '../assembly/metadata.js';
+import { namesOf, poolLines } from '../assembly/metadata.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { PoolEntry } from '../client/session/find-object.js';
 import { hashText } from '../objects/hashes.js';
@@ -24,18 +24,22 @@ function sizeOf(entries: readonly PoolEntry[]): number {
   return entries.reduce((sum, { metadata }) => sum + metadata.charCount, 0);
 }
 
-function entryLine({ metadata, pinned, active }: PoolEntry, nameOf: NameOf, strict: boolean): string {
-  const line = metadataLine(metadata, nameOf, strict);
+/** Returns what an entry's line says beyond its pool line. */
+function entryEnd({ metadata, pinned, active }: PoolEntry): string {
   const size = active && metadata.type === 'toolcall' ? ` char_count=${metadata.charCount}` : '';
-  return `${line}${size}${pinned ? ' [pinned]' : ''}`;
+  return `${size}${pinned ? ' [pinned]' : ''}`;
 }
 
 function listText(pool: readonly PoolEntry[], work: Work): string {
   const nameOf = namesOf(work.session.state.sets.index, work.shortIds);
   const active = pool.filter((entry) => entry.active);
   const resting = pool.filter((entry) => !entry.active);
-  const section = (title: string, entries: readonly PoolEntry[]): readonly string[] =>
-    entries.length === 0 ? [] : [title, ...entries.map((entry) => entryLine(entry, nameOf, work.strict))];
+  const section = (title: string, entries: readonly PoolEntry[]): readonly string[] => {
+    if (entries.length === 0) return [];
+    const described = entries.map(({ metadata }) => metadata);
+    const lines = poolLines(described, nameOf, work);
+    return [title, ...entries.map((entry, i) => `${lines[i]}${entryEnd(entry)}`)];
+  };
   const lines = [
     ...section(`active (${active.length} objects, ${sizeOf(active)} characters):`, active),
     ...section(`known, not active (${resting.length} objects):`, resting),
