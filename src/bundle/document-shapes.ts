@@ -59,7 +59,6 @@ const epoch = z.strictObject({
 const sent = z.strictObject({
   wire: text,
   model: text.optional(),
-  rebuilt: z.strictObject({ sha256: digestShape, chars: count }).optional(),
   answer: text.optional(),
   stop: text.optional(),
   usage: STEP_SHAPES.usage,

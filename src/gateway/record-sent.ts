@@ -11,8 +11,11 @@ export type RecordedSent =
   | { readonly outcome: 'recorded'; readonly step: number }
   /** The session has no step of its answer yet. A later attempt may find it. */
   | { readonly outcome: 'unmatched' }
-  /** A side request, an error, or a body that is no text. It is no context of the session. */
-  | { readonly outcome: 'left-out'; readonly why: 'side' | 'failed' | 'not-text' };
+  /**
+   * A side request, an error, a body that is no text, or the new part of a conversation that the
+   * provider holds. It is not the context of a model call.
+   */
+  | { readonly outcome: 'left-out'; readonly why: 'side' | 'failed' | 'not-text' | 'part' };
 
 /** Pieces of a stored body are at least this long, so that the list of a body stays short. */
 const LEAST_PIECE = 4_096;
@@ -101,9 +104,11 @@ function proofOf({ wire, model, compaction, answer }: SentRequest): SentProof {
  * answer is found by its ids, else by its texts. A repetition records nothing more.
  */
 export async function recordSent(session: ContextSession, request: SentRequest): Promise<RecordedSent> {
-  const { answer, side, spans, at } = request;
+  const { answer, side, spans, at, thread, previous } = request;
   if (side !== undefined) return { outcome: 'left-out', why: 'side' };
   if (answer === undefined || answer.status >= 400) return { outcome: 'left-out', why: 'failed' };
+  // The text before it is at the provider, so the body alone would pass for a shorter context.
+  if (thread?.type === 'continue' || previous !== undefined) return { outcome: 'left-out', why: 'part' };
   const body = bodyPieces(spans);
   if (body === undefined) return { outcome: 'left-out', why: 'not-text' };
   const recorded = RECORDED.get(session) ?? { places: new Map(), last: 0 };

@@ -25,12 +25,6 @@ export interface SentProof {
   /** The provider's protocol, such as `anthropic` or `responses`. */
   readonly wire: string;
   readonly model?: string;
-  /**
-   * Present if the agent sent only what its provider did not have yet. The text is then the context
-   * that follows from the requests before it. `sha256` and `chars` are those of the bytes that went
-   * out.
-   */
-  readonly rebuilt?: { readonly sha256: Sha256; readonly chars: number };
   /** The provider's id of the answer, and the reason for its end. */
   readonly answer?: string;
   readonly stop?: string;

@@ -242,6 +242,11 @@ describe('a sent request', () => {
     expect(await recordSent(session, request(body, { texts: [hashText('Hi.')] }))).toEqual({ outcome: 'unmatched' });
     expect(await recordSent(session, request(body, {}, { side: 'title' }))).toMatchObject({ outcome: 'left-out' });
     expect(await recordSent(session, request(body, { status: 529 }))).toMatchObject({ outcome: 'left-out' });
+    const part = { thread: { type: 'continue', previous: 'msg_0' } } as const;
+    expect(await recordSent(session, request(body, { texts: [hashText('Hi.')] }, part))).toEqual({
+      outcome: 'left-out',
+      why: 'part',
+    });
     const binary = { spans: [Buffer.of(0xff, 0xfe)] };
     expect(await recordSent(session, request('', { texts: [hashText('Hi.')] }, binary))).toEqual({
       outcome: 'left-out',
