@@ -37,6 +37,9 @@ export interface WatchOptions {
   readonly times?: Partial<WatchTimes>;
 }
 
+/** How often the process looks whether its lock still exists, milliseconds. */
+const OWNING_MS = 1_000;
+
 /** Maximum number of failures that the state shows. */
 const MOST_NOTICES = 20;
 
@@ -78,6 +81,10 @@ export async function runWatch(options: WatchOptions): Promise<void> {
   const host: WatchHost = { dataDir, onNotice, stayAwake };
   const started: { close(): Promise<void> }[] = [];
   stayAwake();
+  // The data folder may be deleted, and nothing else would end a process in the background.
+  const owning = setInterval(() => {
+    if (!lock.isStillOurs()) over.abort();
+  }, OWNING_MS);
   try {
     const folders = await WatchedFolders.start(homes, {
       onFile: (file) => following.changed(file),
@@ -103,6 +110,7 @@ export async function runWatch(options: WatchOptions): Promise<void> {
     await aborted(AbortSignal.any([signal, over.signal]));
   } finally {
     clearTimeout(end);
+    clearInterval(owning);
     await Promise.allSettled(started.reverse().map((one) => one.close()));
     await following.stop();
     await disk.close();

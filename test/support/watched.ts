@@ -82,6 +82,9 @@ export class WatchedMachine {
     });
   }
 
+  /** Resolves once nothing is followed any more. */
+  ended = (): Promise<void> => this.#ended;
+
   /** Ends following. */
   async stop(): Promise<void> {
     this.#stop?.abort();

@@ -116,6 +116,14 @@ describe('a transcript of Claude Code that grows', () => {
   });
 });
 
+describe('the process', () => {
+  test('ends when its data folder is deleted', async () => {
+    await watched.start();
+    await rm(watched.dataDir, { recursive: true });
+    await expect(watched.ended()).resolves.toBeUndefined();
+  });
+});
+
 describe('a sub-agent with a file of its own', () => {
   test('is a session of its own', async () => {
     const id = watched.prefix;
