@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Argument, Command } from 'commander';
@@ -31,8 +32,11 @@ const COMPLETION_CALLS: ReadonlySet<string> = new Set(['completion', 'complete']
 const UNDOS: readonly UndoSetup[] = [takeBackSetups];
 
 /** Each runs in the process of `palimpsest watch`, beside the transcripts. */
-const COMPANIONS: readonly Companion[] = [
-  async (followed, host) => (await import('./hooks/serve-hooks.js')).hookCompanion(followed, host),
+const companionsOf = (packageFolder: string): readonly Companion[] => [
+  async (followed, host) => {
+    const at = { env: process.env, home: homedir(), platform: process.platform, cwd: process.cwd() };
+    return (await import('./hooks/serve-hooks.js')).hookCompanion({ packageFolder, at })(followed, host);
+  },
   async (followed, host) => (await import('./watch/gateway-contexts.js')).gatewayCompanion(followed, host),
 ];
 
@@ -70,7 +74,7 @@ export async function runProgram(home: URL): Promise<void> {
     costsCommand(),
     ...reviewCommands(CONTRACTS),
     setupCommand(packageFolder),
-    watchCommand(COMPANIONS),
+    watchCommand(companionsOf(packageFolder)),
     mcpCommand(version),
     runCommand(),
     gatewayCommand(),

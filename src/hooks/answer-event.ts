@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { noteRang } from '../agents/hooks/hook-folder.js';
 import type { FileObservation } from '../client/decide-file.js';
 import { readingOfText } from '../harness/observe-call.js';
+import { endsWithin } from '../process/within-limit.js';
 import { counted } from '../values/counted.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
@@ -13,6 +14,8 @@ import { type NamedFile, namesToChange, readNamedFiles } from './named-files.js'
 
 /** How long a session without a transcript is left alone, milliseconds. */
 const ABSENT_MS = 60_000;
+/** How long a note waits for the transcript, milliseconds. */
+const READ_MS = 100;
 /** Maximum number of agents whose reads are remembered. */
 const MOST_AGENTS = 200;
 
@@ -118,6 +121,8 @@ export class HookDesk {
       memory.changing(changing);
       return SILENT;
     }
+    // The number of a call is known once the transcript is read. The hook waits not much longer.
+    await endsWithin(followed.catchUp(), READ_MS);
     const text = staleNote(changed, (id) => callNumber(followed.session, id));
     return { text: hookAnswer(event, { text, refuses: true }), undelivered: () => memory.untold(changed) };
   }

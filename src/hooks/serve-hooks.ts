@@ -1,6 +1,10 @@
-import { chmod, rm } from 'node:fs/promises';
+import { access, chmod, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { watchSocket } from '../agents/hooks/hook-folder.js';
+import { join } from 'node:path';
+import type { Surroundings } from '../agents/agent.js';
+import { hookClient, watchSocket, writeStart } from '../agents/hooks/hook-folder.js';
+import { installHookClient } from '../agents/hooks/install-client.js';
+import { messageOf } from '../values/thrown.js';
 import type { Companion, Followed, WatchHost } from '../watch/followed.js';
 import { readHookEvent } from './agent-hooks.js';
 import { HookDesk } from './answer-event.js';
@@ -95,5 +99,30 @@ export async function serveHooks(
   };
 }
 
-/** Serves hooks in the process of `palimpsest watch`. */
-export const hookCompanion: Companion = (followed, host) => serveHooks(watchSocket(host.dataDir), followed, host);
+/** The installed program, for hooks that start the watcher. */
+export interface HookProgram {
+  readonly packageFolder: string;
+  readonly at: Surroundings;
+}
+
+/** Lets hooks find their client and the watcher, also without a setup. */
+async function prepare(dataDir: string, program: HookProgram): Promise<void> {
+  const cli = join(program.packageFolder, 'dist', 'cli.js');
+  await writeStart(dataDir, [process.execPath, cli, 'watch', '--data', dataDir]);
+  const isThere = await access(hookClient(dataDir)).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) await installHookClient(dataDir, program);
+}
+
+/** Returns the companion that serves hooks in the process of `palimpsest watch`. */
+export const hookCompanion =
+  (program: HookProgram): Companion =>
+  async (followed, host) => {
+    const served = await serveHooks(watchSocket(host.dataDir), followed, host);
+    prepare(host.dataDir, program).catch((error: unknown) =>
+      host.onNotice(`Hooks cannot start palimpsest watch: ${messageOf(error)}`),
+    );
+    return served;
+  };

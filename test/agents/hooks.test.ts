@@ -1,64 +1,42 @@
 import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Agent, Surroundings } from '../../src/agents/agent.js';
 import { AGENTS } from '../../src/agents/agent-table.js';
-import { hookState, watchSocket } from '../../src/agents/hooks/hook-folder.js';
+import { type HookAgent, hookState } from '../../src/agents/hooks/hook-folder.js';
 import { installHookClient } from '../../src/agents/hooks/install-client.js';
 import { applyPlanned, planSetup } from '../../src/agents/plan-setup.js';
-import type { ContextClient } from '../../src/client/session/context-client.js';
-import { HarnessSession } from '../../src/harness/harness-session.js';
-import { serveHooks } from '../../src/hooks/serve-hooks.js';
-import { openClient } from '../support/context.js';
+import { hookCompanion } from '../../src/hooks/serve-hooks.js';
 import { until } from '../support/until.js';
+import { WatchedMachine } from '../support/watched.js';
 import { newestAgent } from './install-agent.js';
 import { runProgram } from './run-program.js';
 import { type Plan, type ScriptedModel, startScriptedModel } from './scripted-model.js';
 
 const TEXT = `${Array.from({ length: 60 }, (_, i) => `const line${i + 1} = ${i + 1};`).join('\n')}\n`;
+const RULES = 'Never round a price.\n';
+/** How each agent saw the file. Gemini CLI names no calls. */
+const SEEN = { claude: 'read it in call 1', codex: 'saw it in call 1', gemini: 'read it' } as const;
 const CHANGED = TEXT.replace('line42 = 42', 'line42 = 24');
 
+let watched: WatchedMachine;
 let home: string;
 let project: string;
 let dataDir: string;
-let client: ContextClient;
-let served: { close(): Promise<void> };
 let model: ScriptedModel;
-let sessions: Map<string, HarnessSession>;
-let notices: string[];
 
 beforeEach(async () => {
-  home = await realpath(await mkdtemp(join(tmpdir(), 'hooks-')));
-  [project, dataDir] = [join(home, 'project'), join(home, 'data')];
-  for (const folder of [project, dataDir]) await mkdir(folder, { mode: 0o700 });
+  watched = await WatchedMachine.create();
+  ({ home } = watched.machine);
+  [project, dataDir] = [join(home, 'project'), watched.dataDir];
+  for (const folder of [project, dataDir]) await mkdir(folder, { mode: 0o700, recursive: true });
   await writeFile(join(project, 'cart.ts'), TEXT);
-  client = await openClient(project, { track: false });
-  [sessions, notices] = [new Map(), []];
-  const open = async (native: string): Promise<HarnessSession> => {
-    const session = new HarnessSession(client, await client.openSession({ id: native }), { delivered: 'library' });
-    sessions.set(native, session);
-    return session;
-  };
-  const followed = {
-    session: async (agent: string, native: string) => ({
-      agent,
-      native,
-      session: (sessions.get(native) ?? (await open(native))).session,
-      client,
-      catchUp: async () => undefined,
-    }),
-  };
-  const host = { dataDir, onNotice: (line: string) => notices.push(line), stayAwake: () => undefined };
-  served = await serveHooks(watchSocket(dataDir), followed, host);
+  await writeFile(join(project, 'RULES.md'), RULES);
 });
 afterEach(async () => {
   await model.close();
-  await served.close();
-  await client.close();
-  await rm(home, { recursive: true });
+  await watched.remove();
 });
 
 /** How an agent is started offline, and how its model reads and edits a file. */
@@ -140,6 +118,7 @@ async function setUp(name: Name): Promise<void> {
   await mkdir(join(packageFolder, 'dist'), { recursive: true });
   await writeFile(join(packageFolder, 'dist', 'palimpsest-hook.c'), await readFile(source));
   expect(await installHookClient(dataDir, { packageFolder, at })).toBe('compiled');
+  await watched.start({}, [hookCompanion({ packageFolder, at })]);
   const agent = AGENTS.find(({ id }) => id === name) as Agent;
   const server = () => ({ command: 'palimpsest', args: ['mcp'] });
   const wanted = { at: { ...at, env: {} }, scope: 'user', server, dataDir, isDataNamed: true, packageFolder } as const;
@@ -159,15 +138,26 @@ async function runAgent(name: Name, prompt: string, ...more: readonly string[]):
   expect({ code: end.code, stderr: end.code === 0 ? '' : end.stderr }).toEqual({ code: 0, stderr: '' });
 }
 
+/** Waits until the watcher has read the transcript of the only session. */
+async function isRead(agent: HookAgent): Promise<void> {
+  const state = await until(watched.state, (found) => found?.followed.length === 1);
+  const { session = '', path: transcript = '' } = state?.followed[0] ?? {};
+  await (await watched.followed.session(agent, session, { transcript })).catchUp();
+}
+
 describe.each(['claude', 'codex', 'gemini'] as const)('the newest %s with our hooks', (name) => {
   const { edit } = SCRIPTED[name];
 
   test('refuses an edit of a stale file once, and the next request has the changed lines', async () => {
-    const plan: Plan = ({ offered, results }) => {
+    const agent = ({ claude: 'claude-code', codex: 'codex', gemini: 'gemini-cli' } as const)[name];
+    const plan: Plan = async ({ offered, results }) => {
       if (offered.length === 0) return { say: 'ok' };
       if (results.length === 0) return SCRIPTED[name].read;
-      // A person changes the file while the model thinks.
-      if (results.length === 1) writeFileSync(file(), CHANGED);
+      // A model thinks for longer than the watcher reads. Meanwhile a person changes the file.
+      if (results.length === 1) {
+        await isRead(agent);
+        await writeFile(file(), CHANGED);
+      }
       const made = edit('const line7 = 7;', 'const line7 = 8;');
       return results.length <= 2 ? made : { say: 'all done' };
     };
@@ -175,23 +165,23 @@ describe.each(['claude', 'codex', 'gemini'] as const)('the newest %s with our ho
     await setUp(name);
     await runAgent(name, 'go on');
     const [, refused, done] = model.seen.at(-1)?.results ?? [];
-    expect(refused).toMatch(/cart\.ts changed since you (?:read it|saw it in a command) \(line 42\)/);
+    expect(refused).toContain(`cart.ts changed since you ${SEEN[name]} (line 42)`);
     expect(refused).toContain('+const line42 = 24;');
     expect(done).not.toContain('changed since you');
     expect(await readFile(file(), 'utf8')).toBe(CHANGED.replace('line7 = 7', 'line7 = 8'));
-    const agent = ({ claude: 'claude-code', codex: 'codex', gemini: 'gemini-cli' } as const)[name];
     expect(await hookState(dataDir, agent)).toEqual({ rang: expect.any(Date), unreached: undefined });
-    expect(notices).toEqual([]);
+    expect((await watched.state())?.notices).toEqual([]);
   });
 });
 
-/** Pins a file in a session of an agent. */
-async function pin(native: string): Promise<void> {
-  const session = sessions.get(native);
-  if (session === undefined) throw new Error(`hooks reported no session ${native}, but ${[...sessions.keys()]}`);
-  await writeFile(join(project, 'RULES.md'), 'Never round a price.\n');
-  await session.reportToolCall({ id: randomUUID(), name: 'Read', args: { file_path: 'RULES.md' }, content: 'x' });
-  await session.verb('pin', [join(project, 'RULES.md')]);
+/** Pins the rules in the session of an agent, as its model or a person does. */
+async function pin(agent: HookAgent, native: string): Promise<void> {
+  const followed = await watched.followed.session(agent, native, {});
+  await followed.catchUp();
+  const { session } = followed;
+  const plan = await session.planVerb('pin', [join(project, 'RULES.md')]);
+  expect(plan.entries).toMatchObject([{ ok: true }]);
+  await session.recordCall({ tool: 'pin', args: {}, status: 'ok', content: '', plan, answer: () => '' });
 }
 
 const NOTE = /The compaction took a pinned object out of your context[\s\S]*Never round a price\./;
@@ -203,31 +193,27 @@ describe('a compaction', () => {
     const native = randomUUID();
     model = await startScriptedModel(({ offered, results }, number) => {
       if (offered.length === 0 || results.length > 0 || number > 2) return { say: 'It was about a cart.' };
-      return SCRIPTED.claude.read;
+      return { tool: 'Read', args: { file_path: join(project, 'RULES.md') } };
     });
     await setUp('claude');
     await runAgent('claude', 'go on', '--session-id', native);
-    await pin(native);
+    await pin('claude-code', native);
     await runAgent('claude', '/compact', '--resume', native);
     await runAgent('claude', 'continue', '--resume', native);
     expect(isNoted()).toBe(true);
-    expect(notices).toEqual([]);
+    expect((await watched.state())?.notices).toEqual([]);
   });
 
   test('brings a pinned file back in Codex', async () => {
-    model = await startScriptedModel(async (_request, number) => {
-      if (number > 1) return { say: 'It was about a cart.' };
-      await until(
-        () => sessions.size,
-        (count) => count > 0,
-      );
-      const [native = ''] = sessions.keys();
-      await pin(native);
-      return { ...SCRIPTED.codex.read, tokens: 30_000 };
+    model = await startScriptedModel(async ({ body }, number) => {
+      if (number === 1) return { tool: 'exec_command', args: { cmd: 'cat RULES.md' }, tokens: 30_000 };
+      // The request for a summary.
+      if (number === 2) await pin('codex', String((body as { prompt_cache_key?: unknown }).prompt_cache_key));
+      return { say: 'It was about a cart.' };
     });
     await setUp('codex');
     await runAgent('codex', 'go on');
     expect(isNoted()).toBe(true);
-    expect(notices).toEqual([]);
+    expect((await watched.state())?.notices).toEqual([]);
   });
 });
