@@ -1,3 +1,5 @@
+import { type ModelPrices, TARIFFS } from '../assembly/epoch/prices.js';
+
 /** A model's list prices in US dollars for a million tokens. */
 interface DollarPrices {
   readonly input: number;
@@ -25,19 +27,24 @@ interface PriceRow extends DollarPrices {
   readonly before?: number;
 }
 
-const claude = (
-  models: RegExp,
-  [input, output]: readonly [number, number],
-  { read = 0.1, before }: { readonly read?: number; readonly before?: number } = {},
-): PriceRow => ({ models, input, output, read, write: 1.25, ...(before === undefined ? {} : { before }) });
+/** Differences from the provider's usual prices of its cache, and the end of a price. */
+type Exceptions = Partial<Pick<PriceRow, 'read' | 'write' | 'before'>>;
 
-const others = (models: RegExp, [input, output]: readonly [number, number], read = 0.1): PriceRow => ({
-  models,
-  input,
-  output,
-  read,
-  write: 1,
-});
+const priced =
+  ({ read, write }: Pick<ModelPrices, 'read' | 'write'>) =>
+  (models: RegExp, [input, output]: readonly [number, number], exceptions: Exceptions = {}): PriceRow => ({
+    models,
+    input,
+    output,
+    read,
+    write,
+    ...exceptions,
+  });
+
+const claude = priced(TARIFFS.anthropic);
+const openai = priced(TARIFFS.openai);
+/** Models since Gemini 2.5 read their cache for less than earlier ones. */
+const gemini = priced({ ...TARIFFS.gemini, read: 0.1 });
 
 /** The first row that matches a model's name counts. */
 const ROWS: readonly PriceRow[] = [
@@ -54,28 +61,28 @@ const ROWS: readonly PriceRow[] = [
   claude(/3[.-]5-haiku|haiku-3[.-]5/, [0.8, 4]),
   claude(/3-haiku|haiku-3/, [0.25, 1.25]),
   claude(/haiku/, [1, 5]),
-  { ...others(/gpt-6\.1-sol/, [2, 10], 0.05), write: 1.25 },
-  others(/gpt-5\.5-pro|gpt-5\.4-pro/, [30, 180], 1),
-  others(/gpt-5\.5/, [5, 30]),
-  others(/gpt-5\.4-mini/, [0.75, 4.5]),
-  others(/gpt-5\.4-nano/, [0.2, 1.25]),
-  others(/gpt-5\.4/, [2.5, 15]),
-  others(/gpt-5\.[23]/, [1.75, 14]),
-  others(/gpt-5(?:\.1)?-codex-mini|gpt-5(?:\.1)?-mini/, [0.25, 2]),
-  others(/gpt-5-nano/, [0.05, 0.4]),
-  others(/gpt-5(?:\.1)?(?![.\d])/, [1.25, 10]),
-  others(/gpt-4\.1-mini/, [0.4, 1.6], 0.25),
-  others(/gpt-4\.1/, [2, 8], 0.25),
-  others(/gpt-4o-mini/, [0.15, 0.6], 0.5),
-  others(/gpt-4o/, [2.5, 10], 0.5),
-  others(/codex-mini/, [1.5, 6], 0.25),
-  others(/o4-mini|o3-mini/, [1.1, 4.4], 0.25),
-  others(/\bo3\b/, [2, 8], 0.25),
-  others(/gemini-3(?:\.\d)?-pro/, [2, 12]),
-  others(/gemini-3(?:\.\d)?-flash/, [0.5, 3]),
-  others(/gemini-2\.5-pro/, [1.25, 10]),
-  others(/gemini-2\.5-flash-lite/, [0.1, 0.4]),
-  others(/gemini-2\.5-flash/, [0.3, 2.5]),
+  openai(/gpt-6\.1-sol/, [2, 10], { read: 0.05, write: 1.25 }),
+  openai(/gpt-5\.5-pro|gpt-5\.4-pro/, [30, 180], { read: 1 }),
+  openai(/gpt-5\.5/, [5, 30]),
+  openai(/gpt-5\.4-mini/, [0.75, 4.5]),
+  openai(/gpt-5\.4-nano/, [0.2, 1.25]),
+  openai(/gpt-5\.4/, [2.5, 15]),
+  openai(/gpt-5\.[23]/, [1.75, 14]),
+  openai(/gpt-5(?:\.1)?-codex-mini|gpt-5(?:\.1)?-mini/, [0.25, 2]),
+  openai(/gpt-5-nano/, [0.05, 0.4]),
+  openai(/gpt-5(?:\.1)?(?![.\d])/, [1.25, 10]),
+  openai(/gpt-4\.1-mini/, [0.4, 1.6], { read: 0.25 }),
+  openai(/gpt-4\.1/, [2, 8], { read: 0.25 }),
+  openai(/gpt-4o-mini/, [0.15, 0.6], { read: 0.5 }),
+  openai(/gpt-4o/, [2.5, 10], { read: 0.5 }),
+  openai(/codex-mini/, [1.5, 6], { read: 0.25 }),
+  openai(/o4-mini|o3-mini/, [1.1, 4.4], { read: 0.25 }),
+  openai(/\bo3\b/, [2, 8], { read: 0.25 }),
+  gemini(/gemini-3(?:\.\d)?-pro/, [2, 12]),
+  gemini(/gemini-3(?:\.\d)?-flash/, [0.5, 3]),
+  gemini(/gemini-2\.5-pro/, [1.25, 10]),
+  gemini(/gemini-2\.5-flash-lite/, [0.1, 0.4]),
+  gemini(/gemini-2\.5-flash/, [0.3, 2.5]),
 ];
 
 /** Returns a model's list prices at a time. Undefined for an unlisted model. */

@@ -58,15 +58,18 @@ function lineNote({ session, others }: ObjectLine): readonly string[] {
 function objectLines({ view, display, text, withContent }: ShownObject, colours: Colours): readonly string[] {
   const { version, times, number, gone } = view;
   const { source } = version;
-  const path = source === null ? [] : [`${'path'.padEnd(WIDTH)} ${escapedLine(display ?? source.path)}`];
+  const id = version['xt/id'];
+  // People know a file by its path.
+  const name = source === null ? id : (display ?? source.path);
+  const ids = name === id ? [] : [`${'id'.padEnd(WIDTH)} ${escapedLine(id)}`];
   const canonical =
     source === null || source.path === display ? [] : [`${'canonical'.padEnd(WIDTH)} ${escapedLine(source.path)}`];
   const state = gone ? ' (deleted)' : version.type === 'file' && version.file_hash === null ? ' (not read yet)' : '';
   const cut = text !== undefined && !text.whole ? ['only the head and the tail of this text were kept'] : [];
   const content = withContent && text !== undefined ? ['', ...cut, ...textLines(text.text)] : [];
   return [
-    `${colours.yellow(`${version.type} ${escapedLine(version['xt/id'])}`)}${state}`,
-    ...path,
+    `${colours.yellow(`${version.type} ${escapedLine(name)}`)}${state}`,
+    ...ids,
     ...canonical,
     ...lineNote(view.line).map((note) => `${'line'.padEnd(WIDTH)} ${escapedLine(note)}`),
     `${'version'.padEnd(WIDTH)} ${number}`,
