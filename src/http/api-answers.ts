@@ -3,6 +3,7 @@ import type { HarnessSession, TurnContext } from '../harness/harness-session.js'
 import type { ReportedCall, VerbReport } from '../harness/record-call.js';
 import type { MessagesReport } from '../harness/reported-chat.js';
 import { reportedTime } from '../store/object-store.js';
+import { defined } from '../values/defined.js';
 import { ANSWERS, type AnswerBody } from './api-schemas.js';
 import { wireShape } from './wire-shape.js';
 
@@ -20,10 +21,14 @@ export function sessionAnswer({ session }: HarnessSession, resumed: boolean): An
   };
 }
 
-/** Formats the list of sessions. */
-export function sessionsAnswer(sessions: readonly SessionSummary[]): AnswerBody<'Sessions'> {
+/** Formats the list of sessions, with the titles that the reader may see. */
+export function sessionsAnswer(
+  sessions: readonly SessionSummary[],
+  titles: ReadonlyMap<string, string> = new Map(),
+): AnswerBody<'Sessions'> {
   const shown = sessions.map(({ parent, ...session }) => ({
     ...session,
+    ...defined({ title: titles.get(session.id) }),
     ...(parent === undefined ? {} : { parent: { ...parent, at: parent.seq } }),
   }));
   return wireShape(ANSWERS.Sessions, { sessions: shown });

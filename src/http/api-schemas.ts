@@ -177,6 +177,12 @@ export const ANSWERS = {
     sessions: z.array(
       z.object({
         id: z.string(),
+        title: z
+          .string()
+          .optional()
+          .describe(
+            'Name of an imported session, else the first prompt. Only the review page of the data folder has it',
+          ),
         turns: count,
         steps: count,
         last_activity: z.string().describe('ISO 8601'),

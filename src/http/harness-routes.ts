@@ -1,9 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as z from 'zod';
+import type { ContextClient } from '../client/session/context-client.js';
+import type { SessionSummary } from '../client/session/open-session.js';
 import type { HarnessSession } from '../harness/harness-session.js';
 import type { FindHiddenTexts } from '../history/ask/hidden-texts.js';
 import type { Backend } from '../host/backend.js';
+import { importedSessions } from '../host/imported-sessions.js';
 import type { Logger } from '../host/log.js';
+import { SessionTitles } from '../host/session-titles.js';
 import type { ServerSettings } from '../host/settings.js';
 import type { Verb } from '../session/verb-outcome.js';
 import type { Tell } from '../telemetry/telemetry.js';
@@ -41,6 +45,11 @@ interface Exchange {
   readonly id: string;
   readonly body: unknown;
   readonly person: PersonSettings;
+  /** Returns the titles of sessions that the reader may see. */
+  readonly titlesOf: (
+    client: ContextClient,
+    sessions: readonly SessionSummary[],
+  ) => Promise<ReadonlyMap<string, string>>;
 }
 
 type Answered<Id extends OperationId> = Promise<{
@@ -74,7 +83,11 @@ const HANDLERS: Handlers = {
     if (request.system_prompt !== undefined) await session.setSystemPrompt(request.system_prompt);
     return { status: resumed ? 200 : 201, body: sessionAnswer(session, resumed) };
   },
-  listSessions: async ({ sessions }) => ({ body: sessionsAnswer(await (await sessions.client()).listSessions()) }),
+  listSessions: async ({ sessions, titlesOf }) => {
+    const client = await sessions.client();
+    const listed = await client.listSessions();
+    return { body: sessionsAnswer(listed, await titlesOf(client, listed)) };
+  },
   getSession: ({ sessions, id }) =>
     sessions.use(id, async (session) => ({ body: sessionAnswer(session, session.session.state.seq > 0) })),
   closeSession: async ({ sessions, id, body }) => {
@@ -218,6 +231,12 @@ export function harnessRoutes({
 }: HarnessRoutesOptions): HarnessRoutes {
   const { strict = false, shortIds = false } = settings.tools;
   const sessions = new ApiSessions(backend, { strict, shortIds });
+  const titles = new SessionTitles();
+  // A title is recorded text, so only the owner of the data folder sees those of all sessions.
+  const titlesOf: Exchange['titlesOf'] = async (client, listed) =>
+    reviewsAll
+      ? titles.of(listed, await client.store.latest(), await importedSessions(settings.node.dataDir))
+      : new Map<string, string>();
   const person = { all: reviewsAll, copyRoots: copiesBelow === undefined ? settings.roots : [copiesBelow] };
   const streams = contracts
     .flatMap(({ events = {} }) => Object.values(events))
@@ -268,7 +287,7 @@ export function harnessRoutes({
     tell({ 'http.route': match.operation.path });
     readParameters(NO_PARAMETERS, searchParams);
     const body = match.operation.request === undefined ? undefined : await jsonBody(request, mostBodyBytes);
-    const work = () => match.handle({ sessions, id: match.session, body, person });
+    const work = () => match.handle({ sessions, id: match.session, body, person, titlesOf });
     const { kind } = match.operation;
     const answered = await (kind === undefined
       ? work()

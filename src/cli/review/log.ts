@@ -8,6 +8,7 @@ import type { Sighting } from '../../history/ask/seen-by.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { ranges } from '../../history/rebuild/turn-spans.js';
 import { importedSessions } from '../../host/imported-sessions.js';
+import { SessionTitles } from '../../host/session-titles.js';
 import { sessionLockOwners } from '../../journal/session-lock.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
@@ -25,7 +26,7 @@ import {
   shownTime,
   wireAnswers,
 } from './answer.js';
-import { sessionTable, titlesOf } from './session-table.js';
+import { sessionTable } from './session-table.js';
 
 const TEXT_WIDTH = 110;
 const MOST_NAMES = 6;
@@ -264,7 +265,7 @@ export async function sessionsAction(flags: ReviewFlags): Promise<void> {
     const owners = new Map((await sessionLockOwners(clientDir)).map((owner) => [String(owner.session), owner.pid]));
     const imported = await importedSessions(dataDir);
     const titles = standardOutput(flags).isTerminal
-      ? await titlesOf(shown, point.snapshot, imported)
+      ? await new SessionTitles().of(shown, point.snapshot, imported)
       : new Map<string, string>();
     const rows = shown.map(({ id, turns, steps, lastActivity, parent }) => {
       const pid = owners.get(id);

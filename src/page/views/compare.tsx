@@ -203,9 +203,9 @@ export function CompareView() {
                       }
                     >
                       <option value="">choose one</option>
-                      {sessions.map(({ id, parent }) => (
+                      {sessions.map(({ id, title, parent }) => (
                         <option key={id} value={id}>
-                          {oneLine(id)}
+                          {title === undefined ? oneLine(id) : `${oneLine(title)} (${oneLine(id)})`}
                           {parent === undefined ? '' : `, fork of ${oneLine(parent.session)}`}
                         </option>
                       ))}

@@ -11,25 +11,27 @@ const ROW_PX = 34;
 const LIST_PX = 720;
 
 /**
- * Whether a session passes the address's filters: a part of its name, the earliest day of use, only
- * forks.
+ * Whether a session passes the address's filters: a part of its title or id, the earliest day of
+ * use, only forks.
  */
 function passes(
-  { id, last_activity: last, parent }: SessionRow,
+  { id, title = '', last_activity: last, parent }: SessionRow,
   { q = '', since = '', forks }: Readonly<Record<string, string>>,
 ): boolean {
   return (
-    id.toLowerCase().includes(q.toLowerCase()) &&
+    `${title} ${id}`.toLowerCase().includes(q.toLowerCase()) &&
     last.slice(0, 10) >= since &&
     (forks === undefined || parent !== undefined)
   );
 }
 
 function Row({ session }: { readonly session: SessionRow }) {
-  const { id, turns, steps, last_activity: last, parent, open_here: isOpen } = session;
+  const { id, title, turns, steps, last_activity: last, parent, open_here: isOpen } = session;
   return (
     <div class="session-row">
-      <a href={addressText({ view: 'strip', of: { session: id } })}>{oneLine(id)}</a>
+      <a href={addressText({ view: 'strip', of: { session: id } })} title={oneLine(id)}>
+        {oneLine(title ?? id)}
+      </a>
       <span>{counted(turns)} turns</span>
       <span>{counted(steps)} steps</span>
       <span>{shortTime(last)}</span>

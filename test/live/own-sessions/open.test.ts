@@ -17,6 +17,20 @@ afterAll(async () => {
 });
 
 const run = (...args: readonly string[]) => runCli(args, env);
+
+/** Enters the review page as its one visitor. Returns the titles of the sessions that it lists. */
+async function titlesOn(address: string): Promise<readonly (string | undefined)[]> {
+  const { origin, hash } = new URL(address);
+  const entered = await fetch(`${origin}/review/enter`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ token: new URLSearchParams(hash.slice(1)).get('token') }),
+  });
+  const { secret } = (await entered.json()) as { readonly secret: string };
+  const listed = await fetch(`${origin}/v1/sessions`, { headers: { authorization: `Bearer ${secret}` } });
+  const { sessions } = (await listed.json()) as { readonly sessions: readonly { readonly title?: string }[] };
+  return sessions.map(({ title }) => title);
+}
 const opened = async (name: string) => JSON.parse((await run('open', name, '--json')).stdout);
 
 describe('palimpsest open', () => {
@@ -59,6 +73,7 @@ describe('palimpsest open', () => {
       });
     });
     expect(new URL(address).searchParams.get('session')).toBe('5f0c1a52-7a3e-4b1d-9c55-0d2f7be6a101');
+    expect(await titlesOn(address)).toContain('ISBN check digit');
     child.kill('SIGINT');
     const { stdout: said, stderr } = await result;
     expect(said).toMatch(/^ISBN check digit\n {2}Claude Code, \/home\/mira\/shelf, .*, 11 calls, /);

@@ -1,0 +1,50 @@
+import pLimit from 'p-limit';
+import type { SessionSummary } from '../client/session/open-session.js';
+import type { StoreSnapshot } from '../store/store-snapshot.js';
+import type { ImportedSession } from './imported-sessions.js';
+
+/** Steps of a session that are read to find its first prompt. */
+const FIRST_STEPS = 3;
+const AT_ONCE = 8;
+/** Sessions whose first prompts are read; titles of imported sessions are known without a read. */
+const MOST_READ = 200;
+const TITLE_CHARS = 400;
+
+/** The titles of sessions: that of the recording, else the first prompt of a person. */
+export class SessionTitles {
+  /** First prompts, which never change. Empty for a session that begins otherwise. */
+  readonly #prompts = new Map<string, string>();
+
+  /** Returns the titles of sessions by their ids. */
+  async of(
+    sessions: readonly SessionSummary[],
+    snapshot: StoreSnapshot,
+    imported: ReadonlyMap<string, ImportedSession>,
+  ): Promise<ReadonlyMap<string, string>> {
+    const titles = new Map<string, string>();
+    const unread: SessionSummary[] = [];
+    for (const session of sessions) {
+      const { id } = session;
+      const title = imported.get(id)?.title || this.#prompts.get(id);
+      if (title === undefined) unread.push(session);
+      else if (title !== '') titles.set(id, title);
+    }
+    await pLimit(AT_ONCE).map(unread.slice(0, MOST_READ), async (session) => {
+      const title = await this.#firstPrompt(session, snapshot);
+      if (title !== undefined) titles.set(session.id, title);
+    });
+    return titles;
+  }
+
+  async #firstPrompt({ id, steps }: SessionSummary, snapshot: StoreSnapshot): Promise<string | undefined> {
+    for (let seq = 1; seq <= Math.min(FIRST_STEPS, steps); seq += 1) {
+      const message = (await snapshot.step(id, seq))?.message;
+      if (message?.role !== 'user') continue;
+      const title = message.text.slice(0, TITLE_CHARS).replace(/\s+/g, ' ').trim().toWellFormed();
+      this.#prompts.set(id, title);
+      return title;
+    }
+    if (steps >= FIRST_STEPS) this.#prompts.set(id, '');
+    return undefined;
+  }
+}
