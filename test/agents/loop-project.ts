@@ -31,7 +31,7 @@ export async function palimpsest(dataDir: string, ...args: readonly string[]): P
 
 /** Returns a session as the command line shows it: its context, then its log. */
 export async function shownOf(dataDir: string, session: string): Promise<readonly string[]> {
-  return [await palimpsest(dataDir, 'context', session), await palimpsest(dataDir, 'log', session)];
+  return [await palimpsest(dataDir, 'context', session, '--assemble'), await palimpsest(dataDir, 'log', session)];
 }
 
 /** Waits until the database has a version of a file that holds a text. */

@@ -166,7 +166,7 @@ describe('OpenCode with contexts of Palimpsest', () => {
   });
 
   test('has the same session shown by the command line afterwards', async () => {
-    expect(await palimpsest(run.dataDir, 'context', run.session)).toContain('user: resumed, please');
+    expect(await palimpsest(run.dataDir, 'context', run.session, '--assemble')).toContain('user: resumed, please');
     expect(await palimpsest(run.dataDir, 'log', run.session)).toContain('resumed, please');
   });
 });

@@ -169,7 +169,7 @@ describe('pi with contexts of Palimpsest', () => {
   });
 
   test('has the same session shown by the command line afterwards', async () => {
-    const shown = await palimpsest(run.dataDir, 'context', run.session);
+    const shown = await palimpsest(run.dataDir, 'context', run.session, '--assemble');
     expect(shown).toContain('user: resumed, please');
     expect(await palimpsest(run.dataDir, 'log', run.session)).toContain('resumed, please');
   });
