@@ -1,4 +1,4 @@
-import { listSessions } from '../../client/session/open-session.js';
+import { listSessions, type SessionSummary } from '../../client/session/open-session.js';
 import { askQuery, askTurns, askVersions, askWho } from '../../history/ask/ask.js';
 import type { LoggedCall, LoggedEvent, LoggedTurn } from '../../history/ask/logged-turn.js';
 import type { LoggedVersion } from '../../history/ask/object-log.js';
@@ -7,13 +7,15 @@ import type { QueryAnswer } from '../../history/ask/run-query.js';
 import type { Sighting } from '../../history/ask/seen-by.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { ranges } from '../../history/rebuild/turn-spans.js';
-import { importedSessions } from '../../host/imported-sessions.js';
+import { type ImportedSession, importedSessions } from '../../host/imported-sessions.js';
 import { SessionTitles } from '../../host/session-titles.js';
 import { sessionLockOwners } from '../../journal/session-lock.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { VERBS } from '../../session/verb-outcome.js';
-import { type Colours, columns, escapedLine, firstLine, standardOutput } from '../output.js';
+import { type Column, fittedTable } from '../fitted-table.js';
+import { type Colours, columns, escapedLine, firstLine, grouped, standardOutput } from '../output.js';
+import { shortTime } from '../shown-values.js';
 import {
   type Answer,
   answerReview,
@@ -26,7 +28,6 @@ import {
   shownTime,
   wireAnswers,
 } from './answer.js';
-import { sessionTable } from './session-table.js';
 
 const TEXT_WIDTH = 110;
 const MOST_NAMES = 6;
@@ -254,6 +255,44 @@ export async function whoAction(object: string, flags: ReviewFlags): Promise<voi
       json: async () => (await wireAnswers()).whoAnswer(basis, id, sightings),
     };
   });
+}
+
+const SESSION_COLUMNS: readonly Column[] = [
+  { heading: 'title', share: 2, least: 12 },
+  { heading: 'from' },
+  { heading: 'last used' },
+  { heading: 'turns', align: 'right' },
+  { heading: 'steps', align: 'right' },
+  { heading: '' },
+  { heading: 'session', share: 1, least: 8, style: 'dim' },
+];
+
+/** Facts beside the sessions that their table shows. */
+interface TableOptions {
+  readonly titles: ReadonlyMap<string, string>;
+  readonly imported: ReadonlyMap<string, ImportedSession>;
+  /** Processes that have sessions open, by session. */
+  readonly owners: ReadonlyMap<string, number>;
+  readonly colours: Colours;
+  readonly width: number;
+}
+
+/** Formats the sessions of a database for a terminal, titles before ids. */
+export function sessionTable(
+  sessions: readonly SessionSummary[],
+  { titles, imported, owners, colours, width }: TableOptions,
+): readonly string[] {
+  const now = new Date();
+  const rows = sessions.map(({ id, turns, steps, lastActivity, parent }) => [
+    titles.get(id) ?? (parent === undefined ? '' : `fork of ${titles.get(parent.session) ?? parent.session}`),
+    imported.get(id)?.agent ?? '',
+    shortTime(lastActivity, now),
+    grouped(turns),
+    grouped(steps),
+    owners.has(id) ? 'open' : '',
+    id,
+  ]);
+  return fittedTable(SESSION_COLUMNS, rows, { colours, width });
 }
 
 /** `sessions` */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { cellsOf } from '../../../../src/cli/fitted-table.js';
 import { coloursFor } from '../../../../src/cli/output.js';
-import { sessionTable } from '../../../../src/cli/review/session-table.js';
+import { sessionTable } from '../../../../src/cli/review/log.js';
 import { sessionId } from '../../../../src/objects/ids.js';
 
 const colours = coloursFor({ isTerminal: false, env: {} });
