@@ -53,6 +53,7 @@ const count = (value: unknown): number | undefined =>
 /** Collects the facts of one answer from the events of its stream, or from its whole JSON. */
 export class AnswerCollector {
   readonly #wire: Wire;
+  readonly #clean: (text: string) => string;
   #id: string | undefined;
   #model: string | undefined;
   #stop: string | undefined;
@@ -67,8 +68,10 @@ export class AnswerCollector {
   /** The text of the blocks that the stream has not ended yet, by index. */
   readonly #open = new Map<number, string[]>();
 
-  constructor(wire: Wire) {
+  /** `clean` removes credentials from the text of an error. */
+  constructor(wire: Wire, clean: (text: string) => string) {
     this.#wire = wire;
+    this.#clean = clean;
   }
 
   /** Takes one event of a stream. Ignores everything that it does not know. */
@@ -120,8 +123,11 @@ export class AnswerCollector {
 
   #fail(error: unknown): void {
     const { type, code, status, message } = object(error);
-    const name = text(type) ?? text(code) ?? text(status) ?? text(error) ?? 'error';
-    this.#error = { type: name, ...defined({ message: text(message) }) };
+    // Before it is cut, so that no part of a credential stays.
+    const cleaned = (value: unknown): string | undefined =>
+      text(typeof value === 'string' ? this.#clean(value) : undefined);
+    const name = cleaned(type) ?? cleaned(code) ?? cleaned(status) ?? cleaned(error) ?? 'error';
+    this.#error = { type: name, ...defined({ message: cleaned(message) }) };
   }
 
   #append(index: number, part: unknown): void {

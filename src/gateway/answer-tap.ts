@@ -82,11 +82,14 @@ export class AnswerTap {
   readonly #collector: AnswerCollector;
   readonly #reader: AnswerReader;
   readonly #decoder: Transform | undefined;
+  /** Resolves once the decoder gives no more bytes. It may stop before the end of the answer. */
+  readonly #decoded: Promise<void> | undefined;
   readonly #isUnknown: boolean;
   #isLate = false;
 
-  constructor(wire: Wire, headers: RawHeaders) {
-    this.#collector = new AnswerCollector(wire);
+  /** `clean` removes credentials from the text of an error. */
+  constructor(wire: Wire, headers: RawHeaders, clean: (text: string) => string) {
+    this.#collector = new AnswerCollector(wire, clean);
     const type = headerOf(headers, 'content-type') ?? '';
     this.#reader = new AnswerReader(this.#collector, /^text\/event-stream/i.test(type));
     const decoder = streamDecoder(headerOf(headers, 'content-encoding'));
@@ -94,6 +97,10 @@ export class AnswerTap {
     if (typeof decoder === 'string') return;
     this.#decoder = decoder;
     decoder.on('error', () => undefined);
+    this.#decoded = new Promise((resolve) => {
+      decoder.once('end', resolve);
+      decoder.once('close', resolve);
+    });
     decoder.pipe(
       new Writable({
         write: (chunk: Buffer, _encoding, done) => {
@@ -114,14 +121,9 @@ export class AnswerTap {
 
   /** Ends the copy and returns the facts of the answer. */
   async end(status: number): Promise<AnswerFacts> {
-    const decoder = this.#decoder;
-    if (decoder !== undefined && !decoder.destroyed) {
-      await new Promise<void>((resolve) => {
-        decoder.once('close', resolve);
-        decoder.once('end', resolve);
-        decoder.end();
-      });
-    }
+    this.#decoder?.end();
+    await this.#decoded;
+    this.#decoder?.destroy();
     this.#reader.end();
     return this.#collector.facts(status);
   }

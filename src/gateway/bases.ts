@@ -5,10 +5,13 @@ const KNOWN = Object.keys(UPSTREAMS).join(', ');
 
 function baseOf(name: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
+  const isPlain = url !== undefined && `${url.username}${url.password}${url.search}${url.hash}` === '';
+  // The address is not repeated, because it may contain a password or a key.
+  if (!isPlain || !/^https?:$/.test(url.protocol))
     throw new GatewayError(
       'bad-upstream',
-      `${JSON.stringify(text)} is no base address for ${name}; give one such as https://api.example.com`,
+      `the address given for ${name} is no base address; give one such as https://api.example.com, ` +
+        'without a user, a password or a query',
     );
   return url;
 }
@@ -24,7 +27,10 @@ export function upstreamBases(given: readonly string[] = []): ReadonlyMap<string
   for (const pair of given) {
     const [, name = '', url = ''] = /^([^=]*)=(.*)$/s.exec(pair) ?? [];
     if (!bases.has(name))
-      throw new GatewayError('bad-upstream', `${JSON.stringify(pair)} is not of the form NAME=URL with ${KNOWN}`);
+      throw new GatewayError(
+        'bad-upstream',
+        `an upstream${name === '' ? '' : ` for ${JSON.stringify(name)}`} is not of the form NAME=URL with ${KNOWN}`,
+      );
     bases.set(name, baseOf(name, url));
   }
   return bases;

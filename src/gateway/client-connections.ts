@@ -83,9 +83,12 @@ export class ClientConnections {
     return connection;
   }
 
-  /** Ends all connections to upstreams. */
+  /** Ends all connections, also those that became WebSockets, which the server does not know. */
   close(): void {
-    for (const connection of this.#connections.values()) connection.close();
+    for (const [socket, connection] of this.#connections) {
+      connection.close();
+      socket.destroy();
+    }
     this.#connections.clear();
   }
 }

@@ -9,7 +9,7 @@ import { AnswerTap } from './answer-tap.js';
 import type { ClientConnection, Pool } from './client-connections.js';
 import { decodedBody, LARGEST_BODY } from './content-encoding.js';
 import type { GatewayLog, OpenRequest } from './gateway-log.js';
-import { forwardedHeaders, headerOf, loggedHeaders, loggedPath, pairsOf } from './raw-headers.js';
+import { forwardedHeaders, headerOf, loggedHeaders, loggedPath, pairsOf, withoutCredentials } from './raw-headers.js';
 import { type Target, type Wire, wireOf } from './wires.js';
 
 /** One exchange between a client and an upstream. */
@@ -163,7 +163,8 @@ export async function forward(exchange: Exchange): Promise<void> {
       pipeline(request, upstream).catch(() => undefined);
     }
     const from = await head;
-    const tap = wire === undefined ? undefined : new AnswerTap(wire, from.rawHeaders);
+    const clean = withoutCredentials(request.rawHeaders, target.path);
+    const tap = wire === undefined ? undefined : new AnswerTap(wire, from.rawHeaders, clean);
     try {
       await answer(from, response, tap);
     } finally {
@@ -203,6 +204,7 @@ function headText({ httpVersion, statusCode, statusMessage, rawHeaders }: Incomi
  */
 export function forwardUpgrade({ request, socket, head, target }: Upgrade): void {
   const { base, path } = target;
+  const before = socket.bytesWritten;
   const open = base.protocol === 'https:' ? httpsRequest : httpRequest;
   const upstream = open({
     host: base.hostname.replace(/^\[|\]$/g, ''),
@@ -215,7 +217,11 @@ export function forwardUpgrade({ request, socket, head, target }: Upgrade): void
   });
   socket.on('error', () => upstream.destroy());
   socket.once('close', () => upstream.destroy());
-  upstream.once('error', () => socket.destroy());
+  upstream.once('error', (error) => {
+    const head = 'HTTP/1.1 502 Bad Gateway\r\ncontent-type: application/json\r\nConnection: close\r\n\r\n';
+    if (socket.bytesWritten > before || RESETS.has(systemCode(error))) socket.destroy();
+    else socket.end(`${head}${unreachable(base, error)}`);
+  });
   upstream.once('upgrade', (answer, other: Socket, rest) => {
     socket.setNoDelay(true);
     other.setNoDelay(true);

@@ -29,7 +29,10 @@ export function headerOf(raw: RawHeaders, name: string): string | undefined {
 /** Returns the names that a Connection header adds to the headers of one connection. */
 function namedByConnection(raw: RawHeaders): ReadonlySet<string> {
   const values = pairsOf(raw).flatMap(([name, value]) => (name.toLowerCase() === 'connection' ? value.split(',') : []));
-  return new Set(values.map((value) => value.trim().toLowerCase()));
+  const named = new Set(values.map((value) => value.trim().toLowerCase()));
+  // Without its length, a body would be read as the next request.
+  named.delete('content-length');
+  return named;
 }
 
 /**
@@ -93,9 +96,48 @@ export function loggedHeaders(raw: RawHeaders): Readonly<Record<string, string>>
 /** Parameters of a query that the log keeps. Gemini's `key` is a credential. */
 const LOGGED_PARAMETERS: ReadonlySet<string> = new Set(['alt', 'api-version', 'beta']);
 
+/** A parameter that the log may keep. Other characters could hide a second parameter in a value. */
+const PLAIN_PARAMETER = /^([\w-]+)=[\w.,-]{0,100}$/;
+
 /** Returns the path of a request for the log, with the known parameters only. */
 export function loggedPath(path: string): string {
-  const [bare = '', query = ''] = path.split('?', 2);
-  const kept = query.split('&').filter((pair) => LOGGED_PARAMETERS.has(pair.split('=', 1)[0] ?? ''));
+  const { bare, parameters } = partsOf(path);
+  const kept = parameters.filter((pair) => LOGGED_PARAMETERS.has(PLAIN_PARAMETER.exec(pair)?.[1] ?? ''));
   return (kept.length === 0 ? bare : `${bare}?${kept.join('&')}`).toWellFormed();
+}
+
+function partsOf(path: string): { readonly bare: string; readonly parameters: readonly string[] } {
+  const [bare = ''] = path.split(/[?#]/, 1);
+  return { bare, parameters: path.slice(bare.length).split(/[?#&;]/) };
+}
+
+/** Names of headers whose values are credentials. */
+const CREDENTIAL = /auth|cookie|credential|key|secret|token/;
+/** A shorter word of a header, such as `Bearer`, may be an ordinary word. */
+const LEAST_CREDENTIAL = 8;
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * Returns a function that replaces the credentials of a request in a text. Some providers repeat a
+ * rejected key in their error.
+ */
+export function withoutCredentials(raw: RawHeaders, path: string): (text: string) => string {
+  const headers = pairsOf(raw).flatMap(([name, value]) => {
+    const lower = name.toLowerCase();
+    return CREDENTIAL.test(lower) && !LOGGED.has(lower) ? value.split(/[\s;,=]+/) : [];
+  });
+  const parameters = partsOf(path).parameters.flatMap((pair) => {
+    const [name = '', value = ''] = pair.split(/=(.*)/s, 2);
+    return LOGGED_PARAMETERS.has(name) ? [] : [value, decoded(value)];
+  });
+  const secrets = [...headers, ...parameters].filter(({ length }) => length >= LEAST_CREDENTIAL);
+  const longestFirst = secrets.toSorted((a, b) => b.length - a.length);
+  return (text) => longestFirst.reduce((rest, secret) => rest.replaceAll(secret, '[credential]'), text);
 }

@@ -5,7 +5,7 @@ import { ClientConnections } from './client-connections.js';
 import { forward, forwardUpgrade } from './forward.js';
 import { GatewayError } from './gateway-error.js';
 import type { GatewayLog } from './gateway-log.js';
-import { headerOf } from './raw-headers.js';
+import { headerOf, pairsOf } from './raw-headers.js';
 import { type Target, targetOf } from './wires.js';
 
 /** A running gateway. */
@@ -47,6 +47,19 @@ function faultOf(
   };
 }
 
+/**
+ * Has the server read a request again without its Upgrade header, as a server may (RFC 9110, 7.8).
+ * Node.js hands every upgrade over without its body, even one to HTTP/2 that an answer need not
+ * follow.
+ */
+function again(server: Server, request: IncomingMessage, rest: Buffer): void {
+  const { method, url, httpVersion, rawHeaders, socket } = request;
+  const kept = pairsOf(rawHeaders).filter(([name]) => !/^(?:upgrade|http2-settings)$/i.test(name));
+  const lines = [`${method} ${url} HTTP/${httpVersion}`, ...kept.map(([name, value]) => `${name}: ${value}`)];
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), rest]));
+  server.emit('connection', socket);
+}
+
 function listen(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
@@ -83,6 +96,7 @@ export async function serveGateway({ bases, log, port }: GatewayOptions): Promis
     else void forward({ request, response, target: to, connection: connections.of(request.socket), log });
   });
   server.on('upgrade', (request, socket, head) => {
+    if (!/^websocket$/i.test(request.headers.upgrade ?? '')) return again(server, request, head);
     const to = target(request);
     const fault = faultOf(request, to);
     if (fault === undefined && to !== undefined)

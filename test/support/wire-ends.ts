@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 /** One message of HTTP as it arrived: its first line, its headers in order, and its body. */
 export interface WireMessage {
@@ -49,6 +50,12 @@ export async function startUpstream(answer: Answering, path = ''): Promise<Upstr
       await answer(outgoing, message, incoming);
     })().catch(() => outgoing.destroy());
   });
+  const upgraded = new Set<Duplex>();
+  server.on('upgrade', (_, socket) => {
+    upgraded.add(socket);
+    socket.on('error', () => undefined);
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -56,6 +63,7 @@ export async function startUpstream(answer: Answering, path = ''): Promise<Upstr
     received,
     close: async () => {
       server.closeAllConnections();
+      for (const socket of upgraded) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
     },
   };
