@@ -47,6 +47,10 @@ async function diffLines(
       ];
 }
 
+/** Breaks a text at spaces into lines of at most `width` characters. */
+const wrapped = (text: string, width: number): readonly string[] =>
+  text.match(new RegExp(`\\S.{0,${width - 1}}(?=\\s|$)`, 'g')) ?? [];
+
 const yesNo = (value: boolean): string => (value ? 'yes' : 'no');
 
 /** Describes an agent and each way into it; the chosen ones have a mark. */
@@ -63,7 +67,7 @@ function agentLines(
       return [
         `  ${isChosen ? '*' : ' '} ${name.padEnd(5)} records our tools: ${yesNo(gives.ourTools)}, its own ` +
           `tools and prompts: ${yesNo(gives.itsTools)}; builds its requests: ${yesNo(gives.steers)}`,
-        ...(note === undefined || !isChosen ? [] : [`           ${note}`]),
+        ...(note === undefined || !isChosen ? [] : wrapped(note, 86).map((line) => `          ${line}`)),
       ];
     }),
   ];

@@ -108,6 +108,9 @@ const RUNNABLE = Object.keys(PLANS);
 export function agentPlan(name: string, settings: AgentSettings): AgentPlan {
   const plan = ownMember(PLANS, name);
   if (plan === undefined)
-    throw new GatewayError('unknown-agent', `${JSON.stringify(name)} is not an agent to run: ${RUNNABLE.join(', ')}`);
+    throw new GatewayError(
+      'unknown-agent',
+      `${JSON.stringify(name)} is not an agent that run can start; choose one of ${RUNNABLE.join(', ')}`,
+    );
   return plan(settings);
 }

@@ -73,7 +73,8 @@ export function gatewayAction({ data, port, upstream }: GatewayFlags): Promise<v
         `Claude Code:  ANTHROPIC_BASE_URL=${address}/anthropic ENABLE_TOOL_SEARCH=true claude\n` +
         `Codex:        codex -c 'openai_base_url="${address}/codex"'\n` +
         `Gemini CLI:   GOOGLE_GEMINI_BASE_URL=${address}/gemini gemini\n` +
-        `OpenAI wire:  base address ${address}/openai/v1`,
+        `OpenAI wire:  base address ${address}/openai/v1\n` +
+        'While palimpsest watch runs, each logged request becomes a context. Press Ctrl-C to end the gateway.',
     );
     await ended();
     await gateway.close();

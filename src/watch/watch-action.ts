@@ -1,9 +1,10 @@
 import { escapedLine, grouped, printLines, printText, reportFailure, tell, writeJson } from '../cli/output.js';
+import { localSecond } from '../cli/shown-values.js';
 import { localFilesystemId } from '../filesystem/access/filesystem-id.js';
 import { readSettings, type Settings, UsageError } from '../host/settings.js';
 import { watchStatus } from '../host/watch-report.js';
 import { protectDataFolder } from '../node/data-folder.js';
-import { agentHomes } from '../own-sessions/agent-homes.js';
+import { AGENT_NAMES, agentHomes } from '../own-sessions/agent-homes.js';
 import { homeFolder } from '../own-sessions/search-machine.js';
 import type { Companion } from './followed.js';
 import { startInBackground, stopWatch } from './watch-process.js';
@@ -16,6 +17,10 @@ export interface WatchFlags {
   readonly stop?: boolean;
   readonly json?: boolean;
 }
+
+const NOT_RUNNING = 'palimpsest watch does not run. To start it: palimpsest watch --background';
+
+const agentNames: ReadonlyMap<string, string> = new Map(Object.entries(AGENT_NAMES));
 
 async function stop(dataDir: string, isJson: boolean): Promise<void> {
   const stopped = await stopWatch(dataDir);
@@ -36,11 +41,14 @@ async function showStatus(dataDir: string, isJson: boolean): Promise<void> {
     });
   const count = grouped(followed.length);
   printLines([
-    pid === undefined ? 'palimpsest watch does not run.' : `Process ${pid} follows the sessions of agents.`,
+    pid === undefined ? NOT_RUNNING : `Process ${pid} follows the sessions of agents.`,
     ...(pid === undefined ? [] : [`It records ${count} ${followed.length === 1 ? 'transcript' : 'transcripts'}.`]),
-    ...followed.map(({ agent, session, path }) => escapedLine(`  ${agent} ${session}: ${path}`)),
+    ...followed.flatMap(({ agent, session, path }) => [
+      escapedLine(`  ${agentNames.get(agent) ?? agent}: ${path}`),
+      escapedLine(`    session ${session}`),
+    ]),
     ...failed.map(({ path, reason }) => escapedLine(`Failed: ${path}: ${reason}`)),
-    ...notices.map(({ at, line }) => escapedLine(`${new Date(at).toISOString()} ${line}`)),
+    ...notices.map(({ at, line }) => escapedLine(`${localSecond(new Date(at))} ${line}`)),
   ]);
 }
 

@@ -4,8 +4,8 @@ import { type HookAgent, hookClient } from './hook-folder.js';
 
 /** The effect of hooks, for people. */
 export const HOOK_NOTE =
-  'The hooks start palimpsest watch. It names the files to the model that changed since it saw them, and ' +
-  'brings pinned objects back after a compaction.';
+  'The hooks start palimpsest watch. It names each file that changed since the model saw it. After a ' +
+  'compaction it brings pinned objects back.';
 
 /** Time limit of the agent for a hook. The client lets go much earlier by itself. */
 const LIMIT_SECONDS = 3;

@@ -325,7 +325,8 @@ export async function sessionsAction(flags: ReviewFlags): Promise<void> {
     });
     return {
       lines: (colours, width) => {
-        if (rows.length === 0) return ['no sessions'];
+        if (rows.length === 0)
+          return ['no sessions; import one with palimpsest open, or record them with palimpsest watch --background'];
         if (width !== undefined) return sessionTable(shown, { titles, imported, owners, colours, width });
         return columns(['session', 'turns', 'steps', 'last activity', ''], rows, colours);
       },

@@ -66,6 +66,9 @@ describe('palimpsest setup', () => {
     expect(asked.stdout).toMatch(/^Codex 1\.2\.3 \(\S+codex\)$/m);
     expect(asked.stdout).toContain('records our tools: yes, its own tools and prompts: no; builds its requests: no');
     expect(asked.stdout).toContain('+[mcp_servers.ctx]');
+    const prose = asked.stdout.split('\n').filter((line) => line.startsWith('  '));
+    expect(prose.filter((line) => line.length > 100)).toEqual([]);
+    expect(asked.stdout).toMatch(/start codex and type\s+\/hooks\.$/m);
     expect(asked.stderr).toContain('Nothing was changed: there is no terminal to ask on. Add --yes');
     await expect(settings()).rejects.toThrow(/ENOENT/);
     const dry = await setup('--dry-run');
