@@ -62,7 +62,7 @@ export async function requireSession(snapshot: StoreSnapshot, name: string): Pro
   const like = similarNames(name, ids);
   const hint =
     ids.length === 0
-      ? 'the database holds no session'
+      ? 'the database holds no session; palimpsest open imports one'
       : like.length > 0
         ? `did you mean ${like.join(' or ')}?`
         : `the latest ones are ${ids.slice(0, 3).join(', ')}; palimpsest sessions lists all`;
