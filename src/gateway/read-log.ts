@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import {
@@ -9,8 +10,9 @@ import {
   nextFrame,
   payloadAt,
 } from '../journal/frame.js';
-import { unlessMissing } from '../process/system-error.js';
+import { systemCode, unlessMissing } from '../process/system-error.js';
 import type { AnswerFacts } from './answer-facts.js';
+import { LARGEST_BODY } from './content-encoding.js';
 import { LOG_ENDING } from './gateway-log.js';
 import { ENTRY, LOG_FORMAT, type LoggedAnswer, type LoggedRequest, parseEntry } from './log-entries.js';
 import { type RequestFacts, requestFacts } from './request-facts.js';
@@ -38,6 +40,20 @@ interface SpanPlace {
   readonly length: number;
 }
 
+/**
+ * Opens a log file. Undefined if there is no readable file of this name, so that one foreign entry
+ * of the folder hides no other log. Opening a pipe does not wait for its writer.
+ */
+async function opened(path: string): Promise<FileHandle | undefined> {
+  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
+    if (systemCode(error) === undefined) throw error;
+    return undefined;
+  });
+  if (file === undefined || (await file.stat()).isFile()) return file;
+  await file.close();
+  return undefined;
+}
+
 /** Reads one log file from where it stopped before. The file may be growing. */
 class FollowedLog {
   readonly path: string;
@@ -54,8 +70,8 @@ class FollowedLog {
 
   /** Yields the requests whose answers ended since the last read. */
   async *more(): AsyncGenerator<SentRequest> {
-    const file = await unlessMissing(open(this.path, 'r'));
-    if (file === undefined || this.#isNewer) return void (await file?.close());
+    const file = this.#isNewer ? undefined : await opened(this.path);
+    if (file === undefined) return;
     try {
       const { size } = await file.stat();
       let window = WINDOW;
@@ -77,7 +93,7 @@ class FollowedLog {
 
   /** Yields the requests without an answer. Their gateway has ended. */
   async *unanswered(): AsyncGenerator<SentRequest> {
-    const file = await unlessMissing(open(this.path, 'r'));
+    const file = await opened(this.path);
     if (file === undefined) return;
     try {
       for (const [number, request] of this.#open) yield* this.#sent(file, { request, number });
@@ -142,10 +158,14 @@ class FollowedLog {
     }: { readonly request: LoggedRequest; readonly answer?: LoggedAnswer; readonly number: number },
   ): AsyncGenerator<SentRequest> {
     const spans: Buffer[] = [];
+    let left = Math.min(request.bytes, LARGEST_BODY);
     for (const [first, last] of request.spans) {
       for (let one = first; one <= last; one += 1) {
         const place = this.#spans.get(one);
         if (place === undefined) return;
+        // A damaged list of spans could name one of them without end.
+        left -= place.length;
+        if (left < 0) return;
         const span = Buffer.alloc(place.length);
         await file.read(span, 0, span.length, place.at);
         spans.push(span);

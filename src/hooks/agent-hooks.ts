@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path';
 import { HOOK_AGENTS, type HookAgent } from '../agents/hooks/hook-folder.js';
 import { isJsonObject, type JsonObject } from '../values/json-object.js';
 
@@ -68,11 +69,27 @@ const MOMENTS: Readonly<Record<HookAgent, Readonly<Record<string, HookMoment>>>>
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
+/** Maximum length of an id. Failures repeat it. */
+const LONGEST_ID = 400;
+/** Maximum length of a path; that of Linux. */
+const LONGEST_PATH = 4_096;
+
+const idIn = (value: unknown): string | undefined => {
+  const id = text(value);
+  return id === undefined || id.length > LONGEST_ID ? undefined : id;
+};
+
+/** A relative path would be read from the watcher's own folder. */
+const pathIn = (value: unknown): string | undefined => {
+  const path = text(value);
+  return path !== undefined && path.length <= LONGEST_PATH && isAbsolute(path) ? path : undefined;
+};
+
 function callIn({ tool_name: tool, tool_input: args, tool_use_id: id }: JsonObject): HookedCall | undefined {
   const name = text(tool);
   if (name === undefined) return undefined;
   // A tool of free text, such as a patch, may come as the text itself.
-  return { tool: name, args: isJsonObject(args) ? args : { input: args }, id: text(id) };
+  return { tool: name, args: isJsonObject(args) ? args : { input: args }, id: idIn(id) };
 }
 
 /** Words at the beginning of a failed patch's answer. Codex has no other sign of a failure. */
@@ -111,7 +128,7 @@ export function readHookEvent(agent: string, body: string): HookEvent | undefine
     return undefined;
   }
   if (known === undefined || !isJsonObject(event)) return undefined;
-  const [name, native] = [text(event.hook_event_name), text(event.session_id)];
+  const [name, native] = [text(event.hook_event_name), idIn(event.session_id)];
   const moment = name === undefined ? undefined : momentIn(known, name, event.source);
   if (name === undefined || native === undefined || moment === undefined) return undefined;
   const call = callIn(event);
@@ -122,9 +139,9 @@ export function readHookEvent(agent: string, body: string): HookEvent | undefine
     moment,
     name,
     native,
-    subagent: text(event.agent_id),
-    transcript: text(event.transcript_path),
-    cwd: text(event.cwd),
+    subagent: idIn(event.agent_id),
+    transcript: pathIn(event.transcript_path),
+    cwd: pathIn(event.cwd),
     call: isTool ? call : undefined,
     failed: isFailure(name, event.tool_response),
     shown: shownIn(event.tool_response),

@@ -113,7 +113,8 @@ export class Follower {
 
   /** Returns the client with the agent's files. Without a folder, one that reads no file. */
   async #clientFor({ cwd }: SessionPlace): Promise<ContextClient> {
-    const folder = cwd ?? this.#running?.start.folder;
+    // The transcript decides, because an agent's present folder may be anywhere.
+    const folder = this.#running?.start.folder ?? cwd;
     const none = this.#running?.client;
     if (none === undefined) throw this.#noSession();
     // The folder of a session may be gone.

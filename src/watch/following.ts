@@ -97,5 +97,14 @@ export class Following implements Followed {
   }
 }
 
-/** Agents name the file of a session after its id. */
-const names = ({ path }: FoundFile, native: string): boolean => basename(path).includes(native);
+/**
+ * Agents name the file of a session after its id. A part of another id is not enough: a request
+ * chooses its id freely.
+ */
+function names({ path }: FoundFile, native: string): boolean {
+  const name = basename(path);
+  const at = name.lastIndexOf(native);
+  if (at < 0) return false;
+  const isBegin = at === 0 || /[-_.]/.test(name[at - 1] ?? '');
+  return isBegin && /^\.jsonl?$/.test(name.slice(at + native.length));
+}

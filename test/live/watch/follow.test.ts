@@ -61,6 +61,32 @@ describe('a transcript of Claude Code that grows', () => {
     expect(session.state.seq).toBe(8);
   });
 
+  test('is not found by a part of its id', async () => {
+    const id = watched.prefix;
+    await watched.start();
+    await watched.append(at(id), linesOf(works(), id).join(''));
+    await watched.reached(id, 8);
+    const parts = [id.slice(0, -1), id.slice(1), 'jsonl', '.'];
+    const found = await Promise.allSettled(parts.map((part) => watched.followed.session('claude-code', part, {})));
+    expect(found).toEqual(
+      parts.map(() => ({ status: 'rejected', reason: expect.objectContaining({ code: 'no-transcript' }) })),
+    );
+  });
+
+  test('shows files of its own folder only, in whichever folder the agent is', async () => {
+    const id = watched.prefix;
+    await watched.start();
+    await watched.write('project/a.ts', 'inside');
+    await watched.write('outside.txt', 'outside');
+    const cwd = watched.path('project');
+    const lines = linesOf(works(), id).map((line) => `${JSON.stringify({ ...JSON.parse(line), cwd })}\n`);
+    await watched.append(at(id), lines.join(''));
+    const place = { transcript: watched.path(at(id)), cwd: watched.path('.') };
+    const { client } = await watched.followed.session('claude-code', id, place);
+    await client.files.locate(watched.path('project/a.ts'));
+    await expect(client.files.locate(watched.path('outside.txt'))).rejects.toMatchObject({ code: 'outside-roots' });
+  });
+
   test('is left alone if it did not change since the first start, and followed once it grows', async () => {
     const id = watched.prefix;
     const lines = linesOf(works(), id);

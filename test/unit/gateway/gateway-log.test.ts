@@ -1,4 +1,5 @@
-import { appendFile, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { appendFile, mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { bodySpans } from '../../../src/gateway/body-spans.js';
@@ -166,6 +167,19 @@ describe("the gateway's log", () => {
         }
         expect(found).toEqual([conversation(2)]);
       });
+    }));
+
+  test('is read beside a folder, a link and a pipe that are named like logs', () =>
+    withTemporaryFolder(async (dataDir) => {
+      const log = new GatewayLog(dataDir, silent);
+      await (await log.begin(request('{"messages":[1]}')))?.end({ status: 200 });
+      await log.close();
+      const foreign = join(gatewayFolder(dataDir), '0-');
+      await mkdir(`${foreign}folder.log`);
+      await symlink('0-loop.log', `${foreign}loop.log`);
+      execFileSync('mkfifo', [`${foreign}pipe.log`]);
+      const found = await all(new GatewayLogReader(gatewayFolder(dataDir)).more());
+      expect(found.map(textOf)).toEqual(['{"messages":[1]}']);
     }));
 
   test('begins a new file above its size, which repeats what it needs', () =>

@@ -34,6 +34,18 @@ describe('the event of a hook', () => {
     });
   });
 
+  test('has no id or path without bounds, and no path that depends on a folder', () => {
+    const stop = { hook_event_name: 'Stop' };
+    expect(read('claude-code', { ...stop, session_id: 'a'.repeat(401) })).toBeUndefined();
+    const long = `/${'a'.repeat(5_000)}`;
+    for (const path of [long, 'gateway/x.log', '../t.jsonl'])
+      expect(read('claude-code', { ...stop, transcript_path: path, cwd: path })).toMatchObject({
+        transcript: undefined,
+        cwd: undefined,
+      });
+    expect(read('claude-code', { ...stop, agent_id: long })?.subagent).toBeUndefined();
+  });
+
   test('names the call before and after a tool, and the sub-agent that makes it', () => {
     const call = { tool_name: 'Edit', tool_input: { file_path: 'a.ts' }, tool_use_id: 'toolu_1' };
     expect(read('claude-code', { hook_event_name: 'PreToolUse', ...call, agent_id: 'a1' })).toMatchObject({
