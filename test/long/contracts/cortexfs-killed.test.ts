@@ -14,8 +14,11 @@ test('an import killed anywhere is finished by the next one, also with a grown d
   const data = ['--data', join(root, 'data')];
   const grown: DirectoryFiles = {
     ...FOREIGN,
-    'messages.jsonl':
-      `${FOREIGN['messages.jsonl']}{"role":"user","content":"More?"}\n` + '{"role":"assistant","content":"No."}\n',
+    'messages.jsonl': [
+      FOREIGN['messages.jsonl'],
+      '{"role":"user","content":"More?"}\n',
+      '{"role":"assistant","content":"No."}\n',
+    ].join(''),
     'context/pinned/new.md': 'new\n',
   };
   const [small, large] = [join(root, 'small'), join(root, 'large')];
