@@ -192,7 +192,7 @@ export class Follower {
     const { database, times, first } = this.#host;
     this.#isChanged = false;
     const found = await unlessMissing(stat(path));
-    if (found === undefined) return;
+    if (found?.isFile() !== true) return;
     const isLines = path.endsWith('.jsonl');
     if (!isLines && !(await isWholeDocument(path))) return;
     const start = await readStart(this.file);
@@ -232,7 +232,7 @@ export class Follower {
     this.session = session;
     if (outcome === 'recorded') this.failure = `another process recorded the session ${session}`;
     const now = await unlessMissing(stat(path));
-    if (now === undefined || outcome === 'recorded') this.#isChanged = false;
+    if (now?.isFile() !== true || outcome === 'recorded') this.#isChanged = false;
     else if (live !== undefined) this.#isChanged = now.size !== live.read.size || now.mtimeMs !== live.read.mtime;
   }
 

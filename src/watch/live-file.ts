@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { RecordingSource } from '../lab/recordings/importer.js';
 import { openRecording } from '../lab/recordings/open-recording.js';
@@ -20,6 +21,8 @@ export interface LiveFileOptions {
 }
 
 const CHUNK_BYTES = 1_048_576;
+/** A pipe is opened at once, also without a writer. Windows lacks the flag. */
+const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 /** Number of bytes before the present end that are compared before more is read. */
 const COMPARED_BYTES = 1_024;
 
@@ -36,7 +39,7 @@ async function readAt(file: FileHandle, from: number, length: number): Promise<B
 
 /**
  * A file that an agent still writes, as a recording whose bytes arrive as the file grows. The bytes
- * end when the file is gone, rests for `idleMs`, or `end` is called. Keeps no file open between
+ * end when the file is gone or no file any more, rests for `idleMs`, or `end` is called. Keeps no file open between
  * reads.
  */
 export class LiveFile {
@@ -114,7 +117,9 @@ export class LiveFile {
         const file = await this.#open();
         if (file === undefined) return;
         try {
-          const { ino, size, mtimeMs } = await file.stat();
+          const stats = await file.stat();
+          if (!stats.isFile()) return;
+          const { ino, size, mtimeMs } = stats;
           const isSame =
             (inode ?? ino) === ino && size >= at && last.equals(await readAt(file, at - last.length, last.length));
           if (!isSame) throw new RewrittenError(`${this.#path} was rewritten at byte ${at} or before`);
@@ -151,7 +156,7 @@ export class LiveFile {
 
   async #open(): Promise<FileHandle | undefined> {
     try {
-      return await open(this.#path, 'r');
+      return await open(this.#path, FLAGS);
     } catch (error) {
       if (systemCode(error) === 'ENOENT') return undefined;
       throw error;

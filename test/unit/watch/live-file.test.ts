@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { appendFile, mkdtemp, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,11 +66,15 @@ describe('a file that grows', () => {
     await expect(ended).rejects.toThrow(/was rewritten at byte 4 or before/);
   });
 
-  test('ends when it is gone, and rejects those who wait', async () => {
+  test.each([
+    ['gone', async () => undefined],
+    ['a pipe without a writer', async () => execFileSync('mkfifo', [path])],
+  ])('ends when it is %s, and rejects those who wait', async (_what, place) => {
     const live = new LiveFile(path, LONG);
     const { ended } = await read(live);
     await live.caughtUp();
     await rm(path);
+    await place();
     await expect(live.caughtUp()).rejects.toThrow('has ended');
     await ended;
   });
