@@ -15,6 +15,8 @@ const GREETING = /^palimpsest-hook 1 ([a-z-]{1,40})$/;
 const MOST_BYTES = 17 * 1024 * 1024;
 /** Maximum time for a client to send its event. A client lets go earlier. */
 const SEND_MS = 10_000;
+/** Maximum number of clients at once. Further ones get no answer, and their agents go on. */
+const MOST_CLIENTS = 100;
 
 /** Reads what a client sends until it ends its side; undefined if it is too large or breaks off. */
 function received(socket: Socket): Promise<string | undefined> {
@@ -22,10 +24,11 @@ function received(socket: Socket): Promise<string | undefined> {
     const chunks: Buffer[] = [];
     let size = 0;
     const end = (text: string | undefined): void => {
-      socket.setTimeout(0);
+      clearTimeout(limit);
       resolve(text);
     };
-    socket.setTimeout(SEND_MS, () => end(undefined));
+    // A limit for the whole event, because a client may send one byte now and then.
+    const limit = setTimeout(() => end(undefined), SEND_MS);
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
       size += chunk.length;
@@ -86,6 +89,7 @@ export async function serveHooks(
     socket.once('close', () => open.delete(socket));
     void serveClient(socket, desk);
   });
+  server.maxConnections = MOST_CLIENTS;
   if (await answers(socketPath)) throw new Error(`Another process listens on ${socketPath}. End it, then try again.`);
   await rm(socketPath, { force: true });
   await listen(server, socketPath);
