@@ -29,7 +29,7 @@ async function imported(content: Buffer): Promise<Imported | undefined> {
 }
 
 test('there is a small recording of each format', () => {
-  expect(new Set(FILES.map((name) => name.split('/')[0])).size).toBe(7);
+  expect(new Set(FILES.map((name) => name.split('/')[0])).size).toBe(8);
 });
 
 describe.each(FILES)('%s', (name) => {
