@@ -59,8 +59,10 @@ export function encodeFrameHeader(header: FrameHeader, payload: readonly Uint8Ar
   bytes.writeUIntLE(header.done, DONE, 6);
   bytes.writeUIntLE(header.at, AT, 6);
   bytes.writeUInt8(CODES[header.kind], KIND);
+  // Node's crc32 of a view of an empty buffer is 0 and would forget the parts before it.
+  const parts = payload.filter((part) => part.length > 0);
   bytes.writeUInt32LE(
-    payload.reduce((sum, part) => crc32(part, sum), salt),
+    parts.reduce((sum, part) => crc32(part, sum), salt),
     PAYLOAD_CRC,
   );
   bytes.writeUInt32LE(crc32(bytes.subarray(0, HEADER_CRC), salt), HEADER_CRC);
