@@ -1,4 +1,10 @@
-import { type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestOptions,
+  type ServerResponse,
+} from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
@@ -61,23 +67,19 @@ async function begunInLog(
   });
 }
 
+/** Opens a request to the upstream. `how` has its headers and its pool. */
+function requestTo({ base, path }: Target, { method = 'GET' }: IncomingMessage, how: RequestOptions): ClientRequest {
+  const open = base.protocol === 'https:' ? httpsRequest : httpRequest;
+  // Only these headers go out, so Node adds no host.
+  return open({ host: base.hostname.replace(/^\[|\]$/g, ''), port: base.port, method, path, setHost: false, ...how });
+}
+
 /** Returns the head of the upstream's request: the client's own, with the upstream's host. */
 function openUpstream({ request, target, connection }: Exchange, agent: Pool): ClientRequest {
-  const { base, path } = target;
-  const headers = forwardedHeaders(request.rawHeaders, { host: base.host });
+  const headers = forwardedHeaders(request.rawHeaders, { host: target.base.host });
   // A chunked body stays chunked. Its length is known by now, and it was not part of the request.
   if (headerOf(request.rawHeaders, 'transfer-encoding') !== undefined) headers.push('Transfer-Encoding', 'chunked');
-  const open = base.protocol === 'https:' ? httpsRequest : httpRequest;
-  const upstream = open({
-    host: base.hostname.replace(/^\[|\]$/g, ''),
-    port: base.port,
-    method: request.method ?? 'GET',
-    path,
-    headers,
-    agent,
-    maxHeaderSize: 256 * 1_024,
-    setHost: false,
-  });
+  const upstream = requestTo(target, request, { headers, agent, maxHeaderSize: 256 * 1_024 });
   connection.follow(upstream);
   return upstream;
 }
@@ -203,18 +205,10 @@ function headText({ httpVersion, statusCode, statusMessage, rawHeaders }: Incomi
  * goes to the client and the connection ends. Messages of a WebSocket are not recorded.
  */
 export function forwardUpgrade({ request, socket, head, target }: Upgrade): void {
-  const { base, path } = target;
+  const { base } = target;
   const before = socket.bytesWritten;
-  const open = base.protocol === 'https:' ? httpsRequest : httpRequest;
-  const upstream = open({
-    host: base.hostname.replace(/^\[|\]$/g, ''),
-    port: base.port,
-    method: request.method ?? 'GET',
-    path,
-    headers: forwardedHeaders(request.rawHeaders, { host: base.host, keepsUpgrade: true }),
-    setHost: false,
-    agent: false,
-  });
+  const headers = forwardedHeaders(request.rawHeaders, { host: base.host, keepsUpgrade: true });
+  const upstream = requestTo(target, request, { headers, agent: false });
   socket.on('error', () => upstream.destroy());
   socket.once('close', () => upstream.destroy());
   upstream.once('error', (error) => {

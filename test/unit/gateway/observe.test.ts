@@ -135,14 +135,14 @@ describe('observe', () => {
   ])('passes %s %s and does not log it', async (method, path, body) => {
     await begin((response) => {
       response.writeHead(418, 'Odd Status', ['Retry-After', '7', 'Set-Cookie', 'a=1', 'Set-Cookie', 'b=2']);
-      response.end(method === 'HEAD' ? undefined : 'whatever');
+      response.end(method === 'HEAD' ? undefined : 'every method has this');
     });
     const answer = await gateway.send('', { method, path, body });
     expect(gateway.upstream.received[0]?.start).toBe(`${method} ${path.replace(/^\/[a-z]+/, '')}`);
     expect(gateway.upstream.received[0]?.body.toString()).toBe(body);
     expect(answer).toMatchObject({ start: '418 Odd Status' });
     expect(answer.headers.slice(0, 3)).toEqual(['Retry-After: 7', 'Set-Cookie: a=1', 'Set-Cookie: b=2']);
-    expect(answer.body.toString()).toBe(method === 'HEAD' ? '' : 'whatever');
+    expect(answer.body.toString()).toBe(method === 'HEAD' ? '' : 'every method has this');
     expect(await gateway.logged()).toEqual([]);
   });
 
