@@ -136,13 +136,8 @@ class OpencodeLoop {
    * @throws {RangeError} unknown words
    */
   async command(id: string, words: string): Promise<void> {
-    const { on, tidy = false, ...rendering } = loopCommand(words.trim() === '' ? 'on' : words);
-    if (tidy) this.#guard.tidy(id);
-    this.#guard.render(id, rendering);
-    const session = this.#session(id);
-    if (on === undefined || on === session.on) return;
-    session.on = on;
-    await this.#guard.toggled(id, on);
+    const asked = loopCommand(words.trim() === '' ? 'on' : words);
+    await this.#guard.obey(id, asked, this.#session(id));
   }
 
   #list(id: string, messages: readonly OpencodeMessage[]): HarnessList<OpencodeMessage> {

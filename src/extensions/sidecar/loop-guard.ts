@@ -7,6 +7,7 @@ import { replaceFile } from '../../process/owned-file.js';
 import { identifySelf } from '../../process/process-identity.js';
 import type { LoopTroubleFile } from '../../process/process-reports.js';
 import { messageOf } from '../../values/thrown.js';
+import type { LoopCommand } from '../loop-command.js';
 import { BypassedTurns, composed, HandedLists, type HarnessList, OwnLists } from './composed-list.js';
 import { LatestSessions } from './latest-sessions.js';
 import type { Calls } from './protocol.js';
@@ -270,6 +271,15 @@ export class LoopGuard {
     await withTimeout(this.#event(session, { kind: on ? 'resumed' : 'paused' }), this.#options.limitMs).catch(
       () => undefined,
     );
+  }
+
+  /** Executes a command of the user. `state` is the session's own, and is changed. */
+  async obey(session: string, { on, tidy = false, ...rendering }: LoopCommand, state: { on: boolean }): Promise<void> {
+    if (tidy) this.tidy(session);
+    this.render(session, rendering);
+    if (on === undefined || on === state.on) return;
+    state.on = on;
+    await this.toggled(session, on);
   }
 
   /** Ends the sidecar. It completes its deliveries without us. */
