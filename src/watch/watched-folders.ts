@@ -65,10 +65,10 @@ export class WatchedFolders {
   }
 
   /** Watches the homes' folders that exist and are not watched yet. */
-  async #look(tells: boolean): Promise<void> {
+  async #look(reports: boolean): Promise<void> {
     for (const home of this.#homes)
       for (const folder of home.folders)
-        if (!this.#watches.has(folder)) await this.#add({ home, folder }, folder, tells);
+        if (!this.#watches.has(folder)) await this.#add({ home, folder }, folder, reports);
     for (const [folder, one] of [...this.#unwatched]) {
       const since = one.at;
       one.at = Date.now();
@@ -79,8 +79,8 @@ export class WatchedFolders {
     this.#looking.unref();
   }
 
-  /** Watches a folder and those below. `tells`: reports the files in it. */
-  async #add(of: Base, folder: string, tells: boolean): Promise<void> {
+  /** Watches a folder and those below. With `reports`, it reports the files in it. */
+  async #add(of: Base, folder: string, reports: boolean): Promise<void> {
     if (this.#isClosed || this.#watches.has(folder) || this.#unwatched.has(folder)) return;
     const found = await unlessMissing(stat(folder)).catch(() => undefined);
     if (found?.isDirectory() !== true) return;
@@ -98,8 +98,8 @@ export class WatchedFolders {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
     for (const entry of entries) {
       const path = join(folder, entry.name);
-      if (entry.isDirectory()) await this.#add(of, path, tells);
-      else if (tells) await this.#report(of, path, 0);
+      if (entry.isDirectory()) await this.#add(of, path, reports);
+      else if (reports) await this.#report(of, path, 0);
     }
   }
 

@@ -43,7 +43,7 @@ async function measure(harness: Harness, layout: string | undefined): Promise<Me
   const withUs = layout !== undefined;
   const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
   const [root, home, dataDir] = places.map((place) => place.root) as [string, string, string];
-  const wire = new ThinkingWire({ tells: true });
+  const wire = new ThinkingWire({ accepts: true });
   const model = await startLoopModel(THINKS_MS, wire);
   const times = join(dataDir, 'times.jsonl');
   const common = {

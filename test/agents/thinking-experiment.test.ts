@@ -22,7 +22,7 @@ const RETURNED = (2 * READS * (2 * READS + 1)) / 2;
 async function measured(harness: Harness, layout: string | undefined): Promise<ThinkingTotals> {
   const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
   const [root, home, dataDir] = places.map((place) => place.root) as [string, string, string];
-  const wire = new ThinkingWire({ tells: true });
+  const wire = new ThinkingWire({ accepts: true });
   const model = await startLoopModel(0, wire);
   try {
     await mkdir(join(root, 'src'));

@@ -91,7 +91,7 @@ function blockEvents(index: number, start: Json, ...deltas: readonly Json[]): re
  * The Anthropic wire of a model that thinks before every answer. Its provider binds each thinking
  * block to everything before it, and refuses a request with other blocks with 400, its default.
  *
- * With `tells` the wire accepts such blocks and counts them. It reports its cache hits.
+ * With `accepts` the wire takes such blocks and counts them. It reports its cache hits.
  */
 export class ThinkingWire implements LoopWire {
   readonly name = 'anthropic';
@@ -99,11 +99,11 @@ export class ThinkingWire implements LoopWire {
   /** The calls of the agent's turns, refused ones too; not those for titles and summaries. */
   readonly seen: ThinkingCall[] = [];
   readonly #check = new PrefixCheck();
-  readonly #tells: boolean;
+  readonly #accepts: boolean;
   #before = '';
 
-  constructor({ tells = false }: { readonly tells?: boolean } = {}) {
-    this.#tells = tells;
+  constructor({ accepts = false }: { readonly accepts?: boolean } = {}) {
+    this.#accepts = accepts;
   }
 
   readonly tools: LoopWire['tools'] = ({ tools }) => ((tools ?? []) as readonly Json[]).map(({ name }) => String(name));
@@ -114,7 +114,7 @@ export class ThinkingWire implements LoopWire {
     if (pairs !== undefined) return refusal(pairs);
     if (!main) return undefined;
     const verdict = this.#check.examine(request);
-    const refused = verdict.fault !== undefined && !this.#tells;
+    const refused = verdict.fault !== undefined && !this.#accepts;
     const text = wireText(request);
     const same = commonLength(this.#before, text);
     this.seen.push({ ...verdict, request, chars: text.length, same, refused });

@@ -47,10 +47,10 @@ export class Recovery implements LostWrites {
     return this.#lost.failure(held);
   }
 
-  /** Throws the `failure` of a session. With `tells`, the user counts as informed of it. */
-  requireWritable(session: SessionId, lease: SessionWrite['lease'], tells: boolean): void {
+  /** Throws the `failure` of a session. With `informs`, the user counts as informed of it. */
+  requireWritable(session: SessionId, lease: SessionWrite['lease'], informs: boolean): void {
     const failure = this.failure({ session, lease });
-    if (tells && failure instanceof NotKeptError) this.#refused.tell(session);
+    if (informs && failure instanceof NotKeptError) this.#refused.tell(session);
     if (failure !== undefined) throw failure;
   }
 

@@ -332,17 +332,17 @@ export class ContextSession {
   }
 
   /** A session that another process took over must not acknowledge anything here (decision F5). */
-  #requireLease(tells = true): void {
-    this.#environment.recovery.requireWritable(this.id, this.#loaded.lease, tells);
+  #requireLease(informs = true): void {
+    this.#environment.recovery.requireWritable(this.id, this.#loaded.lease, informs);
     requireLock(this.#lock, this.id);
   }
 
-  /** Runs work after all earlier requests. `tells`: whether a user sees why the session is lost. */
-  #serial<T>(work: () => Promise<T>, tells = true): Promise<T> {
+  /** Runs work after all earlier requests. `informs`: whether a user sees why it is lost. */
+  #serial<T>(work: () => Promise<T>, informs = true): Promise<T> {
     if (this.#closing !== undefined)
       return Promise.reject(new SessionError('closed', `session ${this.id} is closed; open it again to go on`));
     const done = this.#queue.then(async () => {
-      this.#requireLease(tells);
+      this.#requireLease(informs);
       if (this.#uncertain) {
         this.#loaded = await reloadSession(this.#environment, this.#loaded);
         this.#uses.forget();
