@@ -28,6 +28,22 @@ function shaperOf(schema: object): Shaper {
   return made;
 }
 
+/** Converts a value by the option that its discriminator names. */
+function unionShaper({ options, def: { discriminator } }: z.ZodDiscriminatedUnion): Shaper {
+  const shaped = new Map(
+    (options as readonly z.ZodObject[]).map((option) => [
+      (option.shape[discriminator] as z.ZodLiteral).value,
+      shaperOf(option),
+    ]),
+  );
+  return (value) => {
+    const name = (value as Readonly<Record<string, unknown>>)[camelCase(discriminator)];
+    const shaper = shaped.get(name as string);
+    if (shaper === undefined) throw new Error(`BUG: no schema for ${discriminator} ${String(name)}`);
+    return shaper(value);
+  };
+}
+
 function madeShaper(schema: unknown): Shaper {
   if (schema instanceof z.ZodNullable) {
     const inner = shaperOf(schema.unwrap() as object);
@@ -41,6 +57,7 @@ function madeShaper(schema: unknown): Shaper {
     const element = shaperOf(schema.element as object);
     return (value) => (value as readonly unknown[]).map((one) => element(one));
   }
+  if (schema instanceof z.ZodDiscriminatedUnion) return unionShaper(schema);
   if (!(schema instanceof z.ZodObject)) return (value) => (value instanceof Date ? value.toISOString() : value);
   const members = Object.entries(schema.shape).map(([name, member]) => ({
     name,

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { basis, contextKind, count, prefix, price, request, time, usage } from '../../http/review-parts.js';
+import { PEOPLE_ANSWERS } from './people-schemas.js';
 
 const shownVersion = z.object({ number: count, valid_time: time, tx_id: count });
 const ranges = z.array(z.object({ from: count, to: count, calls: count }));
@@ -51,6 +52,7 @@ const marks = z.array(
  * and the cost of a verb for the next ones.
  */
 export const PAGE_ANSWERS = {
+  ...PEOPLE_ANSWERS,
   Strip: z.object({
     session: z.string(),
     basis,

@@ -1,0 +1,263 @@
+import * as z from 'zod';
+import { basis, contextKind, count, price, time, usage } from '../../http/review-parts.js';
+
+const versionPlace = z.object({ number: count, valid_time: time, tx_id: count });
+
+/** The author of a file version. */
+export const actor = z
+  .object({
+    kind: z.enum(['agent', 'person', 'git', 'editor', 'unknown']),
+    session: z.string().nullable(),
+    turn: count.nullable(),
+    step: count.nullable(),
+    call: z.string().nullable().describe('Id of the tool call that wrote it'),
+    name: z.string().nullable().describe('Name of that call, such as "edit src/cart.ts"'),
+    why: z.string().describe('A sentence with the evidence'),
+  })
+  .describe('The author of a file version');
+
+const spentTokens = z
+  .object({ fresh: count, cache_read: count, cache_write: count, output: count, total: count })
+  .describe('As the provider counted them. `fresh`: prompt tokens outside of the cache');
+
+const cost = z
+  .object({
+    amount: z.number(),
+    currency: z.literal('USD'),
+    source: z
+      .enum(['recorded', 'list', 'mixed'])
+      .describe('recorded: the agent wrote it down; list: our price list of `prices_as_of`; mixed: both'),
+    unpriced: count.describe('Calls without a known price, which the amount leaves out'),
+  })
+  .nullable();
+
+const sessionRow = z.object({
+  id: z.string(),
+  title: z.string().describe("The harness's title, else the first words of the user; may be empty"),
+  agent: z.string().nullable().describe('Such as Claude Code; null if it is not known'),
+  model: z.string().nullable().describe('The one with the most calls'),
+  folder: z.string().nullable(),
+  from: time.nullable(),
+  to: time,
+  turns: count,
+  steps: count,
+  parent: z.object({ session: z.string(), at: count.nullable(), kind: z.enum(['fork', 'sub-agent']) }).nullable(),
+  open: z.boolean().describe('Whether a process has it open'),
+  figures: z
+    .object({
+      calls: count.describe('Calls of the model'),
+      tool_calls: count,
+      tokens: spentTokens.nullable().describe('null if no provider counted them'),
+      cost,
+      files_changed: count,
+      failures: count.describe('Tool calls that failed'),
+      open_findings: count.nullable().describe('Of the last palimpsest verify; null before the first'),
+      notes: count,
+    })
+    .nullable()
+    .describe('null until they are counted: ask again'),
+});
+
+const file = z.object({
+  id: z.string(),
+  name: z.string().describe('Its path as the agent saw it'),
+  effect: z.enum(['read', 'changed', 'listed']),
+  lines: z
+    .object({ from: count, to: count.nullable() })
+    .nullable()
+    .describe('The part that the call read or changed; null for all of it'),
+  version: versionPlace.nullable(),
+});
+
+const diffLines = z
+  .array(
+    z.object({
+      old_start: count,
+      old_lines: count,
+      new_start: count,
+      new_lines: count,
+      lines: z.array(z.string()).describe('Each begins with a space, - or +'),
+    }),
+  )
+  .describe('As hunks of a unified diff');
+
+const row = { step: count, turn: count, at: time };
+
+const conversationRow = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('turn'), ...row, opened_by: z.string().nullable() }),
+  z.object({
+    kind: z.literal('message'),
+    ...row,
+    role: z.enum(['user', 'assistant', 'system', 'harness']).describe('harness: texts that no person wrote'),
+    text: z.string(),
+    is_cut: z.boolean().describe('The whole text is in /v1/log'),
+    call: count.nullable().describe('The number of the model call that answered so'),
+    usage: usage.nullable(),
+    cost: z.number().nullable().describe('US dollars'),
+  }),
+  z.object({
+    kind: z.literal('call'),
+    ...row,
+    id: z.string(),
+    number: count.describe("Position among the session's tool calls, from 1"),
+    name: z.string().describe('Its tool and what it did, such as "read src/cart.ts 1-200"'),
+    tool: z.string(),
+    failed: z.boolean(),
+    args: z.string(),
+    result: z.string().describe('The beginning and the end of it'),
+    result_chars: count,
+    is_cut: z.boolean().describe('The whole result is in /v1/cat'),
+    files: z.array(file),
+    diff: diffLines.nullable().describe('The change that it made, as its arguments say'),
+    notes: z.array(z.string()),
+    call: count.nullable().describe('The number of the model call that made it'),
+    stale: z.boolean().describe('Whether it acted on an outdated copy: see /v1/stale'),
+  }),
+  z.object({
+    kind: z.literal('epoch'),
+    ...row,
+    number: count,
+    reason: z.string(),
+    price,
+    text: z.string().describe('A sentence'),
+  }),
+  z.object({
+    kind: z.literal('event'),
+    ...row,
+    event: z.string().describe('compacted, shortened, diverged, forked, paused, resumed, bypassed, lost'),
+    text: z.string().describe('A sentence'),
+    summary: z.string().nullable().describe('Of a compaction, in full'),
+    dropped: count.nullable().describe('Entries that the harness no longer sends'),
+  }),
+  z.object({
+    kind: z.literal('person'),
+    ...row,
+    text: z.string(),
+  }),
+  z.object({
+    kind: z.literal('change'),
+    ...row,
+    object: z.string(),
+    name: z.string(),
+    version: versionPlace,
+    by: actor.describe('Never the agent of this session: its own changes are in its calls'),
+  }),
+]);
+
+/** Response bodies in the words of people: lists, the conversation, money, and stale copies. */
+export const PEOPLE_ANSWERS = {
+  SessionList: z.object({
+    basis,
+    total: count.describe('All sessions that the filters admit'),
+    counted: count.describe('Of these, those with figures; the others are being counted'),
+    prices_as_of: z.string().describe('The day of the price list'),
+    sessions: z.array(sessionRow),
+  }),
+  Conversation: z
+    .object({
+      session: z.string(),
+      basis,
+      title: z.string(),
+      last_step: count,
+      tool_calls: count.describe('In the whole session'),
+      model_calls: count,
+      rows: z.array(conversationRow).describe('Oldest first'),
+      before: count.nullable().describe('The step to ask before for earlier rows; null at the beginning'),
+      after: count.nullable().describe('The step to ask after for later rows; null at the end'),
+    })
+    .describe('A session as a conversation'),
+  Money: z
+    .object({
+      session: z.string(),
+      basis,
+      prices_as_of: z.string(),
+      prices: z
+        .array(
+          z.object({
+            model: z.string(),
+            calls: count,
+            input: z.number().nullable(),
+            cache_read: z.number().nullable(),
+            cache_write: z.number().nullable(),
+            output: z.number().nullable(),
+          }),
+        )
+        .describe('US dollars for a million tokens; null for an unlisted model'),
+      spent: cost,
+      alone: cost.describe('The cost of the same calls with the whole history in every request'),
+      alone_why: z.string().describe('How it was computed, or why it was not'),
+      tokens: spentTokens.nullable(),
+      calls: count,
+      causes: z
+        .array(
+          z.object({
+            cause: z.enum(['first-writes', 'lost-cache', 'rent', 'answers']),
+            tokens: count,
+            amount: z.number().nullable(),
+          }),
+        )
+        .describe(
+          'first-writes: new text; lost-cache: text written again; rent: text read from the cache; answers: output',
+        ),
+      costliest: z
+        .array(
+          z.object({
+            step: count,
+            turn: count,
+            call: count,
+            at: time,
+            amount: z.number().nullable(),
+            tokens: count.describe('Written again, or new'),
+            cause: z.enum(['first-writes', 'lost-cache', 'rent', 'answers']),
+            sentence: z.string(),
+            object: z.string().nullable(),
+          }),
+        )
+        .describe('At most five, the costliest first'),
+      by_call: z
+        .array(z.object({ step: count, amount: z.number().nullable(), written: count, read: count, again: count }))
+        .describe('Oldest first; `again`: tokens that the request before had too, and the provider read anew'),
+    })
+    .describe('The cost of a session by cause'),
+  Stale: z
+    .object({
+      session: z.string(),
+      basis,
+      calls: z.array(
+        z.object({
+          ...row,
+          id: z.string(),
+          name: z.string(),
+          failed: z.boolean(),
+          object: z.string(),
+          file: z.string(),
+          seen: z.object({ ...versionPlace.shape, step: count }).describe('The version that the agent had last seen'),
+          was: versionPlace.describe('The version on the disk'),
+          by: actor.describe('Of the version on the disk'),
+        }),
+      ),
+    })
+    .describe('Tool calls that changed a file whose newest version the agent had not seen'),
+  Compared: z
+    .object({
+      basis,
+      shared: z
+        .object({ steps: count, calls: count })
+        .nullable()
+        .describe('The common past of a fork and its parent; null for two sessions'),
+      sides: z.array(
+        z.object({
+          row: sessionRow,
+          outcome: z.string().nullable().describe('The last message of the model'),
+          kind: contextKind,
+          files: z.array(
+            z.object({ id: z.string(), name: z.string(), chars: count, content_hash: z.string().nullable() }),
+          ),
+        }),
+      ),
+      files: z.array(
+        z.object({ name: z.string(), ids: z.array(z.string().nullable()), same: z.boolean().describe('Equal texts') }),
+      ),
+    })
+    .describe('Two sessions: what they changed, what came out, and what it cost'),
+} as const;
