@@ -118,3 +118,14 @@ export function readListed(output: string, words: Readonly<Record<Exclude<Reach,
 
 /** The variable by which editors name the open project. */
 export const WORKSPACE = `\${workspaceFolder}`;
+
+/** A problem of an agent that is set up, by its name in docs/runbook.md, and its details. */
+export type AgentFinding = readonly [code: AgentFindingCode, detail?: string];
+
+/** The problems of agents. */
+export type AgentFindingCode =
+  | 'agent-unreachable'
+  | 'agent-waits'
+  | 'agent-settings'
+  | 'agent-hook-unreached'
+  | 'agent-hook-silent';

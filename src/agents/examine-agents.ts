@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
-import type { Found } from '../host/findings.js';
 import { sameData } from '../values/plain-data.js';
 import { codeOf, messageOf } from '../values/thrown.js';
 import {
   type Agent,
+  type AgentFinding,
   type FileEdit,
   type Reach,
   type Scope,
@@ -35,7 +35,7 @@ export interface ExaminedAgent {
   readonly reach: Reach | undefined;
   /** One line for people. */
   readonly text: string;
-  readonly findings: readonly Found[];
+  readonly findings: readonly AgentFinding[];
 }
 
 const CHECK_MS = 30_000;
@@ -198,7 +198,7 @@ async function examineAgent(agent: Agent, examination: Examination): Promise<Exa
   if (!(await isHere(agent, at))) return undefined;
   const kept = await keptChanges(data.dataDir);
   const { entries, troubles } = await entriesOf(agent, (scope) => wantedOf(agent, scope, examination), kept);
-  const broken = troubles.map((trouble): Found => ['agent-settings', trouble]);
+  const broken = troubles.map((trouble): AgentFinding => ['agent-settings', trouble]);
   const unread = troubles.length > 0 ? '; a settings file cannot be read, see below' : '';
   const [entry] = entries;
   const here = entry === undefined ? undefined : await findAgent(agent, at);
@@ -213,7 +213,7 @@ async function examineAgent(agent: Agent, examination: Examination): Promise<Exa
   const isOwnFolder = servers[0]?.trust === 'folder' && servers[0].scope === 'project';
   const asked: Asked = { at, cwd: isOwnFolder ? at.cwd : at.home };
   const checked = offered === undefined ? undefined : await reachOf(here, offered, asked);
-  const found: readonly Found[] =
+  const found: readonly AgentFinding[] =
     checked?.reach === 'failed' || checked?.reach === 'absent'
       ? [['agent-unreachable', `${agent.title}: ${checked.detail}`]]
       : checked?.reach === 'waits'

@@ -1,8 +1,8 @@
 import { printText, reportFailure, tell } from '../cli/output.js';
 import { dataFolder } from '../host/environment.js';
-import { GatewayReportFile } from '../process/gateway-report.js';
 import { upstreamBases } from './bases.js';
 import { GatewayLog } from './gateway-log.js';
+import { GatewayReportFile } from './gateway-report.js';
 import { type Gateway, serveGateway } from './serve-gateway.js';
 
 /** How to start a gateway over a data folder. */

@@ -18,6 +18,12 @@ const refusedSchema = z.object({
 /** Acknowledged records of one session that the database refused permanently. */
 export type RefusedRecords = Readonly<z.infer<typeof refusedSchema>>;
 
+/** Describes the steps of a session that the database refused permanently, and the reason. */
+export function refusedText({ session, steps, records, reason, at }: RefusedRecords): string {
+  const what = steps === null ? '' : `, steps ${steps[0]} to ${steps[1]}`;
+  return `session ${session}: ${records} records${what}; tried last at ${at}: ${reason}`;
+}
+
 /** Returns the path of the note beside an owner's journal. */
 export const noteFile = (folder: string, owner: string): string => join(folder, `${owner}.refused.json`);
 

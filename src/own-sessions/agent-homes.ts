@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
-import { desktopFolder } from '../host/desktop-folder.js';
+import { desktopFolder } from '../agents/desktop-folder.js';
 import { type Environment, variable } from '../host/environment.js';
 import { parseJson } from '../lab/recordings/json/json-text.js';
 import { isJsonObject } from '../values/json-object.js';

@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import pLimit from 'p-limit';
-import type { WatchReport } from '../host/watch-report.js';
 import type { AgentHome } from '../own-sessions/agent-homes.js';
 import { type FoundFile, findFiles } from '../own-sessions/find-files.js';
 import { ownId } from '../own-sessions/import-session.js';
@@ -10,6 +9,7 @@ import { pollUntil } from '../process/within-limit.js';
 import type { Followed, FollowedSession, SessionPlace } from './followed.js';
 import { Follower, type FollowerHost } from './follower.js';
 import { WatchError } from './watch-error.js';
+import type { WatchReport } from './watch-report.js';
 
 /** Number of transcripts whose first reading runs at once. Each may be large. */
 const READ_AT_ONCE = 4;

@@ -1,5 +1,4 @@
 import { importedSessions } from '../host/imported-sessions.js';
-import { readWatchReport, type WatchReport, watchReportFile } from '../host/watch-report.js';
 import type { FilesystemId } from '../objects/ids.js';
 import type { AgentHome } from '../own-sessions/agent-homes.js';
 import { findFiles } from '../own-sessions/find-files.js';
@@ -11,6 +10,7 @@ import { Following } from './following.js';
 import type { LiveFileOptions } from './live-file.js';
 import type { WatchDatabase } from './watch-database.js';
 import { acquireWatch } from './watch-process.js';
+import { readWatchReport, type WatchReport, watchReportFile } from './watch-report.js';
 import { WatchedFolders } from './watched-folders.js';
 
 /** The times of a process that follows sessions, milliseconds. */

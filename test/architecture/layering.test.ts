@@ -9,7 +9,9 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
     what: 'process.env or process.argv',
     pattern: /process\.(env|argv)\b/,
     rooms: [
+      'agents',
       'cli',
+      'maintenance',
       'mcp',
       'http',
       'host',
@@ -46,6 +48,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'host',
       'agents',
       'extensions',
+      'maintenance',
       'page',
       'program',
     ],

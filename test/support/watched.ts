@@ -1,6 +1,5 @@
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { readWatchReport } from '../../src/host/watch-report.js';
 import { type FilesystemId, filesystemId, type SessionId, sessionId } from '../../src/objects/ids.js';
 import type { Step } from '../../src/objects/step.js';
 import { agentHomes } from '../../src/own-sessions/agent-homes.js';
@@ -8,6 +7,7 @@ import { ObjectStore } from '../../src/store/object-store.js';
 import type { Companion, Followed } from '../../src/watch/followed.js';
 import { runWatch, type WatchTimes } from '../../src/watch/run-watch.js';
 import { WatchDatabase } from '../../src/watch/watch-database.js';
+import { readWatchReport } from '../../src/watch/watch-report.js';
 import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { type AgentMachine, agentMachine } from './agent-machine.js';
 import { testAddress } from './context.js';

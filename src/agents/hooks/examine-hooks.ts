@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import type { Found } from '../../host/findings.js';
+import type { AgentFinding } from '../agent.js';
 import { type HookAgent, hookState, watchSocket } from './hook-folder.js';
 
 /** Maximum wait for the watcher's socket. */
@@ -20,7 +20,7 @@ function listensForHooks(dataDir: string): Promise<boolean> {
 }
 
 /** Returns the problems of an agent's hooks: they cannot reach the watcher, or never rang. */
-export async function hookFindings(title: string, agent: HookAgent, dataDir: string): Promise<readonly Found[]> {
+export async function hookFindings(title: string, agent: HookAgent, dataDir: string): Promise<readonly AgentFinding[]> {
   const { rang, unreached } = await hookState(dataDir, agent);
   const isLate = unreached?.reason === 'late';
   // A hook that found no watcher starts one. A late one shows that the watcher is too slow.

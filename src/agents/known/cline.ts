@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { desktopFolder } from '../../host/desktop-folder.js';
 import { variable } from '../../host/environment.js';
 import { type Agent, SERVER_GIVES, SERVER_NAME, type Surroundings } from '../agent.js';
+import { desktopFolder } from '../desktop-folder.js';
 
 const FILE = 'cline_mcp_settings.json';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { desktopFolder } from '../../host/desktop-folder.js';
 import { type Agent, SERVER_GIVES, SERVER_NAME, WORKSPACE } from '../agent.js';
+import { desktopFolder } from '../desktop-folder.js';
 
 /** VS Code with Copilot. It asks before tools that do not call themselves read-only. */
 export const VSCODE: Agent = {

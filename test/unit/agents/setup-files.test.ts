@@ -31,8 +31,8 @@ import { AGENTS } from '../../../src/agents/agent-table.js';
 import { type KeptChange, keepChange, keptChanges } from '../../../src/agents/kept-changes.js';
 import { applyPlanned, planSetup } from '../../../src/agents/plan-setup.js';
 import { serverCommand, type ThisProgram } from '../../../src/agents/server-command.js';
+import { AGENT_NAMES } from '../../../src/agents/setup-command.js';
 import { applyUndo, planUndo } from '../../../src/agents/take-back.js';
-import { AGENT_NAMES } from '../../../src/cli/setup.js';
 
 let home = '';
 let dataDir = '';

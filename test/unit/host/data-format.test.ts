@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { findingsOf } from '../../../src/host/findings.js';
-import { inspectDataFolder } from '../../../src/host/inspect-data-folder.js';
 import { createContextClient, openClient } from '../../../src/host/open-client.js';
 import { readSettings } from '../../../src/host/settings.js';
+import { findingsOf } from '../../../src/maintenance/findings.js';
+import { inspectDataFolder } from '../../../src/maintenance/inspect-data-folder.js';
 
 describe.each([
   ['newer', '{"format":1000000}', 'data-newer', 'format 1000000'],

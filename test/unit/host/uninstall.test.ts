@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, realpath, rm, symlink, writeFile } from 'node:
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { leftovers, ownFolders, removeLeftovers } from '../../../src/host/uninstall.js';
+import { leftovers, ownFolders, removeLeftovers } from '../../../src/maintenance/uninstall.js';
 
 let root = '';
 beforeEach(async () => {

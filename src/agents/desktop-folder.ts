@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Environment, variable } from './environment.js';
+import { type Environment, variable } from '../host/environment.js';
 
 /** The variables, home folder and platform of a user. */
 interface DesktopUser {

@@ -2,19 +2,19 @@ import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type LeftSession, leftSessions } from '../client/recovery/left-sessions.js';
+import { type DeliveryOptions, deliverJournals } from '../host/deliver-journals.js';
+import { openStore } from '../host/open-store.js';
+import { isDurable, type Settings } from '../host/settings.js';
 import { copyJournal, writerOf } from '../journal/copy-journal.js';
 import type { JournalWriter } from '../journal/journal-folder.js';
 import { type InspectedJournal, inspectJournals } from '../journal/journals.js';
+import { refusedText } from '../journal/refused-note.js';
 import { describeSharedLog, readSharedLog } from '../node/shared-log.js';
 import { clientFolder, remoteFolders } from '../process/data-folder.js';
 import { namesIn } from '../process/owned-file.js';
 import { ranHere } from '../process/process-identity.js';
 import { unlessMissing } from '../process/system-error.js';
 import { CodedError } from '../values/coded-error.js';
-import { type DeliveryOptions, deliverJournals } from './deliver-journals.js';
-import { refusedText } from './findings.js';
-import { openStore } from './open-store.js';
-import { isDurable, type Settings } from './settings.js';
 
 /**
  * Why journals of another host are not delivered here.

@@ -1,10 +1,10 @@
 import { Argument, Command, Option } from 'commander';
-import type { Agent, Scope, ServerCommand, Surroundings, Wanted, WayName } from '../agents/agent.js';
-import type { Installed } from '../agents/installed.js';
-import type { PlannedFile } from '../agents/plan-setup.js';
-import type { PlannedUndo } from '../agents/take-back.js';
-import { dataFlag } from './flags.js';
-import type { Colours } from './output.js';
+import { dataFlag } from '../cli/flags.js';
+import type { Colours } from '../cli/output.js';
+import type { Agent, Scope, ServerCommand, Surroundings, Wanted, WayName } from './agent.js';
+import type { Installed } from './installed.js';
+import type { PlannedFile } from './plan-setup.js';
+import type { PlannedUndo } from './take-back.js';
 
 interface SetupFlags {
   readonly project?: boolean;
@@ -91,7 +91,7 @@ function chosenWays(
 /** Asks before a change. Returns false if the user declines. */
 async function isAgreed(question: string, { yes }: SetupFlags): Promise<boolean> {
   if (yes === true) return true;
-  const [{ askYes }, { UsageError }] = await Promise.all([import('./output.js'), import('../host/settings.js')]);
+  const [{ askYes }, { UsageError }] = await Promise.all([import('../cli/output.js'), import('../host/settings.js')]);
   const answer = await askYes(question);
   if (answer === undefined)
     throw new UsageError('Nothing was changed: there is no terminal to ask on. Add --yes to make these changes.');
@@ -111,7 +111,7 @@ async function surroundings(): Promise<Surroundings> {
 
 /** Prints lines now, so that they stand above a question. */
 async function show(lines: readonly string[]): Promise<void> {
-  const { standardOutput, writeOutput } = await import('./output.js');
+  const { standardOutput, writeOutput } = await import('../cli/output.js');
   if (lines.length > 0) await writeOutput(lines, { ...standardOutput({}), pager: false });
 }
 
@@ -121,8 +121,8 @@ async function prepareHooks(
   given: { readonly at: Surroundings; readonly packageFolder: string; readonly dataDir: string },
 ): Promise<void> {
   const [{ CLIENT_WORDS, installHookClient }, { writeStart }] = await Promise.all([
-    import('../agents/hooks/install-client.js'),
-    import('../agents/hooks/hook-folder.js'),
+    import('./hooks/install-client.js'),
+    import('./hooks/hook-folder.js'),
   ]);
   const { dataDir } = given;
   const words = CLIENT_WORDS[await installHookClient(dataDir, given)];
@@ -134,11 +134,11 @@ async function prepareHooks(
 async function install(names: readonly string[], flags: SetupFlags, packageFolder: string): Promise<void> {
   const [{ AGENTS }, { findAgent }, { applyPlanned, planSetup }, { serverCommand }, output, { messageOf }] =
     await Promise.all([
-      import('../agents/agent-table.js'),
-      import('../agents/installed.js'),
-      import('../agents/plan-setup.js'),
-      import('../agents/server-command.js'),
-      import('./output.js'),
+      import('./agent-table.js'),
+      import('./installed.js'),
+      import('./plan-setup.js'),
+      import('./server-command.js'),
+      import('../cli/output.js'),
       import('../values/thrown.js'),
     ]);
   const [at, data] = await Promise.all([surroundings(), dataOf(flags)]);
@@ -207,9 +207,9 @@ async function install(names: readonly string[], flags: SetupFlags, packageFolde
 
 async function undo(names: readonly string[], flags: SetupFlags): Promise<void> {
   const [{ keptChanges }, { applyUndo, planUndo }, output, { messageOf }] = await Promise.all([
-    import('../agents/kept-changes.js'),
-    import('../agents/take-back.js'),
-    import('./output.js'),
+    import('./kept-changes.js'),
+    import('./take-back.js'),
+    import('../cli/output.js'),
     import('../values/thrown.js'),
   ]);
   const { dataDir } = await dataOf(flags);
@@ -251,8 +251,8 @@ async function undo(names: readonly string[], flags: SetupFlags): Promise<void> 
  */
 export async function takeBackSetups(): Promise<readonly string[]> {
   const [{ keptChanges }, { applyUndo, planUndo }, { messageOf }] = await Promise.all([
-    import('../agents/kept-changes.js'),
-    import('../agents/take-back.js'),
+    import('./kept-changes.js'),
+    import('./take-back.js'),
     import('../values/thrown.js'),
   ]);
   const { dataDir } = await dataOf({});
@@ -294,7 +294,7 @@ export function setupCommand(packageFolder: string): Command {
     .addOption(new Option('--undo', 'take back what setup changed; later changes of others stay').conflicts('way'))
     .addOption(dataFlag())
     .action(async (names: readonly string[], flags: SetupFlags) => {
-      const { reportFailure } = await import('./output.js');
+      const { reportFailure } = await import('../cli/output.js');
       await reportFailure({}, () => (flags.undo === true ? undo(names, flags) : install(names, flags, packageFolder)));
     });
 }

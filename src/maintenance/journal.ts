@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
+import { dataFlag, jsonFlag } from '../cli/flags.js';
+import { printJson, printLines, progressLine, reportFailure, tell } from '../cli/output.js';
 import type { SessionFate } from '../client/recovery/left-sessions.js';
-import type { AdoptionPlan, LeftJournal } from '../host/adopt-journals.js';
+import type { AdoptionPlan, LeftJournal } from './adopt-journals.js';
 import { damageText } from './doctor.js';
-import { dataFlag, jsonFlag } from './flags.js';
-import { printJson, printLines, progressLine, reportFailure, tell } from './output.js';
 
 const WHAT = 'palimpsest journal';
 
@@ -125,7 +125,7 @@ function adoptionLines({ folder, usedWith, deliversTo, journals, sessions }: Ado
 async function adopt(folder: string, flags: JournalFlags): Promise<void> {
   const [{ readSettings }, { adoptJournals, planAdoption, undelivered }, { resolve }] = await Promise.all([
     import('../host/settings.js'),
-    import('../host/adopt-journals.js'),
+    import('./adopt-journals.js'),
     import('node:path'),
   ]);
   const settings = readSettings(process.env, flags);

@@ -1,6 +1,6 @@
 import { stepsInForkText } from '../client/recovery/rescue-fork.js';
 import type { JournalState } from '../journal/journals.js';
-import type { RefusedRecords } from '../journal/refused-note.js';
+import { refusedText } from '../journal/refused-note.js';
 import type { NodeError } from '../node/errors.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import { describeAddress } from '../xtdb/address.js';
@@ -90,12 +90,6 @@ const REMOTE_FINDINGS: Readonly<Record<NodeHealth, FindingCode | undefined>> = {
 function ofRemote({ address, health, why, status }: ProbedNode): readonly Found[] {
   const code = health === 'failed' ? codeOfReason(status?.ingesterError) : REMOTE_FINDINGS[health];
   return code === undefined ? [] : [[code, `${describeAddress(address)}: ${why}`]];
-}
-
-/** Describes the steps of a session that the database refused permanently, and the reason. */
-export function refusedText({ session, steps, records, reason, at }: RefusedRecords): string {
-  const what = steps === null ? '' : `, steps ${steps[0]} to ${steps[1]}`;
-  return `session ${session}: ${records} records${what}; tried last at ${at}: ${reason}`;
 }
 
 function ofFolder({ journals, aside, trackers }: InspectedFolder, now: number): readonly Found[] {

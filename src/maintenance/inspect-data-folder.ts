@@ -1,16 +1,16 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StepsInFork } from '../client/recovery/rescue-fork.js';
+import { type GatewayTrouble, gatewayTroubles } from '../gateway/gateway-report.js';
+import type { Environment } from '../host/environment.js';
+import { UsageError } from '../host/settings.js';
 import { type AsideFile, asideFiles, type InspectedJournal, inspectJournals } from '../journal/journals.js';
 import { type LockOwner, sessionLockOwners } from '../journal/session-lock.js';
 import { checkDataFormat } from '../node/data-folder.js';
 import { type NodeStatusReport, nodeLogs, nodeStatus } from '../node/node-status.js';
 import { remoteFolders } from '../process/data-folder.js';
-import { type GatewayTrouble, gatewayTroubles } from '../process/gateway-report.js';
 import { type LoopTrouble, loopTroubles, type TrackerReport, trackerReports } from '../process/process-reports.js';
 import { codeOf, messageOf } from '../values/thrown.js';
-import type { Environment } from './environment.js';
-import { UsageError } from './settings.js';
 
 /** The files that clients of one database keep in a folder. */
 export interface InspectedFolder {

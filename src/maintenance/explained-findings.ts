@@ -1,3 +1,4 @@
+import type { AgentFindingCode } from '../agents/agent.js';
 import type { NodeErrorCode } from '../node/errors.js';
 
 /** Findings of `palimpsest doctor` beyond those that stop a node from starting. */
@@ -19,11 +20,7 @@ type OwnFindingCode =
   | 'watches-exhausted'
   | 'loop-bypassed'
   | 'gateway-missed'
-  | 'agent-unreachable'
-  | 'agent-waits'
-  | 'agent-settings'
-  | 'agent-hook-unreached'
-  | 'agent-hook-silent';
+  | AgentFindingCode;
 
 /**
  * Every possible problem of a data folder, its node and its log. Each has a heading of its name in

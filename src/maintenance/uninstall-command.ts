@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import type { Leftover } from '../host/uninstall.js';
-import { jsonFlag } from './flags.js';
-import { printJson, printLines, reportFailure } from './output.js';
+import { jsonFlag } from '../cli/flags.js';
+import { printJson, printLines, reportFailure } from '../cli/output.js';
+import type { Leftover } from './uninstall.js';
 
 /** Removes what one part of the program wrote elsewhere, and returns a line for each change. */
 export type UndoSetup = () => Promise<readonly string[]>;
@@ -25,7 +25,7 @@ const leftoverLine = ({ path, kind, bytes }: Leftover): string => `  ${path}  ${
 async function uninstall(undos: readonly UndoSetup[], flags: UninstallFlags): Promise<void> {
   const [{ readSettings }, { leftovers, ownFolders, removeLeftovers, stopAll }] = await Promise.all([
     import('../host/settings.js'),
-    import('../host/uninstall.js'),
+    import('./uninstall.js'),
   ]);
   const folders = await ownFolders(readSettings(process.env, {}).node);
   const undone: string[] = [];

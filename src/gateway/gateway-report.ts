@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { readJsonFiles } from './owned-file.js';
-import { identifySelf, isAlive, processIdentitySchema } from './process-identity.js';
+import { readJsonFiles } from '../process/owned-file.js';
+import { identifySelf, isAlive, processIdentitySchema } from '../process/process-identity.js';
 
 const reportSchema = processIdentitySchema.extend({
   /** Model calls that were forwarded and could not be logged. */

@@ -1,10 +1,9 @@
 import { Command, Option } from 'commander';
 import type { ExaminedAgent } from '../agents/examine-agents.js';
+import { dataFlag, jsonFlag } from '../cli/flags.js';
+import { printJson, printLines, reportFailure } from '../cli/output.js';
 import type { StepsInFork } from '../client/recovery/rescue-fork.js';
-import type { Finding } from '../host/findings.js';
-import type { InspectedFolder } from '../host/inspect-data-folder.js';
 import type { Settings } from '../host/settings.js';
-import type { WatchStatus } from '../host/watch-report.js';
 import { placesText } from '../journal/errors.js';
 import type { InspectedJournal, JournalState } from '../journal/journals.js';
 import type { FoundJava } from '../node/choose-runtime.js';
@@ -12,9 +11,10 @@ import type { NodeError } from '../node/errors.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import type { LoopTrouble, TrackerReport } from '../process/process-reports.js';
 import { defined } from '../values/defined.js';
+import type { WatchStatus } from '../watch/watch-report.js';
 import type { ProbedNode } from '../xtdb/node-list.js';
-import { dataFlag, jsonFlag } from './flags.js';
-import { printJson, printLines, reportFailure } from './output.js';
+import type { Finding } from './findings.js';
+import type { InspectedFolder } from './inspect-data-folder.js';
 
 /** Flags of `palimpsest doctor`. */
 interface DoctorFlags {
@@ -239,14 +239,14 @@ function agentLines(
 
 async function examine(flags: DoctorFlags, packageFolder: string): Promise<void> {
   const [{ findingsOf }, { inspectDataFolder }, { logText, writeTrouble }, { readSettings }] = await Promise.all([
-    import('../host/findings.js'),
-    import('../host/inspect-data-folder.js'),
+    import('./findings.js'),
+    import('./inspect-data-folder.js'),
     import('../node/node-status.js'),
     import('../host/settings.js'),
   ]);
   const settings = readSettings(process.env, flags);
   const { dataDir } = settings.node;
-  const { watchStatus } = await import('../host/watch-report.js');
+  const { watchStatus } = await import('../watch/watch-report.js');
   const [seen, asked, agents, watch] = await Promise.all([
     inspectDataFolder(dataDir, process.env),
     askNodes(settings),
