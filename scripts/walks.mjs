@@ -79,7 +79,7 @@ async function read(folder, project) {
 async function loop(folder, project) {
   const take = coverage(source(folder));
   const [{ openClient }, { readSettings }, { LoopSession }, { DEFAULT_POLICY }] = await Promise.all(
-    ['host/open-client', 'host/settings', 'harness/loop-session', 'session/step-policy'].map((path) =>
+    ['host/open-client', 'host/settings', 'extensions/loop/loop-session', 'session/step-policy'].map((path) =>
       load(folder, path),
     ),
   );

@@ -1,36 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as z from 'zod';
-import type { ContextClient } from '../client/session/context-client.js';
-import type { SessionSummary } from '../client/session/open-session.js';
-import type { HarnessSession } from '../harness/harness-session.js';
 import type { FindHiddenTexts } from '../history/ask/hidden-texts.js';
 import type { Backend } from '../host/backend.js';
 import { importedSessions } from '../host/imported-sessions.js';
 import type { Logger } from '../host/log.js';
 import { SessionTitles } from '../host/session-titles.js';
 import type { ServerSettings } from '../host/settings.js';
-import type { Verb } from '../session/verb-outcome.js';
 import type { Tell } from '../telemetry/telemetry.js';
 import { parseTraceparent } from '../telemetry/trace.js';
 import { defined } from '../values/defined.js';
-import {
-  contextAnswer,
-  messagesAnswer,
-  sessionAnswer,
-  sessionsAnswer,
-  toolCallsAnswer,
-  verbAnswer,
-} from './api-answers.js';
-import { type AnswerBody, REQUESTS, type RequestBody, type RequestName } from './api-schemas.js';
+import { REQUESTS } from './api-schemas.js';
 import { ApiSessions } from './api-sessions.js';
-import type { HttpContract, ServedPaths } from './http-contract.js';
+import type { Exchange, HttpContract, Operation, ServedPaths } from './http-contract.js';
 import { openApiDocument } from './openapi-document.js';
-import { type ApiOperation, OPENAPI_PATH, OPERATIONS, type OperationId } from './operations.js';
-import { changeSets, copyFiles, forkOne, type PersonSettings, undoOneStep } from './person-routes.js';
+import { OPENAPI_PATH, OPERATIONS } from './operations.js';
 import { ApiError, problemOf, sendProblem } from './problem.js';
 import { goneSignal, QUESTION_CAPACITY, QuestionQueue } from './question-queue.js';
 import { jsonBody, readInput, readParameters } from './request-checks.js';
-import { addNote, allQuestions, answerReviewRequest, followRequest, questionAt } from './review-routes.js';
+import { allQuestions, answerReviewRequest, followRequest, questionAt } from './review-routes.js';
 
 /** The harness interface below `/v1`. */
 export interface HarnessRoutes extends ServedPaths {
@@ -39,128 +26,22 @@ export interface HarnessRoutes extends ServedPaths {
   close(): Promise<void>;
 }
 
-interface Exchange {
-  readonly sessions: ApiSessions;
-  /** The session of the path; empty for none. */
-  readonly id: string;
-  readonly body: unknown;
-  readonly person: PersonSettings;
-  /** Returns the titles of sessions that the reader may see. */
-  readonly titlesOf: (
-    client: ContextClient,
-    sessions: readonly SessionSummary[],
-  ) => Promise<ReadonlyMap<string, string>>;
-}
-
-type Answered<Id extends OperationId> = Promise<{
-  readonly status?: number;
-  readonly body: AnswerBody<(typeof OPERATIONS)[Id]['answer']>;
-}>;
-
-type Handlers = { readonly [Id in OperationId]: (exchange: Exchange) => Answered<Id> };
-
-const read = <N extends RequestName>(name: N, body: unknown): RequestBody<N> =>
-  readInput(REQUESTS[name], body, 'field') as RequestBody<N>;
-
-const turnOf = ({ turn }: { readonly turn?: string | undefined }) => (turn === undefined ? {} : { turnRef: turn });
-
-const onSession =
-  <N extends RequestName, B>(name: N, work: (session: HarnessSession, body: RequestBody<N>) => Promise<B>) =>
-  ({ sessions, id, body }: Exchange) =>
-    sessions.use(id, async (session) => ({ body: await work(session, read(name, body)) }));
-
-const verb = (name: Verb) =>
-  onSession('Verb', async (session, { ids, call_id: callId, ...rest }) =>
-    verbAnswer(await session.verb(name, ids, { ...turnOf(rest), ...defined({ callId }) })),
-  );
-
-const HANDLERS: Handlers = {
-  openSession: async ({ sessions, body }) => {
-    const request = read('OpenSession', body);
-    const session = await sessions.open(request);
-    const fork = request.fork !== undefined;
-    const resumed = !fork && session.session.state.seq > 0;
-    if (request.system_prompt !== undefined) await session.setSystemPrompt(request.system_prompt);
-    return { status: resumed ? 200 : 201, body: sessionAnswer(session, resumed) };
-  },
-  listSessions: async ({ sessions, titlesOf }) => {
-    const client = await sessions.client();
-    const listed = await client.listSessions();
-    return { body: sessionsAnswer(listed, await titlesOf(client, listed)) };
-  },
-  getSession: ({ sessions, id }) =>
-    sessions.use(id, async (session) => ({ body: sessionAnswer(session, session.session.state.seq > 0) })),
-  closeSession: async ({ sessions, id, body }) => {
-    read('Nothing', body);
-    await sessions.close(id);
-    return { body: { id, closed: true } };
-  },
-  changeSets: async ({ body, ...open }) => ({ body: await changeSets({ ...open, body: read('PersonVerb', body) }) }),
-  undoStep: async ({ body, ...open }) => ({ body: await undoOneStep({ ...open, body: read('Undo', body) }) }),
-  forkSession: async ({ body, ...open }) => ({
-    status: 201,
-    body: await forkOne({ ...open, body: read('Fork', body) }),
-  }),
-  copyFiles: async ({ body, person, ...open }) => ({
-    status: 201,
-    body: await copyFiles({ ...open, body: read('FileCopies', body) }, person),
-  }),
-  addNote: async ({ sessions, id, body }) => ({
-    status: 201,
-    body: await addNote(await sessions.client(), id, read('Note', body)),
-  }),
-  setSystemPrompt: onSession('SystemPrompt', async (session, { text }) => {
-    await session.setSystemPrompt(text);
-    return sessionAnswer(session, session.session.state.seq > 0);
-  }),
-  reportMessages: onSession('Messages', async (session, { messages, mode = 'append', ...rest }) =>
-    messagesAnswer(session, await session.reportMessages(messages, { mode, ...turnOf(rest) })),
-  ),
-  reportToolCalls: onSession('ToolCalls', async (session, { calls, ...rest }) => {
-    const reported = [];
-    for (const call of calls) reported.push(await session.reportToolCall(call, turnOf(rest)));
-    return toolCallsAnswer(session, reported);
-  }),
-  beginTurn: onSession('Context', async (session, { short_ids: shortIds, turn, mode = 'append', ...rest }) => {
-    const options = { mode, ...turnOf({ turn }), ...defined({ ...rest, shortIds }) };
-    const { report, ...context } = await session.beginTurn(options);
-    return contextAnswer(context, report);
-  }),
-  activate: verb('activate'),
-  deactivate: verb('deactivate'),
-  pin: verb('pin'),
-  unpin: verb('unpin'),
-};
-
-/** An operation that the router answers. */
+/** An operation, and the check of its body. */
 interface Route {
-  readonly operation: Pick<ApiOperation, 'method' | 'path' | 'kind'> & { readonly request?: string };
-  handle(exchange: Exchange): Promise<{ readonly status?: number; readonly body: unknown }>;
-}
-
-/** Returns the routes of a contract's operations, which run on an open session. */
-function contractRoutes({ requests = {}, operations = {} }: HttpContract): readonly Route[] {
-  return Object.values(operations).map((operation) => {
-    const schema = operation.request === undefined ? REQUESTS.Nothing : requests[operation.request];
-    if (schema === undefined) throw new Error(`BUG: ${operation.path} has no schema ${operation.request}`);
-    return {
-      operation,
-      handle: ({ sessions, id, body }) =>
-        sessions.use(id, async (session) => {
-          const client = await sessions.client();
-          return { body: await operation.handle({ client, session }, readInput(schema, body ?? {}, 'field') as never) };
-        }),
-    };
-  });
+  readonly operation: Operation;
+  readonly schema: z.ZodType;
 }
 
 /** Returns the routes of the server and of contracts. */
 function allRoutes(contracts: readonly HttpContract[]): readonly Route[] {
-  const own = (Object.entries(OPERATIONS) as [OperationId, ApiOperation][]).map(([id, operation]) => ({
-    operation,
-    handle: HANDLERS[id],
-  }));
-  return [...own, ...contracts.flatMap(contractRoutes)];
+  return [{ requests: REQUESTS, operations: OPERATIONS }, ...contracts].flatMap(
+    ({ requests = {}, operations = {} }: Pick<HttpContract, 'requests' | 'operations'>) =>
+      Object.values(operations).map((operation) => {
+        const schema = operation.request === undefined ? REQUESTS.Nothing : requests[operation.request];
+        if (schema === undefined) throw new Error(`BUG: ${operation.path} has no schema ${operation.request}`);
+        return { operation, schema };
+      }),
+  );
 }
 
 interface Match extends Route {
@@ -286,16 +167,15 @@ export function harnessRoutes({
     }
     tell({ 'http.route': match.operation.path });
     readParameters(NO_PARAMETERS, searchParams);
-    const body = match.operation.request === undefined ? undefined : await jsonBody(request, mostBodyBytes);
-    const work = () => match.handle({ sessions, id: match.session, body, person, titlesOf });
-    const { kind } = match.operation;
-    const answered = await (kind === undefined
-      ? work()
-      : questions[kind].run<Awaited<ReturnType<typeof work>>>(work, goneSignal(response)));
+    const { operation, schema, session: id } = match;
+    const body = operation.request === undefined ? {} : await jsonBody(request, mostBodyBytes);
+    const work = () => operation.handle({ sessions, id, person, titlesOf }, readInput(schema, body, 'field') as never);
+    const { kind, statuses } = operation;
+    const answered = await (kind === undefined ? work() : questions[kind].run(work, goneSignal(response)));
     if (answered === undefined) return;
     // Only an existing session's id goes to telemetry.
-    if (match.session !== '') tell({ 'gen_ai.conversation.id': match.session });
-    sendJson(response, answered.status ?? 200, answered.body);
+    if (id !== '') tell({ 'gen_ai.conversation.id': id });
+    sendJson(response, operation.statusOf?.(answered as never) ?? statuses?.[0] ?? 200, answered);
   };
 
   return {

@@ -2,12 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type * as z from 'zod';
 import type { DisplayPaths } from '../assembly/metadata.js';
 import type { ContextClient } from '../client/session/context-client.js';
+import type { SessionSummary } from '../client/session/open-session.js';
 import type { HarnessSession } from '../harness/harness-session.js';
 import type { FindHiddenTexts } from '../history/ask/hidden-texts.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
 import type { Logger } from '../host/log.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { ObjectStore } from '../store/object-store.js';
+import type { ApiSessions } from './api-sessions.js';
+import type { ErrorStatus } from './problem.js';
 
 /**
  * The cost of a question: `short` reads one moment, `long` rebuilds many contexts, `stream` sends
@@ -53,20 +56,49 @@ export interface AskedPast {
   readonly hiddenTexts: FindHiddenTexts;
 }
 
-/** An operation on an open session. `handle` takes the parsed body. */
-export interface ContractOperation {
+/** A person's permissions on a server, beyond questions. */
+export interface PersonSettings {
+  /** Whether the person owns the data folder and may see everything in it. */
+  readonly all: boolean;
+  /** Folders that copies of files may be written to. */
+  readonly copyRoots: readonly string[];
+}
+
+/** A request to an operation. */
+export interface Exchange {
+  readonly sessions: ApiSessions;
+  /** The session of the path; empty for none. */
+  readonly id: string;
+  readonly person: PersonSettings;
+  /** Returns the titles of sessions that the reader may see. */
+  readonly titlesOf: (
+    client: ContextClient,
+    sessions: readonly SessionSummary[],
+  ) => Promise<ReadonlyMap<string, string>>;
+}
+
+/**
+ * One operation of the interface: the router matches it and the OpenAPI document lists it. Only
+ * operations that may be abandoned have a queue, because their client may have gone.
+ */
+export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT';
-  /** `{id}` is the session. */
-  readonly path: `/v1/sessions/{id}/${string}`;
+  /** `{id}` is a placeholder for a session. */
+  readonly path: `/${string}`;
   readonly summary: string;
   /** The schema of the body; none: the request has no body. */
   readonly request?: string;
   /** One body. */
   readonly example?: Readonly<Record<string, unknown>>;
   readonly answer: string;
-  /** The queue of the operation; default: none. */
+  /** Success statuses, the usual one first; default: only 200. */
+  readonly statuses?: readonly number[];
+  /** The queue of the operation. */
   readonly kind?: QuestionKind;
-  handle(open: OpenContext, body: never): Promise<unknown>;
+  /** Takes the parsed body. */
+  handle(exchange: Exchange, body: never): Promise<unknown>;
+  /** Returns the status of an answer; default: the usual one. */
+  statusOf?(answer: never): number;
 }
 
 /** A question about the past: a GET. `ask` takes its parsed parameters. */
@@ -110,14 +142,6 @@ export interface ContractEvents {
   open(log: Logger): EventStreams;
 }
 
-/** The HTTP answer to an error of a contract. */
-export interface ErrorStatus {
-  readonly status: number;
-  readonly title: string;
-  /** Members of the problem beyond RFC 9457, as `problem` of the contract declares them. */
-  readonly members?: Readonly<Record<string, string>>;
-}
-
 /** The reason for rejecting a request before it is read. */
 export interface Refusal {
   readonly status: 401 | 403;
@@ -149,7 +173,7 @@ export interface HttpContract {
   /** The schemas of answers. */
   readonly answers?: Schemas;
   /** Operations by their OpenAPI ids. */
-  readonly operations?: Readonly<Record<string, ContractOperation>>;
+  readonly operations?: Readonly<Record<string, Operation>>;
   /** Questions by their OpenAPI ids. */
   readonly questions?: Readonly<Record<string, ContractQuestion>>;
   /** Streams of events by their OpenAPI ids. */
@@ -170,14 +194,28 @@ export function contractEntries<R extends Schemas, A extends Schemas>(_schemas: 
   readonly requests: R;
   readonly answers: A;
 }) {
+  type Declared<N, Q> = Omit<Operation, 'request' | 'answer' | 'handle' | 'statusOf'> & {
+    readonly request?: Q;
+    readonly answer: N;
+  };
   return {
     operation: <N extends keyof A & string, Q extends keyof R & string = never>(
-      entry: Omit<ContractOperation, 'request' | 'answer' | 'handle'> & {
-        readonly request?: Q;
-        readonly answer: N;
-        handle(open: OpenContext, body: z.output<R[Q]>): Promise<z.input<A[N]>>;
+      entry: Declared<N, Q> & {
+        handle(exchange: Exchange, body: z.output<R[Q]>): Promise<z.input<A[N]>>;
+        statusOf?(answer: z.input<A[N]>): number;
       },
     ) => entry,
+    /** An operation on an open session. */
+    onSession: <N extends keyof A & string, Q extends keyof R & string = never>({
+      handle,
+      ...entry
+    }: Declared<N, Q> & {
+      handle(open: OpenContext, body: z.output<R[Q]>): Promise<z.input<A[N]>>;
+    }) => ({
+      ...entry,
+      handle: ({ sessions, id }: Exchange, body: z.output<R[Q]>) =>
+        sessions.use(id, async (session) => handle({ client: await sessions.client(), session }, body)),
+    }),
     question: <N extends keyof A & string, P extends z.ZodObject>(
       entry: Omit<ContractQuestion, 'parameters' | 'answer' | 'ask'> & {
         readonly parameters: P;

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { defined } from '../values/defined.js';
 import { ANSWERS, REQUESTS } from './api-schemas.js';
-import type { ContractEvents, ContractOperation, ContractQuestion, HttpContract, Schemas } from './http-contract.js';
-import { type ApiOperation, OPERATIONS } from './operations.js';
+import type { ContractEvents, ContractQuestion, HttpContract, Operation, Schemas } from './http-contract.js';
+import { OPERATIONS } from './operations.js';
 import { QUESTIONS } from './review-questions.js';
 import { EVENTS_PARAMETERS } from './review-routes.js';
 import { REVIEW_ANSWERS } from './review-schemas.js';
@@ -42,7 +42,7 @@ function schemas({ requests, answers }: ReturnType<typeof allSchemas>): JsonMap 
 }
 
 /** The parts of an operation that are not about its request. */
-type Answered = Pick<ContractQuestion, 'summary' | 'media' | 'answer'> & Pick<ApiOperation, 'statuses'>;
+type Answered = Pick<ContractQuestion, 'summary' | 'media' | 'answer'> & Pick<Operation, 'statuses'>;
 
 /** Builds the document's part for an operation; `more` is its request part. */
 function operation(id: string, { summary, answer, media, statuses = [200] }: Answered, more: JsonMap): JsonMap {
@@ -57,7 +57,7 @@ function operation(id: string, { summary, answer, media, statuses = [200] }: Ans
 }
 
 function requestOf(
-  { path, request, example }: Pick<ApiOperation, 'path' | 'example'> & { readonly request?: string },
+  { path, request, example }: Pick<Operation, 'path' | 'example' | 'request'>,
   requests: Schemas,
 ): JsonMap {
   return {
@@ -122,7 +122,7 @@ export function openApiDocument(version: string, contracts: readonly HttpContrac
   const all = allSchemas(contracts);
   const paths: Record<string, Record<string, JsonMap>> = {};
   const operations = [OPERATIONS, ...contracts.map((contract) => contract.operations ?? {})];
-  for (const [id, given] of operations.flatMap((table) => Object.entries<ApiOperation | ContractOperation>(table))) {
+  for (const [id, given] of operations.flatMap((table) => Object.entries<Operation>(table))) {
     const made = operation(id, given, requestOf(given, all.requests));
     paths[given.path] = { ...paths[given.path], [given.method.toLowerCase()]: made };
   }

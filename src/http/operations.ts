@@ -1,38 +1,37 @@
-import type { AnswerName, RequestName } from './api-schemas.js';
-import type { QuestionKind } from './http-contract.js';
+import type { Verb } from '../session/verb-outcome.js';
+import { defined } from '../values/defined.js';
+import {
+  contextAnswer,
+  messagesAnswer,
+  sessionAnswer,
+  sessionsAnswer,
+  toolCallsAnswer,
+  verbAnswer,
+} from './api-answers.js';
+import { ANSWERS, REQUESTS } from './api-schemas.js';
+import { contractEntries } from './http-contract.js';
+import { changeSets, copyFiles, forkOne, undoOneStep } from './person-routes.js';
+import { addNote } from './review-routes.js';
 
-/**
- * One operation of the interface: the router matches it and the OpenAPI document lists it. Only
- * operations that may be abandoned have a queue, because their client may have gone.
- */
-export interface ApiOperation {
-  readonly method: 'GET' | 'POST' | 'PUT';
-  /** `{id}` is a placeholder for a session. */
-  readonly path: string;
-  readonly summary: string;
-  readonly request?: RequestName;
-  /** One body. */
-  readonly example?: Readonly<Record<string, unknown>>;
-  readonly answer: AnswerName;
-  /** Success statuses, the usual one first; default: only 200. */
-  readonly statuses?: readonly number[];
-  /** The queue of the operation. */
-  readonly kind?: QuestionKind;
-}
+const { operation, onSession } = contractEntries({ requests: REQUESTS, answers: ANSWERS });
 
-const verb = (name: string, summary: string) =>
-  ({
+const turnOf = ({ turn }: { readonly turn?: string | undefined }) => (turn === undefined ? {} : { turnRef: turn });
+
+const verb = (name: Verb, summary: string) =>
+  onSession({
     method: 'POST',
     path: `/v1/sessions/{id}/${name}`,
     summary,
     request: 'Verb',
     example: { ids: ['src/cart.ts'] },
     answer: 'VerbReport',
-  }) as const;
+    handle: async ({ session }, { ids, call_id: callId, ...rest }) =>
+      verbAnswer(await session.verb(name, ids, { ...turnOf(rest), ...defined({ callId }) })),
+  });
 
 /** All operations by their OpenAPI ids. */
 export const OPERATIONS = {
-  openSession: {
+  openSession: operation({
     method: 'POST',
     path: '/v1/sessions',
     summary: 'Open, resume or fork a session',
@@ -40,24 +39,46 @@ export const OPERATIONS = {
     example: { id: 'fix-cart', system_prompt: 'You are careful.' },
     answer: 'Session',
     statuses: [201, 200],
-  },
-  listSessions: {
+    handle: async ({ sessions }, request) => {
+      const session = await sessions.open(request);
+      const resumed = request.fork === undefined && session.session.state.seq > 0;
+      if (request.system_prompt !== undefined) await session.setSystemPrompt(request.system_prompt);
+      return sessionAnswer(session, resumed);
+    },
+    statusOf: ({ resumed }) => (resumed ? 200 : 201),
+  }),
+  listSessions: operation({
     method: 'GET',
     path: '/v1/sessions',
     summary: 'List all sessions',
     answer: 'Sessions',
     kind: 'short',
-  },
-  getSession: { method: 'GET', path: '/v1/sessions/{id}', summary: 'An open session', answer: 'Session' },
-  closeSession: {
+    handle: async ({ sessions, titlesOf }) => {
+      const client = await sessions.client();
+      const listed = await client.listSessions();
+      return sessionsAnswer(listed, await titlesOf(client, listed));
+    },
+  }),
+  getSession: onSession({
+    method: 'GET',
+    path: '/v1/sessions/{id}',
+    summary: 'An open session',
+    answer: 'Session',
+    handle: async ({ session }) => sessionAnswer(session, session.session.state.seq > 0),
+  }),
+  closeSession: operation({
     method: 'POST',
     path: '/v1/sessions/{id}/close',
     summary: 'Pause a session by closing it',
     request: 'Nothing',
     example: {},
     answer: 'Closed',
-  },
-  addNote: {
+    handle: async ({ sessions, id }) => {
+      await sessions.close(id);
+      return { id, closed: true };
+    },
+  }),
+  addNote: operation({
     method: 'POST',
     path: '/v1/sessions/{id}/notes',
     summary:
@@ -66,8 +87,9 @@ export const OPERATIONS = {
     example: { at: 'turn:7', verdict: 'wrong', text: 'It had not read src/cart.ts.', by: 'Ada' },
     answer: 'NoteAdded',
     statuses: [201],
-  },
-  changeSets: {
+    handle: async ({ sessions, id }, said) => addNote(await sessions.client(), id, said),
+  }),
+  changeSets: operation({
     method: 'POST',
     path: '/v1/sessions/{id}/sets',
     summary:
@@ -76,16 +98,18 @@ export const OPERATIONS = {
     request: 'PersonVerb',
     example: { verb: 'pin', ids: ['src/cart.ts'] },
     answer: 'SetsChanged',
-  },
-  undoStep: {
+    handle: changeSets,
+  }),
+  undoStep: operation({
     method: 'POST',
     path: '/v1/sessions/{id}/undo',
     summary: "Revert one step's changes to the sets by a new step, or preview that",
     request: 'Undo',
     example: { step: 41, plan: true },
     answer: 'StepUndone',
-  },
-  forkSession: {
+    handle: undoOneStep,
+  }),
+  forkSession: operation({
     method: 'POST',
     path: '/v1/sessions/{id}/fork',
     summary: 'Create a session that starts from this one at a moment; it is not left open',
@@ -93,8 +117,9 @@ export const OPERATIONS = {
     example: { at: 'turn:7', id: 'other-way' },
     answer: 'Forked',
     statuses: [201],
-  },
-  copyFiles: {
+    handle: forkOne,
+  }),
+  copyFiles: operation({
     method: 'POST',
     path: '/v1/sessions/{id}/restore',
     summary: "Write a session's files as its agent had them at a moment into a new folder",
@@ -102,24 +127,31 @@ export const OPERATIONS = {
     example: { at: 'turn:7', to: 'restored' },
     answer: 'FilesCopied',
     statuses: [201],
-  },
-  setSystemPrompt: {
+    handle: copyFiles,
+  }),
+  setSystemPrompt: onSession({
     method: 'PUT',
     path: '/v1/sessions/{id}/system-prompt',
     summary: 'Set the system prompt',
     request: 'SystemPrompt',
     example: { text: 'You are careful.' },
     answer: 'Session',
-  },
-  reportMessages: {
+    handle: async ({ session }, { text }) => {
+      await session.setSystemPrompt(text);
+      return sessionAnswer(session, session.session.state.seq > 0);
+    },
+  }),
+  reportMessages: onSession({
     method: 'POST',
     path: '/v1/sessions/{id}/messages',
     summary: 'Report messages, with their tool calls and results',
     request: 'Messages',
     example: { messages: [{ role: 'user', content: 'Why does the cart round up?' }] },
     answer: 'MessagesReport',
-  },
-  reportToolCalls: {
+    handle: async ({ session }, { messages, mode = 'append', ...rest }) =>
+      messagesAnswer(session, await session.reportMessages(messages, { mode, ...turnOf(rest) })),
+  }),
+  reportToolCalls: onSession({
     method: 'POST',
     path: '/v1/sessions/{id}/tool-calls',
     summary: 'Report finished tool calls',
@@ -128,23 +160,30 @@ export const OPERATIONS = {
       calls: [{ id: 'call_1', name: 'read', args: { path: 'src/cart.ts' }, content: 'sum = Math.ceil(sum);' }],
     },
     answer: 'ToolCallsReport',
-  },
-  beginTurn: {
+    handle: async ({ session }, { calls, ...rest }) => {
+      const reported = [];
+      for (const call of calls) reported.push(await session.reportToolCall(call, turnOf(rest)));
+      return toolCallsAnswer(session, reported);
+    },
+  }),
+  beginTurn: onSession({
     method: 'POST',
     path: '/v1/sessions/{id}/context',
     summary: 'Begin a turn or step: the context of the next model call',
     request: 'Context',
     example: { format: 'messages', layout: 'epoch', model: 'claude-sonnet-4-5' },
     answer: 'TurnContext',
-  },
+    handle: async ({ session }, { short_ids: shortIds, turn, mode = 'append', ...rest }) => {
+      const options = { mode, ...turnOf({ turn }), ...defined({ ...rest, shortIds }) };
+      const { report, ...context } = await session.beginTurn(options);
+      return contextAnswer(context, report);
+    },
+  }),
   activate: verb('activate', 'Load objects into the active set'),
   deactivate: verb('deactivate', 'Remove objects from the active set'),
   pin: verb('pin', 'Exempt objects from auto-collapse'),
   unpin: verb('unpin', 'Let pinned objects collapse again'),
-} as const satisfies Readonly<Record<string, ApiOperation>>;
-
-/** An operation's OpenAPI id. */
-export type OperationId = keyof typeof OPERATIONS;
+};
 
 /** The path of the OpenAPI document. */
 export const OPENAPI_PATH = '/v1/openapi.json';

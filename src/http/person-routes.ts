@@ -11,34 +11,18 @@ import { sessionObjectId } from '../objects/ids.js';
 import type { SetVerbs } from '../session/plan-step.js';
 import { defined } from '../values/defined.js';
 import { ANSWERS, type AnswerBody, type RequestBody } from './api-schemas.js';
-import type { ApiSessions } from './api-sessions.js';
+import type { Exchange, PersonSettings } from './http-contract.js';
 import { ReviewAccess } from './review-access.js';
 import { wireShape } from './wire-shape.js';
-
-/** A person's permissions on a server, beyond questions. */
-export interface PersonSettings {
-  /** Whether the person owns the data folder and may see everything in it. */
-  readonly all: boolean;
-  /** Folders that copies of files may be written to. */
-  readonly copyRoots: readonly string[];
-}
-
-/** A person's request. */
-export interface PersonRequest<B> {
-  readonly sessions: ApiSessions;
-  readonly id: string;
-  readonly body: B;
-}
 
 /**
  * Changes the sets of a session for a person. Throws as `ApiSessions.asPerson` and
  * `changeByPerson`.
  */
-export function changeSets({
-  sessions,
-  id,
-  body: { verb, ids },
-}: PersonRequest<RequestBody<'PersonVerb'>>): Promise<AnswerBody<'SetsChanged'>> {
+export function changeSets(
+  { sessions, id }: Exchange,
+  { verb, ids }: RequestBody<'PersonVerb'>,
+): Promise<AnswerBody<'SetsChanged'>> {
   return sessions.asPerson(id, async ({ session }) => {
     const { entries, step } = await changeByPerson(session, { verb, references: ids });
     return wireShape(ANSWERS.SetsChanged, { session: session.id, verb, step: step?.seq, entries });
@@ -51,11 +35,10 @@ const shownChanges = ({ activate, deactivate, pin, unpin }: SetVerbs) => defined
  * Reverts a step's changes to the sets, or previews that. Throws as `ApiSessions.asPerson` and
  * `undoStep`.
  */
-export async function undoOneStep({
-  sessions,
-  id,
-  body,
-}: PersonRequest<RequestBody<'Undo'>>): Promise<AnswerBody<'StepUndone'>> {
+export async function undoOneStep(
+  { sessions, id }: Exchange,
+  body: RequestBody<'Undo'>,
+): Promise<AnswerBody<'StepUndone'>> {
   if (body.plan === true) {
     const client = await sessions.client();
     const timeline = await Timeline.open(await client.delivered(), client.files);
@@ -76,11 +59,7 @@ export async function undoOneStep({
 }
 
 /** Forks a session and leaves the fork closed. Throws as `ContextClient.makeFork`. */
-export async function forkOne({
-  sessions,
-  id,
-  body,
-}: PersonRequest<RequestBody<'Fork'>>): Promise<AnswerBody<'Forked'>> {
+export async function forkOne({ sessions, id }: Exchange, body: RequestBody<'Fork'>): Promise<AnswerBody<'Forked'>> {
   const client = await sessions.client();
   const fork = await client.makeFork(id, defined({ id: body.id, at: body.at }));
   return { id: fork.id, parent: { session: fork.parent.session, at: fork.parent.seq } };
@@ -140,8 +119,8 @@ export async function planFiles(
  * @throws {RestoreError} `folder-in-use`, `not-a-folder`
  */
 export async function copyFiles(
-  { sessions, id, body }: PersonRequest<RequestBody<'FileCopies'>>,
-  { all, copyRoots }: PersonSettings,
+  { sessions, id, person: { all, copyRoots } }: Exchange,
+  body: RequestBody<'FileCopies'>,
 ): Promise<AnswerBody<'FilesCopied'>> {
   const client = await sessions.client();
   const timeline = await Timeline.open(await client.delivered(), client.files);

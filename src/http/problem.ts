@@ -11,7 +11,19 @@ import { CodedError } from '../values/coded-error.js';
 import { codeOf, messageOf } from '../values/thrown.js';
 import { XtdbError, type XtdbErrorCode } from '../xtdb/errors.js';
 import type { AnswerBody } from './api-schemas.js';
-import type { HttpContract } from './http-contract.js';
+
+/** The HTTP answer to an error of a contract. */
+export interface ErrorStatus {
+  readonly status: number;
+  readonly title: string;
+  /** Members of the problem beyond RFC 9457, as `problem` of the contract declares them. */
+  readonly members?: Readonly<Record<string, string>>;
+}
+
+/** Returns the status of some errors; undefined for all others. */
+interface ErrorStatuses {
+  statusOf?(error: unknown): ErrorStatus | undefined;
+}
 
 /** An error in one place of a request. */
 export interface ProblemPlace {
@@ -165,7 +177,7 @@ function statusOf(error: unknown): readonly [number, string] | undefined {
  * Converts an error to a problem. Each contract knows its own errors. An unknown error reveals no
  * internals.
  */
-export function problemOf(error: unknown, contracts: readonly HttpContract[] = []): Problem {
+export function problemOf(error: unknown, contracts: readonly ErrorStatuses[] = []): Problem {
   const own = statusOf(error);
   const known =
     own === undefined

@@ -1,4 +1,4 @@
-import type { LoopContext, LoopSession } from '../../src/harness/loop-session.js';
+import type { LoopContext, LoopSession } from '../../src/extensions/loop/loop-session.js';
 import type { ReportedMessage } from '../../src/harness/message-schema.js';
 import { hashText } from '../../src/objects/hashes.js';
 

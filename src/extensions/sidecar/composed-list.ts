@@ -1,11 +1,11 @@
 import type { RenderedMessage } from '../../assembly/render-messages.js';
 import { beginsWith } from '../../harness/history-item.js';
-import type { LoopContext } from '../../harness/loop-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { HandedList } from '../../objects/assembly-proof.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { GrowingHash } from '../../objects/hashes.js';
 import { sameData } from '../../values/plain-data.js';
+import type { LoopContext } from '../loop/loop-session.js';
 import type { WholeList } from './sidecar-process.js';
 
 /** A list of a harness's messages, with functions to insert ours. */

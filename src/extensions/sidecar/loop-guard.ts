@@ -1,12 +1,12 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { LoopContext, Rendering } from '../../harness/loop-session.js';
 import type { HandedList } from '../../objects/assembly-proof.js';
 import type { HistoryEvent } from '../../objects/step.js';
 import { replaceFile } from '../../process/owned-file.js';
 import { identifySelf } from '../../process/process-identity.js';
 import type { LoopTroubleFile } from '../../process/process-reports.js';
 import { messageOf } from '../../values/thrown.js';
+import type { LoopContext, Rendering } from '../loop/loop-session.js';
 import type { LoopCommand } from '../loop-command.js';
 import { BypassedTurns, composed, HandedLists, type HarnessList, OwnLists } from './composed-list.js';
 import { LatestSessions } from './latest-sessions.js';

@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 import type { LayoutName } from '../../assembly/assembly-record.js';
 import type { ChangingCall } from '../../harness/harness-session.js';
-import type { HandedOver, LoopContext, Rendering } from '../../harness/loop-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { HistoryEvent } from '../../objects/step.js';
 import type { StepPolicy } from '../../session/step-policy.js';
 import type { Verb } from '../../session/verb-outcome.js';
+import type { HandedOver, LoopContext, Rendering } from '../loop/loop-session.js';
 
 /** The first line from a harness to its sidecar, as JSON. */
 export interface Beginning extends Rendering {

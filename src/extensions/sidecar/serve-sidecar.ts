@@ -1,7 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { DEFAULT_LOOP_LAYOUT } from '../../assembly/assembly-record.js';
 import type { ContextClient } from '../../client/session/context-client.js';
-import { type LoopContext, LoopSession } from '../../harness/loop-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { Environment } from '../../host/environment.js';
 import { type OpenClient, openClient } from '../../host/open-client.js';
@@ -9,6 +8,7 @@ import { readSettings } from '../../host/settings.js';
 import { DEFAULT_POLICY } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
 import { messageOf } from '../../values/thrown.js';
+import { type LoopContext, LoopSession } from '../loop/loop-session.js';
 import {
   type Beginning,
   type CallName,

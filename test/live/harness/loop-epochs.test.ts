@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
-import { type LoopContext, type LoopOptions, LoopSession } from '../../../src/harness/loop-session.js';
+import { type LoopContext, type LoopOptions, LoopSession } from '../../../src/extensions/loop/loop-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
 import { askPrefixes } from '../../../src/history/ask/prefix-diff.js';
 import { countHere } from '../../../src/history/ask/token-count.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
-import { LoopSession } from '../../../src/harness/loop-session.js';
+import { LoopSession } from '../../../src/extensions/loop/loop-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';

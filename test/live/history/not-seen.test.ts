@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import { TyrumReports } from '../../../src/contracts/tyrum/read-reports.js';
-import { LoopSession } from '../../../src/harness/loop-session.js';
+import { LoopSession } from '../../../src/extensions/loop/loop-session.js';
 import { askContext, askTurns, askWho } from '../../../src/history/ask/ask.js';
 import { reportDetail, reportList } from '../../../src/history/ask/context-report.js';
 import { countHere } from '../../../src/history/ask/token-count.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { LayoutName } from '../../../src/assembly/assembly-record.js';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
-import { type LoopContext, LoopSession } from '../../../src/harness/loop-session.js';
+import { type LoopContext, LoopSession } from '../../../src/extensions/loop/loop-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
 import { askTurns } from '../../../src/history/ask/ask.js';
 import { askPrefixes, type PrefixDiff } from '../../../src/history/ask/prefix-diff.js';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { LoopContext } from '../../../src/extensions/loop/loop-session.js';
 import type { OpencodeMessage, OpencodePart } from '../../../src/extensions/opencode/opencode1-api.js';
 import { opencodeList } from '../../../src/extensions/opencode/opencode1-messages.js';
 import type { PiMessage } from '../../../src/extensions/pi/pi-api.js';
@@ -7,7 +8,6 @@ import { sessionOfFile } from '../../../src/extensions/pi/pi-extension.js';
 import { piList } from '../../../src/extensions/pi/pi-messages.js';
 import { composed, HandedLists, OwnLists } from '../../../src/extensions/sidecar/composed-list.js';
 import { tailStart } from '../../../src/harness/history-item.js';
-import type { LoopContext } from '../../../src/harness/loop-session.js';
 import { canonicalJson } from '../../../src/objects/canonical-json.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { sessionId } from '../../../src/objects/ids.js';

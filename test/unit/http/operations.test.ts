@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { REQUESTS as OWN_REQUESTS } from '../../../src/http/api-schemas.js';
+import type { Operation } from '../../../src/http/http-contract.js';
 import { openApiDocument } from '../../../src/http/openapi-document.js';
-import type { ApiOperation } from '../../../src/http/operations.js';
 import { ALL_ANSWERS, ALL_OPERATIONS, ALL_QUESTIONS, ALL_REVIEW_ANSWERS, SERVED } from '../../support/contracts.js';
 
 const REQUESTS = Object.assign({}, OWN_REQUESTS, ...SERVED.contracts.map(({ requests }) => requests));
@@ -60,7 +60,7 @@ describe('the OpenAPI document', () => {
 
   test('has one example of each request, which its schema accepts [issue: public examples]', () => {
     const bodies = Object.values<object>(ALL_OPERATIONS).flatMap((operation) => {
-      const { path, request, example } = operation as Pick<ApiOperation, 'path' | 'request' | 'example'>;
+      const { path, request, example } = operation as Pick<Operation, 'path' | 'request' | 'example'>;
       return request === undefined ? [] : [{ id: path, schema: REQUESTS[request], example }];
     });
     const questions = Object.entries(ALL_QUESTIONS).map(([id, { parameters, example }]) => ({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { LoopContext } from '../../../../src/extensions/loop/loop-session.js';
 import { withoutRepeats, withRepeats } from '../../../../src/extensions/sidecar/protocol.js';
-import type { LoopContext } from '../../../../src/harness/loop-session.js';
 
 const long = fc.constantFrom('x'.repeat(80), 'y'.repeat(100), `x${'z'.repeat(90)}`);
 const text = fc.oneof(

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { LoopContext } from '../../../../src/extensions/loop/loop-session.js';
 import type { OpencodeMessage } from '../../../../src/extensions/opencode/opencode1-api.js';
 import {
   nothingSeen as nothingSeenByOpencode,
@@ -8,7 +9,6 @@ import {
 import type { PiMessage } from '../../../../src/extensions/pi/pi-api.js';
 import { nothingSeen as nothingSeenByPi, piList } from '../../../../src/extensions/pi/pi-messages.js';
 import { composed, HandedLists, type HarnessList } from '../../../../src/extensions/sidecar/composed-list.js';
-import type { LoopContext } from '../../../../src/harness/loop-session.js';
 import { canonicalJson } from '../../../../src/objects/canonical-json.js';
 import { hashText } from '../../../../src/objects/hashes.js';
 import { sessionId } from '../../../../src/objects/ids.js';

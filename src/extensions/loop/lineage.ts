@@ -1,16 +1,16 @@
-import type { ContextClient } from '../client/session/context-client.js';
-import type { ContextSession } from '../client/session/context-session.js';
-import { loadSession } from '../client/session/open-session.js';
-import { DocumentError } from '../objects/errors.js';
-import { type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
-import { SessionError } from '../session/errors.js';
-import type { ChatMark } from '../session/session-fold.js';
-import { StoreError } from '../store/errors.js';
-import type { StoreSnapshot } from '../store/store-snapshot.js';
-import { type HistoryItem, historyOf } from './history-item.js';
-import { chatEntries, isCompared, sentEntry } from './known-history.js';
-import type { ReportedMessage } from './message-schema.js';
-import { type HistoryEntry, reconcile } from './reconcile.js';
+import type { ContextClient } from '../../client/session/context-client.js';
+import type { ContextSession } from '../../client/session/context-session.js';
+import { loadSession } from '../../client/session/open-session.js';
+import { type HistoryItem, historyOf } from '../../harness/history-item.js';
+import { chatEntries, isCompared, sentEntry } from '../../harness/known-history.js';
+import type { ReportedMessage } from '../../harness/message-schema.js';
+import { type HistoryEntry, reconcile } from '../../harness/reconcile.js';
+import { DocumentError } from '../../objects/errors.js';
+import { type SessionId, sessionId, sessionObjectId } from '../../objects/ids.js';
+import { SessionError } from '../../session/errors.js';
+import type { ChatMark } from '../../session/session-fold.js';
+import { StoreError } from '../../store/errors.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
 
 /** A harness's names for its session. */
 export interface LineageName {

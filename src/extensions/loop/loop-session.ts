@@ -1,26 +1,37 @@
 import pLimit from 'p-limit';
-import { DEFAULT_LOOP_LAYOUT, type FrozenTail, type LayoutName } from '../assembly/assembly-record.js';
-import type { EpochSettings } from '../assembly/epoch/border.js';
-import type { EpochInput } from '../assembly/epoch/epoch-state.js';
-import type { RenderedMessage } from '../assembly/render-messages.js';
-import type { ContextClient } from '../client/session/context-client.js';
-import type { ContextSession } from '../client/session/context-session.js';
-import type { SessionAroundTail, SessionAssembly, SessionAssemblyRecord } from '../client/session/session-assembly.js';
-import type { Delivery, HandedList } from '../objects/assembly-proof.js';
-import type { SessionId } from '../objects/ids.js';
-import type { HistoryEvent } from '../objects/step.js';
-import type { Verb } from '../session/verb-outcome.js';
-import { defined } from '../values/defined.js';
-import { tokensOf } from '../values/token-estimate.js';
-import { listTail } from './epoch-tail.js';
-import { GrowingTail } from './growing-tail.js';
-import { type ChangingCall, HarnessSession, type HarnessSettings } from './harness-session.js';
-import { beginsWith, GrowingHistory, startOf } from './history-item.js';
+import { DEFAULT_LOOP_LAYOUT, type LayoutName } from '../../assembly/assembly-record.js';
+import type { EpochSettings } from '../../assembly/epoch/border.js';
+import type { EpochInput } from '../../assembly/epoch/epoch-state.js';
+import type { RenderedMessage } from '../../assembly/render-messages.js';
+import type { ContextClient } from '../../client/session/context-client.js';
+import type { ContextSession } from '../../client/session/context-session.js';
+import type {
+  SessionAroundTail,
+  SessionAssembly,
+  SessionAssemblyRecord,
+} from '../../client/session/session-assembly.js';
+import { listTail } from '../../harness/epoch-tail.js';
+import { GrowingTail } from '../../harness/growing-tail.js';
+import { type ChangingCall, HarnessSession, type HarnessSettings } from '../../harness/harness-session.js';
+import { beginsWith, GrowingHistory, startOf } from '../../harness/history-item.js';
+import {
+  aroundList,
+  epochOf,
+  type LoopEpoch,
+  LoopEpochs,
+  type LoopInsert,
+  type PlannedEpoch,
+} from '../../harness/loop-epochs.js';
+import type { ReportedMessage } from '../../harness/message-schema.js';
+import type { VerbReport } from '../../harness/record-call.js';
+import type { PlacedEntry } from '../../harness/reported-chat.js';
+import type { Delivery, HandedList } from '../../objects/assembly-proof.js';
+import type { SessionId } from '../../objects/ids.js';
+import type { HistoryEvent } from '../../objects/step.js';
+import type { Verb } from '../../session/verb-outcome.js';
+import { defined } from '../../values/defined.js';
+import { tokensOf } from '../../values/token-estimate.js';
 import { type LineageHistory, type LineageName, openBranch, openLineage } from './lineage.js';
-import { aroundList, epochOf, type LoopEpoch, LoopEpochs, type LoopInsert, type PlannedEpoch } from './loop-epochs.js';
-import type { ReportedMessage } from './message-schema.js';
-import type { VerbReport } from './record-call.js';
-import type { PlacedEntry } from './reported-chat.js';
 
 /** How a session in a harness's loop is opened, under the harness's name for it. */
 export interface LoopOptions extends LineageName, Omit<HarnessSettings, 'delivered'> {
@@ -109,6 +120,14 @@ interface PlacedHistory extends LoopHistory {
 const isPrompt = (said: string | null | undefined, made: string | null): boolean =>
   said === undefined || (said === '' ? null : said) === made;
 
+/** Returns a session's id and the sizes of its sets. */
+function countsOf({
+  id: session,
+  session: { state },
+}: HarnessSession): Pick<LoopContext, 'session' | 'pool' | 'active'> {
+  return { session, pool: state.sets.index.length, active: state.sets.active.length };
+}
+
 /** Time limit of the database for a context, because a model call waits. */
 const DATABASE_MS = 500;
 
@@ -191,18 +210,8 @@ export class LoopSession {
         const text = around.references.get(callId);
         return text === undefined ? [] : [{ index, text }];
       });
-      const { index: pool, active } = harness.session.state.sets;
       const { before, after } = around;
-      return {
-        session: harness.id,
-        from,
-        before,
-        inserts: [],
-        after,
-        references,
-        pool: pool.length,
-        active: active.length,
-      };
+      return { ...countsOf(harness), from, before, inserts: [], after, references };
     });
     context.then((made) => made ?? wait(), wait);
     return context;
@@ -293,16 +302,11 @@ export class LoopSession {
     });
   }
 
-  async #assemble(harness: HarnessSession, tail: FrozenTail): Promise<SessionAroundTail> {
-    return (await this.#assembly(harness)).asAround(tail);
-  }
-
   /** Returns the assembly record of a context with the prompt of its call. */
   async #record(harness: HarnessSession, around: SessionAroundTail, system: string | null | undefined) {
     const { tail } = around.record;
-    const { record } =
-      tail === undefined || isPrompt(system, around.system) ? around : await this.#assemble(harness, tail);
-    return record;
+    if (tail === undefined || isPrompt(system, around.system)) return around.record;
+    return (await this.#assembly(harness)).asAround(tail).record;
   }
 
   /** Returns an epoch request with the prompt of its call. */
@@ -326,18 +330,8 @@ export class LoopSession {
     const epoch = await this.#epochs.next(request, assembly);
     this.#pending = { epoch, active: assembly.input.active };
     const { from, inserts, references } = aroundList(epoch);
-    const { index: pool, active } = harness.session.state.sets;
-    return {
-      session: harness.id,
-      from,
-      before: epoch.context.before,
-      inserts,
-      after: [],
-      references,
-      epoch: epochOf(epoch),
-      pool: pool.length,
-      active: active.length,
-    };
+    const { before } = epoch.context;
+    return { ...countsOf(harness), from, before, inserts, after: [], references, epoch: epochOf(epoch) };
   }
 
   async #follow({ messages, system, compacted = false, strict, shortIds }: LoopHistory): Promise<{
