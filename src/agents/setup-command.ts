@@ -247,15 +247,18 @@ async function undo(names: readonly string[], flags: SetupFlags): Promise<void> 
 
 /**
  * Takes back every setup that the data folder of this environment records, without a question.
- * Returns a line for each settings file. A file that cannot be changed stays; its line says why.
+ * Hooks of agents that still run then start no watcher. Returns a line for each settings file. A
+ * file that cannot be changed stays; its line says why.
  */
 export async function takeBackSetups(): Promise<readonly string[]> {
-  const [{ keptChanges }, { applyUndo, planUndo }, { messageOf }] = await Promise.all([
+  const [{ keptChanges }, { applyUndo, planUndo }, { forbidStart }, { messageOf }] = await Promise.all([
     import('./kept-changes.js'),
     import('./take-back.js'),
+    import('./hooks/hook-folder.js'),
     import('../values/thrown.js'),
   ]);
   const { dataDir } = await dataOf({});
+  await forbidStart(dataDir);
   const lines: string[] = [];
   for (const change of [...(await keptChanges(dataDir))].reverse()) {
     try {

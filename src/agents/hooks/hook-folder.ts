@@ -18,6 +18,7 @@ export const hookFolder = (dataDir: string): string => join(dataDir, 'hooks');
 /** Returns the path of the client that hooks run. A fallback script replaces it on Windows. */
 export const hookClient = (dataDir: string): string => join(hookFolder(dataDir), 'palimpsest-hook');
 
+const startFile = (dataDir: string): string => join(hookFolder(dataDir), 'start');
 const unreachedMark = (dataDir: string): string => join(hookFolder(dataDir), 'unreached');
 const rangMark = (dataDir: string, agent: HookAgent): string => join(hookFolder(dataDir), `rang-${agent}`);
 
@@ -34,7 +35,15 @@ export async function makeHookFolder(dataDir: string): Promise<void> {
 export async function writeStart(dataDir: string, words: readonly string[]): Promise<void> {
   if (words.some((word) => word.includes('\n'))) throw new Error(`A path has a line end: ${JSON.stringify(words)}`);
   await makeHookFolder(dataDir);
-  await replaceFile(join(hookFolder(dataDir), 'start'), words.map((word) => `${word}\n`).join(''));
+  await replaceFile(startFile(dataDir), words.map((word) => `${word}\n`).join(''));
+}
+
+/**
+ * Keeps hooks from starting the watcher, until a setup or a watcher allows it again. An agent that
+ * still runs may call its hooks after their settings were taken back.
+ */
+export async function forbidStart(dataDir: string): Promise<void> {
+  await rm(startFile(dataDir), { force: true });
 }
 
 /** Notes that a hook of an agent reached the watcher, and forgets an earlier failure. */

@@ -30,6 +30,13 @@ describe('uninstall --data', () => {
     expect(await readdir(root)).toEqual([]);
   });
 
+  test('removes the files of hooks, the watcher, the gateway and restores', async () => {
+    await put('palimpsest.json', 'hooks/palimpsest-hook', 'hooks/start', 'watch.log', 'watch.1.lock', 'watch.json');
+    await put('watch-gateway.json', 'gateway/2026.log', 'restores/one.json');
+    expect(await remove()).toEqual([]);
+    expect(await readdir(root)).toEqual([]);
+  });
+
   test('leaves a folder of another program alone, although it has names of ours', async () => {
     await put('logs/mine.log', 'users/me.json', 'Makefile');
     expect(await remove()).toEqual(['Makefile', 'logs', 'users'].map((name) => join(root, 'data', name)));

@@ -49,6 +49,13 @@ describe('the command line of the JVM', () => {
     expect(bare.filter((arg) => /SharedArchive|Xshare|AOT/.test(arg))).toEqual([]);
   });
 
+  test('lets the second compiler wait only where a database starts without an archive', () => {
+    const late = (given: Partial<LaunchPlan>) => frontArguments({ ...plan, ...given }).filter((arg) => /Tier4/.test(arg));
+    expect(late({ archive: null })).toContain('-XX:Tier4InvocationThreshold=100000');
+    expect(late({})).toEqual([]);
+    expect(late({ archive: null, profile: 'postgres' })).toEqual([]);
+  });
+
   test('has no data folder and only the first compiler for the memory profile', () => {
     const args = frontArguments({ ...plan, profile: 'memory' });
     expect(args).not.toContain('--data');
