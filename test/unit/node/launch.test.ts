@@ -50,7 +50,8 @@ describe('the command line of the JVM', () => {
   });
 
   test('lets the second compiler wait only where a database starts without an archive', () => {
-    const late = (given: Partial<LaunchPlan>) => frontArguments({ ...plan, ...given }).filter((arg) => /Tier4/.test(arg));
+    const late = (given: Partial<LaunchPlan>) =>
+      frontArguments({ ...plan, ...given }).filter((arg) => /Tier4/.test(arg));
     expect(late({ archive: null })).toContain('-XX:Tier4InvocationThreshold=100000');
     expect(late({})).toEqual([]);
     expect(late({ archive: null, profile: 'postgres' })).toEqual([]);
