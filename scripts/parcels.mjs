@@ -8,10 +8,10 @@
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { packExtension } from '@anthropic-ai/mcpb';
-import { projectRoot } from './bundle.mjs';
+import { bundle, projectRoot } from './bundle.mjs';
 import { unpack } from './pack/tarball.mjs';
 
 const run = promisify(execFile);
@@ -27,6 +27,7 @@ const WHY_NOT_PUBLISHED =
 /** The registry's schema that the entry follows. */
 const REGISTRY_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
 const SUMMARY = 'Records the files and results of an agent, with all versions, and gives them back.';
+const HOOK_SUMMARY = 'Records sessions, and warns the agent of files that changed since it read them.';
 /** Agents put the name before each tool, so it is short. */
 const SERVER = 'ctx';
 const ARGUMENTS = ['mcp', '--short-ids'];
@@ -39,6 +40,28 @@ async function writeJson(path, value) {
 }
 
 const text = (name) => join(projectRoot, 'src', 'agents', 'parcels', name);
+
+/** Runs work in a draft folder of the project, so that bundled code finds its packages. */
+async function inDraft(work) {
+  const draft = await mkdtemp(join(projectRoot, 'node_modules', '.parcel-'));
+  try {
+    return await work(draft);
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/** Returns Claude Code's hooks by event, from the table that `palimpsest setup` uses. */
+const claudeHooks = () =>
+  inDraft(async (draft) => {
+    const options = { outdir: draft, splitting: false, outExtension: { '.js': '.mjs' } };
+    await bundle({ entryPoints: ['scripts/pack/hook-groups.ts'], ...options });
+    const { hookGroups } = await import(pathToFileURL(join(draft, 'hook-groups.mjs')).href);
+    // Claude Code replaces the variable. An installed script may have lost its right to run.
+    const script = 'sh "$' + '{CLAUDE_PLUGIN_ROOT}/hooks/event.sh"';
+    const groups = hookGroups('claude-code', (ms, event) => `${script} ${ms} ${event}`);
+    return Object.fromEntries(Object.entries(groups).map(([event, group]) => [event, [group]]));
+  });
 
 /**
  * Writes the plug-in. A user adds the folder as a marketplace and installs `palimpsest` from it.
@@ -60,6 +83,8 @@ async function writeClaudePlugin(to, { name, version, license }) {
     keywords: ['context', 'history', 'mcp'],
   });
   await writeJson(join(plugin, '.mcp.json'), { mcpServers: INSTALLED });
+  await writeJson(join(plugin, 'hooks', 'hooks.json'), { description: HOOK_SUMMARY, hooks: await claudeHooks() });
+  await cp(text('event.sh'), join(plugin, 'hooks', 'event.sh'));
   await mkdir(join(plugin, 'skills', name), { recursive: true });
   await cp(text('SKILL.md'), join(plugin, 'skills', name, 'SKILL.md'));
   await cp(text('README.md'), join(plugin, 'README.md'));
@@ -160,8 +185,7 @@ async function addCheckout(server, draft) {
 
 /** Writes the bundle: of the npm packages if they are given, else of the checkout's program. */
 async function writeBundle(path, manifest, { program, node }) {
-  const draft = await mkdtemp(join(projectRoot, 'node_modules', '.parcel-'));
-  try {
+  await inDraft(async (draft) => {
     const content = join(draft, 'content');
     const server = join(content, 'server');
     if (node === undefined) await addCheckout(server, draft);
@@ -173,9 +197,7 @@ async function writeBundle(path, manifest, { program, node }) {
     await writeJson(join(content, 'manifest.json'), bundleManifest(manifest, java));
     if (!(await packExtension({ extensionPath: content, outputPath: path, silent: true })))
       throw new Error(`The MCP bundle ${path} could not be packed: its manifest was refused.`);
-  } finally {
-    await rm(draft, { recursive: true, force: true });
-  }
+  });
 }
 
 /**

@@ -53,8 +53,8 @@ const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word :
 const hookCommand = (agent: HookAgent, ms: number, dataDir: string): string =>
   [hookClient(dataDir), agent, dataDir, String(ms)].map(quoted).join(' ');
 
-/** Returns an agent's hooks by event, as its settings have them. */
-function hookGroups(
+/** Returns an agent's hooks by event, as its settings and its plug-ins have them. */
+export function hookGroups(
   agent: HookAgent,
   commandOf: (ms: number, event: string) => string,
 ): Readonly<Record<string, SettingValue>> {

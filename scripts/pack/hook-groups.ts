@@ -1,0 +1,2 @@
+/** The part of the program that `parcels.mjs` runs to write the hooks of a plug-in. */
+export { hookGroups } from '../../src/agents/hooks/hook-entries.js';
