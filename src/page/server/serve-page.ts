@@ -35,12 +35,33 @@ async function openBrowser(address: string): Promise<void> {
   process.once('exit', () => void remove().catch(() => undefined));
 }
 
+/**
+ * Returns the session that a reviewer names by its id or the beginning of it.
+ * @throws {HistoryError} `unknown-session` with the most similar ids; `ambiguous`
+ */
+async function namedSession(name: string, { data }: ShowFlags): Promise<string> {
+  const [{ readSettings }, { settingsOfPast }, { openStore }, { settleJournals }, { requireSession }] =
+    await Promise.all([
+      import('../../host/settings.js'),
+      import('../../host/past-settings.js'),
+      import('../../host/open-store.js'),
+      import('../../cli/review/settle-journals.js'),
+      import('../../history/rebuild/find-session.js'),
+    ]);
+  const settings = readSettings(process.env, defined({ data }));
+  const { store, close } = await openStore(await settingsOfPast(settings), () => undefined);
+  try {
+    // The first steps of a new session may still be in its process's journal.
+    await settleJournals(settings);
+    return await requireSession(await store.latest(), name);
+  } finally {
+    await close();
+  }
+}
+
 /** Serves the review page for the data folder, read-only, until the process ends. */
-export async function servePage(
-  session: string | undefined,
-  { data, mount, port, logLevel, open }: ShowFlags,
-  program: ProgramParts,
-): Promise<void> {
+export async function servePage(name: string | undefined, flags: ShowFlags, program: ProgramParts): Promise<void> {
+  const { data, mount, port, logLevel, open } = flags;
   const [{ serverSettings }, { settingsOfPast }, { serveHttp }] = await Promise.all([
     import('../../host/settings.js'),
     import('../../host/past-settings.js'),
@@ -50,6 +71,7 @@ export async function servePage(
   const settings = await settingsOfPast(
     serverSettings(given, { env: process.env, cwd: process.cwd(), version: program.version }),
   );
+  const session = name === undefined ? undefined : await namedSession(name, flags);
   const view = session === undefined ? '' : `strip?session=${encodeURIComponent(session)}&live=1`;
   const announce = ({ page }: ServedAddresses): void => {
     const address = (): string => page?.(view) ?? '';

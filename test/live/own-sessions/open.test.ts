@@ -92,6 +92,14 @@ describe('palimpsest open', () => {
   });
 });
 
+describe('palimpsest review', () => {
+  test('serves no page for a session that does not exist, and names similar ones', async () => {
+    const { code, stdout, stderr } = await run('review', '5f0c1a25', '--no-open');
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/there is no session "5f0c1a25": .*palimpsest sessions lists all/);
+  });
+});
+
 describe('palimpsest costs', () => {
   test('sums up the sessions of five agents as JSON', async () => {
     const { total, rows, by } = JSON.parse((await run('costs', '--by', 'agent', '--json')).stdout);
