@@ -59,11 +59,12 @@ const rowAnswer = ({ key, sessions, calls, fresh, cacheRead, cacheWrite, output,
 });
 
 function costsAnswer(costs: Costs, use: ContextUse, by: CostKey): object {
-  const { rows, total, lost } = costs;
+  const { rows, total, lost, uncounted } = costs;
   return {
     by,
     rows: rows.map(rowAnswer),
     total: rowAnswer(total),
+    uncounted_calls: uncounted,
     lost_cache: lost,
     results: { tokens: use.tokens, unused: use.unused, sent: use.sent, sent_unused: use.sentUnused, tools: use.tools },
     notes: limitsOf(costs),

@@ -88,8 +88,8 @@ function useLines(use: ContextUse, shown: Shown): readonly string[] {
     ...fittedTable(
       [
         { heading: 'tool', share: 1, least: 10 },
-        { heading: 'results', align: 'right' },
-        { heading: 'never used', align: 'right' },
+        { heading: 'tokens of results', align: 'right' },
+        { heading: 'tokens never used', align: 'right' },
         { heading: 'share', align: 'right' },
       ],
       tools.map(([tool, one]) => [
@@ -103,18 +103,23 @@ function useLines(use: ContextUse, shown: Shown): readonly string[] {
   ];
 }
 
+const callsText = (calls: number): string => `${grouped(calls)} ${calls === 1 ? 'call' : 'calls'}`;
+
 /** Returns what the figures do not say, one sentence a line. */
-export function limitsOf({ unpriced, repeated }: Costs): readonly string[] {
+export function limitsOf({ unpriced, repeated, uncounted }: Costs): readonly string[] {
   const models = [...unpriced].map(
-    ([model, calls]) =>
-      `${model === '' ? 'an unnamed model' : model} (${grouped(calls)} ${calls === 1 ? 'call' : 'calls'})`,
+    ([model, calls]) => `${model === '' ? 'an unnamed model' : model} (${callsText(calls)})`,
   );
   return [
+    'Input, cache and output are tokens. Those of results are estimates.',
     `Costs are list prices of ${DOLLAR_PRICES_AS_OF} unless the agent recorded its own. Subscriptions bill otherwise.`,
     'Long prompts and cache marks of an hour cost more than counted here.',
     ...(models.length === 0
       ? []
       : [`No price is known for ${models.join(', ')}. The mark > stands at sums without it.`]),
+    ...(uncounted === 0
+      ? []
+      : [`${callsText(uncounted)} without token counts in the recording ${uncounted === 1 ? 'is' : 'are'} left out.`]),
     ...(repeated === 0 ? [] : [`${grouped(repeated)} calls are in several recordings and count once.`]),
     'A result counts as used if a line of it is in a later answer. The model may have used it otherwise.',
   ];

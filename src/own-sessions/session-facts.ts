@@ -136,7 +136,7 @@ export class FactsCollector {
     session.at = entry.at ?? session.at;
     if (entry.kind === 'call') {
       this.#toolCalls += 1;
-      this.#answer(session, false);
+      this.#answer(session, { ...entry, hasOwnMessage: false });
     } else if (entry.kind === 'result') this.#input(session);
     else if (entry.kind === 'compaction') {
       session.since.add('compaction');
@@ -175,8 +175,12 @@ export class FactsCollector {
     this.#to = Math.max(this.#to ?? at, at);
   }
 
-  #answer(session: OpenSession, hasOwnMessage: boolean): void {
-    if (hasOwnMessage || !session.answering) this.#answers += 1;
+  /** Counts a model call. A fork's copy of it belongs to the original session. */
+  #answer(
+    session: OpenSession,
+    { hasOwnMessage, copied }: { readonly hasOwnMessage: boolean; readonly copied?: boolean | undefined },
+  ): void {
+    if (copied !== true && (hasOwnMessage || !session.answering)) this.#answers += 1;
     session.answering = true;
   }
 
@@ -188,8 +192,9 @@ export class FactsCollector {
   #message(session: OpenSession, entry: EntryOf<'message'>): void {
     const { role, origin, text, usage } = entry;
     if (role === 'assistant' && origin === 'model') {
-      this.#answer(session, MESSAGE_FIRST.has(session.entry.format));
-      if (usage !== undefined && entry.copied !== true) this.#usage(session, usage);
+      const { copied } = entry;
+      this.#answer(session, { hasOwnMessage: MESSAGE_FIRST.has(session.entry.format), copied });
+      if (usage !== undefined && copied !== true) this.#usage(session, usage);
       return;
     }
     this.#input(session);

@@ -34,6 +34,8 @@ export interface Costs {
   readonly unpriced: ReadonlyMap<string, number>;
   /** Calls that were not counted because another recording has the same call. */
   readonly repeated: number;
+  /** Calls that were not counted because their recording has no tokens for them. */
+  readonly uncounted: number;
 }
 
 /** Selection and groups of the calls. */
@@ -80,10 +82,12 @@ export function sumCosts(sessions: readonly FoundSession[], { by, since }: CostO
   const seen = new Set<string>();
   const lost = new Map<CacheLoss, { calls: number; tokens: number; dollars: number }>();
   let repeated = 0;
+  let uncounted = 0;
   // The oldest recording of a call is the one that made it.
   const inOrder = [...sessions].sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0));
   for (const session of inOrder) {
     const { answers, models, cacheLosses } = session;
+    if (since === undefined || lastUse(session) >= since) uncounted += Math.max(0, session.calls - answers.length);
     for (const answer of answers) {
       const [at, nth, ...tokens] = answer;
       const model = models[nth] ?? '';
@@ -125,5 +129,6 @@ export function sumCosts(sessions: readonly FoundSession[], { by, since }: CostO
       .sort((a, b) => b.dollars - a.dollars || b.tokens - a.tokens),
     unpriced,
     repeated,
+    uncounted,
   };
 }

@@ -5,7 +5,7 @@ import type { RecordedEntry } from '../../../src/lab/recordings/neutral-session.
 import { agentHomes } from '../../../src/own-sessions/agent-homes.js';
 import { policyLines } from '../../../src/own-sessions/compare-policies.js';
 import { sinceTime } from '../../../src/own-sessions/costs-action.js';
-import { costsLines } from '../../../src/own-sessions/costs-lines.js';
+import { costsLines, limitsOf } from '../../../src/own-sessions/costs-lines.js';
 import { dollarsOf } from '../../../src/own-sessions/dollar-prices.js';
 import type { FoundSession } from '../../../src/own-sessions/find-sessions.js';
 import { CACHE_LOSSES, FactsCollector } from '../../../src/own-sessions/session-facts.js';
@@ -51,6 +51,10 @@ class Session {
       usage: cost === undefined ? usage : { ...usage, cost },
       ...(copied === undefined ? {} : { copied }),
     });
+  }
+
+  answersUncounted(): this {
+    return this.#take({ kind: 'message', role: 'assistant', origin: 'model', text: '' });
   }
 
   event(name: string, text?: string): this {
@@ -138,6 +142,16 @@ describe('costs', () => {
     expect(fork.found.answers).toEqual([]);
   });
 
+  test('name the calls that a list of sessions counts and that have no tokens', () => {
+    const session = new Session('a').asks().answers(1_000, 0).asks().answersUncounted();
+    const fork = new Session('b').asks().answers(1_000, 0, { copied: true }).asks().answers(1_000, 0);
+    expect([session.found.calls, fork.found.calls]).toEqual([2, 1]);
+    const costs = sumCosts([session.found, fork.found], { by: 'day' });
+    expect([costs.total.calls, costs.uncounted]).toEqual([2, 1]);
+    expect(limitsOf(costs)).toContain('1 call without token counts in the recording is left out.');
+    expect(sumCosts([session.found], { by: 'day', since: START + 60 * MINUTE }).uncounted).toBe(0);
+  });
+
   test('are grouped by day, agent, model and project, with the total of all', () => {
     const a = new Session('a')
       .asks()
@@ -180,6 +194,7 @@ describe('costs', () => {
     const lines = costsLines({ costs, use, by: 'project', home: '/h' }, { colours, width: 80 });
     expect(lines.filter((line) => cellsOf(line) > 80)).toEqual([]);
     expect(lines.join('\n')).toContain('a pause longer than');
+    expect(lines.join('\n')).toMatch(/tool +tokens of results +tokens never used +share\n/);
   });
 });
 
