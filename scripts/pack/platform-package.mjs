@@ -113,7 +113,14 @@ export async function packPlatform(platform, { draft, out, front, jars, jdk, isO
     };
   });
   const subject = { name, version, description: manifest.description };
-  await writeBill(join(folder, 'sbom.cdx.json'), subject, [...shipped, java, ripgrep.component]);
+  const linked = inHook.map(({ name: library, version: of, licences }) => ({
+    type: 'library',
+    name: library,
+    version: of,
+    description: 'linked into the program of hooks',
+    licenses: licences.map((id) => ({ license: { id } })),
+  }));
+  await writeBill(join(folder, 'sbom.cdx.json'), subject, [...shipped, java, ripgrep.component, ...linked]);
   const parts = [];
   for (const jar of shipped) {
     const path = join(folder, 'lib', `${jar.name}-${jar.version}.jar`);

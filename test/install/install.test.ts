@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
@@ -136,29 +137,52 @@ describe('palimpsest uninstall', () => {
       .filter((path) => !path.startsWith(join(user.home, '.npm')) && path !== join(user.home, 'a.ts'));
   };
 
-  test('stops the node and servers, and leaves only the folders that it lists', async () => {
+  const startGateway = async (): Promise<ChildProcess> => {
+    const child = user.start(join(user.prefix, 'bin', 'palimpsest'), ['gateway', '--port', '0']);
+    await new Promise<void>((resolve, reject) => {
+      child.once('exit', () => reject(new Error('palimpsest gateway has ended')));
+      child.stdout?.once('data', () => resolve());
+    });
+    return child;
+  };
+
+  test('stops the node, servers, watcher and gateway, and leaves only the folders that it lists', async () => {
     const client = await connect();
     await client.callTool({ name: 'read', arguments: { path: 'a.ts' } });
     const { jvm } = JSON.parse(await readFile(data('node.json'), 'utf8'));
     const settings = join(user.home, '.gemini/settings.json');
-    await user.palimpsest(['setup', 'gemini', '--yes']);
-    expect(await readFile(settings, 'utf8')).toContain('palimpsest');
+    await user.palimpsest(['setup', 'claude', 'codex', 'gemini', '--yes']);
+    expect(await readFile(settings, 'utf8')).toContain('palimpsest-hook');
+    const watch = JSON.parse((await user.palimpsest(['watch', '--background', '--json'])).stdout);
+    const gateway = await startGateway();
     const closed = new Promise<void>((resolve) => {
       client.onclose = resolve;
     });
     const { code, stdout } = await user.palimpsest(['uninstall']);
     expect({ code, stdout }).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('Stopped the node and 1 other'),
+      stdout: expect.stringContaining('Stopped the node and 3 other'),
     });
     await closed;
+    for (const path of ['.claude.json', '.claude/settings.json', '.codex/config.toml', '.codex/hooks.json'])
+      expect(stdout).toContain(`Took back the change of ${join(user.home, path)}.`);
     expect(stdout).toContain(`Took back the change of ${settings}.`);
-    await expect(readFile(`/proc/${jvm.pid}/stat`)).rejects.toThrow();
+    for (const pid of [jvm.pid, watch.pid, gateway.pid]) await expect(readFile(`/proc/${pid}/stat`)).rejects.toThrow();
     const listed = [...stdout.matchAll(/^ {2}(\/.+?) {2}[\d.]+ [kM]B/gm)].map(([, path]) => path ?? '');
     expect(listed).toEqual([data(), cache()]);
     const files = await filesAtHome();
     expect(files.length).toBeGreaterThan(10);
     expect(files.filter((path) => !listed.some((folder) => path.startsWith(`${folder}/`)))).toEqual([]);
+  });
+
+  test('leaves hooks that start nothing, for agents that still run', async () => {
+    const hook = await user.run(data('hooks', 'palimpsest-hook'), ['claude-code', data(), '200']);
+    expect({ code: hook.code, said: hook.stdout + hook.stderr }).toEqual({ code: 0, said: '' });
+    expect(await readFile(data('hooks', 'unreached'), 'utf8')).toContain('nothing listens');
+    await expect(readFile(data('hooks', 'starting'))).rejects.toThrow(/ENOENT/);
+    expect(JSON.parse((await user.palimpsest(['watch', '--status', '--json'])).stdout)).toMatchObject({
+      running: false,
+    });
   });
 
   test('removes these folders with --data, but not the files of others in them', async () => {

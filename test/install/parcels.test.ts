@@ -23,6 +23,25 @@ describe('the parcels of pack:all', () => {
     expect(await json('server.json')).toMatchObject({ name: mcpName, version, packages: [{ version }] });
   });
 
+  test('have the hooks of Claude Code, whose script is silent without Palimpsest', async () => {
+    const { hooks } = await json('claude', 'palimpsest', 'hooks', 'hooks.json');
+    expect(Object.keys(hooks)).toEqual(expect.arrayContaining(['SessionStart', 'PreToolUse', 'PostToolUse', 'Stop']));
+    const commands = Object.values(hooks as Record<string, { hooks: { command: string }[] }[]>).flatMap((groups) =>
+      groups.flatMap(({ hooks: entries }) => entries.map(({ command }) => command)),
+    );
+    const user = await BareHome.make();
+    try {
+      for (const command of commands) {
+        const filled = command.replace('$' + '{CLAUDE_PLUGIN_ROOT}', parcels('claude', 'palimpsest'));
+        const { code, stdout, stderr } = await user.run('sh', ['-c', filled]);
+        expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: '' });
+      }
+      expect(await readdir(user.home)).toEqual([]);
+    } finally {
+      await user.remove();
+    }
+  });
+
   test('say in the registry entry why it cannot be published yet', async () => {
     const { _meta: meta } = await json('server.json');
     const { unpublished } = meta['io.modelcontextprotocol.registry/publisher-provided'];

@@ -105,6 +105,8 @@ describe.each(PLATFORMS)('the package of %s', (platform) => {
     expect(binaries.filter(([, type]) => type !== expected.binary)).toEqual([]);
     const names = binaries.map(([file]) => file);
     expect(names).toEqual(expect.arrayContaining([`bin/rg${expected.exe}`, `runtime/bin/java${expected.exe}`]));
+    // Windows has no hooks.
+    expect(names.includes('bin/palimpsest-hook')).toBe(platform !== 'win32-x64');
     expect(names.filter((name) => /(?:libjvm\.so|libjvm\.dylib|jvm\.dll)$/.test(name ?? ''))).toHaveLength(1);
   });
 
