@@ -1,4 +1,5 @@
 import { parse } from '@decimalturn/toml-patch';
+import { type ProgramSearch, programFiles, type Spawned, spawnedAs } from '../process/program-files.js';
 import { ownMember } from '../values/own-member.js';
 import { GatewayError } from './gateway-error.js';
 
@@ -74,7 +75,8 @@ function codexPlan(settings: AgentSettings): AgentPlan {
     upstreams: base === undefined ? [] : [`codex=${base}`],
     launch: (address) => {
       const key = id === undefined ? 'openai_base_url' : `model_providers.${id}.base_url`;
-      return { command: 'codex', args: ['-c', `${key}=${JSON.stringify(`${address}/codex`)}`], env: {} };
+      // Windows cannot pass double quotes to a command file, and TOML takes single ones.
+      return { command: 'codex', args: ['-c', `${key}='${address}/codex'`], env: {} };
     },
   };
 }
@@ -99,6 +101,35 @@ const PLANS: Readonly<Record<string, (settings: AgentSettings) => AgentPlan>> = 
 
 /** The agents that `palimpsest run` can start. */
 const RUNNABLE = Object.keys(PLANS);
+
+/** How this process starts an agent, and the check whether a file exists. */
+export interface AgentStart extends ProgramSearch {
+  readonly exists: (path: string) => boolean;
+}
+
+/**
+ * Returns how to start an agent on this terminal with all its arguments. npm installs agents on
+ * Windows as command files, which the system starts only by their whole path and through its shell.
+ *
+ * @throws {GatewayError} `agent-missing`, `unknown-agent`
+ */
+export function agentStart(command: string, args: readonly string[], { exists, ...search }: AgentStart): Spawned {
+  const program = search.platform === 'win32' ? programFiles(command, search).find(exists) : command;
+  if (program === undefined) throw missingAgent(command);
+  const start = spawnedAs(program, args);
+  if (start === undefined)
+    throw new GatewayError(
+      'unknown-agent',
+      `${program} is a command file, and Windows cannot pass it %, double quotes or line ends; leave them out of ` +
+        "the agent's arguments",
+    );
+  // The agent needs the console of this process.
+  return { ...start, options: { ...start.options, windowsHide: false } };
+}
+
+/** Returns the error for an agent whose program is missing. */
+export const missingAgent = (command: string): GatewayError =>
+  new GatewayError('agent-missing', `the program ${command} is not on the PATH; install it first`);
 
 /**
  * Returns how to start an agent behind the gateway.

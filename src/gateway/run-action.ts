@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { constants, homedir } from 'node:os';
 import { join } from 'node:path';
 import { reportFailure, tell } from '../cli/output.js';
 import { dataFolder } from '../host/environment.js';
 import { unlessMissing } from '../process/system-error.js';
-import { type AgentLaunch, agentPlan } from './agent-launch.js';
+import { type AgentLaunch, agentPlan, agentStart, missingAgent } from './agent-launch.js';
 import { upstreamBases } from './bases.js';
 import { openGateway } from './gateway-action.js';
-import { GatewayError } from './gateway-error.js';
 
 /** Flags of `palimpsest run`. */
 export interface RunFlags {
@@ -31,15 +31,13 @@ const PASSED_ON = ['SIGTERM', 'SIGHUP'] as const;
 /** Runs the agent on this terminal. Returns its exit code, as a shell reports it. */
 function runAgent({ command, args, env }: AgentLaunch, own: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, [...args, ...own], { stdio: 'inherit', env: { ...process.env, ...env } });
+    const { env: ours, platform } = process;
+    const start = agentStart(command, [...args, ...own], { env: ours, platform, exists: existsSync });
+    const child = spawn(start.command, start.args, { ...start.options, stdio: 'inherit', env: { ...ours, ...env } });
     for (const signal of LEFT_TO_AGENT) process.on(signal, () => undefined);
     for (const signal of PASSED_ON) process.on(signal, () => void child.kill(signal));
     child.once('error', (error: NodeJS.ErrnoException) =>
-      reject(
-        error.code === 'ENOENT'
-          ? new GatewayError('agent-missing', `the program ${command} is not on the PATH; install it first`)
-          : error,
-      ),
+      reject(error.code === 'ENOENT' ? missingAgent(command) : error),
     );
     child.once('close', (code, signal) => resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])));
   });

@@ -25,7 +25,7 @@ export function programFiles(name: string, { env, platform }: ProgramSearch): re
 export interface Spawned {
   readonly command: string;
   readonly args: readonly string[];
-  readonly options: { readonly windowsHide: true; readonly windowsVerbatimArguments?: true };
+  readonly options: { readonly windowsHide: boolean; readonly windowsVerbatimArguments?: true };
 }
 
 /** The shell of Windows replaces the first, and the second ends a quoted argument. */
