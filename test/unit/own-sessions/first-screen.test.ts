@@ -44,6 +44,19 @@ describe('the first screen', () => {
     expect(lines.filter((line) => /^ {2}palimpsest /.test(line)).length).toBe(3);
   });
 
+  test('shows the folder of a session that was recorded on Windows', async () => {
+    const record = {
+      type: 'user',
+      sessionId: 's-1',
+      uuid: 'u1',
+      cwd: 'C:\\Users\\mira\\shelf',
+      timestamp: '2026-11-20T09:00:00Z',
+    };
+    const message = { role: 'user', content: 'Sort the shelf' };
+    await machine.write('.claude/projects/-p/one.jsonl', `${JSON.stringify({ ...record, message })}\n`);
+    expect(await screen(80)).toContainEqual(expect.stringMatching(/^ *1 {2}Sort the shelf +Claude +shelf +/));
+  });
+
   test('says what is recorded, and names files that are no sessions', async () => {
     const path = await machine.write('.claude/projects/-p/other.jsonl', '{"a":1}\n');
     const lines = await screen(80, { exists: true, sessions: 3 });
