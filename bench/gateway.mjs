@@ -1,0 +1,119 @@
+/**
+ * Measures what the gateway adds to a model call: before the first byte, for each event, and in
+ * memory while 50 sessions stream at once.
+ *
+ * Usage: npm run build && node bench/gateway.mjs [CALLS]
+ */
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent, createServer, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const [EVENTS, SESSIONS, MESSAGES] = [100, 50, 100];
+const calls = Number(process.argv[2] ?? 300);
+
+/** Sends one event every two milliseconds; each carries the moment when it was written. */
+const upstream = createServer((incoming, response) => {
+  incoming.resume();
+  incoming.once('end', () => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    let sent = 0;
+    const next = () => {
+      const event = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x'.repeat(40) } };
+      response.write(`event: content_block_delta\ndata: ${JSON.stringify({ ...event, at: performance.now() })}\n\n`);
+      sent += 1;
+      if (sent < EVENTS) setTimeout(next, 2);
+      else response.end('event: message_stop\ndata: {"type":"message_stop"}\n\n');
+    };
+    next();
+  });
+});
+await new Promise((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+const direct = `http://127.0.0.1:${upstream.address().port}`;
+
+const folder = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
+const gateway = spawn(
+  process.execPath,
+  ['dist/cli.js', 'gateway', '--port', '0', '--data', folder, '--upstream', `anthropic=${direct}`],
+  { stdio: ['ignore', 'pipe', 'inherit'] },
+);
+const base = await new Promise((resolve, reject) => {
+  let said = '';
+  gateway.stdout.on('data', (bytes) => {
+    said += bytes;
+    const address = /listens on (\S+)/.exec(said)?.[1];
+    if (address !== undefined) resolve(address);
+  });
+  gateway.once('exit', (code) => reject(new Error(`the gateway ended with ${code}: ${said}`)));
+});
+
+const body = (session) =>
+  JSON.stringify({
+    model: 'claude-sonnet-4-5',
+    stream: true,
+    metadata: { user_id: `user_1_account__session_${session}` },
+    messages: Array.from({ length: MESSAGES }, (_, index) => ({
+      role: index % 2 === 0 ? 'user' : 'assistant',
+      content: `${index} ${'a line of text that an agent read. '.repeat(57)}`,
+    })),
+  });
+const agent = new Agent({ keepAlive: true, maxSockets: 200 });
+const session = (index) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
+
+/** Answers the milliseconds before the first byte, and the lag of each event. */
+function call(address, text) {
+  return new Promise((resolve, reject) => {
+    const from = performance.now();
+    const sent = request(`${address}/v1/messages`, {
+      agent,
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01', 'x-api-key': 'none' },
+    });
+    sent.once('error', reject);
+    sent.once('response', (response) => {
+      const [first, lags] = [performance.now() - from, []];
+      response.on('data', (bytes) => {
+        const now = performance.now();
+        for (const [, at] of String(bytes).matchAll(/"at":([\d.]+)/g)) lags.push(now - Number(at));
+      });
+      response.once('end', () => resolve({ first, lags }));
+    });
+    sent.end(text);
+  });
+}
+
+const quantile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * share)];
+const row = (name, values) =>
+  `| ${name} | ${[0.5, 0.95, 0.99].map((share) => quantile(values, share).toFixed(2)).join(' | ')} |`;
+
+const text = body(session(0));
+const figures = { direct: { first: [], lags: [] }, gateway: { first: [], lags: [] } };
+const ways = { direct, gateway: `${base}/anthropic` };
+for (let index = 0; index < 20 + calls; index += 1)
+  for (const way of index % 2 === 0 ? ['direct', 'gateway'] : ['gateway', 'direct']) {
+    const { first, lags } = await call(ways[way], text);
+    if (index < 20) continue;
+    figures[way].first.push(first);
+    figures[way].lags.push(...lags);
+  }
+const added = (of) => figures.gateway[of].map((value, index) => value - figures.direct[of][index]);
+
+await Promise.all(
+  Array.from({ length: SESSIONS }, async (_, index) => {
+    for (let round = 0; round < 10; round += 1) await call(ways.gateway, body(session(index)));
+  }),
+);
+const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${gateway.pid}/status`, 'utf8'))?.[1];
+
+console.log(`${calls} calls, ${(text.length / 1000).toFixed(0)} kB a request, ${EVENTS} events an answer\n`);
+console.log('| milliseconds | p50 | p95 | p99 |\n|---|---|---|---|');
+for (const way of Object.keys(ways)) console.log(row(`first byte, ${way}`, figures[way].first));
+console.log(row('first byte, added to each call', added('first')));
+for (const way of Object.keys(ways)) console.log(row(`an event, ${way}`, figures[way].lags));
+console.log(`\nLargest memory with ${SESSIONS} sessions at once: ${(Number(peak) / 1024).toFixed(0)} MB`);
+gateway.kill();
+upstream.close();
+agent.destroy();
+await rm(folder, { recursive: true, force: true });
