@@ -43,7 +43,7 @@ const entries = {
  */
 const questions = Object.fromEntries([
   ['program', 'src/question-program.ts'],
-  ...['context', 'log', 'note', 'object', 'prefix', 'restore', 'verify'].map((name) => [
+  ...['context', 'log', 'note', 'object', 'prefix', 'restore', 'search', 'verify'].map((name) => [
     name,
     `src/cli/review/${name}.ts`,
   ]),

@@ -27,6 +27,7 @@ const GROUPS: readonly CommandGroup[] = [
       diff: 'what changed between two moments',
       show: 'an object at a moment',
       who: 'which sessions saw an object',
+      search: 'a text in every message and version',
     },
     rare: {
       cat: "an object's exact text at a moment",

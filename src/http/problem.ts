@@ -141,6 +141,7 @@ const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
   'no-content': 409,
   'wrong-kind': 400,
   'empty-note': 400,
+  'malformed-pattern': 400,
   'malformed-query': 400,
   'query-refused': 403,
   'query-too-wide': 413,

@@ -13,6 +13,7 @@ import { type TextDiff, unifiedLines } from '../history/ask/text-diff.js';
 import type { PastContext } from '../history/rebuild/past-context.js';
 import type { Point } from '../history/rebuild/timeline.js';
 import type { RestorePlan } from '../history/restore/restore-plan.js';
+import type { SearchAnswer } from '../history/search/search.js';
 import type { SessionVerification } from '../history/verify/verify-session.js';
 import type { ObjectId } from '../objects/ids.js';
 import { reportedTime } from '../store/object-store.js';
@@ -123,6 +124,11 @@ export function whoAnswer(basis: Basis, object: ObjectId, sightings: readonly Si
     knownFrom: { ...sighting.known, step: sighting.known.seq },
   }));
   return wireShape(REVIEW_ANSWERS.Who, { basis: shownBasis(basis), object, sessions });
+}
+
+/** Formats the results of a search. */
+export function searchAnswer({ basis, ...found }: SearchAnswer): ReviewAnswer<'Search'> {
+  return wireShape(REVIEW_ANSWERS.Search, { ...found, basis: shownBasis(basis) });
 }
 
 const shownNote = (note: ReviewNote) => ({ ...note, step: note.seq });

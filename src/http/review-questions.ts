@@ -3,7 +3,8 @@ import { askContext, askDiff, askObject, askQuery, askTurns, askVersions, askWho
 import { requireText } from '../history/ask/object-view.js';
 import { askNotes } from '../history/ask/review-notes.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
-import { sessionObjectId } from '../objects/ids.js';
+import { SEARCHED_KINDS } from '../history/search/kinds.js';
+import { type SessionId, sessionObjectId } from '../objects/ids.js';
 import { contractEntries } from './http-contract.js';
 import { planFiles } from './person-routes.js';
 import { at, clocks, inSession, limit, moment, objectName, sessionName } from './question-parameters.js';
@@ -17,6 +18,7 @@ import {
   queryAnswer,
   reportDetailAnswer,
   reportListAnswer,
+  searchAnswer,
   sessionDiffAnswer,
   showAnswer,
   verifyAnswer,
@@ -179,6 +181,33 @@ export const QUESTIONS = {
       const { countStates, hindrances } = await import('../history/restore/restore-plan.js');
       const plan = await planFiles(client, timeline, { session, at, all });
       return planAnswer(plan, { counts: countStates(plan), inTheWay: hindrances(plan) });
+    },
+  }),
+  search: question({
+    path: '/v1/search',
+    summary: 'Search every message and every version for a text, with the contexts that contained it',
+    parameters: z.strictObject({
+      text: z
+        .string()
+        .min(1)
+        .max(1_000)
+        .describe('A text, case-insensitive unless it contains a capital, or an expression as /…/ with flags i, m, s'),
+      session: inSession.describe('Default: every session that this server may open'),
+      type: z.enum(SEARCHED_KINDS).optional(),
+      path: z.string().min(1).max(1_000).optional().describe('Path, folder or glob of files'),
+      lines: z.coerce.number().int().min(0).max(20).optional().describe('Lines before and after a match; default 0'),
+      ...clocks,
+      limit: z.coerce.number().int().min(1).max(1_000).optional().describe('Maximum number of texts; default 100'),
+    }),
+    example: { session: 'fix-cart', text: 'Math.ceil' },
+    answer: 'Search',
+    kind: 'long',
+    ask: async ({ timeline, access, all }, { text, session, type, path, lines, limit, ...when }) => {
+      const { askSearch } = await import('../history/search/search.js');
+      const asked = { pattern: text, session, kind: type, path, around: lines, limit, ...moment(when) };
+      const visible = async (sessions: readonly SessionId[]): Promise<readonly SessionId[]> =>
+        (await access.openable(sessions.map((one) => ({ session: one })))).map(({ session: one }) => one);
+      return searchAnswer(await askSearch(timeline, { ...asked, ...(all ? {} : { visible }) }));
     },
   }),
   who: question({

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { FILE_STATES } from '../history/restore/restore-plan.js';
+import { SEARCHED_KINDS } from '../history/search/kinds.js';
 import {
   basis,
   comparedContexts,
@@ -26,6 +27,8 @@ export const noteAnswer = z.object({
   text: z.string().nullable(),
   by: z.string().nullable(),
 });
+
+const ranges = z.array(z.object({ from: count, to: count, calls: count }));
 
 const version = z.object({
   number: count,
@@ -231,6 +234,45 @@ export const REVIEW_ANSWERS = {
         z.object({ part: z.string(), what: z.enum(['missing', 'damaged', 'rewritten', 'lost']), of: z.string() }),
       ),
     }),
+  }),
+  Search: z.object({
+    session: z.string().nullable().describe('null: every session was searched'),
+    basis,
+    texts: count,
+    chars: count.describe('The searched range'),
+    is_cut: z.boolean().describe('Whether more texts exist than were searched or listed'),
+    hits: z
+      .array(
+        z.object({
+          kind: z.enum(SEARCHED_KINDS),
+          name: z.string().describe('Role, tool or path'),
+          session: z.string(),
+          object: z.string().nullable(),
+          part: z.enum(['content', 'arguments']).nullable().describe('The part of a call that matched'),
+          step: count.nullable(),
+          turn: count.nullable(),
+          at: time.describe('Beginning of its valid time'),
+          tx_id: count.nullable().describe('The transaction that recorded it'),
+          version: z.object({ number: count, valid_time: time, tx_id: count }).nullable(),
+          count: count.describe('Number of matches'),
+          lines: z
+            .array(
+              z.object({
+                line: count,
+                excerpt: z.string(),
+                before: z.array(z.string()).nullable(),
+                after: z.array(z.string()).nullable(),
+              }),
+            )
+            .describe('The first matches, one per line'),
+          whole: ranges.describe('The steps of calls whose context contained it whole'),
+          as_line: ranges.describe('The steps of calls whose context contained only a line of its object'),
+          seen: z
+            .array(z.object({ session: z.string(), whole: ranges, as_line: ranges }))
+            .describe('The same for each session that knows it, at most eight'),
+        }),
+      )
+      .describe('Newest first'),
   }),
   ReportList: z.object({
     session: z.string(),

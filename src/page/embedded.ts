@@ -1,7 +1,7 @@
+import { linesWith } from '../history/search/found-lines.js';
 import { ownMember } from '../values/own-member.js';
 import { Refused } from './access.js';
 import type { AnswerSource } from './ask.js';
-import { linesWith } from './server/found-lines.js';
 import {
   type AnswerParameters,
   answerKey,

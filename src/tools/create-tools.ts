@@ -4,6 +4,7 @@ import type { ToolSettings } from './define-tool.js';
 import { findTool, lsTool, treeTool } from './folder-tools.js';
 import { grepTool } from './grep-tool.js';
 import { readTool } from './read-tool.js';
+import { recallTool } from './recall-tool.js';
 import type { Tool } from './tool.js';
 import { verbTool } from './verb-tools.js';
 import { editTool, writeTool } from './write-tools.js';
@@ -58,5 +59,6 @@ export function createTools(options: ToolOptions = {}): readonly Tool[] {
     verbTool('pin', settings),
     verbTool('unpin', settings),
     contextTool(settings),
+    recallTool(settings),
   ];
 }

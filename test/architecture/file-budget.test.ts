@@ -6,7 +6,7 @@ import { sourceFiles } from './source-tree.js';
 const SLICES: Readonly<Record<string, string>> = {
   'src/bundle/bundle-http.ts': 'loads when a server starts; its importer loads with every command',
   'src/http/stream-lines.ts': 'loaded when a file is asked for; unit tests run it without a database',
-  'src/page/server/found-lines.ts':
+  'src/history/search/found-lines.ts':
     'the page that holds its session searches by it too, and runs of the house only what imports nothing',
   'src/lab/recordings/read-calls.ts': 'says which calls read files, whatever is counted',
   'src/redaction/published-rules.ts': 'only this file touches the library of rules, so that another can take its place',

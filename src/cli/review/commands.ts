@@ -1,10 +1,12 @@
 import { Command, Option } from 'commander';
 import type { CountTexts } from '../../history/ask/tokenizer.js';
+import { SEARCHED_KINDS } from '../../history/search/kinds.js';
 import type { Contract, ContractReports } from '../contract.js';
 import { collect, dataFlag, jsonFlag, numberBetween, wholeBetween } from '../flags.js';
 import type { ReviewFlags } from './answer.js';
 import type { NoteFlags } from './note.js';
 import type { RestoreFlags } from './restore.js';
+import type { SearchFlags } from './search.js';
 import type { VerifyFlags } from './verify.js';
 
 const MOMENTS = [
@@ -121,7 +123,7 @@ function reportCommand(formats: readonly ContractReports[]): Command {
 
 /**
  * The questions about the past: `sessions`, `log`, `show`, `cat`, `diff`, `context`, `who`,
- * `query`, `report`, with the reports of contracts.
+ * `query`, `search`, `report`, with the reports of contracts.
  */
 export function reviewCommands(contracts: readonly Contract[]): readonly Command[] {
   const formats = contracts.flatMap(({ reports }) => reports ?? []);
@@ -187,7 +189,17 @@ export function reviewCommands(contracts: readonly Contract[]): readonly Command
     .addOption(new Option('--timeout <seconds>', 'longest run (default: 10)').argParser(numberBetween(0.001, 30)))
     .addOption(new Option('--storage', "query the database's own documents, including parts, instead of the SSOT's"))
     .action(async (text: string, flags: ReviewFlags) => (await logs()).queryAction(text, flags));
-  return [sessions, log, show, cat, diff, contextCommand(), who, query, reportCommand(formats)];
+  const search = withMoment(new Command('search'))
+    .description('search every message, call and file version for a text, with the contexts that had it')
+    .argument('<text>', 'text, case-insensitive unless it has a capital, or an expression as /…/ (flags i, m, s)')
+    .addOption(new Option('--session <id>', 'only this session, optionally with @MOMENT'))
+    .addOption(new Option('--type <type>', 'only texts of this kind').choices([...SEARCHED_KINDS]))
+    .addOption(new Option('--path <path>', 'only files with this path, below this folder, or matching this glob'))
+    .addOption(new Option('--as-of <moment>', 'the same as --at'))
+    .addOption(new Option('-C, --context <lines>', 'lines around a match (default: 1)').argParser(wholeBetween(0, 20)))
+    .addOption(limitFlag('maximum number of texts (default: 20)'))
+    .action(async (text: string, flags: SearchFlags) => (await import('./search.js')).searchAction(text, flags));
+  return [sessions, search, log, show, cat, diff, contextCommand(), who, query, reportCommand(formats)];
 }
 
 /**

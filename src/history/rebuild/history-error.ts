@@ -22,6 +22,8 @@ export type HistoryErrorCode =
   | 'wrong-kind'
   /** A reviewer's note without text. */
   | 'empty-note'
+  /** A search for nothing, or an expression that the engine does not run. */
+  | 'malformed-pattern'
   | 'malformed-query'
   /** The query calls a function that is not on the list. */
   | 'query-refused'
@@ -43,6 +45,7 @@ const USAGE: ReadonlySet<HistoryErrorCode> = new Set([
   'which-session',
   'wrong-kind',
   'empty-note',
+  'malformed-pattern',
   'malformed-query',
   'query-refused',
   'query-too-wide',

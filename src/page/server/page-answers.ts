@@ -12,21 +12,22 @@ import { HistoryError } from '../../history/rebuild/history-error.js';
 import { type PastContext, PastContexts, pastContextOf } from '../../history/rebuild/past-context.js';
 import { AssemblyRebuilder } from '../../history/rebuild/rebuild-assembly.js';
 import type { Timeline, When } from '../../history/rebuild/timeline.js';
+import { describePlace, readPlaces, type SearchHit, searchedPlaces } from '../../history/search/search.js';
 import { verifyAssembly } from '../../history/verify/verify-assembly.js';
 import {
   logAnswer,
   notesAnswer,
   pastContextAnswer,
   reportDetailAnswer,
+  searchAnswer,
   showAnswer,
   whoAnswer,
 } from '../../http/review-answers.js';
-import { type ObjectId, type SessionId, systemPromptObjectId } from '../../objects/ids.js';
+import { type ObjectId, type SessionId, sessionId, systemPromptObjectId } from '../../objects/ids.js';
 import { changesTo } from './call-changes.js';
 import type { AnswerParameters, PageScope } from './page-format.js';
-import { changesAnswer, requestAnswer, searchAnswer, stripAnswer } from './page-questions.js';
+import { changesAnswer, requestAnswer, stripAnswer } from './page-questions.js';
 import { requestView } from './request-view.js';
-import { searchedSession } from './search-session.js';
 import { sessionStrip } from './session-strip.js';
 
 /** An answer of `/v1` for a page. */
@@ -178,19 +179,18 @@ async function corpusAnswer(
     readonly held: ReadonlyMap<ObjectId, ReadonlySet<number>>;
   },
 ): Promise<object> {
-  const { basis, batches, session: id } = await searchedSession(timeline, { session, at });
-  const hits: Parameters<typeof searchAnswer>[0]['hits'][number][] = [];
+  const { basis, places } = await searchedPlaces(timeline, { session, at });
+  const ours = places.filter((place) => place.object === undefined || held.get(place.object)?.has(place.at) === true);
+  const hits: SearchHit[] = [];
   const texts: string[] = [];
-  for await (const batch of batches()) {
-    for (const { text, about } of batch) {
-      const hit = about();
-      const isOurs =
-        hit.object === undefined || held.get(hit.object)?.has(hit.version?.validTime.getTime() ?? Number.NaN) === true;
-      if (!isOurs) continue;
-      hits.push({ ...hit, count: 1, lines: [] });
+  for await (const batch of readPlaces(ours)) {
+    for (const { place, text } of batch) {
+      const { seen, ...hit } = await describePlace(place);
+      hits.push({ ...hit, seen: seen.filter((one) => one.session === hit.session), count: 1, lines: [] });
       texts.push(text);
     }
   }
+  const id = sessionId(session);
   return { found: searchAnswer({ session: id, basis, hits, texts: hits.length, chars: 0, isCut: false }), texts };
 }
 

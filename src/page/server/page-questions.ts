@@ -11,7 +11,6 @@ import { defined } from '../../values/defined.js';
 import type { CallChanges } from './call-changes.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 import type { RequestView } from './request-view.js';
-import type { SearchAnswer } from './search-session.js';
 import type { SessionStrip } from './session-strip.js';
 import type { StripChange } from './strip-changes.js';
 import type { VerbPrice } from './verb-price.js';
@@ -49,11 +48,6 @@ export function requestAnswer(
 export function changesAnswer({ prefix, tokenizer, ...found }: CallChanges): PageBody<'Changes'> {
   const shown = { ...prefix, from: shownRequest(prefix.from), to: shownRequest(prefix.to) };
   return wireShape(PAGE_ANSWERS.Changes, { ...found, session: prefix.session, tokenizer, prefix: shown });
-}
-
-/** Formats the results of a search. */
-export function searchAnswer({ basis, ...found }: SearchAnswer): PageBody<'Search'> {
-  return wireShape(PAGE_ANSWERS.Search, { ...found, basis: shownBasis(basis) });
 }
 
 /** Formats the cost of a verb. */
@@ -114,23 +108,6 @@ export const PAGE_QUESTIONS = {
     ask: async ({ timeline }, { session, range }) => {
       const { askChanges } = await import('./call-changes.js');
       return changesAnswer(await askChanges(timeline, { name: session, range }));
-    },
-  }),
-  search: question({
-    path: '/v1/search',
-    summary: 'Search all messages and versions of a session for a text, with the contexts that contained it',
-    parameters: z.strictObject({
-      session: sessionName,
-      text: z.string().min(1).max(1_000).describe('Case-insensitive, unless it contains a capital'),
-      ...clocks,
-      limit: z.coerce.number().int().min(1).max(1_000).optional().describe('Maximum number of texts; default 100'),
-    }),
-    example: { session: 'fix-cart', text: 'Math.ceil' },
-    answer: 'Search',
-    kind: 'long',
-    ask: async ({ timeline }, { session, text, limit, ...when }) => {
-      const { askSearch } = await import('./search-session.js');
-      return searchAnswer(await askSearch(timeline, { session, text, limit, ...moment(when) }));
     },
   }),
   verbPrice: question({

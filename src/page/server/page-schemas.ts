@@ -3,7 +3,6 @@ import { basis, contextKind, count, prefix, price, request, time, usage } from '
 import { PEOPLE_ANSWERS } from './people-schemas.js';
 
 const shownVersion = z.object({ number: count, valid_time: time, tx_id: count });
-const ranges = z.array(z.object({ from: count, to: count, calls: count }));
 
 const columns = z
   .array(
@@ -122,27 +121,6 @@ export const PAGE_ANSWERS = {
         actor: z.enum(['agent', 'person', 'window', 'watcher', 'epoch', 'harness', 'rendering']),
         step: count.nullable(),
         why: z.string(),
-      }),
-    ),
-  }),
-  Search: z.object({
-    session: z.string(),
-    basis,
-    texts: count,
-    chars: count.describe('The searched range'),
-    is_cut: z.boolean().describe('Whether more texts exist than were searched or listed'),
-    hits: z.array(
-      z.object({
-        kind: z.enum(['message', 'toolcall', 'file']),
-        name: z.string(),
-        object: z.string().nullable(),
-        step: count.nullable(),
-        turn: count.nullable(),
-        version: shownVersion.nullable(),
-        count,
-        lines: z.array(z.object({ line: count, excerpt: z.string() })).describe('The first matches, one per line'),
-        whole: ranges.describe('The steps of calls whose context contained it whole'),
-        as_line: ranges.describe('The steps of calls whose context contained only a line of its object'),
       }),
     ),
   }),

@@ -7,9 +7,9 @@ import { bordersOf } from '../../history/rebuild/epoch-chain.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import type { Point, Timeline } from '../../history/rebuild/timeline.js';
 import { turnSpans } from '../../history/rebuild/turn-spans.js';
+import { type BandState, bandWays, type Ways } from '../../history/search/exposure.js';
 import type { AssemblyProof, BorderPrice, BorderReason, Delivery } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
-import type { SetChanges } from '../../objects/sets.js';
 import type { HistoryEventKind, ModelUsage, Step } from '../../objects/step.js';
 import { isVerb, VERBS } from '../../session/verb-outcome.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
@@ -33,9 +33,6 @@ export interface StripCall {
   readonly epoch?: number;
   readonly usage?: ModelUsage;
 }
-
-/** The state of an object from a step on: a line, its text, or its text and pinned. */
-export type BandState = 'line' | 'active' | 'pinned';
 
 /** An object of a session's index with its states. */
 export interface StripBand {
@@ -98,45 +95,6 @@ export function endsOfTurns(steps: readonly Step[], isImported: boolean): readon
     at: new Date(own.at(-1)?.at ?? 0),
     sections: [],
   }));
-}
-
-type Ways = ReadonlyMap<ObjectId, readonly { readonly step: number; readonly state: BandState }[]>;
-
-/**
- * Returns the states that a step's changes cause. A discovered object gets a line; any other change
- * in the same step takes precedence.
- */
-const BROUGHT: readonly (readonly [keyof SetChanges, (isActive: boolean) => BandState])[] = [
-  ['index', () => 'line'],
-  ['deactivate', () => 'line'],
-  ['activate', () => 'active'],
-  ['pin', () => 'pinned'],
-  ['unpin', (isActive) => (isActive ? 'active' : 'line')],
-];
-
-/**
- * Returns the states of each object over time, in the order of discovery. `before` has the states
- * before the first of these steps.
- */
-export function bandWays(
-  steps: readonly Pick<Step, 'seq' | 'changes'>[],
-  before: ReadonlyMap<ObjectId, BandState> = new Map<ObjectId, BandState>(),
-): Ways {
-  const ways = new Map<ObjectId, { step: number; state: BandState }[]>();
-  for (const { seq, changes } of steps) {
-    for (const [name, brought] of BROUGHT) {
-      for (const id of changes[name] ?? []) {
-        const way = ways.get(id) ?? [];
-        ways.set(id, way);
-        const last = way.at(-1);
-        const was = last?.state ?? before.get(id);
-        const state = name === 'activate' && was === 'pinned' ? 'pinned' : brought(was !== 'line' && was !== undefined);
-        if (last?.step === seq) last.state = state;
-        else if (was !== state) way.push({ step: seq, state });
-      }
-    }
-  }
-  return ways;
 }
 
 /**

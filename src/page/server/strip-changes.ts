@@ -3,15 +3,14 @@ import { usagesOf } from '../../history/ask/request-reader.js';
 import { withoutBypassed } from '../../history/rebuild/context-kind.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import { turnSpans } from '../../history/rebuild/turn-spans.js';
+import { type BandState, bandWays } from '../../history/search/exposure.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import {
-  type BandState,
   bandsOf,
-  bandWays,
   callOf,
   describe,
   endsOfTurns,

@@ -52,7 +52,9 @@ function Hit({
             ? 'message'
             : kind === 'file' && version !== null
               ? `version ${version.number}, true from ${shortTime(version.valid_time)}`
-              : 'call'}
+              : kind === 'system_prompt'
+                ? 'prompt'
+                : 'call'}
           {hit.step !== null && `, turn ${hit.turn ?? '?'}, step ${hit.step}`} · {counted(count)}{' '}
           {count === 1 ? 'place' : 'places'}
           {step !== undefined && seen && ` · in the context at step ${step}: ${stateAt(hit, step)}`}

@@ -1,10 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { requestItems } from '../../../src/history/ask/request-items.js';
+import { bandWays, callRanges } from '../../../src/history/search/exposure.js';
+import { linesWith } from '../../../src/history/search/found-lines.js';
 import type { ObjectId } from '../../../src/objects/ids.js';
 import { outOfOrder } from '../../../src/page/server/call-changes.js';
-import { linesWith } from '../../../src/page/server/found-lines.js';
-import { callRanges } from '../../../src/page/server/search-session.js';
-import { bandWays } from '../../../src/page/server/session-strip.js';
 
 const id = (name: string) => name as ObjectId;
 

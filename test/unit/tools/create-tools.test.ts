@@ -14,9 +14,13 @@ describe('the tools', () => {
       createTools(options)
         .map(({ name }) => name)
         .join(' ');
-    expect(names({ bash: true })).toBe('read write edit ls find grep tree bash activate deactivate pin unpin context');
-    expect(names({})).toBe('read write edit ls find grep tree activate deactivate pin unpin context');
-    expect(names({ bash: true, readOnly: true })).toBe('read ls find grep tree activate deactivate pin unpin context');
+    expect(names({ bash: true })).toBe(
+      'read write edit ls find grep tree bash activate deactivate pin unpin context recall',
+    );
+    expect(names({})).toBe('read write edit ls find grep tree activate deactivate pin unpin context recall');
+    expect(names({ bash: true, readOnly: true })).toBe(
+      'read ls find grep tree activate deactivate pin unpin context recall',
+    );
   });
 
   test('take at most 8,000 bytes in a list', () => {
@@ -68,7 +72,7 @@ describe('the tools', () => {
     const annotations = Object.fromEntries(ALL.map((tool) => [tool.name, tool.annotations]));
     const looking = { readOnlyHint: true, openWorldHint: false };
     const steering = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-    for (const name of ['read', 'ls', 'find', 'grep', 'tree', 'context'])
+    for (const name of ['read', 'ls', 'find', 'grep', 'tree', 'context', 'recall'])
       expect({ name, ...annotations[name] }).toEqual({ name, ...looking });
     for (const name of ['activate', 'deactivate', 'pin', 'unpin'])
       expect({ name, ...annotations[name] }).toEqual({ name, ...steering });

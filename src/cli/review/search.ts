@@ -1,0 +1,78 @@
+import type { CallRange } from '../../history/search/exposure.js';
+import type { SearchedKind } from '../../history/search/kinds.js';
+import { askSearch, type SearchAnswer, type SearchHit } from '../../history/search/search.js';
+import { type Colours, escapedLine, grouped } from '../output.js';
+import { type Answer, answerReview, basisText, type ReviewFlags, shortName, shownTime, wireAnswers } from './answer.js';
+
+/** The flags of `search`. */
+export interface SearchFlags extends ReviewFlags {
+  readonly type?: SearchedKind;
+  readonly path?: string;
+}
+
+const LISTED = 20;
+/** Ranges of calls that one line shows. */
+const MOST_RANGES = 6;
+
+function rangesText(ranges: readonly CallRange[]): string {
+  const shown = ranges.slice(0, MOST_RANGES).map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`));
+  const more = ranges.length > MOST_RANGES ? ` and ${ranges.length - MOST_RANGES} more` : '';
+  return `${shown.join(', ')}${more}`;
+}
+
+function exposureLines({ seen }: SearchHit, colours: Colours): readonly string[] {
+  return seen.map(({ session, whole, asLine }) => {
+    const said = [
+      ...(whole.length === 0 ? [] : [`whole at step ${rangesText(whole)}`]),
+      ...(asLine.length === 0 ? [] : [`as a line at step ${rangesText(asLine)}`]),
+    ];
+    const where = said.length === 0 ? 'in no recorded context' : said.join(', ');
+    return colours.dim(`    contexts of ${escapedLine(session)}: ${where}`);
+  });
+}
+
+function hitLines(hit: SearchHit, colours: Colours): readonly string[] {
+  const { kind, name, part, object, version, step, turn, session, at, txId, count, lines } = hit;
+  const id = object === undefined || kind === 'system_prompt' ? '' : ` ${shortName(object)}`;
+  const what = [
+    part === undefined ? kind : `${kind} ${part === 'content' ? 'output' : part}`,
+    ...(kind === 'file' && version !== undefined ? [`version ${version.number}`] : []),
+    ...(step === undefined ? [] : [`turn ${turn}, step ${step} of ${escapedLine(session)}`]),
+    `${count} ${count === 1 ? 'match' : 'matches'}`,
+  ].join(', ');
+  const known = txId === undefined ? '' : `, recorded by transaction ${txId}`;
+  const wide = String(lines.at(-1)?.line ?? 0).length + 4;
+  const numbered = (line: number | undefined, text: string): string =>
+    `${String(line ?? '').padStart(wide)}  ${escapedLine(text)}`;
+  return [
+    `${colours.cyan(escapedLine(name))}${colours.dim(id)}  ${what}`,
+    colours.dim(`    true from ${shownTime(at)}${known}`),
+    ...lines.flatMap(({ line, excerpt, before = [], after = [] }) => [
+      ...before.map((text, i) => colours.dim(numbered(line - before.length + i, text))),
+      numbered(line, excerpt),
+      ...after.map((text, i) => colours.dim(numbered(line + 1 + i, text))),
+    ]),
+    ...exposureLines(hit, colours),
+    '',
+  ];
+}
+
+function endLine({ hits, texts, chars, isCut }: SearchAnswer): string {
+  const found = hits.length === 0 ? 'no match' : `${hits.length} ${hits.length === 1 ? 'text' : 'texts'}`;
+  const more = isCut ? '; more texts exist: narrow the search, or raise --limit' : '';
+  return `${found} in ${grouped(texts)} searched texts (${grouped(chars)} characters)${more}`;
+}
+
+/** `search <text>` */
+export async function searchAction(pattern: string, flags: SearchFlags): Promise<void> {
+  const { session, type: kind, path, asOf, at = asOf, validTime, tx, limit = LISTED, context: around = 1 } = flags;
+  await answerReview(flags, async ({ timeline }): Promise<Answer> => {
+    const asked = { pattern, session, kind, path, at, validTime, tx, limit, around };
+    const answer = await askSearch(timeline, asked);
+    return {
+      lines: (colours) => [...answer.hits.flatMap((hit) => hitLines(hit, colours)), endLine(answer)],
+      holds: basisText(answer.basis),
+      json: async () => (await wireAnswers()).searchAnswer(answer),
+    };
+  });
+}

@@ -1,0 +1,68 @@
+/** Characters that an expression uses for itself. */
+const SPECIAL = '.^$*+?()[]{}|\\';
+/** Escapes for one ordinary character, such as `\.`. */
+const ESCAPED = /[^A-Za-z0-9\s]/;
+/** Escapes that continue after their first character. */
+const CODE = /[xupP\d]/;
+
+/** Returns the position after a class, group or repeat that begins at `from`. */
+function closedAfter(source: string, from: number, [open, close]: readonly [string, string]): number {
+  let depth = 0;
+  for (let at = from; at < source.length; at++) {
+    const char = source[at];
+    if (char === '\\') at += 1;
+    else if (char === '[' && open !== '[') at = closedAfter(source, at, ['[', ']']) - 1;
+    // A bracket that directly follows the beginning of a class belongs to it.
+    else if (char === close && !(open === '[' && /^\[\^?$/.test(source.slice(from, at)))) {
+      depth -= 1;
+      if (depth <= 0) return at + 1;
+    } else if (char === open && (open !== '[' || at === from)) depth += 1;
+  }
+  return source.length;
+}
+
+/** Returns whether an expression has alternatives outside its groups. */
+function hasAlternatives(source: string): boolean {
+  for (let at = 0; at < source.length; at++) {
+    const char = source[at];
+    if (char === '\\') at += 1;
+    else if (char === '[') at = closedAfter(source, at, ['[', ']']) - 1;
+    else if (char === '(') at = closedAfter(source, at, ['(', ')']) - 1;
+    else if (char === '|') return true;
+  }
+  return false;
+}
+
+/**
+ * Returns texts that each match of an expression contains. It reads only what stands outside of
+ * groups, classes and repeats, so it may miss some. The result is empty if no text is certain.
+ */
+export function requiredTexts(source: string): readonly string[] {
+  // Quoting, inline flags and named classes change the meaning of later characters.
+  if (/\\Q|\(\?[a-zA-Z-]+\)|\[:/.test(source) || hasAlternatives(source)) return [];
+  const found: string[] = [];
+  let run = '';
+  const end = (): void => {
+    if (run !== '') found.push(run);
+    run = '';
+  };
+  for (let at = 0; at < source.length; ) {
+    const char = source[at] as string;
+    let [unit, next] = [char, at + 1];
+    if (char === '\\') [unit, next] = [ESCAPED.test(source[at + 1] ?? 'a') ? (source[at + 1] as string) : '', at + 2];
+    else if (char === '[') [unit, next] = ['', closedAfter(source, at, ['[', ']'])];
+    else if (char === '(') [unit, next] = ['', closedAfter(source, at, ['(', ')'])];
+    else if (SPECIAL.includes(char)) unit = '';
+    const repeat = source[next];
+    const isRepeated = repeat === '*' || repeat === '?' || repeat === '+' || repeat === '{';
+    // A repeat may take the character away, so the run ends before it.
+    if (unit === '' || isRepeated) end();
+    else run += unit;
+    if (isRepeated) next = repeat === '{' ? closedAfter(source, next, ['{', '}']) : next + 1;
+    // A code such as \x41 or \pL has more characters, which stand for no text.
+    if (char === '\\' && CODE.test(source[at + 1] ?? '')) next += source.slice(next).search(/[^A-Za-z0-9{}]|$/);
+    at = next;
+  }
+  end();
+  return found;
+}

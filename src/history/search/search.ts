@@ -1,0 +1,221 @@
+import pLimit from 'p-limit';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import { defined } from '../../values/defined.js';
+import type { Basis } from '../../xtdb/db-snapshot.js';
+import { askedMoment, type MomentText, parseReference } from '../ask/reference.js';
+import { requireSession } from '../rebuild/find-session.js';
+import type { Timeline, When } from '../rebuild/timeline.js';
+import type { CallRange, Exposure } from './exposure.js';
+import { type FoundText, linesOf } from './found-lines.js';
+import type { SearchedKind } from './kinds.js';
+import { everyPlace, mergedPlaces, pathOf, type SearchedPlace, textsOf } from './searched-texts.js';
+import { SessionScope } from './session-scope.js';
+import { pathFilter, type TextPattern, textPattern } from './text-pattern.js';
+
+/** A session with the contexts that had a text. */
+export interface SeenIn extends Exposure {
+  readonly session: SessionId;
+}
+
+/** The description of a searched text. */
+export interface SearchedText {
+  readonly kind: SearchedKind;
+  /** Role, tool, or path. */
+  readonly name: string;
+  /** The session that answers for it. */
+  readonly session: SessionId;
+  readonly object?: ObjectId;
+  /** For a call, whether its arguments or its output matched. */
+  readonly part?: 'content' | 'arguments';
+  /** For a message or a call. */
+  readonly step?: number;
+  readonly turn?: number;
+  /** Beginning of its valid time, and the transaction that recorded it. */
+  readonly at: Date;
+  readonly txId?: number;
+  readonly version?: { readonly number: number; readonly validTime: Date; readonly txId: number };
+  /** The contexts of `session` that had it whole, and those that had only its object's line. */
+  readonly whole: readonly CallRange[];
+  readonly asLine: readonly CallRange[];
+  /** The same for each session that knows it, at most eight. */
+  readonly seen: readonly SeenIn[];
+}
+
+/** A matching text. */
+export interface SearchHit extends SearchedText, FoundText {}
+
+/** The result of a search. */
+export interface SearchAnswer {
+  /** Absent if every session was searched. */
+  readonly session?: SessionId;
+  readonly basis: Basis;
+  /** Newest first. */
+  readonly hits: readonly SearchHit[];
+  /** Number of texts searched. */
+  readonly texts: number;
+  /** UTF-16 units searched. */
+  readonly chars: number;
+  /** Whether more texts exist than were searched or listed. */
+  readonly isCut: boolean;
+}
+
+/** The scope of a search. */
+export interface SearchScope extends MomentText {
+  /** Default: every session. */
+  readonly session?: string | undefined;
+  readonly kind?: SearchedKind | undefined;
+  /** A path, a folder or a glob of files. */
+  readonly path?: string | undefined;
+  /** Leaves out the calls of a tool. */
+  readonly exceptTool?: string | undefined;
+  /** Returns the sessions that the caller may see. Default: all. */
+  readonly visible?: ((sessions: readonly SessionId[]) => Promise<readonly SessionId[]>) | undefined;
+}
+
+/** A search. */
+export interface AskedSearch extends SearchScope {
+  /** A text, or an expression as `/…/`. */
+  readonly pattern: string;
+  readonly limit?: number | undefined;
+  /** Number of lines shown before and after a match. */
+  readonly around?: number | undefined;
+}
+
+const LISTED = 100;
+/** Maximum UTF-16 units of one search. */
+const MOST_CHARS = 100_000_000;
+/** Texts that are in memory at once. */
+const BATCH = 64;
+/** Sessions that are read concurrently. */
+const SESSIONS_AT_ONCE = 4;
+/** Maximum sessions whose contexts a match reports. */
+const MOST_SEEN = 8;
+
+/** The searched places and their basis. */
+export interface SearchedPlaces {
+  readonly session: SessionId | undefined;
+  readonly basis: Basis;
+  /** Newest first. */
+  readonly places: readonly SearchedPlace[];
+}
+
+async function scopesOf(
+  timeline: Timeline,
+  when: When,
+  { session, visible }: { readonly session: SessionId | undefined; readonly visible?: SearchScope['visible'] },
+): Promise<readonly SessionScope[]> {
+  if (session !== undefined) return [await SessionScope.open(timeline, session, when)];
+  const { snapshot } = await timeline.find(when, undefined);
+  const all = (await snapshot.sessions()).map(({ id }) => id);
+  const shown = visible === undefined ? all : await visible(all);
+  return pLimit(SESSIONS_AT_ONCE).map(shown, (id) => SessionScope.open(timeline, id, when));
+}
+
+/**
+ * Finds the texts in the scope of a search: every message and every version known at the moment.
+ *
+ * @throws {HistoryError} `unknown-session`, `malformed-moment`, `which-session`
+ */
+export async function searchedPlaces(
+  timeline: Timeline,
+  { session: reference, kind, path, exceptTool, visible, ...text }: SearchScope,
+): Promise<SearchedPlaces> {
+  const { name, moment } = reference === undefined ? {} : parseReference(reference);
+  const session = name === undefined ? undefined : await requireSession(timeline.present, name);
+  const when = askedMoment(text, moment);
+  const filter = { kind, exceptTool, path: path === undefined ? undefined : pathFilter(path) };
+  const scopes = await scopesOf(timeline, when, { session, visible });
+  const found = await pLimit(SESSIONS_AT_ONCE).map(scopes, (scope) => everyPlace(scope, filter));
+  const basis = scopes[0]?.basis ?? timeline.present.basis;
+  return { session, basis, places: mergedPlaces(found.flat()) };
+}
+
+/** Describes a place, with the contexts that had it. */
+export async function describePlace(place: SearchedPlace): Promise<SearchedText> {
+  const [scope] = place.scopes;
+  if (scope === undefined) throw new TypeError('a searched place has no session');
+  const { kind, at } = place;
+  const exposure = (one: SessionScope): Promise<Exposure> =>
+    place.object === undefined ? one.messageExposure(place.step.seq) : one.versionExposure(place.object, place.head);
+  const seen = await Promise.all(
+    place.scopes.slice(0, MOST_SEEN).map(async (one) => ({ session: one.session, ...(await exposure(one)) })),
+  );
+  const { session } = scope;
+  const { whole = [], asLine = [] } = seen[0] ?? {};
+  const common = { kind, session, at: new Date(at), whole, asLine, seen };
+  if (place.object === undefined) {
+    const { step } = place;
+    const times = (await scope.snapshot.stepTimes(session, [step.seq])).get(step.seq);
+    const name = step.message?.role ?? 'message';
+    return { ...common, name, step: step.seq, turn: step.turn, ...defined({ txId: times?.txId }) };
+  }
+  const { object, head, part } = place;
+  const { number, validTime, txId, document } = head;
+  const name = pathOf(head, scope) ?? String(document?.tool ?? document?.type);
+  const step = kind === 'toolcall' ? (await scope.steps()).find(({ call }) => call?.id === object) : undefined;
+  return {
+    ...common,
+    name,
+    object,
+    txId,
+    ...defined({ step: step?.seq, turn: step?.turn, part: kind === 'toolcall' ? part : undefined }),
+    version: { number, validTime, txId },
+  };
+}
+
+/** Yields the texts of places in batches. Versions without text are left out. */
+export async function* readPlaces(
+  places: readonly SearchedPlace[],
+): AsyncGenerator<readonly { readonly place: SearchedPlace; readonly text: string }[]> {
+  for (let i = 0; i < places.length; i += BATCH) {
+    const batch = places.slice(i, i + BATCH);
+    // Texts are stored under their hashes, so each session's snapshot has the same ones.
+    const [scope] = batch[0]?.scopes ?? [];
+    if (scope === undefined) return;
+    const texts = await textsOf(scope.snapshot, batch);
+    yield batch.flatMap((place, j) => {
+      const text = texts[j];
+      return text === undefined ? [] : [{ place, text }];
+    });
+  }
+}
+
+async function matching(
+  places: readonly SearchedPlace[],
+  { ranges }: TextPattern,
+  { limit, around }: { readonly limit: number; readonly around: number },
+): Promise<Pick<SearchAnswer, 'hits' | 'texts' | 'chars' | 'isCut'>> {
+  const found: { readonly place: SearchedPlace; readonly lines: FoundText }[] = [];
+  let [texts, chars, isCut] = [0, 0, false];
+  for await (const batch of readPlaces(places)) {
+    isCut = (found.length > limit || chars >= MOST_CHARS) && batch.length > 0;
+    if (isCut) break;
+    for (const { place, text } of batch) {
+      texts += 1;
+      chars += text.length;
+      const lines = linesOf(text, ranges(text), around);
+      if (lines.count > 0) found.push({ place, lines });
+    }
+  }
+  const hits = await Promise.all(
+    found.slice(0, limit).map(async ({ place, lines }) => ({ ...(await describePlace(place)), ...lines })),
+  );
+  return { hits, texts, chars, isCut: isCut || found.length > limit };
+}
+
+/**
+ * Searches every message and every version that the database knows at a moment. Reports for each
+ * match the contexts that had it.
+ *
+ * @throws {HistoryError} `malformed-pattern`, `unknown-session`, `malformed-moment`,
+ *   `which-session`
+ */
+export async function askSearch(
+  timeline: Timeline,
+  { pattern, limit = LISTED, around = 0, ...scope }: AskedSearch,
+): Promise<SearchAnswer> {
+  const wanted = textPattern(pattern);
+  const { session, basis, places } = await searchedPlaces(timeline, scope);
+  const answer = await matching(places, wanted, { limit, around });
+  return { ...defined({ session }), basis, ...answer };
+}

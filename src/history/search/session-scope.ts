@@ -1,0 +1,97 @@
+import type { AssemblyProof } from '../../objects/assembly-proof.js';
+import { type ObjectId, type SessionId, systemPromptObjectId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import type { HistoryHead } from '../../store/snapshot-rows.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { askOnce } from '../../values/promises.js';
+import type { Basis } from '../../xtdb/db-snapshot.js';
+import type { Point, Timeline, When } from '../rebuild/timeline.js';
+import { bandWays, type Exposure, exposureOf, exposureOfMessage, type Ways } from './exposure.js';
+
+/** A session at the basis of a search. Each part is read once, when it is first needed. */
+export class SessionScope {
+  readonly snapshot: StoreSnapshot;
+  readonly basis: Basis;
+  readonly #timeline: Timeline;
+  readonly #heads = new Map<ObjectId, Promise<readonly HistoryHead[]>>();
+  #steps: Promise<readonly Step[]> | undefined;
+  #ways: Promise<Ways> | undefined;
+  #records: Promise<readonly AssemblyProof[]> | undefined;
+
+  private constructor(
+    readonly session: SessionId,
+    timeline: Timeline,
+    { snapshot, basis }: Pick<Point, 'snapshot' | 'basis'>,
+  ) {
+    this.#timeline = timeline;
+    this.snapshot = snapshot;
+    this.basis = basis;
+  }
+
+  /** @throws {HistoryError} `beyond-end`, `not-yet` */
+  static async open(asked: Timeline, session: SessionId, when: When): Promise<SessionScope> {
+    const timeline = await asked.of(session);
+    return new SessionScope(session, timeline, await timeline.find(when, session));
+  }
+
+  /** The paths that name its files. */
+  get paths(): Timeline['paths'] {
+    return this.#timeline.paths;
+  }
+
+  /** Whether all versions of this session's files are those of every other session. */
+  get isShared(): boolean {
+    return this.snapshot.documents.names === undefined;
+  }
+
+  /** Returns the steps at the basis. */
+  steps(): Promise<readonly Step[]> {
+    const isPresent = this.snapshot === this.#timeline.present;
+    this.#steps ??= isPresent ? this.#timeline.steps(this.session) : this.snapshot.steps(this.session);
+    return this.#steps;
+  }
+
+  /** Returns one step. Undefined if it is not known at the basis. */
+  async step(seq: number): Promise<Step | undefined> {
+    if (this.#steps !== undefined) return (await this.#steps).find((step) => step.seq === seq);
+    return (await this.snapshot.steps(this.session, { first: seq, last: seq }))[0];
+  }
+
+  /** Returns the objects that the session knows, and its prompt, newest first. */
+  async objects(): Promise<readonly ObjectId[]> {
+    return [...[...(await this.#states()).keys()].toReversed(), systemPromptObjectId(this.session)];
+  }
+
+  /** Returns the versions of an object up to the basis. */
+  heads(object: ObjectId): Promise<readonly HistoryHead[]> {
+    return askOnce(this.#heads, object, () => this.snapshot.historyOfHeads(object));
+  }
+
+  /** Returns the contexts that had a message. */
+  async messageExposure(seq: number): Promise<Exposure> {
+    return exposureOfMessage(await this.#contexts(), seq);
+  }
+
+  /** Returns the contexts that had a version of an object, whole or as a line. */
+  async versionExposure(object: ObjectId, { txId, validTime }: HistoryHead): Promise<Exposure> {
+    const [records, ways, heads] = await Promise.all([this.#contexts(), this.#states(), this.heads(object)]);
+    const place = heads.findIndex((head) => head.txId === txId && head.validTime.getTime() === validTime.getTime());
+    // Every context begins with the prompt.
+    const always = [{ step: 0, state: 'active' }] as const;
+    const way = object === systemPromptObjectId(this.session) ? always : ways.get(object);
+    return exposureOf({ records, way }, { heads, place });
+  }
+
+  #states(): Promise<Ways> {
+    this.#ways ??= this.steps().then((steps) => bandWays(steps));
+    return this.#ways;
+  }
+
+  #contexts(): Promise<readonly AssemblyProof[]> {
+    this.#records ??= Promise.all([this.#timeline.records(this.session), this.steps()]).then(([records, steps]) => {
+      const last = steps.at(-1)?.seq ?? 0;
+      return records.filter(({ step }) => step <= last);
+    });
+    return this.#records;
+  }
+}

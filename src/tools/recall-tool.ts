@@ -1,0 +1,88 @@
+import * as z from 'zod';
+import type { ContextClient } from '../client/session/context-client.js';
+import { Timeline } from '../history/rebuild/timeline.js';
+import type { SearchedKind } from '../history/search/kinds.js';
+import { askSearch, type SearchHit } from '../history/search/search.js';
+import type { SessionId } from '../objects/ids.js';
+import { SessionError } from '../session/errors.js';
+import { defineTool, type Work } from './define-tool.js';
+import { frame, headerLine, shownId } from './framing.js';
+
+// The list of tools has a budget of bytes, because every request of an agent repeats it.
+const SHAPE = {
+  text: z.string().describe('Text or /regex/'),
+  everywhere: z.boolean().optional().describe('All sessions (default false)'),
+};
+
+const LISTED = 10;
+const AROUND = 1;
+/** The header field that names a text of each kind. */
+const NAMED: Readonly<Record<SearchedKind, string>> = {
+  message: 'role',
+  toolcall: 'tool',
+  file: 'path',
+  system_prompt: 'name',
+};
+
+/** Returns the sessions that a client may open. */
+async function openable(client: ContextClient, sessions: readonly SessionId[]): Promise<readonly SessionId[]> {
+  const snapshot = await client.store.latest();
+  const allowed = await Promise.all(
+    sessions.map((session) =>
+      client.requireRoots(session, snapshot).then(
+        () => [session],
+        (error: unknown) => {
+          if (error instanceof SessionError) return [];
+          throw error;
+        },
+      ),
+    ),
+  );
+  return allowed.flat();
+}
+
+function hitLines(hit: SearchHit, work: Work): readonly string[] {
+  const { kind, name, object, part, step, turn, session, version, count, lines } = hit;
+  const header = headerLine(kind, {
+    id: object === undefined || kind === 'system_prompt' ? undefined : shownId(object, work),
+    [NAMED[kind]]: name,
+    version: kind === 'file' ? version?.number : undefined,
+    from: kind === 'file' ? version?.validTime.toISOString() : undefined,
+    part,
+    turn,
+    step,
+    session: session === work.session.id ? undefined : session,
+    matches: count,
+  });
+  const shown = lines.flatMap(({ line, excerpt, before = [], after = [] }) => [
+    ...before.map((text, i) => `${line - before.length + i}-${text}`),
+    `${line}:${excerpt}`,
+    ...after.map((text, i) => `${line + 1 + i}-${text}`),
+  ]);
+  return [header, ...shown.map((line) => `  ${line}`)];
+}
+
+/** `recall`: searches everything that the session has seen. Changes no set. */
+export const recallTool = defineTool({
+  name: 'recall',
+  description: 'Search all that this session ever saw.',
+  shape: SHAPE,
+  annotations: { readOnlyHint: true, openWorldHint: false },
+  perform: async ({ text, everywhere = false }, work) => {
+    const { client, session } = work;
+    const timeline = await Timeline.open(await client.delivered({ others: false }), client.files);
+    const visible = (sessions: readonly SessionId[]): Promise<readonly SessionId[]> => openable(client, sessions);
+    const scope = everywhere ? { visible } : { session: session.id };
+    const asked = { pattern: text, limit: LISTED, around: AROUND, exceptTool: 'recall', ...scope };
+    const { hits, texts, isCut } = await askSearch(timeline, asked);
+    const body = hits.flatMap((hit) => hitLines(hit, work));
+    const content = body.length === 0 ? `No match in ${texts} texts.` : body.join('\n');
+    const header = headerLine('recall', { texts, found: hits.length });
+    const more = isCut ? '[More texts match or were not searched. Narrow the search.]' : undefined;
+    return {
+      content,
+      show: () => frame(header, content, [more]),
+      meta: { found: hits.length, texts, cut: isCut },
+    };
+  },
+});

@@ -1,0 +1,189 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import * as fc from 'fast-check';
+import type { ContextClient } from '../../../src/client/session/context-client.js';
+import type { ContextSession } from '../../../src/client/session/context-session.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { askSearch, type SearchAnswer } from '../../../src/history/search/search.js';
+import { openClient, wholeRead } from '../../support/context.js';
+import { type Agent, stdioAgent, temporaryRoot } from '../../support/mcp-clients.js';
+import { uniquePrefix } from '../../support/xtdb.js';
+
+/** A text as this test wrote it, and the transaction after which the database had it. */
+interface Written {
+  readonly session: string;
+  readonly text: string;
+  readonly txId: number;
+}
+
+const WORDS = ['Alpha', 'beta', 'gamma', 'x.y', 'naïve', '0x1f', 'end'];
+
+/** Returns a text of some words that differs for each number. */
+const textOf = (number: number): string =>
+  Array.from({ length: 12 }, (_, i) => WORDS[(number * (i + 3) + i * i) % WORDS.length])
+    .join(number % 3 === 0 ? '\n' : ' ')
+    .concat(` #${number}`);
+
+describe('a search', () => {
+  const prefix = uniquePrefix();
+  const written: Written[] = [];
+  let root: string;
+  let remove: () => Promise<void>;
+  let client: ContextClient;
+  let sessions: readonly ContextSession[];
+
+  const keep = async (session: ContextSession, text: string): Promise<void> => {
+    const { txId = 0 } = (await client.snapshot()).basis;
+    written.push({ session: session.id, text, txId });
+  };
+
+  beforeAll(async () => {
+    ({ root, remove } = await temporaryRoot());
+    client = await openClient(root);
+    sessions = await Promise.all(['a', 'b'].map((name) => client.openSession({ id: `${prefix}-${name}` })));
+    for (let number = 0; number < 12; number += 1) {
+      const session = sessions[number % 2] as ContextSession;
+      const text = textOf(number);
+      if (number % 4 < 2) {
+        await session.reportMessage({ role: 'user', text });
+        await keep(session, text);
+        continue;
+      }
+      const file = `${session.id}.txt`;
+      // A text of several chunks, whose middle its version abridges.
+      const whole = number === 6 ? `${'-\n'.repeat(700_000)}${text}\n${'=\n'.repeat(100_000)}` : text;
+      await writeFile(join(root, file), whole);
+      const reading = await wholeRead(client, file);
+      const { applied } = await session.recordCall({
+        tool: 'read',
+        args: { path: file },
+        status: 'ok',
+        content: 'read',
+        readings: [reading],
+        answer: () => 'read',
+      });
+      await applied;
+      await keep(session, whole);
+    }
+    await sessions[0]?.assemble({ deliver: 'library' });
+  });
+  afterAll(async () => {
+    await client.close();
+    await remove();
+  });
+
+  const search = async (asked: Parameters<typeof askSearch>[1]): Promise<SearchAnswer> =>
+    askSearch(await Timeline.open(await client.delivered()), asked);
+
+  /** Returns the number of matches in each matching text by a plain scan of what was written. */
+  const scanned = (isWanted: (one: Written) => boolean, find: (text: string) => number): readonly number[] =>
+    written
+      .filter(isWanted)
+      .map(({ text }) => find(text))
+      .filter((count) => count > 0)
+      .sort((a, b) => a - b);
+
+  test('finds what a plain scan finds, for any text, expression and basis', async () => {
+    const part = fc
+      .tuple(fc.nat({ max: 11 }), fc.nat({ max: 60 }), fc.integer({ min: 1, max: 12 }))
+      .map(([number, from, length]) => textOf(number).slice(from, from + length))
+      .filter((text) => text.trim() !== '' && !text.startsWith('/'));
+    const moment = fc.option(fc.nat({ max: 11 }), { nil: undefined });
+    await fc.assert(
+      fc.asyncProperty(part, fc.boolean(), moment, fc.boolean(), async (wanted, isExpression, at, isAll) => {
+        const escaped = wanted.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
+        const session = isAll ? undefined : sessions[0]?.id;
+        const tx = at === undefined ? undefined : written[at]?.txId;
+        const { hits, isCut } = await search({
+          pattern: isExpression ? `/${escaped}/` : wanted,
+          session,
+          tx: tx === undefined ? undefined : String(tx),
+          limit: 1_000,
+          // Texts of other tests are in the same database.
+          ...(isAll ? { visible: async () => sessions.map(({ id }) => id) } : {}),
+        });
+        const anyCase = !isExpression && wanted === wanted.toLowerCase();
+        const expression = new RegExp(escaped, anyCase ? 'gi' : 'g');
+        const isWanted = (one: Written): boolean =>
+          (session === undefined || one.session === session) && (tx === undefined || one.txId <= tx);
+        const found = hits.filter(({ kind }) => kind !== 'toolcall').map(({ count }) => count);
+        expect([isCut, found.sort((a, b) => a - b)]).toEqual([
+          false,
+          scanned(isWanted, (text) => text.match(expression)?.length ?? 0),
+        ]);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('reports both clocks and the contexts that had a text whole, as a line, or not at all', async () => {
+    const [first] = sessions;
+    const { hits } = await search({ pattern: '#4', session: first?.id });
+    expect(hits).toMatchObject([{ kind: 'message', name: 'user', at: expect.any(Date), txId: expect.any(Number) }]);
+    expect(hits[0]?.whole).toHaveLength(1);
+    const files = await search({ pattern: '/#(2|10)$/', session: first?.id, kind: 'file' });
+    expect(files.hits.map(({ whole, asLine, version }) => [whole.length, asLine.length, version?.number])).toEqual([
+      [1, 0, 3],
+      [0, 0, 1],
+    ]);
+    expect(files.hits[0]?.version?.txId).toBeLessThan(hits[0] === undefined ? 0 : Number.POSITIVE_INFINITY);
+  });
+
+  test('selects kinds and paths, and calls by their arguments', async () => {
+    const [first] = sessions;
+    const call = await search({ pattern: `path: ${first?.id}.txt`, session: first?.id });
+    expect(call.hits.map(({ kind, part }) => [kind, part])).toEqual(Array(3).fill(['toolcall', 'arguments']));
+    const other = await search({ pattern: 'end', session: first?.id, path: `${sessions[1]?.id}.txt` });
+    expect(other.hits).toEqual([]);
+    const own = await search({ pattern: 'end', session: first?.id, path: '*.txt' });
+    expect(new Set(own.hits.map(({ kind }) => kind))).toEqual(new Set(['file']));
+  });
+
+  test('is refused without an answer if it matches everything, or names no session', async () => {
+    await expect(search({ pattern: '/.*/' })).rejects.toMatchObject({ code: 'malformed-pattern' });
+    await expect(search({ pattern: 'x', session: `${prefix}-none` })).rejects.toMatchObject({
+      code: 'unknown-session',
+    });
+    await expect(search({ pattern: 'x', at: 'turn:1' })).rejects.toMatchObject({ code: 'which-session' });
+  });
+});
+
+describe('recall', () => {
+  let root: string;
+  let remove: () => Promise<void>;
+  let agent: Agent;
+
+  beforeAll(async () => {
+    ({ root, remove } = await temporaryRoot());
+    await writeFile(join(root, 'cart.ts'), 'const sum = 1;\nconst total = ceil(sum);\n');
+    agent = await stdioAgent(root);
+  });
+  afterAll(async () => {
+    await agent.close();
+    await remove();
+  });
+
+  test('finds an old version of a file, and returns an id that activate takes', async () => {
+    await agent.call('read', { path: 'cart.ts' });
+    await agent.call('edit', { path: 'cart.ts', edits: [{ oldText: 'ceil', newText: 'round' }] });
+    await agent.call('deactivate', { ids: ['cart.ts'] });
+    const before = (await agent.call('context')).text;
+    const found = await agent.call('recall', { text: '/= ceil.sum/' });
+    expect(found.text).toMatch(
+      /^\[recall texts=\d+ found=2\]\n[\s\S]*\n\[file id=\w{64} path=\S+cart\.ts version=1 from=\S+ matches=1\]\n/,
+    );
+    expect(found.text).toContain('  1-const sum = 1;\n  2:const total = ceil(sum);');
+    expect((await agent.call('context')).text.replace(/turn=\d+|known=\d+|recall.*/g, '')).toContain('cart.ts');
+    expect(before).toContain('cart.ts');
+    const id = /file id=(\S+)/.exec(found.text)?.[1] ?? '';
+    expect((await agent.call('activate', { ids: [id] })).isError).toBe(false);
+    // A search finds no earlier search.
+    expect((await agent.call('recall', { text: 'ceil.sum' })).text).not.toContain('tool=recall');
+  });
+
+  test('refuses an expression that the engine does not run, in words for the agent', async () => {
+    const refused = await agent.call('recall', { text: '/(a)\\1/' });
+    expect([refused.isError, refused.text]).toEqual([true, expect.stringContaining('have no look-around')]);
+  });
+});
