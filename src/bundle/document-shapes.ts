@@ -65,6 +65,7 @@ const sent = z.strictObject({
   blocks: z.array(text).optional(),
   verdicts: z.json().optional(),
   compaction: z.enum(['asked', 'carried']).optional(),
+  rebuilt: z.int().positive().optional(),
 });
 
 const ASSEMBLY: Fields<Omit<AssemblyProof, 'session' | 'step'>> = {

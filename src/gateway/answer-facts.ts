@@ -1,9 +1,8 @@
 import { hashText } from '../objects/hashes.js';
 import type { Sha256 } from '../objects/ids.js';
 import { defined } from '../values/defined.js';
+import { asList, asObject, type Json } from './json-facts.js';
 import type { Wire } from './wires.js';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** The tokens that a provider counted for one model call. */
 export interface SentUsage {
@@ -41,10 +40,17 @@ export interface AnswerFacts {
 const VERDICTS = ['input_transformations', 'cache_diagnostics', 'diagnostics', 'context_management', 'container'];
 const LONGEST_MESSAGE = 500;
 const MOST_NAMES = 1_000;
+/** Maximum length of one report of the provider, and of the open texts of an answer. */
+const LONGEST_VERDICT = 65_536;
+const MOST_OPEN = 32 * 1_048_576;
 
-const object = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
-const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.map(object) : []);
+/** Adds a name, unless there are too many. A hostile answer could name things without end. */
+function addName<T>(to: Set<T> | T[], name: T): void {
+  if ((Array.isArray(to) ? to.length : to.size) >= MOST_NAMES) return;
+  if (Array.isArray(to)) to.push(name);
+  else to.add(name);
+}
+
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(0, LONGEST_MESSAGE).toWellFormed() : undefined;
 const count = (value: unknown): number | undefined =>
@@ -67,6 +73,7 @@ export class AnswerCollector {
   readonly #texts: Sha256[] = [];
   /** The text of the blocks that the stream has not ended yet, by index. */
   readonly #open = new Map<number, string[]>();
+  #openChars = 0;
 
   /** `clean` removes credentials from the text of an error. */
   constructor(wire: Wire, clean: (text: string) => string) {
@@ -76,7 +83,7 @@ export class AnswerCollector {
 
   /** Takes one event of a stream. Ignores everything that it does not know. */
   take(event: unknown): void {
-    const data = object(event);
+    const data = asObject(event);
     if (data.error !== undefined && data.error !== null) this.#fail(data.error);
     if (this.#wire === 'anthropic') this.#anthropic(data);
     else if (this.#wire === 'responses') this.#responses(data);
@@ -86,7 +93,7 @@ export class AnswerCollector {
 
   /** Takes an answer that is not a stream. */
   takeWhole(answer: unknown): void {
-    const whole = object(answer);
+    const whole = asObject(answer);
     // Gemini may send a whole stream as one list.
     if (Array.isArray(answer)) for (const part of answer) this.take(part);
     else if (whole.error !== undefined && whole.error !== null) this.#fail(whole.error);
@@ -100,7 +107,7 @@ export class AnswerCollector {
   facts(status: number): AnswerFacts {
     for (const index of [...this.#open.keys()]) this.#endText(index);
     const some = <T>(values: Iterable<T>): readonly T[] | undefined => {
-      const all = [...values].slice(0, MOST_NAMES);
+      const all = [...values];
       return all.length === 0 ? undefined : all;
     };
     return {
@@ -122,7 +129,7 @@ export class AnswerCollector {
   }
 
   #fail(error: unknown): void {
-    const { type, code, status, message } = object(error);
+    const { type, code, status, message } = asObject(error);
     // Before it is cut, so that no part of a credential stays.
     const cleaned = (value: unknown): string | undefined =>
       text(typeof value === 'string' ? this.#clean(value) : undefined);
@@ -132,6 +139,12 @@ export class AnswerCollector {
 
   #append(index: number, part: unknown): void {
     if (typeof part !== 'string') return;
+    this.#openChars += part.length;
+    // A text without its end has no hash, so the answer is matched by its ids.
+    if (this.#openChars > MOST_OPEN) {
+      this.#open.clear();
+      return;
+    }
     const parts = this.#open.get(index) ?? [];
     parts.push(part);
     this.#open.set(index, parts);
@@ -140,18 +153,23 @@ export class AnswerCollector {
   #endText(index: number): void {
     const whole = this.#open.get(index)?.join('');
     this.#open.delete(index);
-    if (whole !== undefined && whole !== '') this.#texts.push(hashText(whole.toWellFormed()));
+    if (this.#openChars <= MOST_OPEN) this.#openChars -= whole?.length ?? 0;
+    if (whole !== undefined && whole !== '') addName(this.#texts, hashText(whole.toWellFormed()));
   }
 
   #judge(from: Json): void {
     for (const name of VERDICTS) {
       const found = from[name];
-      if (found !== undefined && found !== null) this.#verdicts = { ...this.#verdicts, [name]: found };
+      if (found === undefined || found === null) continue;
+      const chars = JSON.stringify(found).length;
+      // A cut report would look whole.
+      const kept = chars > LONGEST_VERDICT ? { left_out_chars: chars } : found;
+      this.#verdicts = { ...this.#verdicts, [name]: kept };
     }
   }
 
   #anthropicUsage(usage: unknown): void {
-    const { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens } = object(usage);
+    const { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens } = asObject(usage);
     const found = {
       input: count(input_tokens),
       output: count(output_tokens),
@@ -166,7 +184,7 @@ export class AnswerCollector {
     this.#model ??= text(message.model);
     this.#anthropicUsage(message.usage);
     this.#judge(message);
-    for (const [index, block] of list(message.content).entries()) {
+    for (const [index, block] of asList(message.content).entries()) {
       this.#block(index, block);
       this.#endText(index);
     }
@@ -175,19 +193,19 @@ export class AnswerCollector {
 
   #block(index: number, block: Json): void {
     const [type, id] = [text(block.type) ?? 'unknown', text(block.id)];
-    this.#blocks.push(type);
+    addName(this.#blocks, type);
     if (type === 'text') this.#append(index, block.text ?? '');
-    if (type.endsWith('tool_use') && id !== undefined) this.#calls.add(id);
+    if (type.endsWith('tool_use') && id !== undefined) addName(this.#calls, id);
   }
 
   #anthropic(event: Json): void {
     const index = count(event.index) ?? 0;
-    if (event.type === 'message_start') this.#anthropicMessage(object(event.message));
-    else if (event.type === 'content_block_start') this.#block(index, object(event.content_block));
-    else if (event.type === 'content_block_delta') this.#append(index, object(event.delta).text);
+    if (event.type === 'message_start') this.#anthropicMessage(asObject(event.message));
+    else if (event.type === 'content_block_start') this.#block(index, asObject(event.content_block));
+    else if (event.type === 'content_block_delta') this.#append(index, asObject(event.delta).text);
     else if (event.type === 'content_block_stop') this.#endText(index);
     else if (event.type === 'message_delta') {
-      const delta = object(event.delta);
+      const delta = asObject(event.delta);
       this.#stop = text(delta.stop_reason) ?? this.#stop;
       this.#anthropicUsage(event.usage);
       this.#judge(event);
@@ -197,20 +215,20 @@ export class AnswerCollector {
 
   #item(item: Json): void {
     const [type, id, call] = [text(item.type) ?? 'message', text(item.id), text(item.call_id)];
-    this.#blocks.push(type);
-    if (id !== undefined) this.#items.add(id);
-    if (call !== undefined) this.#calls.add(call);
+    addName(this.#blocks, type);
+    if (id !== undefined) addName(this.#items, id);
+    if (call !== undefined) addName(this.#calls, call);
     if (type !== 'message') return;
-    const whole = list(item.content).map((part) => (typeof part.text === 'string' ? part.text : ''));
-    if (whole.join('') !== '') this.#texts.push(hashText(whole.join('').toWellFormed()));
+    const whole = asList(item.content).map((part) => (typeof part.text === 'string' ? part.text : ''));
+    if (whole.join('') !== '') addName(this.#texts, hashText(whole.join('').toWellFormed()));
   }
 
   #response(response: Json): void {
     this.#id ??= text(response.id);
     this.#model ??= text(response.model);
-    this.#stop = text(object(response.incomplete_details).reason) ?? text(response.status) ?? this.#stop;
-    const { input_tokens, output_tokens, input_tokens_details } = object(response.usage);
-    const [input, cached] = [count(input_tokens), count(object(input_tokens_details).cached_tokens)];
+    this.#stop = text(asObject(response.incomplete_details).reason) ?? text(response.status) ?? this.#stop;
+    const { input_tokens, output_tokens, input_tokens_details } = asObject(response.usage);
+    const [input, cached] = [count(input_tokens), count(asObject(input_tokens_details).cached_tokens)];
     const found = {
       input: input === undefined ? undefined : Math.max(0, input - (cached ?? 0)),
       output: count(output_tokens),
@@ -220,15 +238,15 @@ export class AnswerCollector {
     if (response.error !== undefined && response.error !== null) this.#fail(response.error);
     this.#judge(response);
     // A stream reports each item before; only an answer without a stream has them here alone.
-    if (this.#blocks.length === 0) for (const item of list(response.output)) this.#item(item);
+    if (this.#blocks.length === 0) for (const item of asList(response.output)) this.#item(item);
   }
 
   #responses(event: Json): void {
     const type = text(event.type) ?? '';
-    if (type === 'response.created' || type === 'response.in_progress') this.#id ??= text(object(event.response).id);
-    else if (type === 'response.output_item.done') this.#item(object(event.item));
+    if (type === 'response.created' || type === 'response.in_progress') this.#id ??= text(asObject(event.response).id);
+    else if (type === 'response.output_item.done') this.#item(asObject(event.item));
     else if (/^response\.(?:completed|incomplete|failed|cancelled|done)$/.test(type)) {
-      this.#response(object(event.response));
+      this.#response(asObject(event.response));
       this.#isEnded = true;
     }
   }
@@ -236,13 +254,13 @@ export class AnswerCollector {
   #chat(chunk: Json): void {
     this.#id ??= text(chunk.id);
     this.#model ??= text(chunk.model);
-    for (const choice of list(chunk.choices)) {
+    for (const choice of asList(chunk.choices)) {
       const index = count(choice.index) ?? 0;
-      const part = object(choice.delta ?? choice.message);
+      const part = asObject(choice.delta ?? choice.message);
       this.#append(index, part.content);
-      for (const call of list(part.tool_calls)) {
+      for (const call of asList(part.tool_calls)) {
         const id = text(call.id);
-        if (id !== undefined) this.#calls.add(id);
+        if (id !== undefined) addName(this.#calls, id);
       }
       const stop = text(choice.finish_reason);
       if (stop === undefined) continue;
@@ -251,8 +269,8 @@ export class AnswerCollector {
       this.#isEnded = true;
     }
     if (chunk.usage === undefined || chunk.usage === null) return;
-    const { prompt_tokens, completion_tokens, prompt_tokens_details } = object(chunk.usage);
-    const [input, cached] = [count(prompt_tokens), count(object(prompt_tokens_details).cached_tokens)];
+    const { prompt_tokens, completion_tokens, prompt_tokens_details } = asObject(chunk.usage);
+    const [input, cached] = [count(prompt_tokens), count(asObject(prompt_tokens_details).cached_tokens)];
     const found = {
       input: input === undefined ? undefined : Math.max(0, input - (cached ?? 0)),
       output: count(completion_tokens),
@@ -264,10 +282,10 @@ export class AnswerCollector {
   #gemini(chunk: Json): void {
     this.#id ??= text(chunk.responseId);
     this.#model ??= text(chunk.modelVersion);
-    for (const [index, candidate] of list(chunk.candidates).entries()) {
-      for (const part of list(object(candidate.content).parts)) {
-        const { id } = object(part.functionCall);
-        if (typeof id === 'string') this.#calls.add(id);
+    for (const [index, candidate] of asList(chunk.candidates).entries()) {
+      for (const part of asList(asObject(candidate.content).parts)) {
+        const { id } = asObject(part.functionCall);
+        if (typeof id === 'string') addName(this.#calls, id);
         if (part.thought !== true) this.#append(index, part.text);
       }
       const stop = text(candidate.finishReason);
@@ -276,7 +294,7 @@ export class AnswerCollector {
       this.#endText(index);
       this.#isEnded = true;
     }
-    const { promptTokenCount, candidatesTokenCount, cachedContentTokenCount } = object(chunk.usageMetadata);
+    const { promptTokenCount, candidatesTokenCount, cachedContentTokenCount } = asObject(chunk.usageMetadata);
     const [input, cached] = [count(promptTokenCount), count(cachedContentTokenCount)];
     const found = {
       input: input === undefined ? undefined : Math.max(0, input - (cached ?? 0)),

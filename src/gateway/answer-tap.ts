@@ -1,7 +1,9 @@
 import { type Transform, Writable } from 'node:stream';
 import { AnswerCollector, type AnswerFacts } from './answer-facts.js';
 import { streamDecoder } from './content-encoding.js';
-import { headerOf, type RawHeaders } from './raw-headers.js';
+import { asObject } from './json-facts.js';
+import { KeptAnswer } from './kept-answer.js';
+import { codingsOf, headerOf, type RawHeaders } from './raw-headers.js';
 import type { Wire } from './wires.js';
 
 /** Maximum size of an answer without a stream, and of one event, that is read. */
@@ -14,14 +16,17 @@ const LINE_END = 0x0a;
 /** Splits the text of an answer into the events of a stream, or keeps it whole. */
 class AnswerReader {
   readonly #collector: AnswerCollector;
+  readonly #kept: KeptAnswer | undefined;
   readonly #isStream: boolean;
   #waiting: Buffer[] = [];
   #size = 0;
   #data: string[] = [];
+  #dataSize = 0;
   #isOver = false;
 
-  constructor(collector: AnswerCollector, isStream: boolean) {
+  constructor(collector: AnswerCollector, kept: KeptAnswer | undefined, isStream: boolean) {
     this.#collector = collector;
+    this.#kept = kept;
     this.#isStream = isStream;
   }
 
@@ -29,10 +34,8 @@ class AnswerReader {
     if (this.#isOver) return;
     this.#waiting.push(chunk);
     this.#size += chunk.length;
-    if (this.#size > MOST_TEXT) {
-      this.#isOver = true;
-      this.#waiting = [];
-    } else if (this.#isStream && chunk.includes(LINE_END)) this.#lines();
+    if (this.#size > MOST_TEXT) this.#giveUp();
+    else if (this.#isStream && chunk.includes(LINE_END)) this.#lines();
   }
 
   end(): void {
@@ -43,7 +46,15 @@ class AnswerReader {
       return;
     }
     const whole = parsed(Buffer.concat(this.#waiting).toString('utf8'));
-    if (whole !== undefined) this.#collector.takeWhole(whole);
+    if (whole === undefined) return;
+    this.#collector.takeWhole(whole);
+    this.#kept?.takeWhole(asObject(whole));
+  }
+
+  #giveUp(): void {
+    this.#isOver = true;
+    this.#waiting = [];
+    this.#data = [];
   }
 
   #lines(isEnd = false): void {
@@ -51,18 +62,32 @@ class AnswerReader {
     const end = isEnd ? all.length : all.lastIndexOf(LINE_END) + 1;
     this.#waiting = end === all.length ? [] : [all.subarray(end)];
     this.#size = all.length - end;
-    for (const line of all.toString('utf8', 0, end).split(/\r\n|\n|\r/)) {
+    const lines = all.toString('utf8', 0, end).split(/\r\n|\n|\r/);
+    // Behind the last line end there is no line, and an empty one would end the event.
+    if (lines.at(-1) === '') lines.pop();
+    for (const line of lines) {
       if (line === '') this.#dispatch();
-      else if (line.startsWith('data:')) this.#data.push(line.slice(line[5] === ' ' ? 6 : 5));
+      else if (line.startsWith('data:')) this.#line(line.slice(line[5] === ' ' ? 6 : 5));
+      if (this.#isOver) return;
     }
   }
 
+  /** Takes one line of an event. An event may have lines without end. */
+  #line(data: string): void {
+    this.#data.push(data);
+    this.#dataSize += data.length + 1;
+    if (this.#dataSize > MOST_TEXT) this.#giveUp();
+  }
+
   #dispatch(): void {
-    const [data] = [this.#data.join('\n')];
+    const data = this.#data.join('\n');
     this.#data = [];
+    this.#dataSize = 0;
     if (data === '' || data === '[DONE]') return;
     const event = parsed(data);
-    if (event !== undefined) this.#collector.take(event);
+    if (event === undefined) return;
+    this.#collector.take(event);
+    this.#kept?.take(asObject(event), data.length);
   }
 }
 
@@ -74,12 +99,28 @@ function parsed(text: string): unknown {
   }
 }
 
+/** How an answer is read. */
+interface TapOptions {
+  /** Removes credentials from the text of an error. */
+  readonly clean: (text: string) => string;
+  /** Whether the content of the answer is kept, too. */
+  readonly keeps: boolean;
+}
+
+/** The end of an answer. */
+export interface TappedAnswer {
+  readonly facts: AnswerFacts;
+  /** Its content as JSON, if it was kept and came whole. */
+  readonly kept: Buffer | undefined;
+}
+
 /**
  * Reads a copy of an answer while it goes to the client. It never slows the answer down and never
  * throws: the facts lack the parts that it cannot read.
  */
 export class AnswerTap {
   readonly #collector: AnswerCollector;
+  readonly #kept: KeptAnswer | undefined;
   readonly #reader: AnswerReader;
   readonly #decoder: Transform | undefined;
   /** Resolves once the decoder gives no more bytes. It may stop before the end of the answer. */
@@ -87,12 +128,12 @@ export class AnswerTap {
   readonly #isUnknown: boolean;
   #isLate = false;
 
-  /** `clean` removes credentials from the text of an error. */
-  constructor(wire: Wire, headers: RawHeaders, clean: (text: string) => string) {
+  constructor(wire: Wire, headers: RawHeaders, { clean, keeps }: TapOptions) {
     this.#collector = new AnswerCollector(wire, clean);
+    this.#kept = keeps ? new KeptAnswer(wire) : undefined;
     const type = headerOf(headers, 'content-type') ?? '';
-    this.#reader = new AnswerReader(this.#collector, /^text\/event-stream/i.test(type));
-    const decoder = streamDecoder(headerOf(headers, 'content-encoding'));
+    this.#reader = new AnswerReader(this.#collector, this.#kept, /^text\/event-stream/i.test(type));
+    const decoder = streamDecoder(codingsOf(headers));
     this.#isUnknown = decoder === 'unknown';
     if (typeof decoder === 'string') return;
     this.#decoder = decoder;
@@ -119,12 +160,12 @@ export class AnswerTap {
     else this.#decoder.write(chunk);
   }
 
-  /** Ends the copy and returns the facts of the answer. */
-  async end(status: number): Promise<AnswerFacts> {
+  /** Ends the copy and returns the answer. */
+  async end(status: number): Promise<TappedAnswer> {
     this.#decoder?.end();
     await this.#decoded;
     this.#decoder?.destroy();
     this.#reader.end();
-    return this.#collector.facts(status);
+    return { facts: this.#collector.facts(status), kept: status < 400 ? this.#kept?.json() : undefined };
   }
 }

@@ -10,12 +10,20 @@ import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { systemCode } from '../process/system-error.js';
 import { messageOf } from '../values/thrown.js';
-import type { AnswerFacts } from './answer-facts.js';
-import { AnswerTap } from './answer-tap.js';
+import { AnswerTap, type TappedAnswer } from './answer-tap.js';
 import type { ClientConnection, Pool } from './client-connections.js';
 import { decodedBody, LARGEST_BODY } from './content-encoding.js';
 import type { GatewayLog, OpenRequest } from './gateway-log.js';
-import { forwardedHeaders, headerOf, loggedHeaders, loggedPath, pairsOf, withoutCredentials } from './raw-headers.js';
+import { mayBeContinued } from './kept-answer.js';
+import {
+  codingsOf,
+  forwardedHeaders,
+  loggedHeaders,
+  loggedPath,
+  pairsOf,
+  transferOf,
+  withoutCredentials,
+} from './raw-headers.js';
 import { type Target, type Wire, wireOf } from './wires.js';
 
 /** One exchange between a client and an upstream. */
@@ -46,15 +54,21 @@ async function readBody(request: IncomingMessage): Promise<ReadBody> {
   return { bytes: pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces), isWhole: true };
 }
 
+/** A request in the log, and whether its answer is kept. */
+interface Logged {
+  readonly entry: OpenRequest;
+  readonly keeps: boolean;
+}
+
 async function begunInLog(
   { request, target, log }: Exchange,
   wire: Wire,
   { bytes, isWhole }: ReadBody,
-): Promise<OpenRequest | undefined> {
+): Promise<Logged | undefined> {
   if (!isWhole) return undefined;
-  const by = headerOf(request.rawHeaders, 'content-encoding');
+  const by = codingsOf(request.rawHeaders);
   const decoded = by === undefined ? bytes : await decodedBody(bytes, by);
-  return log.begin({
+  const entry = await log.begin({
     at: Date.now(),
     wire,
     upstream: target.upstream,
@@ -65,6 +79,7 @@ async function begunInLog(
       ? {}
       : { encoded: { by: by.slice(0, 100), bytes: bytes.length, isDecoded: decoded !== undefined } }),
   });
+  return entry === undefined ? undefined : { entry, keeps: mayBeContinued(wire, decoded ?? bytes) };
 }
 
 /** Opens a request to the upstream. `how` has its headers and its pool. */
@@ -78,7 +93,8 @@ function requestTo({ base, path }: Target, { method = 'GET' }: IncomingMessage, 
 function openUpstream({ request, target, connection }: Exchange, agent: Pool): ClientRequest {
   const headers = forwardedHeaders(request.rawHeaders, { host: target.base.host });
   // A chunked body stays chunked. Its length is known by now, and it was not part of the request.
-  if (headerOf(request.rawHeaders, 'transfer-encoding') !== undefined) headers.push('Transfer-Encoding', 'chunked');
+  const coding = transferOf(request.rawHeaders);
+  if (coding !== undefined) headers.push('Transfer-Encoding', coding);
   const upstream = requestTo(target, request, { headers, agent, maxHeaderSize: 256 * 1_024 });
   connection.follow(upstream);
   return upstream;
@@ -98,11 +114,25 @@ const unreachable = (base: URL, error: unknown): string =>
     },
   });
 
+/** Sends an interim answer on, such as 103 with early hints. Node answers 100 itself. */
+function sendHints(
+  to: ServerResponse,
+  { statusCode, statusMessage, rawHeaders }: { statusCode: number; statusMessage: string; rawHeaders: string[] },
+): void {
+  // The socket belongs to this answer only once those before it are written.
+  if (statusCode <= 102 || to.headersSent || to.socket === null || to.req.httpVersion !== '1.1') return;
+  to.socket.write(headText({ httpVersion: '1.1', statusCode, statusMessage, rawHeaders }));
+}
+
 /** Sends the upstream's answer on, piece by piece, while `tap` reads a copy. */
 function answer(from: IncomingMessage, to: ServerResponse, tap: AnswerTap | undefined): Promise<void> {
   // The upstream's own Date goes out, not ours.
   to.sendDate = false;
-  to.writeHead(from.statusCode ?? 502, from.statusMessage, forwardedHeaders(from.rawHeaders));
+  const headers = forwardedHeaders(from.rawHeaders);
+  const coding = transferOf(from.rawHeaders);
+  // Node itself adds plain chunks where they fit.
+  if (coding?.includes(',') === true) headers.push('Transfer-Encoding', coding);
+  to.writeHead(from.statusCode ?? 502, from.statusMessage, headers);
   to.flushHeaders();
   return new Promise((resolve, reject) => {
     from.on('data', (chunk: Buffer) => {
@@ -146,8 +176,8 @@ export async function forward(exchange: Exchange): Promise<void> {
   const { request, response, target, connection } = exchange;
   const pool = connection.begin(target.base);
   const wire = wireOf(request.method ?? '', target.path);
-  let logged: OpenRequest | undefined;
-  let facts: AnswerFacts | undefined;
+  let logged: Logged | undefined;
+  let tapped: TappedAnswer | undefined;
   let upstream: ClientRequest | undefined;
   response.once('close', () => {
     if (!response.writableFinished) upstream?.destroy();
@@ -157,6 +187,7 @@ export async function forward(exchange: Exchange): Promise<void> {
     if (wire !== undefined && body !== undefined) logged = await begunInLog(exchange, wire, body);
     if (response.destroyed) return;
     upstream = openUpstream(exchange, pool);
+    upstream.on('information', (hints) => sendHints(response, hints));
     const head = headOf(upstream);
     head.catch(() => undefined);
     if (body?.isWhole === true) upstream.end(body.bytes.length === 0 ? undefined : body.bytes);
@@ -166,11 +197,12 @@ export async function forward(exchange: Exchange): Promise<void> {
     }
     const from = await head;
     const clean = withoutCredentials(request.rawHeaders, target.path);
-    const tap = wire === undefined ? undefined : new AnswerTap(wire, from.rawHeaders, clean);
+    const keeps = logged?.keeps === true;
+    const tap = wire === undefined ? undefined : new AnswerTap(wire, from.rawHeaders, { clean, keeps });
     try {
       await answer(from, response, tap);
     } finally {
-      facts = await tap?.end(from.statusCode ?? 0);
+      tapped = await tap?.end(from.statusCode ?? 0);
     }
   } catch (error) {
     upstream?.destroy();
@@ -181,7 +213,7 @@ export async function forward(exchange: Exchange): Promise<void> {
     }
   } finally {
     connection.end();
-    await logged?.end(facts);
+    await logged?.entry.end(tapped?.facts, tapped?.kept);
   }
 }
 
@@ -195,7 +227,12 @@ interface Upgrade {
 }
 
 /** Returns the head of an answer as the upstream sent it. */
-function headText({ httpVersion, statusCode, statusMessage, rawHeaders }: IncomingMessage): string {
+function headText({
+  httpVersion,
+  statusCode,
+  statusMessage,
+  rawHeaders,
+}: Pick<IncomingMessage, 'httpVersion' | 'statusCode' | 'statusMessage' | 'rawHeaders'>): string {
   const lines = pairsOf(rawHeaders).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/${httpVersion} ${statusCode} ${statusMessage}\r\n${lines.join('')}\r\n`;
 }

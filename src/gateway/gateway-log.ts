@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { identifySelf } from '../process/process-identity.js';
+import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import type { AnswerFacts } from './answer-facts.js';
 import { bodySpans } from './body-spans.js';
-import { LOG_FORMAT, type LoggedRequest } from './log-entries.js';
+import { LOG_FORMAT, type LoggedAnswer, type LoggedRequest } from './log-entries.js';
 import { LogFile } from './log-file.js';
 
 /** Folder of the logs inside a data folder. */
@@ -21,8 +22,11 @@ const LONGEST_WAIT_MS = 1_000;
 
 /** A logged request, whose end is logged once. */
 export interface OpenRequest {
-  /** Logs the end. Without facts there was no answer. Never rejects. */
-  end(facts: AnswerFacts | undefined): Promise<void>;
+  /**
+   * Logs the end. Without facts there was no answer. `kept` is the content of an answer that a
+   * later request may go on from. Never rejects.
+   */
+  end(facts: AnswerFacts | undefined, kept?: Buffer): Promise<void>;
 }
 
 /** Reports on entries that could not be written. */
@@ -92,11 +96,13 @@ export class GatewayLog {
       throw error;
     }
     return {
-      end: async (facts) => {
-        const answer = { kind: 'answer', request: number, at: Date.now() } as const;
-        await file
-          .append(facts === undefined ? answer : { ...answer, facts })
-          .catch((error: unknown) => this.#troubles.failed(messageOf(error)));
+      end: async (facts, kept) => {
+        const entry: LoggedAnswer = { kind: 'answer', request: number, at: Date.now(), ...defined({ facts }) };
+        const logged =
+          kept === undefined
+            ? file.append(entry)
+            : file.appendSpans(bodySpans(kept), (spans) => ({ ...entry, kept: { spans, bytes: kept.length } }));
+        await logged.catch((error: unknown) => this.#troubles.failed(messageOf(error)));
         await this.#left(file);
       },
     };

@@ -16,9 +16,12 @@ export interface LogHead {
   readonly started: string;
 }
 
+/** Runs of span entries, by their first and last number. Together they are a text. */
+export type SpanRuns = readonly (readonly [first: number, last: number])[];
+
 /**
- * A request before it is forwarded. `spans` are runs of the span entries that make up its body, by
- * their first and last number. Spans of earlier requests are named again and not written again.
+ * A request before it is forwarded. `spans` make up its body. Spans of earlier requests are named
+ * again and not written again.
  */
 export interface LoggedRequest {
   readonly kind: 'request';
@@ -28,7 +31,7 @@ export interface LoggedRequest {
   readonly upstream: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly spans: readonly (readonly [first: number, last: number])[];
+  readonly spans: SpanRuns;
   /** Size of the recorded body. */
   readonly bytes: number;
   /**
@@ -45,12 +48,18 @@ export interface LoggedAnswer {
   readonly at: number;
   /** Absent if there was no answer: the client left, or the upstream could not be reached. */
   readonly facts?: AnswerFacts;
+  /**
+   * The answer's blocks or items as JSON, if a later request may go on from it without repeating
+   * it.
+   */
+  readonly kept?: { readonly spans: SpanRuns; readonly bytes: number };
 }
 
 /** An entry of the log that is not a span. */
 export type LogEntry = LogHead | LoggedRequest | LoggedAnswer;
 
 const number = z.int().nonnegative();
+const runs = z.array(z.tuple([number, number]));
 
 const entrySchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('head'), format: number, pid: number, started: z.string() }),
@@ -61,7 +70,7 @@ const entrySchema = z.discriminatedUnion('kind', [
     upstream: z.string(),
     path: z.string(),
     headers: z.record(z.string(), z.string()),
-    spans: z.array(z.tuple([number, number])),
+    spans: runs,
     bytes: number,
     encoded: z.object({ by: z.string(), bytes: number, isDecoded: z.boolean() }).optional(),
   }),
@@ -70,6 +79,7 @@ const entrySchema = z.discriminatedUnion('kind', [
     request: number,
     at: number,
     facts: z.looseObject({ status: number }).optional(),
+    kept: z.object({ spans: runs, bytes: number }).optional(),
   }),
 ]);
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { encodeFrameHeader, FRAME_HEADER_BYTES, frameSalt } from '../journal/frame.js';
-import { entryPayload, type LogEntry, spanPayload } from './log-entries.js';
+import { entryPayload, type LogEntry, type SpanRuns, spanPayload } from './log-entries.js';
 
 /** Frames that are written together. */
 interface Batch {
@@ -57,10 +57,7 @@ export class LogFile {
    * Appends the spans of a body that the file does not have yet, and an entry that names all of
    * them. Returns the number of the entry. Rejects with system errors; nothing is then written.
    */
-  appendSpans(
-    spans: readonly Buffer[],
-    entry: (runs: readonly (readonly [number, number])[]) => LogEntry,
-  ): Promise<number> {
+  appendSpans(spans: readonly Buffer[], entry: (runs: SpanRuns) => LogEntry): Promise<number> {
     return this.#serial(async (batch, fresh) => {
       const runs: [number, number][] = [];
       for (const span of spans) {

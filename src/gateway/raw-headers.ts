@@ -26,6 +26,22 @@ export function headerOf(raw: RawHeaders, name: string): string | undefined {
   return pairsOf(raw).find(([one]) => one.toLowerCase() === name)?.[1];
 }
 
+/**
+ * Returns the codings of a body's transfer if it comes in chunks, such as `gzip, chunked`. Node has
+ * read the chunks, and nothing else of it.
+ */
+export function transferOf(raw: RawHeaders): string | undefined {
+  const values = pairsOf(raw).flatMap(([name, value]) => (name.toLowerCase() === 'transfer-encoding' ? [value] : []));
+  return values.length === 0 ? undefined : values.join(', ');
+}
+
+/** Returns the codings of a body by both of its headers, in the order of their use. */
+export function codingsOf(raw: RawHeaders): string | undefined {
+  const names = [headerOf(raw, 'content-encoding'), transferOf(raw)].flatMap((value) => value?.split(',') ?? []);
+  const codings = names.map((name) => name.trim()).filter((name) => name !== '' && !/^chunked$/i.test(name));
+  return codings.length === 0 ? undefined : codings.join(', ');
+}
+
 /** Returns the names that a Connection header adds to the headers of one connection. */
 function namedByConnection(raw: RawHeaders): ReadonlySet<string> {
   const values = pairsOf(raw).flatMap(([name, value]) => (name.toLowerCase() === 'connection' ? value.split(',') : []));

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open, readdir } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import {
   FRAME_HEADER_BYTES,
@@ -10,11 +10,14 @@ import {
   nextFrame,
   payloadAt,
 } from '../journal/frame.js';
+import { isAlive, type ProcessIdentity } from '../process/process-identity.js';
 import { systemCode, unlessMissing } from '../process/system-error.js';
 import type { AnswerFacts } from './answer-facts.js';
+import { bodySpans } from './body-spans.js';
 import { LARGEST_BODY } from './content-encoding.js';
 import { LOG_ENDING } from './gateway-log.js';
-import { ENTRY, LOG_FORMAT, type LoggedAnswer, type LoggedRequest, parseEntry } from './log-entries.js';
+import { ENTRY, LOG_FORMAT, type LoggedAnswer, type LoggedRequest, parseEntry, type SpanRuns } from './log-entries.js';
+import { type Exchange, rebuiltBody } from './rebuild-body.js';
 import { type RequestFacts, requestFacts } from './request-facts.js';
 
 const WINDOW = 4 * 1_048_576;
@@ -32,6 +35,17 @@ export interface SentRequest extends RequestFacts {
   readonly spans: readonly Buffer[];
   /** Undefined if the client left before the answer, or the gateway was killed. */
   readonly answer: AnswerFacts | undefined;
+  /**
+   * The whole body, made of earlier requests and answers, and the number of these requests. Present
+   * if the request goes on from an earlier answer and the log has everything before it.
+   */
+  readonly rebuilt?: { readonly spans: readonly Buffer[]; readonly from: number };
+}
+
+/** A request that a later one may go on from. */
+interface Continued {
+  readonly request: LoggedRequest;
+  readonly kept: NonNullable<LoggedAnswer['kept']>;
 }
 
 /** The place of a span's bytes in its file. */
@@ -60,6 +74,10 @@ class FollowedLog {
   readonly #salt: number;
   readonly #spans = new Map<number, SpanPlace>();
   readonly #open = new Map<number, LoggedRequest>();
+  /** Requests whose answers are kept, by the provider's ids of these answers. */
+  readonly #continued = new Map<string, Continued>();
+  /** The gateway that writes the file, once its first entry is read. */
+  writer: ProcessIdentity | undefined;
   #at = 0;
   #isNewer = false;
 
@@ -138,11 +156,15 @@ class FollowedLog {
       return undefined;
     }
     const entry = parseEntry(payload);
-    if (entry?.kind === 'head') this.#isNewer = entry.format > LOG_FORMAT;
-    else if (entry?.kind === 'request') this.#open.set(sequence, entry);
+    if (entry?.kind === 'head') {
+      this.#isNewer = entry.format > LOG_FORMAT;
+      this.writer = entry;
+    } else if (entry?.kind === 'request') this.#open.set(sequence, entry);
     else if (entry?.kind === 'answer') {
       const request = this.#open.get(entry.request);
       this.#open.delete(entry.request);
+      const [id, kept] = [entry.facts?.id, entry.kept];
+      if (request !== undefined && id !== undefined && kept !== undefined) this.#continued.set(id, { request, kept });
       if (request !== undefined) return [request, entry, entry.request];
     }
     return undefined;
@@ -157,25 +179,48 @@ class FollowedLog {
       number,
     }: { readonly request: LoggedRequest; readonly answer?: LoggedAnswer; readonly number: number },
   ): AsyncGenerator<SentRequest> {
+    const spans = await this.#read(file, request);
+    if (spans === undefined) return;
+    const { at, wire, path, headers, encoded } = request;
+    const id = `${basename(this.path, LOG_ENDING)}:${number}`;
+    const facts = requestFacts(request, Buffer.concat(spans));
+    yield { id, at, wire, path, headers, encoded, spans, answer: answer?.facts, ...facts };
+  }
+
+  /** Returns the request and the content of a kept answer by the provider's id. */
+  async exchange(answer: string): Promise<Exchange | undefined> {
+    const found = this.#continued.get(answer);
+    const file = found === undefined ? undefined : await opened(this.path);
+    if (found === undefined || file === undefined) return undefined;
+    try {
+      const [body, content] = [await this.#read(file, found.request), await this.#read(file, found.kept)];
+      if (body === undefined || content === undefined) return undefined;
+      return { wire: found.request.wire, body: Buffer.concat(body), answer: Buffer.concat(content) };
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Reads the spans of a text. Undefined if they are damaged. */
+  async #read(
+    file: FileHandle,
+    { spans: runs, bytes }: { readonly spans: SpanRuns; readonly bytes: number },
+  ): Promise<readonly Buffer[] | undefined> {
     const spans: Buffer[] = [];
-    let left = Math.min(request.bytes, LARGEST_BODY);
-    for (const [first, last] of request.spans) {
+    let left = Math.min(bytes, LARGEST_BODY);
+    for (const [first, last] of runs) {
       for (let one = first; one <= last; one += 1) {
         const place = this.#spans.get(one);
-        if (place === undefined) return;
+        if (place === undefined) return undefined;
         // A damaged list of spans could name one of them without end.
         left -= place.length;
-        if (left < 0) return;
+        if (left < 0) return undefined;
         const span = Buffer.alloc(place.length);
         await file.read(span, 0, span.length, place.at);
         spans.push(span);
       }
     }
-    const body = Buffer.concat(spans);
-    if (body.length !== request.bytes) return;
-    const { at, wire, path, headers, encoded } = request;
-    const id = `${basename(this.path, LOG_ENDING)}:${number}`;
-    yield { id, at, wire, path, headers, encoded, spans, answer: answer?.facts, ...requestFacts(request, body) };
+    return spans.reduce((sum, span) => sum + span.length, 0) === bytes ? spans : undefined;
   }
 }
 
@@ -194,7 +239,37 @@ export class GatewayLogReader {
 
   /** Yields the requests whose answers ended since the last read. */
   async *more(): AsyncGenerator<SentRequest> {
-    for (const file of await this.#logs()) yield* file.more();
+    for (const file of await this.#logs()) for await (const request of file.more()) yield await this.#whole(request);
+  }
+
+  /** Adds the whole body to a request that goes on from an earlier answer. */
+  async #whole(request: SentRequest): Promise<SentRequest> {
+    if (request.thread?.type !== 'continue' && request.previous === undefined) return request;
+    const whole = await rebuiltBody(request.wire, Buffer.concat(request.spans), async (answer) => {
+      for (const file of this.#files.values()) {
+        const found = await file.exchange(answer);
+        if (found !== undefined) return found;
+      }
+      return undefined;
+    });
+    return whole === undefined ? request : { ...request, rebuilt: { spans: bodySpans(whole.body), from: whole.from } };
+  }
+
+  /**
+   * Removes the files whose gateway has ended and that have no entry since a time. Their requests
+   * are recorded or left out by then. A file that cannot be removed stays.
+   */
+  async removeOld(before: number): Promise<void> {
+    for (const file of await this.#logs()) {
+      const found = await unlessMissing(lstat(file.path)).catch(() => undefined);
+      const isOld = found?.isFile() === true && found.mtimeMs < before;
+      if (!isOld || file.writer === undefined || (await isAlive(file.writer))) continue;
+      const isRemoved = await rm(file.path).then(
+        () => true,
+        () => false,
+      );
+      if (isRemoved) this.#files.delete(basename(file.path));
+    }
   }
 
   async #logs(): Promise<readonly FollowedLog[]> {

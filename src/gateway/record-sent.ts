@@ -12,8 +12,8 @@ export type RecordedSent =
   /** The session has no step of its answer yet. A later attempt may find it. */
   | { readonly outcome: 'unmatched' }
   /**
-   * A side request, an error, a body that is no text, or the new part of a conversation that the
-   * provider holds. It is not the context of a model call.
+   * A side request, an error, a body that is no text, or the new part of a conversation whose
+   * beginning only the provider has. It is not the context of a model call.
    */
   | { readonly outcome: 'left-out'; readonly why: 'side' | 'failed' | 'not-text' | 'part' };
 
@@ -90,26 +90,30 @@ interface Recorded {
 
 const RECORDED = new WeakMap<ContextSession, Recorded>();
 
-function proofOf({ wire, model, compaction, answer }: SentRequest): SentProof {
+function proofOf({ wire, model, compaction, answer, rebuilt }: SentRequest): SentProof {
   const { id, stop, usage, blocks, verdicts } = answer ?? {};
   return {
     wire,
-    ...defined({ model: answer?.model ?? model, answer: id, stop, usage, blocks, compaction }),
+    ...defined({ model: answer?.model ?? model, answer: id, stop, usage, blocks, compaction, rebuilt: rebuilt?.from }),
     ...(verdicts === undefined ? {} : { verdicts: verdicts as NonNullable<SentProof['verdicts']> }),
   };
 }
+
+/** Returns whether a request sends only the new part of a conversation. */
+const isPart = ({ thread, previous, conversation }: SentRequest): boolean =>
+  thread?.type === 'continue' || previous !== undefined || conversation !== undefined;
 
 /**
  * Records a request as the context of a session at the step before its answer (decision E7). The
  * answer is found by its ids, else by its texts. A repetition records nothing more.
  */
 export async function recordSent(session: ContextSession, request: SentRequest): Promise<RecordedSent> {
-  const { answer, side, spans, at, thread, previous } = request;
+  const { answer, side, spans, at, rebuilt } = request;
   if (side !== undefined) return { outcome: 'left-out', why: 'side' };
   if (answer === undefined || answer.status >= 400) return { outcome: 'left-out', why: 'failed' };
   // The text before it is at the provider, so the body alone would pass for a shorter context.
-  if (thread?.type === 'continue' || previous !== undefined) return { outcome: 'left-out', why: 'part' };
-  const body = bodyPieces(spans);
+  if (isPart(request) && rebuilt === undefined) return { outcome: 'left-out', why: 'part' };
+  const body = bodyPieces(rebuilt?.spans ?? spans);
   if (body === undefined) return { outcome: 'left-out', why: 'not-text' };
   const recorded = RECORDED.get(session) ?? { places: new Map(), last: 0 };
   RECORDED.set(session, recorded);

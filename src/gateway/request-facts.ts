@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { defined } from '../values/defined.js';
+import { asList, asObject, type Json, parsedBody, parsedObject } from './json-facts.js';
 import type { LoggedRequest } from './log-entries.js';
 import type { Wire } from './wires.js';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** The agent's session that a request belongs to. */
 export interface SentSession {
@@ -38,34 +37,25 @@ export interface RequestFacts {
   readonly thread?: { readonly type: 'create' | 'continue'; readonly previous?: string };
   /** The answer that a Responses request continues, as `thread.continue` does. */
   readonly previous?: string;
+  /** The conversation of the Responses API that holds everything before the request's input. */
+  readonly conversation?: string;
   /** Whether the body asks the provider to compact, or carries what it compacted before. */
   readonly compaction?: 'asked' | 'carried';
   /** Whether the body is the JSON object that the wire expects. */
   readonly isReadable: boolean;
 }
 
-const object = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
-const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.map(object) : []);
 const word = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(0, 400).toWellFormed() : undefined;
 
-function parsed(text: string | undefined): Json {
-  try {
-    return object(JSON.parse(text ?? ''));
-  } catch {
-    return {};
-  }
-}
-
 /** Returns the messages of a request on any wire. */
 const entriesOf = (wire: Wire, body: Json): readonly Json[] =>
-  list(wire === 'responses' ? body.input : wire === 'gemini' ? body.contents : body.messages);
+  asList(wire === 'responses' ? body.input : wire === 'gemini' ? body.contents : body.messages);
 
 const textsOf = (entry: Json): readonly string[] => {
   const content = entry.content ?? entry.parts;
   if (typeof content === 'string') return [content];
-  return list(content).flatMap(({ text }) => (typeof text === 'string' ? [text] : []));
+  return asList(content).flatMap(({ text }) => (typeof text === 'string' ? [text] : []));
 };
 
 /** Texts that agents put before the user's own words. */
@@ -82,8 +72,8 @@ function claudeSession(headers: LoggedRequest['headers'], body: Json): SentSessi
   const parent = word(headers['x-claude-code-parent-agent-id']);
   const own = word(headers['x-claude-code-session-id']);
   if (own !== undefined) return { agent: 'claude-code', native: own, from: 'header', ...defined({ subagent, parent }) };
-  const user = word(object(body.metadata).user_id);
-  const named = word(parsed(user).session_id) ?? /_session_([0-9a-f-]{36})$/.exec(user ?? '')?.[1];
+  const user = word(asObject(body.metadata).user_id);
+  const named = word(parsedObject(user).session_id) ?? /_session_([0-9a-f-]{36})$/.exec(user ?? '')?.[1];
   return named === undefined
     ? undefined
     : { agent: 'claude-code', native: named, from: 'metadata', ...defined({ subagent, parent }) };
@@ -129,8 +119,9 @@ function sideOf({ wire, path, headers }: LoggedRequest, body: Json): SideRequest
   const isTitle = /\btitle\b/i.test(system);
   const named = CLAUDE_CLASSES.get(headers['x-claude-code-request-class']);
   if (named !== undefined) return named === 'other' && isTitle ? 'title' : named;
-  const hasTools = list(body.tools).length > 0 || list(body.input).some(({ type }) => type === 'additional_tools');
-  if (hasTools) return undefined;
+  const hasTools = asList(body.tools).length > 0 || asList(body.input).some(({ type }) => type === 'additional_tools');
+  // A thread has its tools from its first request.
+  if (hasTools || asObject(body.thread).type === 'continue') return undefined;
   return isTitle ? 'title' : /\bsummar/i.test(system) ? 'summary' : 'other';
 }
 
@@ -140,8 +131,8 @@ function compactionOf(wire: Wire, body: Json): RequestFacts['compaction'] {
     if (entries.at(-1)?.type === 'compaction_trigger') return 'asked';
     return entries.some(({ type }) => type === 'compaction' || type === 'compaction_summary') ? 'carried' : undefined;
   }
-  const edits = list(object(body.context_management).edits);
-  const isCarried = entries.some(({ content }) => list(content).some(({ type }) => type === 'compaction'));
+  const edits = asList(asObject(body.context_management).edits);
+  const isCarried = entries.some(({ content }) => asList(content).some(({ type }) => type === 'compaction'));
   if (isCarried) return 'carried';
   return edits.some(({ type }) => typeof type === 'string' && type.startsWith('compact')) ? 'asked' : undefined;
 }
@@ -154,10 +145,10 @@ const THREAD_TYPES = ['create', 'continue'] as const;
  */
 export function requestFacts(request: LoggedRequest, body: Buffer): RequestFacts {
   const { wire, path } = request;
-  const whole = parsed(body.toString('utf8'));
+  const whole = parsedBody(body);
   // Code Assist wraps the request of Gemini.
-  const read = wire === 'gemini' && whole.contents === undefined ? { ...object(whole.request), ...whole } : whole;
-  const thread = object(read.thread);
+  const read = wire === 'gemini' && whole.contents === undefined ? { ...asObject(whole.request), ...whole } : whole;
+  const thread = asObject(read.thread);
   const type = THREAD_TYPES.find((one) => one === thread.type);
   const side = sideOf(request, read);
   return {
@@ -168,6 +159,7 @@ export function requestFacts(request: LoggedRequest, body: Buffer): RequestFacts
       side,
       thread: type === undefined ? undefined : { type, ...defined({ previous: word(thread.previous_message_id) }) },
       previous: word(read.previous_response_id),
+      conversation: word(read.conversation) ?? word(asObject(read.conversation).id),
       compaction: compactionOf(wire, read),
     }),
   };

@@ -66,6 +66,11 @@ export const contextKind = z
       'was sent this',
   );
 
+/** How a request was made whole that had only the new part of a conversation. */
+export const rebuiltFrom = count.describe(
+  'Number of earlier requests that the text is made of, with their answers; the request itself had only the new part',
+);
+
 /** One of two compared requests. */
 export const request = z.object({
   turn: count,
@@ -76,6 +81,7 @@ export const request = z.object({
   layout: z.string(),
   sha256: z.string(),
   matches: z.boolean().describe('Whether the context was rebuilt byte for byte'),
+  rebuilt_from: rebuiltFrom.optional(),
   bytes: count,
   tokens: count,
   epoch: count.nullable(),

@@ -11,6 +11,7 @@ import {
   loggedTurn,
   place,
   prefix,
+  rebuiltFrom,
   seenVersion,
   time,
   times,
@@ -137,6 +138,7 @@ export const REVIEW_ANSWERS = {
       .literal(true)
       .optional()
       .describe('Text was masked before the import; the record describes the masked text'),
+    rebuilt_from: rebuiltFrom.optional(),
     text: z.string(),
   }),
   Notes: z.object({ said: z.array(noteAnswer) }),

@@ -35,6 +35,11 @@ export interface SentProof {
   readonly verdicts?: Json;
   /** Whether the request asked for a compaction, or carries the result of one. */
   readonly compaction?: 'asked' | 'carried';
+  /**
+   * Number of earlier requests that the body is made of, with their answers. The request itself had
+   * only the new part, because the provider held the rest. Absent if the body went out as it is.
+   */
+  readonly rebuilt?: number;
 }
 
 /** Length in UTF-16 units and hash of one section of a context [§4.1]. */

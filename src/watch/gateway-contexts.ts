@@ -10,12 +10,19 @@ import { parseJson, replaceFile, textOf } from '../process/owned-file.js';
 import { messageOf } from '../values/thrown.js';
 import type { Companion, Followed, WatchHost } from './followed.js';
 
-/** Pause before a request is tried again whose answer is in no transcript yet, milliseconds. */
-const AGAIN_MS = 2_000;
-/** After this long, a request whose answer no transcript has is left out, milliseconds. */
-const GIVE_UP_MS = 600_000;
-/** How long the ids of recorded requests are kept, milliseconds. Older requests are left out. */
-const KEPT_MS = 7 * 86_400_000;
+/** The times of requests, milliseconds. */
+interface GatewayTimes {
+  /** Pause before a request is tried again whose answer is in no transcript yet. */
+  readonly againMs: number;
+  /** After this long, a request whose answer no transcript has is left out. */
+  readonly giveUpMs: number;
+  /** How long logs and the ids of recorded requests are kept. Older requests are left out. */
+  readonly keptMs: number;
+}
+
+const TIMES: GatewayTimes = { againMs: 2_000, giveUpMs: 600_000, keptMs: 7 * 86_400_000 };
+/** How often old logs are looked for, milliseconds. */
+const REMOVE_MS = 3_600_000;
 /** Maximum number of requests that wait for their answers. Each holds its body. */
 const MOST_WAITING = 200;
 
@@ -23,32 +30,43 @@ const doneSchema = z.object({ version: z.literal(1), done: z.record(z.string(), 
 
 const isKnownAgent = (agent: string): boolean => (AGENTS as readonly string[]).includes(agent);
 
+interface GatewayContextsOptions {
+  readonly followed: Followed;
+  readonly host: WatchHost;
+  readonly times: GatewayTimes;
+}
+
 /** Records the requests of the gateway's log as contexts of the sessions that sent them. */
 class GatewayContexts {
   readonly #followed: Followed;
   readonly #host: WatchHost;
+  readonly #times: GatewayTimes;
   readonly #path: string;
   readonly #reader: GatewayLogReader;
   /** Times of finished requests, by their ids. */
   readonly #done: Map<string, number>;
   readonly #waiting = new Map<string, SentRequest>();
+  /** Until when each waits. The time in an entry may be wrong, such as one in the future. */
+  readonly #until = new Map<string, number>();
   #running: Promise<void> | undefined;
   #isChanged = false;
   #isClosed = false;
   #again: NodeJS.Timeout | undefined;
+  #removeAt = 0;
 
-  private constructor(followed: Followed, host: WatchHost, done: Map<string, number>) {
+  private constructor({ followed, host, times }: GatewayContextsOptions, done: Map<string, number>) {
     this.#followed = followed;
     this.#host = host;
+    this.#times = times;
     this.#path = fileIn(host.dataDir);
     this.#reader = new GatewayLogReader(gatewayFolder(host.dataDir));
     this.#done = done;
   }
 
-  static async open(followed: Followed, host: WatchHost): Promise<GatewayContexts> {
-    const text = await textOf(fileIn(host.dataDir));
+  static async open(options: GatewayContextsOptions): Promise<GatewayContexts> {
+    const text = await textOf(fileIn(options.host.dataDir));
     const done = text === undefined ? {} : (parseJson(text, doneSchema)?.done ?? {});
-    return new GatewayContexts(followed, host, new Map(Object.entries(done)));
+    return new GatewayContexts(options, new Map(Object.entries(done)));
   }
 
   /** Reads the log now, because it may have grown. */
@@ -62,7 +80,7 @@ class GatewayContexts {
         this.#running = undefined;
         if (this.#isChanged) this.changed();
         else if (this.#waiting.size > 0 && !this.#isClosed)
-          this.#again = setTimeout(() => this.changed(), AGAIN_MS).unref();
+          this.#again = setTimeout(() => this.changed(), this.#times.againMs).unref();
       });
   }
 
@@ -75,18 +93,25 @@ class GatewayContexts {
   async #run(): Promise<void> {
     this.#isChanged = false;
     for await (const request of this.#reader.more()) {
-      const isNew = !this.#done.has(request.id) && Date.now() - request.at < KEPT_MS;
-      if (isNew) this.#waiting.set(request.id, request);
+      const isNew = !this.#done.has(request.id) && Date.now() - request.at < this.#times.keptMs;
+      if (isNew) {
+        this.#waiting.set(request.id, request);
+        this.#until.set(request.id, Math.min(request.at, Date.now()) + this.#times.giveUpMs);
+      }
       // The first requests give way; their sessions have had the most time.
       const [oldest] = this.#waiting.values();
       if (this.#waiting.size > MOST_WAITING && oldest !== undefined) this.#finish(oldest);
+    }
+    if (Date.now() >= this.#removeAt) {
+      this.#removeAt = Date.now() + REMOVE_MS;
+      await this.#reader.removeOld(Date.now() - this.#times.keptMs);
     }
     if (this.#waiting.size === 0) return;
     this.#host.stayAwake();
     for (const request of [...this.#waiting.values()]) {
       if (this.#isClosed) return;
       const missing = await this.#record(request);
-      const isOver = Date.now() - request.at > GIVE_UP_MS;
+      const isOver = Date.now() > (this.#until.get(request.id) ?? 0);
       if (missing !== undefined && isOver) this.#host.onNotice(`The request ${request.id} has no context: ${missing}`);
       if (missing === undefined || isOver) this.#finish(request);
     }
@@ -111,28 +136,34 @@ class GatewayContexts {
 
   #finish({ id, at }: SentRequest): void {
     this.#waiting.delete(id);
-    this.#done.set(id, at);
+    this.#until.delete(id);
+    this.#done.set(id, Math.min(at, Date.now()));
   }
 
   async #save(): Promise<void> {
-    for (const [id, at] of this.#done) if (Date.now() - at > KEPT_MS) this.#done.delete(id);
+    for (const [id, at] of this.#done) if (Date.now() - at > this.#times.keptMs) this.#done.delete(id);
     await replaceFile(this.#path, `${JSON.stringify({ version: 1, done: Object.fromEntries(this.#done) })}\n`);
   }
 }
 
 const fileIn = (dataDir: string): string => join(dataDir, 'watch-gateway.json');
 
-/** Follows the gateway's log in the process of `palimpsest watch`. */
-export const gatewayCompanion: Companion = async (followed, host) => {
-  const contexts = await GatewayContexts.open(followed, host);
-  const folder = gatewayFolder(host.dataDir);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const watch: FolderWatch = await watchPlain(folder, () => contexts.changed());
-  contexts.changed();
-  return {
-    close: async () => {
-      await watch.close();
-      await contexts.close();
-    },
+/** Returns the companion that follows the gateway's log, with other times than the usual ones. */
+export const gatewayCompanionWith =
+  (times: Partial<GatewayTimes>): Companion =>
+  async (followed, host) => {
+    const contexts = await GatewayContexts.open({ followed, host, times: { ...TIMES, ...times } });
+    const folder = gatewayFolder(host.dataDir);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const watch: FolderWatch = await watchPlain(folder, () => contexts.changed());
+    contexts.changed();
+    return {
+      close: async () => {
+        await watch.close();
+        await contexts.close();
+      },
+    };
   };
-};
+
+/** Follows the gateway's log in the process of `palimpsest watch`. */
+export const gatewayCompanion = gatewayCompanionWith({});

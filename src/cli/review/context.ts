@@ -15,7 +15,7 @@ import type { ReviewFlags } from './answer.js';
 import { answerReview, basisText, shortName, wireAnswers } from './answer.js';
 
 /** Describes the origin of a context. */
-function originText({ kind, source, delivered, matches, redacted }: PastContext): string {
+function originText({ kind, source, delivered, matches, redacted, rebuiltFrom }: PastContext): string {
   if (kind === 'unseen') return 'NOT SENT: assembled now from the session as of that moment; no model received this';
   if (kind === 'transcript') {
     const how = source === 'record' ? `rendered by ${delivered}` : 'assembled now';
@@ -23,6 +23,11 @@ function originText({ kind, source, delivered, matches, redacted }: PastContext)
   }
   if (redacted === true && matches === true)
     return `the rest of the delivered context (${delivered}): it was redacted before its import`;
+  if (rebuiltFrom !== undefined && matches === true)
+    return (
+      `REBUILT from ${rebuiltFrom} earlier ${rebuiltFrom === 1 ? 'request' : 'requests'} and this one: the request ` +
+      'had only the new part, and the provider held the rest'
+    );
   return matches === true
     ? `the delivered context (${delivered}), byte for byte`
     : `NOT the delivered context (${delivered}): the recorded hash differs; palimpsest verify shows why`;
@@ -74,7 +79,7 @@ function reportLines({ reported, unseen }: ContextList, colours: Colours): reado
     grouped(ledger.total.tokens),
     grouped(ledger.total.chars),
     ...ledger.sections.map(({ tokens }) => grouped(tokens)),
-    SHOWN_AS[context.kind],
+    context.rebuiltFrom === undefined ? SHOWN_AS[context.kind] : 'sent in parts, rebuilt',
   ]);
   const lines = rows.length === 0 ? ['no contexts'] : columns(headings, rows, colours);
   return unseen.length === 0

@@ -35,6 +35,8 @@ export interface RequestSide {
   readonly sha256: Sha256;
   /** Whether the context was rebuilt byte for byte. If not, the shown difference may be wrong. */
   readonly matches: boolean;
+  /** Number of earlier requests that it is made of. Undefined if it went out as it is. */
+  readonly rebuiltFrom?: number;
   readonly size: RequestSize;
   readonly epoch?: { readonly number: number; readonly reason: BorderReason };
   /** The provider's usage of the model call. */
@@ -155,6 +157,7 @@ export class RequestReader {
       ...defined({
         epoch: epoch === undefined ? undefined : { number: epoch.number, reason: epoch.reason },
         usage: this.#usages.get(proof),
+        rebuiltFrom: proof.sent?.rebuilt,
       }),
     };
     return { rebuilt, pieces, side };

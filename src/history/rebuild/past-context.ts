@@ -34,6 +34,11 @@ export interface PastContext {
   readonly matches: boolean | undefined;
   /** Set if parts were masked before the import. The record covers the rest. */
   readonly redacted?: true;
+  /**
+   * Number of earlier requests that the text is made of, with their answers. The provider held
+   * them, and the request had only the new part. Undefined if the text went out as it is.
+   */
+  readonly rebuiltFrom?: number;
   /** One text, or canonical JSON if it was delivered as messages. */
   readonly text: string;
   /** The objects that it is rendered from. */
@@ -42,7 +47,7 @@ export interface PastContext {
 
 /** Returns the context of a rebuilt record. */
 export function pastContextOf({ proof, rendered, input, equal, basis }: RebuiltAssembly): PastContext {
-  const { session, turn, step, delivered, options, redacted } = proof;
+  const { session, turn, step, delivered, options, redacted, sent } = proof;
   const { record, whole } = rendered;
   const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input: { ...input, options } };
   return {
@@ -55,7 +60,7 @@ export function pastContextOf({ proof, rendered, input, equal, basis }: RebuiltA
     basis,
     matches: equal,
     ...how,
-    ...defined({ redacted }),
+    ...defined({ redacted, rebuiltFrom: sent?.rebuilt }),
   };
 }
 

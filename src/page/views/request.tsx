@@ -62,11 +62,14 @@ function Verified({ view }: { readonly view: RequestView }) {
     <div class={`check ${check.state}`} role="status" aria-label="Check">
       {check.state === 'checking' && 'Rebuilt. This browser is hashing it…'}
       {check.state === 'equal' &&
-        (request.kind === 'sent'
-          ? `✓ Rebuilt byte for byte: ${counted(check.bytes)} bytes, hashed by this browser, equal the delivered ` +
-            'request.'
-          : `Rebuilt byte for byte as a replay of the transcript rendered it (${counted(check.bytes)} bytes). The ` +
-            'model was sent the request of its own harness.')}
+        (request.rebuilt_from !== undefined
+          ? `Rebuilt from ${request.rebuilt_from} earlier requests and this one (${counted(check.bytes)} bytes). The ` +
+            'request itself had only the new part; the provider held the rest.'
+          : request.kind === 'sent'
+            ? `✓ Rebuilt byte for byte: ${counted(check.bytes)} bytes, hashed by this browser, equal the delivered ` +
+              'request.'
+            : `Rebuilt byte for byte as a replay of the transcript rendered it (${counted(check.bytes)} bytes). The ` +
+              'model was sent the request of its own harness.')}
       {check.state === 'unequal' && `✗ Not the delivered request: ${unequal?.why ?? 'the hash is another one'}`}
       {check.state === 'failed' && `The check failed: ${check.why}`}
       <code class="digest">recorded {request.sha256}</code>

@@ -1,0 +1,88 @@
+import { asList, asObject, type Json, parsedBody } from './json-facts.js';
+import type { Wire } from './wires.js';
+
+/** A request of the log with the content of its answer. */
+export interface Exchange {
+  readonly wire: Wire;
+  readonly body: Buffer;
+  /** The blocks or items of the answer, as JSON. */
+  readonly answer: Buffer;
+}
+
+/** A body that is made of several requests and their answers. */
+interface RebuiltBody {
+  readonly body: Buffer;
+  /** Number of earlier requests in it. */
+  readonly from: number;
+}
+
+/** Maximum number of requests that one body is made of. */
+const MOST_EXCHANGES = 1_000;
+/** Maximum size of the parts of a rebuilt body. */
+const LARGEST = 64 * 1_048_576;
+
+/** Returns the id of the answer that a body goes on from. */
+function previousOf(wire: Wire, body: Json): string | undefined {
+  const thread = asObject(body.thread);
+  const id =
+    wire === 'anthropic' ? thread.type === 'continue' && thread.previous_message_id : body.previous_response_id;
+  return typeof id === 'string' && id !== '' ? id : undefined;
+}
+
+/** Returns the input of a Responses request as items. A text is a message of the user. */
+const inputOf = ({ input }: Json): readonly unknown[] =>
+  typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : Array.isArray(input) ? input : [];
+
+/** Returns whether the provider holds parts of a body that no request shows. */
+const isOfConversation = ({ conversation }: Json): boolean => conversation !== undefined && conversation !== null;
+
+interface Parsed {
+  readonly body: Json;
+  readonly answer: readonly unknown[];
+}
+
+/** Later requests of a thread have no prompt and no tools. They are those of the first one. */
+function wholeThread(earlier: readonly Parsed[], own: Json): Json {
+  const messages = earlier.flatMap(({ body, answer }) => [
+    ...asList(body.messages),
+    { role: 'assistant', content: answer },
+  ]);
+  const settings: Json = Object.assign({}, ...earlier.map(({ body }) => body), own);
+  return { ...settings, messages: [...messages, ...asList(own.messages)] };
+}
+
+/** A response inherits the input of those before it, and no setting. */
+const wholeResponse = (earlier: readonly Parsed[], own: Json): Json => ({
+  ...own,
+  input: [...earlier.flatMap(({ body, answer }) => [...inputOf(body), ...answer]), ...inputOf(own)],
+});
+
+/**
+ * Rebuilds the whole body of a request that goes on from an earlier answer. It has the messages of
+ * all requests before it with their answers, then its own. Undefined if the request is whole
+ * itself, or if `exchangeOf` lacks a part of what came before.
+ */
+export async function rebuiltBody(
+  wire: Wire,
+  request: Buffer,
+  exchangeOf: (answer: string) => Promise<Exchange | undefined>,
+): Promise<RebuiltBody | undefined> {
+  const own = parsedBody(request);
+  const earlier: Parsed[] = [];
+  const known = new Set<string>();
+  let size = request.length;
+  let next = previousOf(wire, own);
+  while (next !== undefined) {
+    const found = known.has(next) || known.size >= MOST_EXCHANGES ? undefined : await exchangeOf(next);
+    size += (found?.body.length ?? 0) + (found?.answer.length ?? 0);
+    if (found === undefined || found.wire !== wire || size > LARGEST) return undefined;
+    known.add(next);
+    const body = parsedBody(found.body);
+    if (isOfConversation(body)) return undefined;
+    earlier.unshift({ body, answer: JSON.parse(found.answer.toString('utf8')) as readonly unknown[] });
+    next = previousOf(wire, body);
+  }
+  if (earlier.length === 0 || isOfConversation(own)) return undefined;
+  const whole = wire === 'anthropic' ? wholeThread(earlier, own) : wholeResponse(earlier, own);
+  return { body: Buffer.from(JSON.stringify(whole)), from: earlier.length };
+}
