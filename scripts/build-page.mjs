@@ -30,6 +30,7 @@ export async function buildPageOfFiles(outDir) {
     target: 'es2022',
     jsx: 'automatic',
     jsxImportSource: 'preact',
+    define: { 'process.env.NODE_ENV': '"production"' },
     charset: 'ascii',
     legalComments: 'none',
     logLevel: 'warning',
@@ -39,11 +40,15 @@ export async function buildPageOfFiles(outDir) {
 
 /** Builds the page into a folder and returns its sizes. Throws if a size exceeds its limit. */
 export async function buildPage(outDir) {
+  // Vite and its plugins read the variable, so the shell of a build could change the page.
+  const before = process.env.NODE_ENV;
+  process.env.NODE_ENV = 'production';
   const { output } = await build({
     configFile: false,
     root: join(projectRoot, 'src/page'),
     base: '/review/',
     logLevel: 'warn',
+    mode: 'production',
     publicDir: false,
     // Vite chose the development form, which names the files of the building machine.
     oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
@@ -56,6 +61,8 @@ export async function buildPage(outDir) {
       reportCompressedSize: false,
     },
   });
+  if (before === undefined) delete process.env.NODE_ENV;
+  else process.env.NODE_ENV = before;
   recordInputs(output.flatMap(({ moduleIds = [] }) => moduleIds));
   const size = (name) => gzipSync(readFileSync(join(outDir, name))).length / 1_000;
   const files = readdirSync(outDir, { recursive: true }).filter((name) => /\.(html|js|css)$/.test(name));

@@ -115,6 +115,11 @@ export interface ContractQuestion {
   readonly media?: string;
   /** Default: `short`. */
   readonly kind?: QuestionKind;
+  /**
+   * Whether the parameter `tx` hides everything that the database learned after that transaction.
+   * Otherwise it does so only without `at` and `valid_time`.
+   */
+  readonly pins?: true;
   ask(asked: AskedPast, parameters: never, signal: AbortSignal): Promise<unknown>;
 }
 

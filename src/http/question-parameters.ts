@@ -16,6 +16,15 @@ export const clocks = {
   valid_time: z.string().max(100).optional().describe('Valid time; overrides that of `at`'),
   tx: z.string().max(100).optional().describe('Transaction time, as a transaction or a time; overrides that of `at`'),
 };
+/** The transaction of an address: its answer stays the same for ever. */
+export const pin = {
+  tx: z.coerce
+    .number()
+    .int()
+    .nonnegative()
+    .optional()
+    .describe('A transaction: the answer as it was known after it; default: the newest'),
+};
 /** A session that gives turn numbers their meaning. */
 export const inSession = sessionName.optional().describe('The session for turn numbers and for the search of objects');
 /** Maximum number of listed things. */

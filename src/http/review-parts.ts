@@ -184,6 +184,7 @@ export const loggedTurn = z.object({
       step: count,
       id: z.string(),
       tool: z.string(),
+      name: z.string().describe('Its tool and what it did, such as "read src/cart.ts 1-200"'),
       status: z.string(),
       args: z.string(),
       chars: count,

@@ -7,7 +7,7 @@ import { SEARCHED_KINDS } from '../history/search/kinds.js';
 import { type SessionId, sessionObjectId } from '../objects/ids.js';
 import { contractEntries } from './http-contract.js';
 import { planFiles } from './person-routes.js';
-import { at, clocks, inSession, limit, moment, objectName, sessionName } from './question-parameters.js';
+import { at, clocks, inSession, limit, moment, objectName, pin, sessionName } from './question-parameters.js';
 import {
   logAnswer,
   notesAnswer,
@@ -107,6 +107,7 @@ export const QUESTIONS = {
       session: sessionName.optional(),
       range,
       context: z.coerce.number().int().min(0).max(1_000).optional(),
+      ...pin,
     }),
     example: { object: 'src/cart.ts', session: 'fix-cart', range: '3..7' },
     answer: 'Diff',
@@ -141,6 +142,7 @@ export const QUESTIONS = {
         .max(200)
         .optional()
         .describe('Maximum number of comparisons, newest first; default 20'),
+      ...pin,
     }),
     example: { session: 'fix-cart' },
     answer: 'PrefixDiff',
@@ -168,15 +170,17 @@ export const QUESTIONS = {
     parameters: z.strictObject({ session: sessionName, object: objectName.optional(), ...clocks }),
     example: { session: 'fix-cart' },
     answer: 'Notes',
+    pins: true,
     ask: async ({ timeline }, { session, object, ...when }) =>
       notesAnswer((await askNotes(timeline, { session, object, ...moment(when) })).notes),
   }),
   restorePlan: question({
     path: '/v1/restore',
     summary: "How a session's files on disk differ from those its agent had at a moment",
-    parameters: z.strictObject({ session: sessionName, at }),
+    parameters: z.strictObject({ session: sessionName, at, ...pin }),
     example: { session: 'fix-cart', at: 'turn:7' },
     answer: 'RestorePlan',
+    pins: true,
     ask: async ({ timeline, client, all }, { session, at }) => {
       const { countStates, hindrances } = await import('../history/restore/restore-plan.js');
       const plan = await planFiles(client, timeline, { session, at, all });
@@ -213,7 +217,7 @@ export const QUESTIONS = {
   who: question({
     path: '/v1/who',
     summary: 'Sessions that saw an object, and when',
-    parameters: z.strictObject({ object: objectName, session: inSession }),
+    parameters: z.strictObject({ object: objectName, session: inSession, ...pin }),
     example: { object: 'src/cart.ts' },
     answer: 'Who',
     ask: async ({ timeline, access }, parameters) => {

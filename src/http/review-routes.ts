@@ -1,5 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import * as z from 'zod';
+import type { DisplayPaths } from '../assembly/metadata.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import { parseReference } from '../history/ask/reference.js';
 import { noteOf, reviewRecord } from '../history/ask/review-notes.js';
@@ -57,13 +60,46 @@ export const EVENTS_PARAMETERS = z.strictObject({
     .describe('A transaction: changes after it are sent first; default: only new changes'),
 });
 
-const presents = new WeakMap<ContextClient, PresentTimeline>();
+interface ClientPresent {
+  readonly timelines: PresentTimeline;
+  readonly paths: DisplayPaths;
+}
 
-/** Returns the timeline of everything that a client has acknowledged. */
-async function presentOf(client: ContextClient): Promise<Timeline> {
-  const present = presents.get(client) ?? new PresentTimeline();
-  presents.set(client, present);
-  return present.open(await client.delivered(), client.files);
+const presents = new WeakMap<ContextClient, ClientPresent>();
+
+/**
+ * Returns how paths are shown. The owner of the data folder also asks about files outside of the
+ * server's folders, as on the command line.
+ */
+function pathsOf({ files }: ContextClient, all: boolean): DisplayPaths {
+  if (!all) return files;
+  return {
+    display: (source) => files.display(source),
+    here: (path) => files.here(path),
+    sourcesAt: (path) => files.sourcesAt(path),
+  };
+}
+
+/**
+ * Returns the timeline of everything that a client has acknowledged, or of what was known after a
+ * transaction.
+ */
+async function timelineOf(
+  client: ContextClient,
+  { all, txId }: { readonly all: boolean; readonly txId: number | undefined },
+): Promise<Timeline> {
+  const known = presents.get(client) ?? { timelines: new PresentTimeline(), paths: pathsOf(client, all) };
+  presents.set(client, known);
+  const present = await known.timelines.open(await client.delivered(), known.paths);
+  return txId === undefined ? present : known.timelines.at(present, txId);
+}
+
+/** Returns the transaction whose knowledge limits a question; undefined for the newest. */
+function pinned(question: ContractQuestion, asked: object): number | undefined {
+  const { tx, at, valid_time: validTime } = asked as Readonly<Record<string, unknown>>;
+  if (question.pins !== true && (at !== undefined || validTime !== undefined)) return undefined;
+  const text = typeof tx === 'number' ? String(tx) : tx;
+  return typeof text === 'string' && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 /**
@@ -80,17 +116,22 @@ async function whyUnknown(client: ContextClient, reference: string | undefined, 
   return new SessionError('node-unavailable', why, { cause: error });
 }
 
+/** Answers of more UTF-16 units are compressed for clients that accept it. */
+const LEAST_PACKED = 8_192;
+const gzipped = promisify(gzip);
+
 /**
  * Answers a question about the past from one timeline, pinned at the request. Throws the errors of
  * the question. Sends nothing if the client has disconnected.
  */
 export async function answerReviewRequest(
-  { answer, media, parameters, ask }: ContractQuestion,
+  question: ContractQuestion,
   { client, query, all, hiddenTexts }: Omit<AskedPast, 'timeline' | 'access'> & { readonly query: URLSearchParams },
   response: ServerResponse,
 ): Promise<void> {
+  const { answer, media, parameters, ask } = question;
   const asked = readParameters(parameters, query);
-  const timeline = await presentOf(client);
+  const timeline = await timelineOf(client, { all, txId: pinned(question, asked) });
   const signal = goneSignal(response);
   const access = new ReviewAccess(client, timeline, all);
   const { session } = asked as { readonly session?: string };
@@ -107,13 +148,19 @@ export async function answerReviewRequest(
     return sendStream(response, { media, lines: body as AsyncIterable<string>, signal });
   }
   const type = answer === null ? 'text/plain; charset=utf-8' : 'application/json';
+  const text = answer === null ? String(body) : JSON.stringify(body);
+  const isPacked = text.length > LEAST_PACKED && /\bgzip\b/.test(String(response.req.headers['accept-encoding'] ?? ''));
+  const sent = isPacked ? await gzipped(text, { level: 1 }) : text;
+  if (signal.aborted) return;
   // Never let a browser render recorded text as HTML.
   response.writeHead(200, {
     'content-type': type,
     'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; sandbox",
+    vary: 'accept-encoding',
+    ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
   });
-  response.end(answer === null ? String(body) : JSON.stringify(body));
+  response.end(sent);
 }
 
 /**

@@ -12,6 +12,8 @@ export interface LoggedCall {
   readonly id: ObjectId;
   readonly seq: number;
   readonly tool: string;
+  /** The tool and what it did, in one line for people. */
+  readonly name: string;
   readonly status: string;
   /** The arguments, as the harness shows them or as JSON. */
   readonly args: string;

@@ -89,6 +89,13 @@ function stepParts(step: Step, calls: CallTexts, references: ReadonlyMap<string,
   return [...said, { ...at, text: texts.head }, { ...at, text: references.get(call.id) ?? texts.output }] as Parts;
 }
 
+/**
+ * Returns what is known of a request that has no record: the messages and calls of a session up to
+ * it. Its system prompt, its tools and its order are unknown.
+ */
+export const knownPieces = (steps: readonly Step[], calls: CallTexts): Parts =>
+  steps.flatMap((step) => stepParts(step, calls, new Map())).filter(({ text }) => text !== '');
+
 /** Splits one text at the ends of sections and of active content blocks. */
 function textParts({ whole, sections, record }: Rendered): Parts {
   let at = 0;

@@ -103,7 +103,7 @@ const MOST_UNITS = 16 * 1_048_576;
 
 /** Rebuilds the requests of one session. Reads each immutable part once. */
 export class RequestReader {
-  readonly #timeline: Timeline;
+  readonly timeline: Timeline;
   readonly session: SessionId;
   readonly records: readonly AssemblyProof[];
   readonly steps: readonly Step[];
@@ -114,7 +114,7 @@ export class RequestReader {
   #units = 0;
 
   constructor(timeline: Timeline, { session, records, steps }: SessionRequests) {
-    this.#timeline = timeline;
+    this.timeline = timeline;
     this.session = session;
     this.records = records;
     this.steps = steps;
@@ -175,7 +175,7 @@ export class RequestReader {
 
   /** Returns the time of each version of an object, as known now. */
   versions(id: ObjectId): Promise<readonly VersionTimes[]> {
-    return askOnce(this.#versions, id, () => this.#timeline.present.versions(id));
+    return askOnce(this.#versions, id, () => this.timeline.present.versions(id));
   }
 
   #stepOf({ epoch }: AssemblyProof, count: number): number | undefined {
@@ -188,7 +188,7 @@ export class RequestReader {
   async read(steps: readonly Step[]): Promise<void> {
     const fresh = steps.filter(({ call }) => call !== undefined && !this.#calls.has(call.id));
     if (fresh.length === 0) return;
-    const texts = await callTexts(this.#timeline.present, fresh);
+    const texts = await callTexts(this.timeline.present, fresh);
     this.#calls = new Map([...this.#calls, ...texts]);
     for (const { output } of texts.values()) this.#units += output.length;
   }

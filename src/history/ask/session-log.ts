@@ -6,6 +6,7 @@ import { defined } from '../../values/defined.js';
 import { bordersOf } from '../rebuild/epoch-chain.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { begins, type TurnSpan, turnSpans } from '../rebuild/turn-spans.js';
+import { callName, namedCall } from './call-names.js';
 import {
   type FoundTurn,
   fileRefsOf,
@@ -40,6 +41,7 @@ async function callsOf({ present }: Timeline, spans: readonly TurnSpan[]): Promi
       {
         id: id as ObjectId,
         tool: String(document.tool),
+        name: callName(namedCall(document)),
         status: String(document.status),
         args: typeof document.args_display === 'string' ? document.args_display : JSON.stringify(document.args),
         chars: marks.size ?? 0,

@@ -50,6 +50,9 @@ function beyond(session: SessionId, what: string, last: number): HistoryError {
   return new HistoryError('beyond-end', `session ${session} has no ${what}: ${has}`);
 }
 
+const noTransaction = (txId: number, latest: number | undefined): HistoryError =>
+  new HistoryError('beyond-end', `there is no transaction ${txId} yet: the last one is ${latest ?? 'none'}`);
+
 function stepOf(
   session: SessionId,
   turns: readonly TurnSpan[],
@@ -246,9 +249,7 @@ export class Timeline {
     const valid = validTime ?? (moment.kind === 'time' ? moment.time : undefined);
     const known = tx ?? (moment.kind === 'tx' ? moment.txId : undefined);
     const latest = this.present.basis.txId;
-    if (typeof known === 'number' && known > (latest ?? -1)) {
-      throw new HistoryError('beyond-end', `there is no transaction ${known} yet: the last one is ${latest ?? 'none'}`);
-    }
+    if (typeof known === 'number' && known > (latest ?? -1)) throw noTransaction(known, latest);
     const clock = known instanceof Date ? { txTime: known } : { txId: known };
     return defined({ validTime: valid, ...clock });
   }
@@ -291,6 +292,8 @@ export class Timeline {
 const KEPT_MS = 60_000;
 /** Maximum number of sessions with cached data. Beyond it the cache is dropped. */
 const MOST_SESSIONS = 8;
+/** Pinned addresses whose timelines are kept. A followed page pins each event. */
+const MOST_PINNED = 4;
 
 /**
  * The present of a store for many successive questions. While nothing is written, they share one
@@ -298,6 +301,8 @@ const MOST_SESSIONS = 8;
  */
 export class PresentTimeline {
   #kept: Timeline | undefined;
+  /** Timelines at earlier transactions, by transaction. Their answers never change. */
+  readonly #pinned = new Map<number, Timeline>();
   #forgetting: NodeJS.Timeout | undefined;
 
   /** Returns a timeline of the newest transaction. Throws the errors of `Timeline.open`. */
@@ -312,7 +317,25 @@ export class PresentTimeline {
     clearTimeout(this.#forgetting);
     this.#forgetting = setTimeout(() => {
       this.#kept = undefined;
+      this.#pinned.clear();
     }, KEPT_MS).unref();
+    return timeline;
+  }
+
+  /**
+   * Returns a timeline without later knowledge than that of a transaction.
+   *
+   * @throws {HistoryError} `beyond-end` if there is no such transaction yet
+   */
+  at(present: Timeline, txId: number): Timeline {
+    if (txId === present.present.basis.txId) return present;
+    const known = this.#pinned.get(txId);
+    const isSame = known !== undefined && known.store === present.store && known.paths === present.paths;
+    const timeline = isSame && known.sessionsKept <= MOST_SESSIONS ? known : present.upTo(txId);
+    if (timeline === undefined) throw noTransaction(txId, present.present.basis.txId);
+    this.#pinned.delete(txId);
+    this.#pinned.set(txId, timeline);
+    for (const [oldest] of this.#pinned) if (this.#pinned.size > MOST_PINNED) this.#pinned.delete(oldest);
     return timeline;
   }
 }

@@ -1,17 +1,22 @@
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
 import { comparePrefixes, type PrefixDiff } from '../../history/ask/prefix-diff.js';
+import { prefixSentence } from '../../history/ask/prefix-sentence.js';
+import { parseRange } from '../../history/ask/reference.js';
 import { type RequestItem, requestItems } from '../../history/ask/request-items.js';
 import { ActsBetween, type RequestPair, requestPair } from '../../history/ask/request-pair.js';
 import { openRequests, type Request, type RequestReader } from '../../history/ask/request-reader.js';
 import { countHere, countTokens } from '../../history/ask/token-count.js';
 import { TOKENIZER } from '../../history/ask/tokenizer.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
-import type { ObjectId } from '../../objects/ids.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { isVerb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { ownMember } from '../../values/own-member.js';
+import { type Compaction, compactionBetween } from './compactions.js';
+import { type Described, describe } from './described-objects.js';
+import { unseenAt } from './request-view.js';
 
 /**
  * The change of one item between two requests:
@@ -51,8 +56,16 @@ export interface CallChange {
 
 /** Two requests of a session, compared item by item. */
 export interface CallChanges {
+  readonly session: SessionId;
   readonly tokenizer: typeof TOKENIZER;
-  readonly prefix: PrefixDiff;
+  /** Undefined if one of the requests has no record. */
+  readonly prefix?: PrefixDiff;
+  /** Why a request has no record. */
+  readonly why?: string;
+  /** The loss and its cause in one sentence. */
+  readonly sentence: string;
+  /** The last compaction between the two requests. */
+  readonly compaction?: Compaction;
   readonly changes: readonly CallChange[];
   /** Number of items that are equal in both. */
   readonly stayed: number;
@@ -114,6 +127,7 @@ const ACTORS: Readonly<Record<string, Actor>> = { user: 'person', assistant: 'ag
 interface Between {
   readonly acts: ActsBetween;
   readonly pool: ReadonlyMap<ObjectId, ObjectMetadata>;
+  readonly named: ReadonlyMap<ObjectId, Described>;
 }
 
 type Told = Pick<CallChange, 'actor' | 'why'> & { readonly step?: number };
@@ -189,6 +203,13 @@ function toldOf({ key, object }: Stated, kind: ChangeKind, between: Between): To
   const rendering: Told = { actor: 'rendering', why: 'shown another way because of what else there is' };
   if (object === undefined) {
     const own = GONE.has(kind) ? undefined : ofStep(key, between);
+    const compacted = between.acts.steps.findLast(({ event }) => event?.kind === 'compacted');
+    if (own === undefined && compacted !== undefined && key !== 'system')
+      return {
+        actor: 'harness',
+        why: `the harness compacted its history at step ${compacted.seq}`,
+        step: compacted.seq,
+      };
     const last = between.acts.steps.at(-1);
     const chat: Told | undefined =
       key === 'chat' && last !== undefined
@@ -217,10 +238,8 @@ function kindOf(before: Stated | undefined, after: Stated | undefined, isMoved: 
   return isMoved ? 'moved' : undefined;
 }
 
-function nameOf({ key, object, section }: Stated, { pool, acts: { reader } }: Between): string {
-  const metadata = object === undefined ? undefined : pool.get(object);
-  if (metadata !== undefined) return metadata.type === 'file' ? metadata.displayPath : metadata.tool;
-  if (object !== undefined) return reader.calls.get(object)?.head.split(' ', 1)[0] ?? object;
+function nameOf({ key, object, section }: Stated, { named, acts: { reader } }: Between): string {
+  if (object !== undefined) return named.get(object)?.name ?? object;
   if (!key.startsWith('step:')) return section;
   return reader.steps.find(({ seq }) => `step:${seq}` === key)?.message?.role ?? key;
 }
@@ -265,7 +284,46 @@ export async function askChanges(
   { name, range = '..now' }: { readonly name: string; readonly range?: string | undefined },
 ): Promise<CallChanges> {
   const reader = await openRequests(timeline, name);
+  const unseen = await unseenAt(timeline, parseRange(range).to, reader);
+  if (unseen !== undefined) return unrecordedChanges(reader, unseen);
   return changesTo(timeline, reader, await requestPair(timeline, reader, { range, count: countHere }));
+}
+
+/**
+ * Returns what is known of the changes to a request without a record: the messages and calls since
+ * the last request, or of its turn.
+ */
+async function unrecordedChanges(
+  reader: RequestReader,
+  { step, why }: { readonly step: number; readonly why: string },
+): Promise<CallChanges> {
+  const { session, records, timeline } = reader;
+  const turn = reader.steps.find(({ seq }) => seq === step)?.turn;
+  const first = reader.steps.find((one) => one.turn === turn)?.seq ?? 1;
+  const from = Math.max(records.findLast((record) => record.step < step)?.step ?? 0, first - 1);
+  const steps = reader.steps.filter(({ seq }) => seq > from && seq <= step);
+  await reader.read(steps);
+  const named = await describe(
+    timeline,
+    steps.flatMap(({ call }) => call?.id ?? []),
+  );
+  const changes = steps.flatMap(({ seq, message, call }): readonly CallChange[] => {
+    const at = { kind: 'came', tokensBefore: 0, step: seq } as const;
+    if (message !== undefined) {
+      const { role, text } = message;
+      const actor = ownMember(ACTORS, role) ?? 'harness';
+      const tokensAfter = countTokens(text);
+      return [{ ...at, key: `step:${seq}`, name: role, tokensAfter, actor, why: `a message of ${role}, step ${seq}` }];
+    }
+    const texts = call === undefined ? undefined : reader.calls.get(call.id);
+    if (call === undefined || texts === undefined) return [];
+    const tokensAfter = countTokens(texts.head) + countTokens(texts.output);
+    const name = named.get(call.id)?.name ?? call.id;
+    return [{ ...at, key: call.id, object: call.id, name, tokensAfter, actor: 'agent', why: `a call, step ${seq}` }];
+  });
+  const compaction = await compactionBetween(reader, { from, to: step });
+  const sentence = `The request was not recorded: ${why}. These are the messages and calls of its turn.`;
+  return { session, tokenizer: TOKENIZER, why, sentence, changes, stayed: 0, ...defined({ compaction }) };
 }
 
 /** Compares two rebuilt requests item by item. */
@@ -273,5 +331,16 @@ export async function changesTo(timeline: Timeline, reader: RequestReader, pair:
   const prefix = await comparePrefixes(timeline, reader, { ...pair, count: countHere });
   const acts = await ActsBetween.read(reader, pair);
   const pool = new Map([pair.from, pair.to].flatMap(({ rebuilt }) => rebuilt.input.pool.map((one) => [one.id, one])));
-  return { tokenizer: TOKENIZER, prefix, ...changesBetween({ acts, pool }) };
+  const objects = [pair.from, pair.to].flatMap((one) => requestItems(one.pieces, one.rebuilt.input.pool));
+  const named = await describe(timeline, [...new Set(objects.flatMap(({ object }) => object ?? []))]);
+  const compaction = await compactionBetween(reader, { from: pair.from.side.step, to: pair.to.side.step });
+  const { session } = reader;
+  return {
+    session,
+    tokenizer: TOKENIZER,
+    prefix,
+    sentence: prefixSentence(prefix),
+    ...changesBetween({ acts, pool, named }),
+    ...defined({ compaction }),
+  };
 }

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyMismatch } from '../../history/verify/verify-assembly.js';
 import { contractEntries } from '../../http/http-contract.js';
-import { at, clocks, moment, objectName, sessionName } from '../../http/question-parameters.js';
+import { at, clocks, moment, objectName, pin, sessionName } from '../../http/question-parameters.js';
 import { shownBasis, shownRequest } from '../../http/review-answers.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
@@ -37,17 +37,19 @@ export function requestAnswer(
 ): PageBody<'Request'> {
   return wireShape(PAGE_ANSWERS.Request, {
     ...view,
-    request: shownRequest(request),
-    basis: shownBasis({ ...basis, txTime: undefined }),
+    recorded: request !== undefined,
+    request: request === undefined ? undefined : shownRequest(request),
+    basis: { ...basis, txTime: undefined },
     unequal,
-    ...defined({ redacted: view.proof.redacted }),
+    ...defined({ redacted: view.proof?.redacted }),
   });
 }
 
 /** Formats the changes between two requests. */
-export function changesAnswer({ prefix, tokenizer, ...found }: CallChanges): PageBody<'Changes'> {
-  const shown = { ...prefix, from: shownRequest(prefix.from), to: shownRequest(prefix.to) };
-  return wireShape(PAGE_ANSWERS.Changes, { ...found, session: prefix.session, tokenizer, prefix: shown });
+export function changesAnswer({ prefix, ...found }: CallChanges): PageBody<'Changes'> {
+  const shown =
+    prefix === undefined ? undefined : { ...prefix, from: shownRequest(prefix.from), to: shownRequest(prefix.to) };
+  return wireShape(PAGE_ANSWERS.Changes, { ...found, recorded: prefix !== undefined, prefix: shown });
 }
 
 /** Formats the cost of a verb. */
@@ -73,6 +75,7 @@ export const PAGE_QUESTIONS = {
     parameters: z.strictObject({ session: sessionName, ...clocks }),
     example: { session: 'fix-cart' },
     answer: 'Strip',
+    pins: true,
     ask: async ({ timeline }, { session, ...when }) => {
       const { sessionStrip } = await import('./session-strip.js');
       return stripAnswer(await sessionStrip(timeline, session, moment(when)));
@@ -80,14 +83,17 @@ export const PAGE_QUESTIONS = {
   }),
   request: question({
     path: '/v1/request',
-    summary: 'One delivered request, part by part, rebuilt and verified',
-    parameters: z.strictObject({ session: sessionName, at }),
+    summary: 'One delivered request, part by part, rebuilt and verified; without a record, what is known of it',
+    parameters: z.strictObject({ session: sessionName, at, ...pin }),
     example: { session: 'fix-cart', at: 'turn:7' },
     answer: 'Request',
+    pins: true,
     ask: async ({ timeline }, { session, at }) => {
       const { askRequest } = await import('./request-view.js');
       const view = await askRequest(timeline, session, { at });
-      return requestAnswer(view, view.request.matches ? undefined : await mismatchOf(timeline, view.proof));
+      const { request, proof } = view;
+      const isEqual = proof === undefined || request?.matches === true;
+      return requestAnswer(view, isEqual ? undefined : await mismatchOf(timeline, proof));
     },
   }),
   changes: question({
@@ -102,6 +108,7 @@ export const PAGE_QUESTIONS = {
         .describe(
           'A..B, each as `at`; ..B: B and the request before it; where absent the newest and the one before it',
         ),
+      ...pin,
     }),
     example: { session: 'fix-cart', range: 'turn:6..turn:7' },
     answer: 'Changes',

@@ -12,7 +12,6 @@ const columns = z
       step: count,
       at: time,
       delivered: z.string().nullable(),
-      sha256: z.string().nullable(),
       chars: count.nullable().describe('The delivered one; null for the end of a turn, which delivers no context'),
       sections: z.array(z.object({ name: z.string(), chars: count })),
       epoch: count.nullable(),
@@ -24,7 +23,9 @@ const bands = z.array(
   z.object({
     id: z.string(),
     type: z.enum(['file', 'toolcall']),
-    name: z.string(),
+    name: z.string().describe('Its path, or the name of the call, such as "read src/cart.ts 1-200"'),
+    tool: z.string().nullable().describe('Of a call'),
+    failed: z.boolean(),
     chars: count.describe('Of its current text'),
     changes: z
       .array(z.object({ step: count, state: z.enum(['line', 'active', 'pinned']) }))
@@ -74,7 +75,9 @@ export const PAGE_ANSWERS = {
   Request: z.object({
     session: z.string(),
     tokenizer: z.string(),
-    request,
+    recorded: z.boolean().describe('Whether the request itself was recorded. If not, the items are what is known'),
+    why: z.string().nullable().describe('Why it was not recorded'),
+    request: request.nullable().describe('null if it was not recorded'),
     basis,
     number: count.describe("Position among the session's requests, from 1"),
     total: count,
@@ -108,7 +111,22 @@ export const PAGE_ANSWERS = {
   Changes: z.object({
     session: z.string(),
     tokenizer: z.string(),
-    prefix,
+    recorded: z.boolean().describe('Whether both requests were recorded. If not, the changes are what is known'),
+    why: z.string().nullable().describe('Why the request was not recorded'),
+    sentence: z.string().describe('How much was written again, and why'),
+    prefix: prefix.nullable().describe('null without records'),
+    compaction: z
+      .object({
+        step: count,
+        turn: count,
+        summary: z.string().nullable().describe("The harness's own text, whole"),
+        reported: count.nullable().describe('Number of dropped entries by its own account'),
+        dropped: z
+          .array(z.object({ step: count, turn: count, name: z.string(), object: z.string().nullable(), chars: count }))
+          .describe('The messages and calls that the summary replaces, oldest first'),
+      })
+      .nullable()
+      .describe('The last compaction between the two requests'),
     stayed: count.describe('Items that are equal in both'),
     changes: z.array(
       z.object({

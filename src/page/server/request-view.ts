@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { askedMoment, type MomentText, parseReference } from '../../history/ask/reference.js';
 import { type RequestItem, requestItems } from '../../history/ask/request-items.js';
+import { knownPieces } from '../../history/ask/request-pieces.js';
 import {
   openRequests,
   type Request,
@@ -11,13 +12,15 @@ import {
 } from '../../history/ask/request-reader.js';
 import { countHere, countTokens } from '../../history/ask/token-count.js';
 import { TOKENIZER } from '../../history/ask/tokenizer.js';
-import { NOW } from '../../history/rebuild/moment.js';
+import { type Moment, NOW } from '../../history/rebuild/moment.js';
 import type { RebuiltAssembly } from '../../history/rebuild/rebuilt-assembly.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { VersionTimes } from '../../store/queries.js';
 import { defined } from '../../values/defined.js';
+import type { Basis } from '../../xtdb/db-snapshot.js';
+import { describe } from './described-objects.js';
 
 /** The version of an object that a request shows. */
 export interface ShownVersion {
@@ -36,12 +39,15 @@ export interface ViewedItem extends RequestItem {
   readonly tokens: number;
 }
 
-/** A request as sent, part by part. */
+/** A request as sent, part by part. Without a record, what is known of it. */
 export interface RequestView {
   readonly session: SessionId;
   readonly tokenizer: typeof TOKENIZER;
-  readonly request: RequestSide;
-  readonly basis: RebuiltAssembly['basis'];
+  /** Undefined without a record. */
+  readonly request?: RequestSide;
+  /** Why there is no record. */
+  readonly why?: string;
+  readonly basis: Pick<Basis, 'txId'> & Partial<Pick<Basis, 'validTime'>>;
   /** The number of the session's requests, and the position of this one, from 1. */
   readonly total: number;
   readonly number: number;
@@ -49,8 +55,11 @@ export interface RequestView {
   readonly previous?: number;
   readonly next?: number;
   readonly items: readonly ViewedItem[];
-  readonly proof: AssemblyProof;
+  readonly proof?: AssemblyProof;
 }
+
+/** A view of a request with a record. */
+export type RecordedView = RequestView & Required<Pick<RequestView, 'request' | 'proof'>>;
 
 const AT_ONCE = 8;
 
@@ -75,18 +84,88 @@ async function versionsAt(
  * Returns the last request of a session up to a moment, part by part. Our parts are byte for byte
  * as sent; the harness's own messages come from their recorded texts.
  *
- * @throws {HistoryError} `unknown-session`, `malformed-moment`; `beyond-end` if there was no
- * request; also the errors of a rebuild
+ * Without a record of the request it is what is known of it.
+ *
+ * @throws {HistoryError} `unknown-session`, `malformed-moment`, `beyond-end`; also the errors of a
+ * rebuild
  */
 export async function askRequest(timeline: Timeline, reference: string, text: MomentText): Promise<RequestView> {
   const { name, moment } = parseReference(reference);
   const reader = await openRequests(timeline, name);
-  const proof = await recordAt(timeline, askedMoment(text, moment).moment ?? NOW, reader);
-  return requestView(reader, await reader.request(proof, countHere));
+  const asked = askedMoment(text, moment).moment ?? NOW;
+  const unseen = await unseenAt(timeline, asked, reader);
+  if (unseen !== undefined) return unrecordedView(reader, unseen);
+  return requestView(reader, await reader.request(await recordAt(timeline, asked, reader), countHere));
+}
+
+/** A place of a session whose request has no record. */
+interface UnseenPlace {
+  readonly step: number;
+  readonly why: string;
+  readonly basis: RequestView['basis'];
+}
+
+const UNSEEN = {
+  bypassed: "the harness sent its own list instead of this session's context, and Palimpsest did not see it",
+  imported: "the recording has the messages and calls, but not the agent's requests",
+  early: 'no request up to here was recorded',
+  none: 'the agent builds its requests itself, so Palimpsest did not see them',
+} as const;
+
+/** Returns the place of a moment whose request has no record; undefined if it has one. */
+export async function unseenAt(
+  timeline: Timeline,
+  moment: Moment,
+  { session, records, steps }: Pick<RequestReader, 'session' | 'records' | 'steps'>,
+): Promise<UnseenPlace | undefined> {
+  if (moment.kind === 'tx') return undefined;
+  const { place, basis } = await timeline.find({ moment }, session);
+  const at = basis.validTime.getTime();
+  const step = place?.seq ?? steps.findLast((one) => moment.kind === 'now' || one.at <= at)?.seq ?? 0;
+  const isBypassed = steps.some(({ seq, event }) => event?.kind === 'bypassed' && seq - 1 === step);
+  if (!isBypassed && (records[0]?.step ?? Number.POSITIVE_INFINITY) <= step) return undefined;
+  const isImported = records.length === 0 && (await timeline.isImported(session));
+  const why = isBypassed ? 'bypassed' : isImported ? 'imported' : records.length > 0 ? 'early' : 'none';
+  return { step, why: UNSEEN[why], basis };
+}
+
+/** Returns what is known of a request without a record: the messages and calls up to it. */
+async function unrecordedView(reader: RequestReader, { step, why, basis }: UnseenPlace): Promise<RequestView> {
+  const { session, records } = reader;
+  const steps = reader.steps.filter(({ seq }) => seq <= step);
+  await reader.read(steps);
+  const items = requestItems(knownPieces(steps, reader.calls), []);
+  const nameOf = await itemNames(reader, items);
+  return {
+    session,
+    why,
+    basis,
+    tokenizer: TOKENIZER,
+    total: records.length,
+    number: records.filter((record) => record.step <= step).length,
+    ...defined({
+      previous: records.findLast((record) => record.step < step)?.step,
+      next: records.find((record) => record.step > step)?.step,
+    }),
+    items: items.map((item) => ({ ...item, name: nameOf(item), tokens: countTokens(item.text) })),
+  };
+}
+
+/** Names the items of a request: a path, a call, the role of a message, or the section. */
+async function itemNames(
+  { timeline, steps }: RequestReader,
+  items: readonly RequestItem[],
+): Promise<(item: RequestItem) => string> {
+  const described = await describe(timeline, [...new Set(items.flatMap(({ object }) => object ?? []))]);
+  const roles = new Map(steps.map(({ seq, message }) => [seq, message?.role]));
+  return ({ object, step, section }) => {
+    if (object !== undefined) return described.get(object)?.name ?? object;
+    return (step === undefined ? undefined : roles.get(step)) ?? section;
+  };
 }
 
 /** Returns the parts of a rebuilt request. */
-export async function requestView(reader: RequestReader, { rebuilt, pieces, side }: Request): Promise<RequestView> {
+export async function requestView(reader: RequestReader, { rebuilt, pieces, side }: Request): Promise<RecordedView> {
   const { session, records } = reader;
   const { proof } = rebuilt;
   const { pool } = rebuilt.input;
@@ -95,13 +174,7 @@ export async function requestView(reader: RequestReader, { rebuilt, pieces, side
   const shown = new Set(items.flatMap(({ object, form }) => (object !== undefined && form !== 'line' ? [object] : [])));
   const files = [...shown].filter((id) => metadata.get(id)?.type === 'file');
   const versions = await versionsAt(reader, files, rebuilt.basis);
-  const steps = new Map(reader.steps.map((step) => [step.seq, step]));
-  const nameOf = ({ object, step, section }: RequestItem): string => {
-    const known = object === undefined ? undefined : metadata.get(object);
-    if (known !== undefined) return known.type === 'file' ? known.displayPath : known.tool;
-    if (object !== undefined) return reader.calls.get(object)?.head.split(' ', 1)[0] ?? object;
-    return (step === undefined ? undefined : steps.get(step)?.message?.role) ?? section;
-  };
+  const nameOf = await itemNames(reader, items);
   const at = records.indexOf(proof);
   return {
     session,

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
+import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { askedMoment, type MomentText, parseReference } from '../../history/ask/reference.js';
 import { usagesOf } from '../../history/ask/request-reader.js';
 import { type ContextKind, kindOfRecord } from '../../history/rebuild/context-kind.js';
@@ -15,6 +15,7 @@ import { isVerb, VERBS } from '../../session/verb-outcome.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
+import { type Described, describe } from './described-objects.js';
 
 /** A column of a strip: a sent context, or the end of a turn if the session sent none. */
 export interface StripCall {
@@ -25,7 +26,6 @@ export interface StripCall {
   readonly step: number;
   readonly at: Date;
   readonly delivered?: Delivery;
-  readonly sha256?: string;
   /** UTF-16 units as sent, without the harness's own messages. */
   readonly chars?: number;
   readonly sections: readonly { readonly name: string; readonly chars: number }[];
@@ -38,8 +38,11 @@ export interface StripCall {
 export interface StripBand {
   readonly id: ObjectId;
   readonly type: ObjectMetadata['type'];
-  /** Its path or its tool. */
+  /** Its path, or the name of the call: `read src/cart.ts 1-200`. */
   readonly name: string;
+  /** The tool of a call. */
+  readonly tool?: string;
+  readonly failed: boolean;
   /** Present length of its text. */
   readonly chars: number;
   readonly changes: readonly { readonly step: number; readonly state: BandState }[];
@@ -69,7 +72,7 @@ const AT_ONCE = 8;
 
 /** Builds the column of a sent context. */
 export function callOf(proof: AssemblyProof, usage: ModelUsage | undefined): StripCall {
-  const { turn, step, at, delivered, sha256, chars, sections, epoch } = proof;
+  const { turn, step, at, delivered, chars, sections, epoch } = proof;
   const sizes = sections.map((section) => ({ name: section.name, chars: section.chars }));
   const kind = kindOfRecord(proof);
   return {
@@ -78,7 +81,6 @@ export function callOf(proof: AssemblyProof, usage: ModelUsage | undefined): Str
     step,
     at: new Date(at),
     delivered,
-    sha256,
     chars,
     sections: sizes,
     ...defined({ epoch: epoch?.number, usage }),
@@ -97,25 +99,13 @@ export function endsOfTurns(steps: readonly Step[], isImported: boolean): readon
   }));
 }
 
-/**
- * Returns the names of a session's objects: from step pages if they have them, else by one query.
- */
-export async function describe(
-  { present, paths }: Pick<Timeline, 'present' | 'paths'>,
-  ids: readonly ObjectId[],
-): Promise<ReadonlyMap<ObjectId, ObjectMetadata>> {
-  const found = new Map<ObjectId, ObjectMetadata>();
-  const learn = (id: ObjectId, metadata: ObjectMetadata | undefined): void =>
-    void (metadata === undefined ? undefined : found.set(id, metadata));
-  for (const id of ids) {
-    const call = present.knownCall(id);
-    if (call !== undefined) learn(id, metadataOf(call.document, call.marks, paths));
-  }
-  for (const [id, { document, marks }] of await present.heads(ids.filter((id) => !found.has(id)))) {
-    learn(id as ObjectId, metadataOf(document, marks, paths));
-  }
-  return found;
-}
+/** Builds the columns of calls that went out with the harness's own list. */
+export const bypassedCalls = (steps: readonly Step[]): readonly StripCall[] =>
+  steps.flatMap(({ seq, turn, at, event }) =>
+    event?.kind === 'bypassed'
+      ? [{ kind: 'unseen', turn, step: seq - 1, at: new Date(at), sections: [] } as const]
+      : [],
+  );
 
 /**
  * Returns the changes of files. `stepOf` places a version, numbered from 1, at a step. It returns
@@ -173,12 +163,14 @@ async function lastOf({ place, basis, snapshot }: Point, session: SessionId, ste
 }
 
 /** Returns the rows of some objects. Objects without known data have none. */
-export function bandsOf(ways: Ways, described: ReadonlyMap<ObjectId, ObjectMetadata>): readonly StripBand[] {
+export function bandsOf(ways: Ways, described: ReadonlyMap<ObjectId, Described>): readonly StripBand[] {
   return [...ways].flatMap(([id, changes]) => {
     const metadata = described.get(id);
     if (metadata === undefined) return [];
-    const { type, charCount: chars } = metadata;
-    return [{ id, type, name: metadata.type === 'file' ? metadata.displayPath : metadata.tool, chars, changes }];
+    const { type, charCount: chars, name } = metadata;
+    const call =
+      metadata.type === 'file' ? { failed: false } : { failed: metadata.status !== 'ok', tool: metadata.tool };
+    return [{ id, type, name, chars, changes, ...call }];
   });
 }
 
@@ -214,9 +206,10 @@ export async function sessionStrip(asked: Timeline, reference: string, text: Mom
   );
   const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions].sort((a, b) => a.step - b.step);
   const usages = usagesOf({ records, steps: all });
+  const sent = handed.map((proof) => callOf(proof, usages.get(proof)));
   const calls =
     handed.length === 0
       ? endsOfTurns(steps, await timeline.isImported(session))
-      : handed.map((proof) => callOf(proof, usages.get(proof)));
+      : [...sent, ...bypassedCalls(steps)].sort((a, b) => a.step - b.step);
   return { session, basis: point.basis, calls, bands, marks, lastStep };
 }

@@ -9,10 +9,10 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
+import { describe } from './described-objects.js';
 import {
   bandsOf,
   callOf,
-  describe,
   endsOfTurns,
   epochMarks,
   type StripBand,

@@ -64,12 +64,13 @@ describe('a person in a session', () => {
     expect(let_go).toMatchObject({ session: id, step: step + 1, entries: [{ ok: true, id: file, changes: true }] });
     await api.call('beginTurn', id, {});
     const after = await ask('request', { session: id });
+    const tokens = (view: typeof before): number => view.request?.tokens ?? Number.NaN;
     // The text leaves, and its call shows its own output again.
-    expect(Math.abs(after.request.tokens - before.request.tokens - price.per_call)).toBeLessThanOrEqual(2);
+    expect(Math.abs(tokens(after) - tokens(before) - price.per_call)).toBeLessThanOrEqual(2);
     expect(await api.call('getSession', id)).toMatchObject({ turn, step: step + 1 });
 
     const { changes, prefix } = await ask('changes', { session: id });
-    expect(prefix.cause).toMatchObject({
+    expect(prefix?.cause).toMatchObject({
       kind: 'verb',
       why: expect.stringContaining(`step ${step + 1}, a person`),
       step: step + 1,

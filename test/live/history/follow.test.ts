@@ -136,7 +136,10 @@ describe('following a session', () => {
       readings: [await wholeRead(agent, 'a.ts')],
     });
     await arrived(reader, session);
-    expect(reader.strip.bands.map(({ name: own }) => own).sort()).toEqual([expect.stringContaining('a.ts'), 'read']);
+    expect(reader.strip.bands.map(({ name: own }) => own).sort()).toEqual([
+      expect.stringContaining('a.ts'),
+      'read a.ts',
+    ]);
     expect(reader.strip.calls.map(({ chars }) => chars)).toEqual([null]);
     await session.assemble({ deliver: 'library' });
     await until(

@@ -18,7 +18,6 @@ const call = (turn: number, step: number, more: Partial<StripCall> = {}): StripC
   step,
   at: '2026-01-01T00:00:00.000Z',
   delivered: 'library',
-  sha256: 'a',
   chars: 10,
   sections: [{ name: 'chat', chars: 10 }],
   epoch: null,
@@ -29,6 +28,8 @@ const band = (id: string, changes: StripBand['changes'], type: StripBand['type']
   id,
   type,
   name: `${id}.ts`,
+  tool: null,
+  failed: false,
   chars: 100,
   changes,
 });

@@ -29,6 +29,7 @@ const turn: LoggedTurn = {
     {
       id: objectId('c1'),
       seq: 4,
+      name: 'bash\u001b[2J ls',
       tool: 'bash\u001b[2J',
       status: 'fail',
       args: 'ls\r\n',
