@@ -120,11 +120,6 @@ export class Outbox {
     return this.#parts.journal?.nearFull ?? false;
   }
 
-  /** Returns the error that ended a session for its writer. Undefined while it is writable. */
-  failure(session: SessionId, lease: SessionWrite['lease']): Error | undefined {
-    return this.#lost.failure({ session, lease });
-  }
-
   /** Registers a listener for each transaction from now on. Returns a function that removes it. */
   listen(listener: AppliedListener): () => void {
     this.#listeners.add(listener);

@@ -279,8 +279,7 @@ async function assembleFromDatabase(
   while (outbox.status.outage !== undefined || !(await outbox.drained(loaded.state.id, TIME_LIMITS.drain)))
     if (outbox.status.outage !== undefined || performance.now() >= until) return undefined;
   // The database lacks steps that were lost to another writer.
-  const failure = outbox.failure(loaded.state.id, loaded.lease);
-  if (failure !== undefined) throw failure;
+  environment.recovery.requireWritable(loaded.state.id, loaded.lease, false);
   // Another process, or this one before its clock was set back, may have dated the loaded state in
   // the future.
   store.noteTime(Math.max(loaded.state.lastAt, loaded.promptAt, loaded.position.at));

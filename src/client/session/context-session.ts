@@ -327,7 +327,8 @@ export class ContextSession {
   /** Whether another process took the session over or a write failed for good. */
   get isLost(): boolean {
     return (
-      this.#environment.outbox.failure(this.id, this.#loaded.lease) !== undefined || this.#lock?.isStillOurs() === false
+      this.#environment.recovery.failure({ session: this.id, lease: this.#loaded.lease }) !== undefined ||
+      this.#lock?.isStillOurs() === false
     );
   }
 
