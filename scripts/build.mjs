@@ -43,10 +43,11 @@ const entries = {
  */
 const questions = Object.fromEntries([
   ['program', 'src/question-program.ts'],
-  ...['context', 'log', 'note', 'object', 'prefix', 'restore', 'search', 'verify'].map((name) => [
+  ...['context', 'log', 'note', 'object', 'prefix', 'search', 'verify'].map((name) => [
     name,
     `src/cli/review/${name}.ts`,
   ]),
+  ['restore', 'src/restore/restore-action.ts'],
   // The reports of each contract that has some.
   ...readdirSync(join(root, 'src/contracts')).flatMap((name) => {
     const file = `src/contracts/${name}/reports.ts`;

@@ -6,9 +6,19 @@ import { CORTEXFS } from './contracts/cortexfs/contract.js';
 import { PROJECTION } from './contracts/projection/contract.js';
 import { TYRUM } from './contracts/tyrum/contract.js';
 import { PAGE } from './page/server/contract.js';
+import { RESTORE } from './restore/contract.js';
 
 /**
  * The contracts of this program. Deleting a line and its folder removes a contract. `program.ts`
  * and `question-program.ts` pass the list to the commands.
  */
-export const CONTRACTS: readonly Contract[] = [BUNDLE, PAGE, PROJECTION, AGENT_CONTEXT, AMPLIFIER, CORTEXFS, TYRUM];
+export const CONTRACTS: readonly Contract[] = [
+  BUNDLE,
+  PAGE,
+  RESTORE,
+  PROJECTION,
+  AGENT_CONTEXT,
+  AMPLIFIER,
+  CORTEXFS,
+  TYRUM,
+];

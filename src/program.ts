@@ -11,7 +11,7 @@ import { forkCommand } from './cli/fork.js';
 import { importCommand } from './cli/import.js';
 import { nodeCommand } from './cli/node.js';
 import { standardOutput } from './cli/output.js';
-import { noteCommand, restoreCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
+import { noteCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
 import { undoCommand } from './cli/undo.js';
 import { CONTRACTS } from './contract-list.js';
@@ -80,7 +80,6 @@ export async function runProgram(home: URL): Promise<void> {
     gatewayCommand(),
     serveCommand(parts),
     forkCommand(),
-    restoreCommand(),
     undoCommand(),
     labCommand(),
     replayCommand(),

@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import { endUsageErrors } from './cli/flags.js';
-import { noteCommand, restoreCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
+import { noteCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { CONTRACTS } from './contract-list.js';
+import { restoreCommand } from './restore/contract.js';
 
 /**
  * Runs a command line that begins with a question about the past, without loading the whole

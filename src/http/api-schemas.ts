@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { messageSchema, toolCallReportSchema } from '../harness/message-schema.js';
-import { PERSON_ANSWERS, PERSON_REQUESTS } from './person-schemas.js';
+import { VERBS } from '../session/verb-outcome.js';
+import { ids } from './review-parts.js';
 import { noteAnswer } from './review-schemas.js';
 
 const sessionName = z
@@ -12,6 +13,15 @@ const count = z.int().nonnegative();
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const objectId = z.string().describe('Id of an object');
 const notes = z.array(z.string()).describe('Files of calls that could not be recorded, and the reasons');
+const moment = z
+  .string()
+  .min(1)
+  .max(100)
+  .optional()
+  .describe('A moment such as turn:7 or step:41; default: the last step');
+const changes = z
+  .object({ activate: ids.optional(), deactivate: ids.optional(), pin: ids.optional(), unpin: ids.optional() })
+  .describe('Changes of the sets');
 
 /** Request bodies. */
 export const REQUESTS = {
@@ -105,7 +115,22 @@ export const REQUESTS = {
     call_id: z.string().min(1).optional().describe("The harness's id of the agent's call"),
     turn,
   }),
-  ...PERSON_REQUESTS,
+  PersonVerb: z.strictObject({
+    verb: z.enum(VERBS),
+    ids: z
+      .array(z.string().min(1))
+      .min(1)
+      .max(200)
+      .describe('Ids, unique prefixes of 8 or more characters, or display paths'),
+  }),
+  Undo: z.strictObject({
+    step: z.int().min(1).describe('The step whose changes to the sets are reverted'),
+    plan: z.boolean().optional().describe('Only preview the changes'),
+  }),
+  Fork: z.strictObject({
+    at: moment,
+    id: sessionName.optional().describe('The id of the new session; default: generated'),
+  }),
 } as const;
 
 const session = z.object({
@@ -269,7 +294,28 @@ export const ANSWERS = {
       errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
     })
     .describe('RFC 9457'),
-  ...PERSON_ANSWERS,
+  SetsChanged: z.object({
+    session: z.string(),
+    verb: z.string(),
+    step: count.nullable().describe('The recorded step; null without changes'),
+    entries: z.array(
+      z.object({
+        reference: z.string(),
+        ok: z.boolean(),
+        id: z.string().optional(),
+        changes: z.boolean().optional().describe('Whether this changes its state'),
+        failure: z.string().optional(),
+        candidates: ids.optional(),
+      }),
+    ),
+  }),
+  StepUndone: z.object({
+    session: z.string(),
+    undoes: count,
+    step: count.nullable().describe('The recorded step; null for a plan'),
+    changes,
+  }),
+  Forked: z.object({ id: z.string(), parent: z.object({ session: z.string(), at: count }) }),
 } as const;
 
 /** The schema name of a request. */

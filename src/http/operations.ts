@@ -1,3 +1,7 @@
+import { changeByPerson, previewUndo, undoStep } from '../client/session/person-steps.js';
+import { requireSession } from '../history/rebuild/find-session.js';
+import { Timeline } from '../history/rebuild/timeline.js';
+import type { SetVerbs } from '../session/plan-step.js';
 import type { Verb } from '../session/verb-outcome.js';
 import { defined } from '../values/defined.js';
 import {
@@ -8,10 +12,10 @@ import {
   toolCallsAnswer,
   verbAnswer,
 } from './api-answers.js';
-import { ANSWERS, REQUESTS } from './api-schemas.js';
-import { contractEntries } from './http-contract.js';
-import { changeSets, copyFiles, forkOne, undoOneStep } from './person-routes.js';
+import { ANSWERS, type AnswerBody, REQUESTS, type RequestBody } from './api-schemas.js';
+import { contractEntries, type Exchange } from './http-contract.js';
 import { addNote } from './review-routes.js';
+import { wireShape } from './wire-shape.js';
 
 const { operation, onSession } = contractEntries({ requests: REQUESTS, answers: ANSWERS });
 
@@ -28,6 +32,53 @@ const verb = (name: Verb, summary: string) =>
     handle: async ({ session }, { ids, call_id: callId, ...rest }) =>
       verbAnswer(await session.verb(name, ids, { ...turnOf(rest), ...defined({ callId }) })),
   });
+
+/**
+ * Changes the sets of a session for a person. Throws as `ApiSessions.asPerson` and
+ * `changeByPerson`.
+ */
+function changeSets(
+  { sessions, id }: Exchange,
+  { verb, ids }: RequestBody<'PersonVerb'>,
+): Promise<AnswerBody<'SetsChanged'>> {
+  return sessions.asPerson(id, async ({ session }) => {
+    const { entries, step } = await changeByPerson(session, { verb, references: ids });
+    return wireShape(ANSWERS.SetsChanged, { session: session.id, verb, step: step?.seq, entries });
+  });
+}
+
+const shownChanges = ({ activate, deactivate, pin, unpin }: SetVerbs) => defined({ activate, deactivate, pin, unpin });
+
+/**
+ * Reverts a step's changes to the sets, or previews that. Throws as `ApiSessions.asPerson` and
+ * `undoStep`.
+ */
+async function undoOneStep({ sessions, id }: Exchange, body: RequestBody<'Undo'>): Promise<AnswerBody<'StepUndone'>> {
+  if (body.plan === true) {
+    const client = await sessions.client();
+    const timeline = await Timeline.open(await client.delivered(), client.files);
+    const session = await requireSession(timeline.present, id);
+    await client.requireRoots(session, timeline.present);
+    const { undoes, verbs } = await previewUndo(timeline.store, session, body.step);
+    return wireShape(ANSWERS.StepUndone, { session, undoes, step: undefined, changes: shownChanges(verbs) });
+  }
+  return sessions.asPerson(id, async ({ client, session }) => {
+    const { seq, changes } = await undoStep(session, client.store, body.step);
+    return wireShape(ANSWERS.StepUndone, {
+      session: session.id,
+      undoes: body.step,
+      step: seq,
+      changes: shownChanges(changes),
+    });
+  });
+}
+
+/** Forks a session and leaves the fork closed. Throws as `ContextClient.makeFork`. */
+async function forkOne({ sessions, id }: Exchange, body: RequestBody<'Fork'>): Promise<AnswerBody<'Forked'>> {
+  const client = await sessions.client();
+  const fork = await client.makeFork(id, defined({ id: body.id, at: body.at }));
+  return { id: fork.id, parent: { session: fork.parent.session, at: fork.parent.seq } };
+}
 
 /** All operations by their OpenAPI ids. */
 export const OPERATIONS = {
@@ -118,16 +169,6 @@ export const OPERATIONS = {
     answer: 'Forked',
     statuses: [201],
     handle: forkOne,
-  }),
-  copyFiles: operation({
-    method: 'POST',
-    path: '/v1/sessions/{id}/restore',
-    summary: "Write a session's files as its agent had them at a moment into a new folder",
-    request: 'FileCopies',
-    example: { at: 'turn:7', to: 'restored' },
-    answer: 'FilesCopied',
-    statuses: [201],
-    handle: copyFiles,
   }),
   setSystemPrompt: onSession({
     method: 'PUT',

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
-import { RestoreError, type RestoreErrorCode } from '../filesystem/restore/restore-error.js';
 import { HarnessError, type HarnessErrorCode } from '../harness/harness-error.js';
 import { HistoryError, type HistoryErrorCode } from '../history/rebuild/history-error.js';
 import { JournalError, type JournalErrorCode } from '../journal/errors.js';
@@ -151,15 +150,6 @@ const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
   'other-steps': 409,
 };
 
-const RESTORE: Readonly<Record<RestoreErrorCode, number>> = {
-  'folder-in-use': 409,
-  'not-a-folder': 409,
-  'not-clean': 409,
-  'session-open': 409,
-  'unknown-restore': 404,
-  'changed-since': 409,
-};
-
 function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof ApiError) return OWN[error.code];
   if (error instanceof SessionError) return [SESSION[error.code], 'The session does not allow it'];
@@ -168,7 +158,6 @@ function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof SourceError) return [SOURCE[error.code] ?? 400, 'A file cannot be used'];
   if (error instanceof JournalError) return [JOURNAL[error.code], 'Nothing can be acknowledged'];
   if (error instanceof HistoryError) return [HISTORY[error.code], 'The question cannot be answered'];
-  if (error instanceof RestoreError) return [RESTORE[error.code], 'Files are not written'];
   if (error instanceof NodeError) return [503, 'The database cannot be started'];
   if (error instanceof XtdbError) return [XTDB[error.code], 'The database does not answer as it should'];
   return undefined;

@@ -12,7 +12,6 @@ import type { Sighting } from '../history/ask/seen-by.js';
 import { type TextDiff, unifiedLines } from '../history/ask/text-diff.js';
 import type { PastContext } from '../history/rebuild/past-context.js';
 import type { Point } from '../history/rebuild/timeline.js';
-import type { RestorePlan } from '../history/restore/restore-plan.js';
 import type { SearchAnswer } from '../history/search/search.js';
 import type { SessionVerification } from '../history/verify/verify-session.js';
 import type { ObjectId } from '../objects/ids.js';
@@ -106,15 +105,6 @@ export const shownRequest = ({ size, epoch, ...side }: RequestSide) => ({ ...sid
 export function prefixAnswer({ compared, ...found }: PrefixDiffs): ReviewAnswer<'PrefixDiff'> {
   const shown = compared.map((one) => ({ ...one, from: shownRequest(one.from), to: shownRequest(one.to) }));
   return wireShape(REVIEW_ANSWERS.PrefixDiff, { ...found, compared: shown });
-}
-
-/** Formats how files differ from those an agent had. */
-export function planAnswer(
-  { session, turn, seq, files }: RestorePlan,
-  more: { readonly counts: Readonly<Record<string, number>>; readonly inTheWay: readonly string[] },
-): ReviewAnswer<'RestorePlan'> {
-  const shown = files.map(({ display, source, ...file }) => ({ ...file, path: display, here: source.path }));
-  return wireShape(REVIEW_ANSWERS.RestorePlan, { session, turn, step: seq, files: shown, ...more });
 }
 
 /** Formats the sightings of an object. */

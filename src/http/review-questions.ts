@@ -6,14 +6,12 @@ import { HistoryError } from '../history/rebuild/history-error.js';
 import { SEARCHED_KINDS } from '../history/search/kinds.js';
 import { type SessionId, sessionObjectId } from '../objects/ids.js';
 import { contractEntries } from './http-contract.js';
-import { planFiles } from './person-routes.js';
-import { at, clocks, inSession, limit, moment, objectName, pin, sessionName } from './question-parameters.js';
+import { clocks, inSession, limit, moment, objectName, pin, sessionName } from './question-parameters.js';
 import {
   logAnswer,
   notesAnswer,
   objectDiffAnswer,
   pastContextAnswer,
-  planAnswer,
   prefixAnswer,
   queryAnswer,
   reportDetailAnswer,
@@ -173,19 +171,6 @@ export const QUESTIONS = {
     pins: true,
     ask: async ({ timeline }, { session, object, ...when }) =>
       notesAnswer((await askNotes(timeline, { session, object, ...moment(when) })).notes),
-  }),
-  restorePlan: question({
-    path: '/v1/restore',
-    summary: "How a session's files on disk differ from those its agent had at a moment",
-    parameters: z.strictObject({ session: sessionName, at, ...pin }),
-    example: { session: 'fix-cart', at: 'turn:7' },
-    answer: 'RestorePlan',
-    pins: true,
-    ask: async ({ timeline, client, all }, { session, at }) => {
-      const { countStates, hindrances } = await import('../history/restore/restore-plan.js');
-      const plan = await planFiles(client, timeline, { session, at, all });
-      return planAnswer(plan, { counts: countStates(plan), inTheWay: hindrances(plan) });
-    },
   }),
   search: question({
     path: '/v1/search',

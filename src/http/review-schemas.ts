@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { FILE_STATES } from '../history/restore/restore-plan.js';
 import { SEARCHED_KINDS } from '../history/search/kinds.js';
 import {
   basis,
@@ -161,24 +160,6 @@ export const REVIEW_ANSWERS = {
         is_pinned: z.boolean(),
       }),
     ),
-  }),
-  RestorePlan: z.object({
-    session: z.string(),
-    turn: count,
-    step: count,
-    files: z.array(
-      z.object({
-        id: z.string(),
-        path: z.string(),
-        here: z.string().describe('Where it lies on this machine'),
-        state: z.enum(FILE_STATES),
-        why: z.string().nullable(),
-        had: digest.describe('The hash of the bytes that the agent had'),
-        now: digest.describe('The hash of the bytes that lie there'),
-      }),
-    ),
-    counts: z.record(z.string(), count),
-    in_the_way: z.array(z.string()).describe('Files that prevent an in-place restore'),
   }),
   Query: z.object({
     basis,

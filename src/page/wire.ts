@@ -1,5 +1,6 @@
 import type { AnswerBody } from '../http/api-schemas.js';
 import type { ReviewAnswer } from '../http/review-schemas.js';
+import type { RestoreAnswer } from '../restore/restore-http.js';
 import type { PageBody } from './server/page-schemas.js';
 
 /** The server's answers, as its schemas define them. */
@@ -26,10 +27,10 @@ export type Who = ReviewAnswer<'Who'>;
 export type Query = ReviewAnswer<'Query'>;
 export type Notes = ReviewAnswer<'Notes'>;
 export type VerbPrice = PageBody<'VerbPrice'>;
-export type RestorePlan = ReviewAnswer<'RestorePlan'>;
+export type RestorePlan = RestoreAnswer<'RestorePlan'>;
 export type SetsChanged = AnswerBody<'SetsChanged'>;
 export type StepUndone = AnswerBody<'StepUndone'>;
 export type Forked = AnswerBody<'Forked'>;
-export type FilesCopied = AnswerBody<'FilesCopied'>;
+export type FilesCopied = RestoreAnswer<'FilesCopied'>;
 export type Sessions = AnswerBody<'Sessions'>;
 export type SessionRow = Sessions['sessions'][number];

@@ -22,6 +22,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'gateway',
       'page',
       'program',
+      'restore',
       'main',
     ],
   },
@@ -51,6 +52,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'maintenance',
       'page',
       'program',
+      'restore',
     ],
   },
   {

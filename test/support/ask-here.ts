@@ -9,9 +9,9 @@ import '../../src/bundle/import-bundle.js';
 import '../../src/host/open-store.js';
 import '../../src/node/data-folder.js';
 import '../../src/client/session/fork-at.js';
-import '../../src/filesystem/restore/kept-replacements.js';
-import '../../src/filesystem/restore/write-copies.js';
-import '../../src/history/restore/restore-plan.js';
+import '../../src/restore/kept-replacements.js';
+import '../../src/restore/write-copies.js';
+import '../../src/restore/restore-plan.js';
 import '../../src/client/session/open-session.js';
 import '../../src/contracts/agent-context/export-bundle.js';
 import '../../src/contracts/projection/hidden-texts.js';
@@ -33,10 +33,10 @@ import { exportCommand } from '../../src/cli/export.js';
 import { forkCommand } from '../../src/cli/fork.js';
 import '../../src/contracts/cortexfs/collect-garbage.js';
 import { importCommand } from '../../src/cli/import.js';
-import { noteCommand, restoreCommand, reviewCommands } from '../../src/cli/review/commands.js';
+import { noteCommand, reviewCommands } from '../../src/cli/review/commands.js';
 import { CONTRACTS } from '../../src/contract-list.js';
 import '../../src/cli/review/note.js';
-import '../../src/cli/review/restore.js';
+import '../../src/restore/restore-action.js';
 import { PARTS } from './contracts.js';
 import type { CliResult } from './run-cli.js';
 
@@ -54,7 +54,6 @@ export async function askHere(
     ...reviewCommands(CONTRACTS),
     exportCommand(PARTS),
     forkCommand(),
-    restoreCommand(),
     importCommand(CONTRACTS),
     noteCommand(),
     ...CONTRACTS.flatMap(({ commands }) => commands?.(PARTS) ?? []),

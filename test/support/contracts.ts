@@ -13,23 +13,31 @@ import { allQuestions, questionAt } from '../../src/http/review-routes.js';
 import { REVIEW_ANSWERS } from '../../src/http/review-schemas.js';
 import { PAGE_QUESTIONS } from '../../src/page/server/page-questions.js';
 import { PAGE_ANSWERS } from '../../src/page/server/page-schemas.js';
+import { RESTORE_ANSWERS, RESTORE_OPERATIONS, RESTORE_QUESTIONS } from '../../src/restore/restore-http.js';
 
 /** The operations of the server and of all contracts, by OpenAPI ids. */
-export const ALL_OPERATIONS = { ...OPERATIONS, ...AMPLIFIER_OPERATIONS, ...TYRUM_OPERATIONS };
+export const ALL_OPERATIONS = { ...OPERATIONS, ...RESTORE_OPERATIONS, ...AMPLIFIER_OPERATIONS, ...TYRUM_OPERATIONS };
 
 /** The answers of all operations. A problem has the members that contracts add. */
 export const ALL_ANSWERS = {
   ...ANSWERS,
+  ...RESTORE_ANSWERS,
   ...AMPLIFIER_ANSWERS,
   ...TYRUM_ANSWERS,
   Problem: ANSWERS.Problem.extend({ error: TYRUM_HTTP.problem.error }),
 };
 
 /** The questions of the server and of all contracts, by OpenAPI ids. */
-export const ALL_QUESTIONS = { ...QUESTIONS, ...BUNDLE_QUESTIONS, ...PAGE_QUESTIONS, ...TYRUM_QUESTIONS };
+export const ALL_QUESTIONS = {
+  ...QUESTIONS,
+  ...RESTORE_QUESTIONS,
+  ...BUNDLE_QUESTIONS,
+  ...PAGE_QUESTIONS,
+  ...TYRUM_QUESTIONS,
+};
 
 /** The answers to all questions. */
-export const ALL_REVIEW_ANSWERS = { ...REVIEW_ANSWERS, ...PAGE_ANSWERS, ...TYRUM_ANSWERS };
+export const ALL_REVIEW_ANSWERS = { ...REVIEW_ANSWERS, ...RESTORE_ANSWERS, ...PAGE_ANSWERS, ...TYRUM_ANSWERS };
 
 /** The built program. */
 export const PARTS = { version: '0', home: new URL('../../', import.meta.url), contracts: CONTRACTS };

@@ -5,7 +5,6 @@ import type { Contract, ContractReports } from '../contract.js';
 import { collect, dataFlag, jsonFlag, numberBetween, wholeBetween } from '../flags.js';
 import type { ReviewFlags } from './answer.js';
 import type { NoteFlags } from './note.js';
-import type { RestoreFlags } from './restore.js';
 import type { SearchFlags } from './search.js';
 import type { VerifyFlags } from './verify.js';
 
@@ -217,46 +216,6 @@ export function verifyCommand(): Command {
     .addOption(jsonFlag())
     .action(async (sessions: readonly string[], flags: VerifyFlags) =>
       (await import('./verify.js')).verifyAction(sessions, flags),
-    );
-}
-
-/**
- * `palimpsest restore`: compares a session's files with those its agent had at a moment. Can write
- * them to a folder, or restore them in place, which can be undone.
- */
-export function restoreCommand(): Command {
-  return new Command('restore')
-    .description("compare a session's files with those its agent had at a moment, or restore them")
-    .argument('[session]', 'session id or prefix, optionally with @MOMENT, such as @turn:7')
-    .addOption(new Option('--plan', 'list the files that differ, and how; changes nothing (the default)'))
-    .addOption(new Option('--apply', "write the agent's files: --to a folder, or --in-place"))
-    .addOption(new Option('--to <folder>', 'a new or empty folder'))
-    .addOption(
-      new Option('--in-place', 'overwrite the files themselves if no file is in the way; replaced files are kept'),
-    )
-    .addOption(new Option('--undo <id>', 'undo an in-place restore'))
-    .addOption(new Option('--list', 'list the in-place restores that can be undone'))
-    .addOption(
-      new Option(
-        '--root <folder>',
-        'folder to compare and write in; repeatable (default: the current folder)',
-      ).argParser(collect),
-    )
-    .addOption(
-      new Option('--moved <old=new>', 'map a recorded folder to its present place; repeatable').argParser(collect),
-    )
-    .addOption(new Option('--at <moment>', 'the moment, if the session has no @MOMENT'))
-    .addOption(
-      new Option(
-        '--mount <mapping>',
-        'AGENT=CANONICAL[,FILESYSTEM-ID]: show paths as that agent saw them; repeatable',
-      ).argParser(collect),
-    )
-    .addOption(dataFlag())
-    .addOption(jsonFlag())
-    .addOption(new Option('--no-pager', 'write long output straight to the terminal'))
-    .action(async (session: string | undefined, flags: RestoreFlags) =>
-      (await import('./restore.js')).restoreAction(session, flags),
     );
 }
 

@@ -326,10 +326,9 @@ export class ContextSession {
 
   /** Whether another process took the session over or a write failed for good. */
   get isLost(): boolean {
-    return (
-      this.#environment.recovery.failure({ session: this.id, lease: this.#loaded.lease }) !== undefined ||
-      this.#lock?.isStillOurs() === false
-    );
+    const { lease } = this.#loaded;
+    const failure = this.#environment.recovery.failure({ session: this.id, lease });
+    return failure !== undefined || this.#lock?.isStillOurs() === false;
   }
 
   /** A session that another process took over must not acknowledge anything here (decision F5). */

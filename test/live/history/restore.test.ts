@@ -3,12 +3,12 @@ import { chmod, lstat, mkdir, readdir, readFile, rename, rm, stat, symlink, writ
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
-import { keptReplacements, replaceKept, undoReplacements } from '../../../src/filesystem/restore/kept-replacements.js';
-import { RestoreError } from '../../../src/filesystem/restore/restore-error.js';
-import { writeCopies } from '../../../src/filesystem/restore/write-copies.js';
 import { acquireSessionLock } from '../../../src/journal/session-lock.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { canonicalPath, sessionId } from '../../../src/objects/ids.js';
+import { keptReplacements, replaceKept, undoReplacements } from '../../../src/restore/kept-replacements.js';
+import { RestoreError } from '../../../src/restore/restore-error.js';
+import { writeCopies } from '../../../src/restore/write-copies.js';
 import { askHere } from '../../support/ask-here.js';
 import { suiteClientFolder, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';

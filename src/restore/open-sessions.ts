@@ -1,7 +1,7 @@
-import { isWithin } from '../../filesystem/access/mounts.js';
-import { type LockOwner, sessionLockOwners } from '../../journal/session-lock.js';
-import { type SessionId, sessionObjectId } from '../../objects/ids.js';
-import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { isWithin } from '../filesystem/access/mounts.js';
+import { type LockOwner, sessionLockOwners } from '../journal/session-lock.js';
+import { type SessionId, sessionObjectId } from '../objects/ids.js';
+import type { StoreSnapshot } from '../store/store-snapshot.js';
 
 /** Files to replace, and their session. */
 export interface FilesToReplace {

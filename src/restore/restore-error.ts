@@ -1,4 +1,4 @@
-import { CodedError } from '../../values/coded-error.js';
+import { CodedError } from '../values/coded-error.js';
 
 /** Why files are not restored, or a restore is not undone. */
 export type RestoreErrorCode =

@@ -1,9 +1,14 @@
-import { localFilesystemId } from '../../filesystem/access/filesystem-id.js';
-import { MountTable } from '../../filesystem/access/mounts.js';
-import { AllowedRoots } from '../../filesystem/access/roots.js';
-import { askedMoment, parseReference } from '../../history/ask/reference.js';
-import { requireSession } from '../../history/rebuild/find-session.js';
-import type { FilesToReplace } from '../../history/restore/open-sessions.js';
+import { escapedLine, printJson, printLines, reportFailure, tell } from '../cli/output.js';
+import { type Answer, answerReview, openReview, type Review, type ReviewFlags } from '../cli/review/answer.js';
+import { localFilesystemId } from '../filesystem/access/filesystem-id.js';
+import { MountTable } from '../filesystem/access/mounts.js';
+import { AllowedRoots } from '../filesystem/access/roots.js';
+import { askedMoment, parseReference } from '../history/ask/reference.js';
+import { requireSession } from '../history/rebuild/find-session.js';
+import { readMounts, readMoved, readSettings, UsageError } from '../host/settings.js';
+import { clientFolder } from '../process/data-folder.js';
+import type { StoreSnapshot } from '../store/store-snapshot.js';
+import type { FilesToReplace } from './open-sessions.js';
 import {
   countStates,
   hindrances,
@@ -11,12 +16,7 @@ import {
   planRestore,
   type RestorePlan,
   restoredBytes,
-} from '../../history/restore/restore-plan.js';
-import { readMounts, readMoved, readSettings, UsageError } from '../../host/settings.js';
-import { clientFolder } from '../../process/data-folder.js';
-import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { escapedLine, printJson, printLines, reportFailure, tell } from '../output.js';
-import { type Answer, answerReview, openReview, type Review, type ReviewFlags } from './answer.js';
+} from './restore-plan.js';
 
 /** The flags of `restore`. */
 export interface RestoreFlags extends ReviewFlags {
@@ -119,7 +119,7 @@ function planAnswer({ plan }: MadePlan): Answer {
 }
 
 async function copyAnswer({ timeline }: Review, { plan }: MadePlan, folder: string): Promise<Answer> {
-  const { copyRestored } = await import('../../history/restore/copy-restored.js');
+  const { copyRestored } = await import('./copy-restored.js');
   const { to, written, left } = await copyRestored(timeline, plan, folder);
   return {
     lines: () => [
@@ -143,8 +143,8 @@ async function requireClosed(
   openPresent: () => Promise<StoreSnapshot>,
 ): Promise<void> {
   const [{ openOnFiles }, { RestoreError }] = await Promise.all([
-    import('../../history/restore/open-sessions.js'),
-    import('../../filesystem/restore/restore-error.js'),
+    import('./open-sessions.js'),
+    import('./restore-error.js'),
   ]);
   const open = await openOnFiles(clientDir, files, openPresent);
   if (open === undefined) return;
@@ -162,7 +162,7 @@ async function requireClosedForUndo(
   flags: RestoreFlags,
   { dataDir, id }: { readonly dataDir: string; readonly id: string },
 ): Promise<void> {
-  const { keptReplacements } = await import('../../filesystem/restore/kept-replacements.js');
+  const { keptReplacements } = await import('./kept-replacements.js');
   const kept = (await keptReplacements(dataDir)).find((one) => one.id === id);
   if (kept === undefined) return;
   const clientDir = clientFolder(dataDir, readSettings(process.env, flags).nodeUrl);
@@ -181,8 +181,8 @@ async function requireClosedForUndo(
 
 async function inPlaceAnswer({ clientDir, dataDir, timeline }: Review, { plan, roots }: MadePlan): Promise<Answer> {
   const [{ replaceKept }, { RestoreError }] = await Promise.all([
-    import('../../filesystem/restore/kept-replacements.js'),
-    import('../../filesystem/restore/restore-error.js'),
+    import('./kept-replacements.js'),
+    import('./restore-error.js'),
   ]);
   const replaced = plan.files.filter(({ state }) => TO_WRITE.has(state));
   const [paths, ids] = [replaced.map(({ source }) => source.path), replaced.map(({ id }) => id)];
@@ -232,7 +232,7 @@ export async function restoreAction(reference: string | undefined, flags: Restor
   const wanted = wantedOf(reference, flags);
   if (typeof wanted !== 'string' && (wanted.kind === 'undo' || wanted.kind === 'list')) {
     await reportFailure(flags, async () => {
-      const { keptReplacements, undoReplacements } = await import('../../filesystem/restore/kept-replacements.js');
+      const { keptReplacements, undoReplacements } = await import('./kept-replacements.js');
       const { dataDir } = readSettings(process.env, flags).node;
       if (wanted.kind === 'undo') {
         await requireClosedForUndo(flags, { dataDir, id: wanted.id });

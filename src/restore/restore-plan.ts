@@ -1,8 +1,11 @@
 import { posix } from 'node:path';
-import type { FilesystemAccess } from '../../filesystem/access/access.js';
-import { isWithin } from '../../filesystem/access/mounts.js';
-import { readSource, type SourceReading, type UnreachableReason } from '../../filesystem/access/read-source.js';
-import { hashBytes } from '../../objects/hashes.js';
+import type { FilesystemAccess } from '../filesystem/access/access.js';
+import { isWithin } from '../filesystem/access/mounts.js';
+import { readSource, type SourceReading, type UnreachableReason } from '../filesystem/access/read-source.js';
+import { HistoryError } from '../history/rebuild/history-error.js';
+import { formatMoment } from '../history/rebuild/moment.js';
+import type { Point, Timeline, When } from '../history/rebuild/timeline.js';
+import { hashBytes } from '../objects/hashes.js';
 import {
   canonicalPath,
   filesystemId,
@@ -10,12 +13,9 @@ import {
   type SessionId,
   type Sha256,
   sessionObjectId,
-} from '../../objects/ids.js';
-import { type FilesystemSource, filesystemSource, parseSource } from '../../objects/source.js';
-import { defined } from '../../values/defined.js';
-import { HistoryError } from '../rebuild/history-error.js';
-import { formatMoment } from '../rebuild/moment.js';
-import type { Point, Timeline, When } from '../rebuild/timeline.js';
+} from '../objects/ids.js';
+import { type FilesystemSource, filesystemSource, parseSource } from '../objects/source.js';
+import { defined } from '../values/defined.js';
 
 /**
  * The possible differences between a file on disk and the agent's file.

@@ -1,12 +1,12 @@
 import { lstat, mkdir, readdir, realpath, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname, join, posix, resolve } from 'node:path';
-import { canonicalPath } from '../../objects/ids.js';
-import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
-import { rename } from '../../process/held-files.js';
-import { systemCode, unlessMissing } from '../../process/system-error.js';
-import { fromNative } from '../access/native-path.js';
-import { AllowedRoots } from '../access/roots.js';
-import { writeSource } from '../access/write-source.js';
+import { fromNative } from '../filesystem/access/native-path.js';
+import { AllowedRoots } from '../filesystem/access/roots.js';
+import { writeSource } from '../filesystem/access/write-source.js';
+import { canonicalPath } from '../objects/ids.js';
+import { draftOf, removeDeadDrafts } from '../process/drafts.js';
+import { rename } from '../process/held-files.js';
+import { systemCode, unlessMissing } from '../process/system-error.js';
 import { RestoreError } from './restore-error.js';
 
 /** A file of a new folder. */

@@ -2,16 +2,16 @@ import { randomInt } from 'node:crypto';
 import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { hashBytes } from '../../objects/hashes.js';
-import { type CanonicalPath, canonicalPath, type Sha256, sha256 } from '../../objects/ids.js';
-import { draftOf, removeDeadDrafts } from '../../process/drafts.js';
-import { flushFolder, rename } from '../../process/held-files.js';
-import { namesIn, parseJson, replaceFile, textOf } from '../../process/owned-file.js';
-import { messageOf } from '../../values/thrown.js';
-import { named, SourceError } from '../access/errors.js';
-import { openFileInside } from '../access/open-inside.js';
-import { AllowedRoots } from '../access/roots.js';
-import { removeSource, writeSource } from '../access/write-source.js';
+import { named, SourceError } from '../filesystem/access/errors.js';
+import { openFileInside } from '../filesystem/access/open-inside.js';
+import { AllowedRoots } from '../filesystem/access/roots.js';
+import { removeSource, writeSource } from '../filesystem/access/write-source.js';
+import { hashBytes } from '../objects/hashes.js';
+import { type CanonicalPath, canonicalPath, type Sha256, sha256 } from '../objects/ids.js';
+import { draftOf, removeDeadDrafts } from '../process/drafts.js';
+import { flushFolder, rename } from '../process/held-files.js';
+import { namesIn, parseJson, replaceFile, textOf } from '../process/owned-file.js';
+import { messageOf } from '../values/thrown.js';
 import { RestoreError } from './restore-error.js';
 
 /** A file to be replaced. */

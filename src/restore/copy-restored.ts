@@ -1,7 +1,7 @@
-import { writeCopies } from '../../filesystem/restore/write-copies.js';
-import { sessionObjectId } from '../../objects/ids.js';
-import type { Timeline } from '../rebuild/timeline.js';
+import type { Timeline } from '../history/rebuild/timeline.js';
+import { sessionObjectId } from '../objects/ids.js';
 import { type PlannedFile, type RestorePlan, restoredBytes } from './restore-plan.js';
+import { writeCopies } from './write-copies.js';
 
 /** Files written as an agent had them. */
 export interface RestoredCopies {
