@@ -87,8 +87,8 @@ export class HookDesk {
     return SILENT;
   }
 
-  #session({ agent, native, transcript, cwd }: HookEvent): Promise<FollowedSession> {
-    return this.#followed.session(agent, native, defined({ transcript, cwd }));
+  #session({ agent, native, transcript }: HookEvent): Promise<FollowedSession> {
+    return this.#followed.session(agent, native, defined({ transcript }));
   }
 
   async #compacted(event: HookEvent, followed: FollowedSession): Promise<HookReply> {

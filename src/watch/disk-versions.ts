@@ -1,3 +1,4 @@
+import { isAbsolute, relative, sep } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import type { ContextClientOptions } from '../client/session/client-options.js';
 import { ContextClient } from '../client/session/context-client.js';
@@ -19,6 +20,8 @@ const MOST_FOLDERS = 100;
 
 /** How the disk is read and stored. */
 export interface DiskOptions extends Pick<ContextClientOptions, 'address' | 'filesystemId'> {
+  /** The user's home folder. A folder that contains it is no folder of a session. */
+  readonly home: string;
   /** Takes one line when the versions of files could not be stored. */
   readonly onNotice: (line: string) => void;
 }
@@ -35,6 +38,8 @@ export class DiskVersions implements DiskAtCalls {
     dispose: (client) => void client.then((one) => one.close()).catch(() => undefined),
   });
 
+  readonly #wide = new Set<string>();
+
   constructor(options: DiskOptions) {
     this.#options = options;
   }
@@ -42,8 +47,11 @@ export class DiskVersions implements DiskAtCalls {
   /**
    * Returns the client whose only root is a folder. It has no session.
    * @throws {SourceError} the folder does not exist
+   * @throws {Error} the folder contains the home folder, such as `/`
    */
-  at(folder: string): Promise<ContextClient> {
+  async at(folder: string): Promise<ContextClient> {
+    if (contains(folder, this.#options.home))
+      throw new Error(`the transcript names the folder ${folder}, which is too wide to read files from`);
     const known = this.#clients.get(folder);
     if (known !== undefined) return known;
     const { address, filesystemId } = this.#options;
@@ -60,6 +68,7 @@ export class DiskVersions implements DiskAtCalls {
   ): Promise<readonly string[] | undefined> {
     const isNow = at !== undefined && Math.abs(Date.now() - at) <= NOW_MS;
     if (!isNow || cwd === undefined || files.length === 0) return undefined;
+    if (this.#isTooWide(cwd)) return undefined;
     try {
       const notes = await this.#record(await this.at(cwd), files.slice(0, MOST_FILES));
       return notes.length === 0 ? undefined : notes;
@@ -67,6 +76,18 @@ export class DiskVersions implements DiskAtCalls {
       this.#options.onNotice(`Files below ${cwd} were not stored from disk: ${messageOf(error)}`);
       return undefined;
     }
+  }
+
+  /** Returns whether a folder is above the home folder. Says so once. */
+  #isTooWide(folder: string): boolean {
+    if (!contains(folder, this.#options.home)) return false;
+    if (this.#wide.size < MOST_FOLDERS && !this.#wide.has(folder)) {
+      this.#wide.add(folder);
+      this.#options.onNotice(
+        `A session has the folder ${folder}, which is too wide. Its files are not stored from disk.`,
+      );
+    }
+    return true;
   }
 
   async close(): Promise<void> {
@@ -88,6 +109,12 @@ export class DiskVersions implements DiskAtCalls {
       return [noteOn(path, text, onDisk)];
     });
   }
+}
+
+/** Returns whether a folder is above another one. A transcript may name any folder, even `/`. */
+function contains(folder: string, other: string): boolean {
+  const below = relative(folder, other);
+  return below !== '' && !isAbsolute(below) && below.split(sep)[0] !== '..';
 }
 
 /** Readings that say nothing about the file's content. */

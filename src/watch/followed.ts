@@ -17,10 +17,8 @@ export interface FollowedSession {
 
 /** Facts about a session that help to find it, as a hook or a gateway knows them. */
 export interface SessionPlace {
-  /** The path of the transcript. */
+  /** The path of the transcript. Its session must be the one that is looked for. */
   readonly transcript?: string;
-  /** The working folder. */
-  readonly cwd?: string;
   /** The agent's own id of the session that started this one as a sub-agent. */
   readonly parent?: string;
 }

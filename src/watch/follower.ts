@@ -13,7 +13,7 @@ import { defined } from '../values/defined.js';
 import { begun } from '../values/promises.js';
 import { messageOf } from '../values/thrown.js';
 import type { DiskVersions } from './disk-versions.js';
-import type { FollowedSession, SessionPlace } from './followed.js';
+import type { FollowedSession } from './followed.js';
 import { LiveFile, type LiveFileOptions, RewrittenError } from './live-file.js';
 import { isWholeDocument, LiveTitle, readStart, type TranscriptStart } from './transcript-start.js';
 import type { WatchDatabase } from './watch-database.js';
@@ -33,6 +33,8 @@ export interface FollowerHost {
 /** The pauses after failures, milliseconds. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
+/** A document is parsed whole after each change, bytes. */
+const LARGEST_DOCUMENT = 64 * 1_048_576;
 /** Number of attempts to reach a session that ends while a caller waits for it. */
 const MOST_TRIES = 5;
 
@@ -86,7 +88,7 @@ export class Follower {
    * Reads the transcript up to its present end and returns its session.
    * @throws {WatchError} `no-transcript`
    */
-  async followed(place: SessionPlace): Promise<FollowedSession> {
+  async followed(): Promise<FollowedSession> {
     const { home } = this.file;
     const catchUp = async (): Promise<void> => {
       await this.#caughtUp();
@@ -96,7 +98,7 @@ export class Follower {
     const sessionNow = (): ContextSession | undefined =>
       native === undefined ? undefined : this.#running?.engine?.sessionOf(native);
     if (native === undefined || sessionNow() === undefined) throw this.#noSession();
-    const client = await this.#clientFor(place);
+    const client = await this.#client();
     const noSession = (): WatchError => this.#noSession();
     return {
       agent: home.agent,
@@ -112,9 +114,9 @@ export class Follower {
   }
 
   /** Returns the client with the agent's files. Without a folder, one that reads no file. */
-  async #clientFor({ cwd }: SessionPlace): Promise<ContextClient> {
-    // The transcript decides, because an agent's present folder may be anywhere.
-    const folder = this.#running?.start.folder ?? cwd;
+  async #client(): Promise<ContextClient> {
+    // The transcript alone decides, because an agent's present folder may be anywhere.
+    const folder = this.#running?.start.folder;
     const none = this.#running?.client;
     if (none === undefined) throw this.#noSession();
     // The folder of a session may be gone.
@@ -194,6 +196,11 @@ export class Follower {
     const found = await unlessMissing(stat(path));
     if (found?.isFile() !== true) return;
     const isLines = path.endsWith('.jsonl');
+    if (!isLines && found.size > LARGEST_DOCUMENT) {
+      const size = `${Math.round(found.size / 1_048_576)} MB`;
+      this.failure = `a document of ${size} is too large to follow; import it with palimpsest open`;
+      return;
+    }
     if (!isLines && !(await isWholeDocument(path))) return;
     const start = await readStart(this.file);
     if (start === undefined) return;

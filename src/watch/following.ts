@@ -1,18 +1,26 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
+import { RecordingError } from '../lab/recordings/open-recording.js';
 import type { AgentHome } from '../own-sessions/agent-homes.js';
 import { type FoundFile, findFiles } from '../own-sessions/find-files.js';
 import { ownId } from '../own-sessions/import-session.js';
 import { unlessMissing } from '../process/system-error.js';
 import { pollUntil } from '../process/within-limit.js';
+import { counted } from '../values/counted.js';
 import type { Followed, FollowedSession, SessionPlace } from './followed.js';
 import { Follower, type FollowerHost } from './follower.js';
+import { readStart, type TranscriptStart } from './transcript-start.js';
 import { WatchError } from './watch-error.js';
 import type { WatchReport } from './watch-report.js';
 
 /** Number of transcripts whose first reading runs at once. Each may be large. */
 const READ_AT_ONCE = 4;
+/** Maximum number of transcripts that are known to have their session. */
+const MOST_CHECKED = 1_000;
+/** A document is read whole for its session, bytes. */
+const LARGEST_START = 64 * 1_048_576;
 /** How long a caller waits for the transcript of a session that has just begun, milliseconds. */
 const WAIT_MS = 5_000;
 
@@ -24,6 +32,8 @@ export class Following implements Followed {
   readonly #homes: readonly AgentHome[];
   readonly #host: FollowerHost;
   readonly #followers = new Map<string, Follower>();
+  /** The sessions of transcripts that events named. */
+  readonly #checked = new LRUCache<string, string>(counted(MOST_CHECKED));
   #isStopped = false;
 
   constructor({ homes, ...host }: FollowingHost) {
@@ -55,7 +65,24 @@ export class Following implements Followed {
         `No transcript of the session ${native} of ${agent} came within ${WAIT_MS / 1_000} s. ` +
           `Looked for ${place.transcript ?? `a file with this id in ${home.folders.join(', ')}`}.`,
       );
-    return this.#follower(file).followed(place);
+    await this.#requireSession(file, native, place);
+    return this.#follower(file).followed();
+  }
+
+  /** Rejects a transcript of another session. An event names its transcript freely. */
+  async #requireSession(file: FoundFile, native: string, { transcript }: SessionPlace): Promise<void> {
+    if (transcript === undefined || this.#checked.get(file.path) === native) return;
+    const isReadable = file.path.endsWith('.jsonl') || (file.path.endsWith('.json') && file.size <= LARGEST_START);
+    const start = isReadable ? await pollUntil(() => startOf(file), { limitMs: WAIT_MS }) : undefined;
+    const ids = start === undefined ? [] : [start.native, start.id];
+    // Claude Code continues a session in a file that begins with the records of another one.
+    if (!ids.some((id) => ownId(id) === ownId(native)) && (start === undefined || !names(file, native)))
+      throw new WatchError(
+        'no-transcript',
+        `The transcript ${file.path} has ${start === undefined ? 'no session' : `the session ${start.native}`}, ` +
+          `and not ${native}.`,
+      );
+    this.#checked.set(file.path, native);
   }
 
   /** The transcripts being imported at present, and those that failed. */
@@ -96,6 +123,13 @@ export class Following implements Followed {
     return known?.file ?? (await findFiles([home])).files.find((file) => file.size > 0 && names(file, native));
   }
 }
+
+/** Reads the beginning of a transcript. Undefined while it is none of a known format. */
+const startOf = (file: FoundFile): Promise<TranscriptStart | undefined> =>
+  readStart(file).catch((error: unknown) => {
+    if (error instanceof RecordingError) return undefined;
+    throw error;
+  });
 
 /**
  * Agents name the file of a session after its id. A part of another id is not enough: a request

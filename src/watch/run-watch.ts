@@ -29,6 +29,8 @@ export interface WatchOptions {
   /** Identity of the filesystem that this process sees [§5.4]. */
   readonly filesystemId: FilesystemId;
   readonly homes: readonly AgentHome[];
+  /** The user's home folder. */
+  readonly home: string;
   readonly companions: readonly Companion[];
   /** Ends the process. */
   readonly signal: AbortSignal;
@@ -67,7 +69,7 @@ export async function runWatch(options: WatchOptions): Promise<void> {
     notices.splice(0, notices.length - MOST_NOTICES);
     state.touch();
   };
-  const disk = new DiskVersions({ address: database.address, filesystemId, onNotice });
+  const disk = new DiskVersions({ address: database.address, filesystemId, home: options.home, onNotice });
   const following = new Following({
     database,
     times,

@@ -72,7 +72,8 @@ async function follow(settings: Settings, companions: readonly Companion[]): Pro
   // A database names no file for each session.
   const homes = agentHomes(machine).filter(({ isDatabase }) => isDatabase !== true);
   const onReady = (): void => tell(`palimpsest watch follows ${homes.length} agents; process ${process.pid}.`);
-  await runWatch({ dataDir, database, filesystemId, homes, companions, signal: stopping.signal, onReady });
+  const { home } = machine;
+  await runWatch({ dataDir, database, filesystemId, homes, home, companions, signal: stopping.signal, onReady });
 }
 
 /** Runs `palimpsest watch`. */

@@ -73,6 +73,7 @@ export class WatchedMachine {
         database,
         filesystemId: this.filesystemId,
         homes: this.homes,
+        home: this.machine.home,
         companions: [keep, ...companions],
         signal: stop.signal,
         onReady,

@@ -1,7 +1,8 @@
-import { rm, utimes } from 'node:fs/promises';
+import { rm, truncate, utimes } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ownId } from '../../../src/own-sessions/import-session.js';
 import { RecordingLines } from '../../support/replays.js';
+import { until } from '../../support/until.js';
 import { saidIn, WatchedMachine } from '../../support/watched.js';
 
 let watched: WatchedMachine;
@@ -81,10 +82,44 @@ describe('a transcript of Claude Code that grows', () => {
     const cwd = watched.path('project');
     const lines = linesOf(works(), id).map((line) => `${JSON.stringify({ ...JSON.parse(line), cwd })}\n`);
     await watched.append(at(id), lines.join(''));
-    const place = { transcript: watched.path(at(id)), cwd: watched.path('.') };
+    const place = { transcript: watched.path(at(id)) };
     const { client } = await watched.followed.session('claude-code', id, place);
     await client.files.locate(watched.path('project/a.ts'));
     await expect(client.files.locate(watched.path('outside.txt'))).rejects.toMatchObject({ code: 'outside-roots' });
+  });
+
+  test('shows no file if its folder contains the home folder, and says so once', async () => {
+    const id = watched.prefix;
+    await watched.start();
+    await watched.write('outside.txt', 'outside');
+    const file = watched.path('outside.txt');
+    const work = new RecordingLines()
+      .user('look')
+      .reads('t1', file, 'outside')
+      .reads('t2', file, 'outside')
+      .says('done');
+    const timestamp = new Date().toISOString();
+    const lines = linesOf(work, id).map((line) => `${JSON.stringify({ ...JSON.parse(line), cwd: '/', timestamp })}\n`);
+    await watched.append(at(id), lines.join(''));
+    const { client } = await watched.followed.session('claude-code', id, { transcript: watched.path(at(id)) });
+    expect((await client.files.locate(file)).location).toMatchObject({ reachable: false });
+    const state = await until(watched.state, (found) => (found?.notices.length ?? 0) > 0);
+    expect(state?.notices.map(({ line }) => line)).toEqual([expect.stringContaining('/, which is too wide')]);
+  });
+
+  test('is not taken from a file that an event names and that has another session', async () => {
+    const [mine, other] = [`${watched.prefix}-mine`, `${watched.prefix}-other`];
+    await watched.start();
+    await watched.append('notes/other.jsonl', linesOf(works(), other).join(''));
+    await watched.append('notes/large.json', `{"sessionId":${JSON.stringify(mine)}}`);
+    await truncate(watched.path('notes/large.json'), 65 * 1_048_576);
+    for (const name of ['other.jsonl', 'large.json'])
+      await expect(
+        watched.followed.session('claude-code', mine, { transcript: watched.path(`notes/${name}`) }),
+      ).rejects.toMatchObject({ code: 'no-transcript', message: expect.stringContaining(`and not ${mine}`) });
+    expect((await watched.state())?.followed).toEqual([]);
+    const place = { transcript: watched.path('notes/other.jsonl') };
+    expect((await watched.followed.session('claude-code', other, place)).native).toBe(other);
   });
 
   test('is left alone if it did not change since the first start, and followed once it grows', async () => {
