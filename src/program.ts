@@ -15,7 +15,7 @@ import { noteCommand, reviewCommands, verifyCommand } from './cli/review/command
 import { mcpCommand, serveCommand } from './cli/serve.js';
 import { undoCommand } from './cli/undo.js';
 import { CONTRACTS } from './contract-list.js';
-import { gatewayCommand, runCommand } from './gateway/commands.js';
+import { gatewayCommand, runCommand, steerCommand } from './gateway/commands.js';
 import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
 import { doctorCommand } from './maintenance/doctor.js';
@@ -78,6 +78,7 @@ export async function runProgram(home: URL): Promise<void> {
     mcpCommand(version),
     runCommand(),
     gatewayCommand(),
+    steerCommand(),
     serveCommand(parts),
     forkCommand(),
     undoCommand(),

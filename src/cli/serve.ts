@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { STEER_VARIABLE, variable } from '../host/environment.js';
 import type { LogLevel } from '../host/log.js';
 import type { ServerFlags, ServerSettings } from '../host/settings.js';
 import type { ServedAddresses } from '../http/http-server.js';
@@ -108,6 +109,9 @@ async function settingsOf(flags: ServerFlags, version: string): Promise<ServerSe
 /** `palimpsest mcp`: serves one agent over stdin and stdout. */
 export function mcpCommand(version: string): Command {
   const serve = async (flags: McpFlags): Promise<void> => {
+    const steered = variable(process.env, STEER_VARIABLE);
+    if (steered !== undefined)
+      return (await import('../mcp/steered-verbs.js')).serveSteered(steered, version, flags.logLevel);
     const modules = [import('../mcp/stdio.js'), import('../process/compile-early.js')] as const;
     const [settings, { serveStdio }, { compileEarly }] = await Promise.all([settingsOf(flags, version), ...modules]);
     compileEarly();

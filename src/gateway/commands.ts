@@ -1,7 +1,8 @@
 import { Argument, Command, Option } from 'commander';
-import { collect, dataFlag, wholeBetween } from '../cli/flags.js';
+import { collect, dataFlag, jsonFlag, numberBetween, wholeBetween } from '../cli/flags.js';
 import type { GatewayFlags } from './gateway-action.js';
 import type { RunFlags } from './run-action.js';
+import type { SteerChange, SteerFlags } from './steer/steer-action.js';
 
 const upstreamFlag = (): Option =>
   new Option(
@@ -9,13 +10,53 @@ const upstreamFlag = (): Option =>
     'forward anthropic, openai, codex, gemini or code-assist to this base address; repeatable',
   ).argParser(collect);
 
+const withSteering = (command: Command): Command =>
+  command
+    .addOption(
+      new Option(
+        '--steer',
+        "change each request of Claude Code's own sessions: old results become lines, and the provider's cache stays " +
+          'valid; docs/gateway.md says what goes out',
+      ),
+    )
+    .addOption(
+      new Option('--control <share>', 'leave this share of sessions alone, for comparison; 0 to 1').argParser(
+        numberBetween(0, 1),
+      ),
+    )
+    .addOption(
+      new Option(
+        '--steer-limit <ms>',
+        'maximum wait of a model call for its context (default: 250); later ones go out without a new one',
+      ).argParser(wholeBetween(1, 60_000)),
+    );
+
+/** `palimpsest steer`: shows, switches or tidies the sessions that a gateway steers. */
+export function steerCommand(): Command {
+  return new Command('steer')
+    .description('show the sessions that a gateway steers, or change one while it runs')
+    .addArgument(
+      new Argument(
+        '<change>',
+        'list; on or off; tidy begins its context anew with the next message of the user',
+      ).choices(['list', 'on', 'off', 'tidy']),
+    )
+    .addArgument(new Argument('[session]', "the agent's own id of the session"))
+    .addOption(dataFlag())
+    .addOption(jsonFlag())
+    .action(async (change: SteerChange | 'list', session: string | undefined, flags: SteerFlags) =>
+      (await import('./steer/steer-action.js')).steerAction(change, session, flags),
+    );
+}
+
 /** `palimpsest gateway`: forwards the model calls of agents unchanged and logs them. */
 export function gatewayCommand(): Command {
-  return new Command('gateway')
-    .description(
-      'forward the model calls of agents to their providers on 127.0.0.1, unchanged, and log each request in the ' +
-        'data folder; credentials pass and are not stored',
-    )
+  return withSteering(
+    new Command('gateway').description(
+      'forward the model calls of agents to their providers on 127.0.0.1, unchanged unless it steers, and log each ' +
+        'request in the data folder; credentials pass and are not stored',
+    ),
+  )
     .addOption(
       new Option('--port <number>', 'port; 0 picks a free one').argParser(wholeBetween(0, 65_535)).default(7_391),
     )
@@ -26,11 +67,12 @@ export function gatewayCommand(): Command {
 
 /** `palimpsest run`: starts an agent whose model calls go over a gateway of its own. */
 export function runCommand(): Command {
-  return new Command('run')
-    .description(
-      'start an agent whose model calls are forwarded unchanged and logged in the data folder; flags of this ' +
-        "command stand before the agent's name, and everything after it goes to the agent",
-    )
+  return withSteering(
+    new Command('run').description(
+      'start an agent whose model calls are forwarded, unchanged unless it steers, and logged in the data folder; ' +
+        "flags of this command stand before the agent's name, and everything after it goes to the agent",
+    ),
+  )
     .addArgument(new Argument('<agent>', 'the agent: claude, codex or gemini'))
     .addArgument(new Argument('[args...]', "the agent's own arguments"))
     .addOption(upstreamFlag())

@@ -9,6 +9,7 @@ import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { systemCode } from '../process/system-error.js';
+import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import { AnswerTap, type TappedAnswer } from './answer-tap.js';
 import type { ClientConnection, Pool } from './client-connections.js';
@@ -18,12 +19,14 @@ import { mayBeContinued } from './kept-answer.js';
 import {
   codingsOf,
   forwardedHeaders,
+  headersFor,
   loggedHeaders,
   loggedPath,
   pairsOf,
   transferOf,
   withoutCredentials,
 } from './raw-headers.js';
+import type { Outgoing, Refused, Steering } from './steer/steering.js';
 import { type Target, type Wire, wireOf } from './wires.js';
 
 /** One exchange between a client and an upstream. */
@@ -33,6 +36,7 @@ interface Exchange {
   readonly target: Target;
   readonly connection: ClientConnection;
   readonly log: GatewayLog;
+  readonly steering: Steering | undefined;
 }
 
 /** The beginning of a body, and whether more follows. */
@@ -54,32 +58,48 @@ async function readBody(request: IncomingMessage): Promise<ReadBody> {
   return { bytes: pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces), isWhole: true };
 }
 
-/** A request in the log, and whether its answer is kept. */
-interface Logged {
-  readonly entry: OpenRequest;
-  readonly keeps: boolean;
+/** A model call before it goes out. */
+interface BegunCall {
+  readonly entry?: OpenRequest;
+  /** Whether the log keeps its answer. */
+  readonly keeps?: boolean;
+  /** Undefined if the client's own body goes out. */
+  readonly body?: Buffer;
+  readonly answered?: Outgoing['answered'];
+  /** The gateway's own answer; the request goes nowhere. */
+  readonly refused?: Refused;
 }
 
-async function begunInLog(
-  { request, target, log }: Exchange,
+async function begun(
+  { request, target, log, steering }: Exchange,
   wire: Wire,
   { bytes, isWhole }: ReadBody,
-): Promise<Logged | undefined> {
-  if (!isWhole) return undefined;
+): Promise<BegunCall> {
+  if (!isWhole) return {};
+  const at = Date.now();
   const by = codingsOf(request.rawHeaders);
   const decoded = by === undefined ? bytes : await decodedBody(bytes, by);
+  const head = { wire, path: loggedPath(target.path), headers: loggedHeaders(request.rawHeaders) };
+  const made = decoded === undefined ? undefined : await steering?.outgoing(head, decoded);
+  if (made !== undefined && 'status' in made) return { refused: made };
+  const isChanged = made !== undefined && made.body !== decoded;
+  const sent = made?.body ?? decoded ?? bytes;
   const entry = await log.begin({
-    at: Date.now(),
-    wire,
+    at,
+    ...head,
     upstream: target.upstream,
-    path: loggedPath(target.path),
-    headers: loggedHeaders(request.rawHeaders),
-    body: decoded ?? bytes,
-    ...(by === undefined
+    body: sent,
+    // A changed body goes out without an encoding.
+    ...(by === undefined || isChanged
       ? {}
       : { encoded: { by: by.slice(0, 100), bytes: bytes.length, isDecoded: decoded !== undefined } }),
+    ...defined({ steer: made?.steer }),
   });
-  return entry === undefined ? undefined : { entry, keeps: mayBeContinued(wire, decoded ?? bytes) };
+  return {
+    keeps: mayBeContinued(wire, sent),
+    ...defined({ entry, answered: made?.answered }),
+    ...(isChanged ? { body: made.body } : {}),
+  };
 }
 
 /** Opens a request to the upstream. `how` has its headers and its pool. */
@@ -90,10 +110,16 @@ function requestTo({ base, path }: Target, { method = 'GET' }: IncomingMessage, 
 }
 
 /** Returns the head of the upstream's request: the client's own, with the upstream's host. */
-function openUpstream({ request, target, connection }: Exchange, agent: Pool): ClientRequest {
-  const headers = forwardedHeaders(request.rawHeaders, { host: target.base.host });
+function openUpstream(
+  { request, target, connection }: Exchange,
+  agent: Pool,
+  changed: Buffer | undefined,
+): ClientRequest {
+  const { rawHeaders } = request;
+  const given = changed === undefined ? rawHeaders : headersFor(rawHeaders, changed);
+  const headers = forwardedHeaders(given, { host: target.base.host });
   // A chunked body stays chunked. Its length is known by now, and it was not part of the request.
-  const coding = transferOf(request.rawHeaders);
+  const coding = transferOf(given);
   if (coding !== undefined) headers.push('Transfer-Encoding', coding);
   const upstream = requestTo(target, request, { headers, agent, maxHeaderSize: 256 * 1_024 });
   connection.follow(upstream);
@@ -168,15 +194,15 @@ function headOf(upstream: ClientRequest): Promise<IncomingMessage> {
 }
 
 /**
- * Forwards one request and its answer without changing a byte of either body. A model call is
- * logged before it is forwarded and after it was answered. A client that leaves ends the request to
- * the upstream, and the other way round. Never rejects.
+ * Forwards one request and its answer without changing a byte of either body, unless the gateway
+ * steers. A model call is logged before it is forwarded and after it was answered. A client that
+ * leaves ends the request to the upstream, and the other way round. Never rejects.
  */
 export async function forward(exchange: Exchange): Promise<void> {
   const { request, response, target, connection } = exchange;
   const pool = connection.begin(target.base);
   const wire = wireOf(request.method ?? '', target.path);
-  let logged: Logged | undefined;
+  let call: BegunCall | undefined;
   let tapped: TappedAnswer | undefined;
   let upstream: ClientRequest | undefined;
   response.once('close', () => {
@@ -184,25 +210,32 @@ export async function forward(exchange: Exchange): Promise<void> {
   });
   try {
     const body = wire === undefined ? undefined : await readBody(request);
-    if (wire !== undefined && body !== undefined) logged = await begunInLog(exchange, wire, body);
+    if (wire !== undefined && body !== undefined) call = await begun(exchange, wire, body);
     if (response.destroyed) return;
-    upstream = openUpstream(exchange, pool);
+    if (call?.refused !== undefined) {
+      response.writeHead(call.refused.status, { 'content-type': 'application/json' });
+      response.end(call.refused.text);
+      return;
+    }
+    upstream = openUpstream(exchange, pool, call?.body);
     upstream.on('information', (hints) => sendHints(response, hints));
     const head = headOf(upstream);
     head.catch(() => undefined);
-    if (body?.isWhole === true) upstream.end(body.bytes.length === 0 ? undefined : body.bytes);
+    const bytes = call?.body ?? body?.bytes;
+    if (body?.isWhole === true) upstream.end(bytes?.length === 0 ? undefined : bytes);
     else {
       if (body !== undefined) upstream.write(body.bytes);
       pipeline(request, upstream).catch(() => undefined);
     }
     const from = await head;
     const clean = withoutCredentials(request.rawHeaders, target.path);
-    const keeps = logged?.keeps === true;
+    const keeps = call?.keeps === true;
     const tap = wire === undefined ? undefined : new AnswerTap(wire, from.rawHeaders, { clean, keeps });
     try {
       await answer(from, response, tap);
     } finally {
       tapped = await tap?.end(from.statusCode ?? 0);
+      if (tapped !== undefined) call?.answered?.(tapped.facts);
     }
   } catch (error) {
     upstream?.destroy();
@@ -213,7 +246,7 @@ export async function forward(exchange: Exchange): Promise<void> {
     }
   } finally {
     connection.end();
-    await logged?.entry.end(tapped?.facts, tapped?.kept);
+    await call?.entry?.end(tapped?.facts, tapped?.kept);
   }
 }
 

@@ -1,9 +1,13 @@
 import { printText, reportFailure, tell } from '../cli/output.js';
-import { dataFolder } from '../host/environment.js';
+import { dataFolder, STEER_VARIABLE } from '../host/environment.js';
+import { defined } from '../values/defined.js';
 import { upstreamBases } from './bases.js';
+import { GatewayError } from './gateway-error.js';
 import { GatewayLog } from './gateway-log.js';
 import { GatewayReportFile } from './gateway-report.js';
 import { type Gateway, serveGateway } from './serve-gateway.js';
+import { startGuard } from './steer/start-guard.js';
+import { Steering } from './steer/steering.js';
 
 /** How to start a gateway over a data folder. */
 export interface OpenGateway {
@@ -13,7 +17,29 @@ export interface OpenGateway {
   readonly port: number;
   /** Called once, with the first reason why a call could not be logged. */
   readonly onTrouble: (message: string) => void;
+  /** Without it, no request is changed. */
+  readonly steer?: SteerSettings;
 }
+
+/** How the gateway steers sessions. */
+export interface SteerSettings {
+  /** The share of sessions that are left alone, from 0 to 1. */
+  readonly control: number;
+  /** Maximum wait of a model call for its context, milliseconds. */
+  readonly limitMs: number;
+  /** The working folder of the agents. */
+  readonly folder: string;
+  /** The sidecar's program; default: the one beside this program. */
+  readonly program?: string;
+}
+
+/** A running gateway that steers. */
+export interface SteeringGateway extends Gateway {
+  readonly steering?: Steering;
+}
+
+/** Maximum wait of the first model call of a session, which opens it, milliseconds. */
+const FIRST_CALL_MS = 2_000;
 
 /**
  * Starts a gateway that logs into a data folder. If it cannot log, it forwards all the same, says
@@ -21,7 +47,7 @@ export interface OpenGateway {
  *
  * @throws {GatewayError} `port-taken`
  */
-export async function openGateway({ dataDir, bases, port, onTrouble }: OpenGateway): Promise<Gateway> {
+export async function openGateway({ dataDir, bases, port, onTrouble, steer }: OpenGateway): Promise<SteeringGateway> {
   const report = new GatewayReportFile(dataDir);
   let isSaid = false;
   const log = new GatewayLog(dataDir, {
@@ -32,13 +58,23 @@ export async function openGateway({ dataDir, bases, port, onTrouble }: OpenGatew
       isSaid = true;
     },
   });
-  const gateway = await serveGateway({ bases, log, port }).catch(async (error: unknown) => {
-    await report.close();
+  const steering =
+    steer === undefined
+      ? undefined
+      : new Steering({
+          dataDir,
+          control: steer.control,
+          limitMs: steer.limitMs,
+          firstLimitMs: Math.max(steer.limitMs, FIRST_CALL_MS),
+          guard: startGuard({ ...steer, dataDir, notify: onTrouble }),
+        });
+  const gateway = await serveGateway({ bases, log, port, ...defined({ steering }) }).catch(async (error: unknown) => {
+    await Promise.all([report.close(), steering?.close()]);
     throw error;
   });
-  const { address } = gateway;
   return {
-    address,
+    ...gateway,
+    ...defined({ steering }),
     close: async () => {
       await gateway.close();
       await report.close();
@@ -47,10 +83,30 @@ export async function openGateway({ dataDir, bases, port, onTrouble }: OpenGatew
 }
 
 /** Flags of `palimpsest gateway`. */
-export interface GatewayFlags {
+export interface GatewayFlags extends SteeringFlags {
   readonly data?: string;
   readonly port: number;
   readonly upstream?: readonly string[];
+}
+
+/** Flags of the commands that may steer. */
+export interface SteeringFlags {
+  readonly steer?: boolean;
+  readonly control?: number;
+  readonly steerLimit?: number;
+}
+
+/** Default of `--steer-limit`, milliseconds. */
+const LIMIT_MS = 250;
+
+/**
+ * Returns the settings of the flags. Undefined without `--steer`.
+ * @throws {GatewayError} `not-steered`
+ */
+export function steerSettings({ steer = false, control, steerLimit }: SteeringFlags): SteerSettings | undefined {
+  if (steer) return { control: control ?? 0, limitMs: steerLimit ?? LIMIT_MS, folder: process.cwd() };
+  if (control === undefined && steerLimit === undefined) return undefined;
+  throw new GatewayError('not-steered', '--control and --steer-limit need --steer; without it no request is changed');
 }
 
 const ended = (): Promise<void> =>
@@ -59,17 +115,22 @@ const ended = (): Promise<void> =>
   });
 
 /** Runs the gateway until a signal ends it. */
-export function gatewayAction({ data, port, upstream }: GatewayFlags): Promise<void> {
+export function gatewayAction({ data, port, upstream, ...flags }: GatewayFlags): Promise<void> {
   return reportFailure({}, async () => {
+    const steer = steerSettings(flags);
     const gateway = await openGateway({
       dataDir: data ?? dataFolder(process.env),
       bases: upstreamBases(upstream),
       port,
       onTrouble: (message) => tell(`palimpsest: ${message}`),
+      ...defined({ steer }),
     });
-    const { address } = gateway;
+    await gateway.steering?.warmUp();
+    const { address, verbs } = gateway;
+    const does = steer === undefined ? 'changes nothing' : 'steers the sessions of Claude Code';
     printText(
-      `The gateway listens on ${address} and changes nothing.\n` +
+      `The gateway listens on ${address} and ${does}.\n` +
+        (verbs === undefined ? '' : `For the model's own tools, start the agent with ${STEER_VARIABLE}=${verbs}\n`) +
         `Claude Code:  ANTHROPIC_BASE_URL=${address}/anthropic ENABLE_TOOL_SEARCH=true claude\n` +
         `Codex:        codex -c 'openai_base_url="${address}/codex"'\n` +
         `Gemini CLI:   GOOGLE_GEMINI_BASE_URL=${address}/gemini gemini\n` +

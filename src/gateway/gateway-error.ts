@@ -1,7 +1,13 @@
 import { CodedError } from '../values/coded-error.js';
 
 /** Reason why the gateway cannot start. */
-export type GatewayErrorCode = 'bad-upstream' | 'port-taken' | 'unknown-agent' | 'agent-missing';
+export type GatewayErrorCode =
+  | 'bad-upstream'
+  | 'port-taken'
+  | 'unknown-agent'
+  | 'agent-missing'
+  | 'unknown-session'
+  | 'not-steered';
 
 /** Thrown when the gateway or an agent behind it cannot be started as asked. */
 export class GatewayError extends CodedError<GatewayErrorCode> {

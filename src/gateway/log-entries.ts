@@ -19,6 +19,19 @@ export interface LogHead {
 /** Runs of span entries, by their first and last number. Together they are a text. */
 export type SpanRuns = readonly (readonly [first: number, last: number])[];
 
+/** How a request of a gateway that steers went out. */
+export interface SteerFacts {
+  /** The control arm's requests are never changed. */
+  readonly arm: 'steered' | 'control';
+  readonly how: 'steered' | 'continued' | 'own' | 'exact';
+  /** The reason for a request without our context. */
+  readonly why?: string;
+  /** The time that it waited for its context. */
+  readonly ms: number;
+  /** Size of the client's own body. */
+  readonly bytes: number;
+}
+
 /**
  * A request before it is forwarded. `spans` make up its body. Spans of earlier requests are named
  * again and not written again.
@@ -39,6 +52,8 @@ export interface LoggedRequest {
    * bytes if this Node cannot decode them.
    */
   readonly encoded?: { readonly by: string; readonly bytes: number; readonly isDecoded: boolean };
+  /** Present if the gateway steers. The recorded body is the one that went out. */
+  readonly steer?: SteerFacts;
 }
 
 /** The end of a request, by the number of its entry. */
@@ -73,6 +88,15 @@ const entrySchema = z.discriminatedUnion('kind', [
     spans: runs,
     bytes: number,
     encoded: z.object({ by: z.string(), bytes: number, isDecoded: z.boolean() }).optional(),
+    steer: z
+      .object({
+        arm: z.enum(['steered', 'control']),
+        how: z.enum(['steered', 'continued', 'own', 'exact']),
+        why: z.string().optional(),
+        ms: z.number(),
+        bytes: number,
+      })
+      .optional(),
   }),
   z.object({
     kind: z.literal('answer'),

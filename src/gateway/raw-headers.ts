@@ -69,6 +69,14 @@ export function forwardedHeaders(
   });
 }
 
+/** Returns the headers for a changed body, which goes out whole and without an encoding. */
+export function headersFor(raw: RawHeaders, body: Buffer): RawHeaders {
+  const kept = pairsOf(raw).filter(
+    ([name]) => !/^(?:content-length|content-encoding|transfer-encoding|content-md5|digest)$/i.test(name),
+  );
+  return [...kept.flat(), 'Content-Length', String(body.length)];
+}
+
 /**
  * The headers that the log keeps: the session, the agent and the protocol. Credentials are not
  * among them, and a header that a client invents never is.

@@ -12,6 +12,7 @@ import {
 } from '../journal/frame.js';
 import { isAlive, type ProcessIdentity } from '../process/process-identity.js';
 import { systemCode, unlessMissing } from '../process/system-error.js';
+import { defined } from '../values/defined.js';
 import type { AnswerFacts } from './answer-facts.js';
 import { bodySpans } from './body-spans.js';
 import { LARGEST_BODY } from './content-encoding.js';
@@ -31,6 +32,7 @@ export interface SentRequest extends RequestFacts {
   readonly path: string;
   readonly headers: LoggedRequest['headers'];
   readonly encoded: LoggedRequest['encoded'];
+  readonly steer?: NonNullable<LoggedRequest['steer']>;
   /** The body in spans. Spans that requests share are equal bytes. Together they are the body. */
   readonly spans: readonly Buffer[];
   /** Undefined if the client left before the answer, or the gateway was killed. */
@@ -181,10 +183,10 @@ class FollowedLog {
   ): AsyncGenerator<SentRequest> {
     const spans = await this.#read(file, request);
     if (spans === undefined) return;
-    const { at, wire, path, headers, encoded } = request;
+    const { at, wire, path, headers, encoded, steer } = request;
     const id = `${basename(this.path, LOG_ENDING)}:${number}`;
     const facts = requestFacts(request, Buffer.concat(spans));
-    yield { id, at, wire, path, headers, encoded, spans, answer: answer?.facts, ...facts };
+    yield { id, at, wire, path, headers, encoded, spans, answer: answer?.facts, ...defined({ steer }), ...facts };
   }
 
   /** Returns the request and the content of a kept answer by the provider's id. */

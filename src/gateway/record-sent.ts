@@ -90,7 +90,14 @@ interface Recorded {
 
 const RECORDED = new WeakMap<ContextSession, Recorded>();
 
-function proofOf({ wire, model, compaction, answer, rebuilt }: SentRequest): SentProof {
+/** Returns the record entry for a request and its answer. */
+export function proofOf({
+  wire,
+  model,
+  compaction,
+  answer,
+  rebuilt,
+}: Pick<SentRequest, 'wire' | 'model' | 'compaction' | 'answer' | 'rebuilt'>): SentProof {
   const { id, stop, usage, blocks, verdicts } = answer ?? {};
   return {
     wire,

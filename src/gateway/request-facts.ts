@@ -90,7 +90,7 @@ function codexSession(headers: LoggedRequest['headers'], body: Json): SentSessio
   return { agent, native: key, from: 'cache-key' };
 }
 
-function sessionOf({ wire, headers }: LoggedRequest, body: Json): SentSession | undefined {
+function sessionOf({ wire, headers }: RequestHead, body: Json): SentSession | undefined {
   const named = claudeSession(headers, body) ?? (wire === 'responses' ? codexSession(headers, body) : undefined);
   if (named !== undefined) return named;
   const text = firstUserText(wire, body);
@@ -109,7 +109,7 @@ const CLAUDE_CLASSES: ReadonlyMap<string | undefined, SideRequest> = new Map([
 /** Words with which Claude Code and Codex ask for a summary, in a request that keeps the tools. */
 const ASKS_SUMMARY = /CRITICAL: Respond with TEXT ONLY|CONTEXT CHECKPOINT COMPACTION/;
 
-function sideOf({ wire, path, headers }: LoggedRequest, body: Json): SideRequest | undefined {
+function sideOf({ wire, path, headers }: RequestHead, body: Json): SideRequest | undefined {
   if (/\/compact(?:\?|$)/.test(path)) return 'summary';
   if (body.max_tokens === 1) return 'quota';
   const last = entriesOf(wire, body).at(-1);
@@ -139,13 +139,19 @@ function compactionOf(wire: Wire, body: Json): RequestFacts['compaction'] {
 
 const THREAD_TYPES = ['create', 'continue'] as const;
 
+/** The parts of a request beside its body. */
+export type RequestHead = Pick<LoggedRequest, 'wire' | 'path' | 'headers'>;
+
 /**
  * Returns the facts of a logged request. Reads its headers and its decoded body, changes nothing
  * and accepts any body.
  */
-export function requestFacts(request: LoggedRequest, body: Buffer): RequestFacts {
+export const requestFacts = (request: RequestHead, body: Buffer): RequestFacts => factsOf(request, parsedBody(body));
+
+/** Returns the facts of a request whose body is parsed. */
+export function factsOf(request: RequestHead, body: unknown): RequestFacts {
   const { wire, path } = request;
-  const whole = parsedBody(body);
+  const whole = asObject(body);
   // Code Assist wraps the request of Gemini.
   const read = wire === 'gemini' && whole.contents === undefined ? { ...asObject(whole.request), ...whole } : whole;
   const thread = asObject(read.thread);

@@ -4,14 +4,16 @@ import { readFile } from 'node:fs/promises';
 import { constants, homedir } from 'node:os';
 import { join } from 'node:path';
 import { reportFailure, tell } from '../cli/output.js';
-import { dataFolder } from '../host/environment.js';
+import { dataFolder, STEER_VARIABLE } from '../host/environment.js';
 import { unlessMissing } from '../process/system-error.js';
+import { defined } from '../values/defined.js';
 import { type AgentLaunch, agentPlan, agentStart, missingAgent } from './agent-launch.js';
 import { upstreamBases } from './bases.js';
-import { openGateway } from './gateway-action.js';
+import { openGateway, type SteeringFlags, steerSettings } from './gateway-action.js';
+import { GatewayError } from './gateway-error.js';
 
 /** Flags of `palimpsest run`. */
-export interface RunFlags {
+export interface RunFlags extends SteeringFlags {
   readonly data?: string;
   readonly upstream?: readonly string[];
 }
@@ -43,14 +45,42 @@ function runAgent({ command, args, env }: AgentLaunch, own: readonly string[]): 
   });
 }
 
+/** Maximum wait for the database before the agent starts, milliseconds. */
+const START_MS = 60_000;
+
+/**
+ * Adds the model's own tools to an agent. A flag with several values takes them after a `=` only,
+ * because the next word belongs to the user.
+ */
+function withVerbs(launch: AgentLaunch, address: string): AgentLaunch {
+  const server = {
+    command: process.execPath,
+    args: [process.argv[1] ?? '', 'mcp'],
+    env: { [STEER_VARIABLE]: address },
+  };
+  const tools = ['activate', 'deactivate', 'pin', 'unpin'].map((verb) => `mcp__palimpsest__${verb}`);
+  return {
+    ...launch,
+    args: [
+      ...launch.args,
+      `--mcp-config=${JSON.stringify({ mcpServers: { palimpsest: server } })}`,
+      `--allowedTools=${tools.join(',')}`,
+    ],
+    env: { ...launch.env, [STEER_VARIABLE]: address },
+  };
+}
+
 async function codexConfig(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const home = env.CODEX_HOME ?? '';
   return unlessMissing(readFile(join(home === '' ? join(homedir(), '.codex') : home, 'config.toml'), 'utf8'));
 }
 
 /** Starts a gateway on a free port and an agent behind it. Ends with the agent's exit code. */
-export function runAction({ agent, args, flags: { data, upstream = [] } }: RunAgent): Promise<void> {
+export function runAction({ agent, args, flags: { data, upstream = [], ...flags } }: RunAgent): Promise<void> {
   return reportFailure({}, async () => {
+    const steer = steerSettings(flags);
+    if (steer !== undefined && agent !== 'claude')
+      throw new GatewayError('not-steered', `--steer supports claude; start ${agent} without it`);
     const config = agent === 'codex' ? await codexConfig(process.env) : undefined;
     const plan = agentPlan(agent, { env: process.env, codexConfig: config });
     // Written once the agent has ended, because it owns the terminal until then.
@@ -60,9 +90,14 @@ export function runAction({ agent, args, flags: { data, upstream = [] } }: RunAg
       bases: upstreamBases([...plan.upstreams, ...upstream]),
       port: 0,
       onTrouble: (message) => troubles.push(message),
+      ...defined({ steer }),
     });
+    const { address, verbs, steering } = gateway;
     try {
-      process.exitCode = await runAgent(plan.launch(gateway.address), args);
+      if (steering !== undefined && !(await steering.warmUp(START_MS)))
+        troubles.push('the database was not ready in time, so the first model calls were not steered');
+      const launch = plan.launch(address);
+      process.exitCode = await runAgent(verbs === undefined ? launch : withVerbs(launch, verbs), args);
     } finally {
       await gateway.close();
       for (const message of troubles) tell(`palimpsest: ${message}`);

@@ -6,12 +6,16 @@ import { forward, forwardUpgrade } from './forward.js';
 import { GatewayError } from './gateway-error.js';
 import type { GatewayLog } from './gateway-log.js';
 import { headerOf, pairsOf } from './raw-headers.js';
+import type { Steering } from './steer/steering.js';
+import { VerbEndpoint } from './steer/verb-endpoint.js';
 import { type Target, targetOf } from './wires.js';
 
 /** A running gateway. */
 export interface Gateway {
   /** Its address without a path. The first segment of a path names the upstream. */
   readonly address: string;
+  /** The secret address for the calls of steered models. */
+  readonly verbs?: string;
   /** Ends all connections and closes the log. Idempotent. */
   close(): Promise<void>;
 }
@@ -20,6 +24,8 @@ export interface Gateway {
 export interface GatewayOptions {
   readonly bases: ReadonlyMap<string, URL>;
   readonly log: GatewayLog;
+  /** Changes the requests of sessions. Without it, no byte is changed. */
+  readonly steering?: Steering;
   /** 0 picks a free port. */
   readonly port: number;
 }
@@ -80,7 +86,7 @@ function listen(server: Server, port: number): Promise<void> {
  *
  * @throws {GatewayError} `port-taken`
  */
-export async function serveGateway({ bases, log, port }: GatewayOptions): Promise<Gateway> {
+export async function serveGateway({ bases, log, port, steering }: GatewayOptions): Promise<Gateway> {
   const connections = new ClientConnections();
   const target = (request: IncomingMessage): Target | undefined =>
     targetOf(request.url ?? '', bases, {
@@ -89,11 +95,13 @@ export async function serveGateway({ bases, log, port }: GatewayOptions): Promis
   // Client and upstream have their own timeouts, and an answer may take an hour.
   const server = createServer({ maxHeaderSize: MOST_HEADER_BYTES, requestTimeout: 0, keepAliveTimeout: 0 });
   server.on('connection', (socket: Socket) => void connections.of(socket));
+  const verbs = steering === undefined ? undefined : new VerbEndpoint(steering);
   server.on('request', (request, response) => {
+    if (verbs?.takes(request.url) === true) return void verbs.answer(request, response);
     const to = target(request);
     const fault = faultOf(request, to);
     if (fault !== undefined || to === undefined) refuse(response, fault?.status ?? 404, fault?.message ?? '');
-    else void forward({ request, response, target: to, connection: connections.of(request.socket), log });
+    else void forward({ request, response, target: to, connection: connections.of(request.socket), log, steering });
   });
   server.on('upgrade', (request, socket, head) => {
     if (!/^websocket$/i.test(request.headers.upgrade ?? '')) return again(server, request, head);
@@ -111,9 +119,12 @@ export async function serveGateway({ bases, log, port }: GatewayOptions): Promis
     connections.close();
     await closed;
     await log.close();
+    await steering?.close();
   };
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address,
+    ...(verbs === undefined ? {} : { verbs: `${address}${verbs.path}` }),
     close: () => {
       closing ??= close();
       return closing;

@@ -9,6 +9,9 @@ export function variable(env: Environment, name: string): string | undefined {
   return env[name] === '' ? undefined : env[name];
 }
 
+/** The variable with the address at which a gateway takes the calls of a steered model. */
+export const STEER_VARIABLE = 'PALIMPSEST_STEER';
+
 /** Returns OpenTelemetry's own variables. */
 export function telemetryEnvironment(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('OTEL_')));

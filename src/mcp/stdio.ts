@@ -14,6 +14,19 @@ const DRAIN_MS = { 'end of input': 120_000, signal: 3_000 } as const;
  */
 const LAST_MS = 20_000;
 
+/** Opens this process's stdin and stdout for one client. `ended` resolves with the cause. */
+export function openStdio(): { readonly transport: StdioTransport; readonly ended: Promise<keyof typeof DRAIN_MS> } {
+  const ended = new Promise<keyof typeof DRAIN_MS>((resolve) => {
+    process.stdin.once('end', () => resolve('end of input'));
+    process.stdin.once('close', () => resolve('end of input'));
+    process.stdout.on('error', () => resolve('signal'));
+    // The listeners stay. A file being written has its own listener, which would end the process on
+    // the signal if it were the only one.
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve('signal'));
+  });
+  return { transport: new StdioTransport(process.stdin, process.stdout), ended };
+}
+
 /**
  * Serves one client over stdin and stdout until its input ends or a signal arrives. Then lets
  * running calls finish, closes everything and resolves. `initialize` is answered before other code
@@ -24,15 +37,7 @@ export async function serveStdio(settings: ServerSettings, logLevel: LogLevel): 
   const { telemetry, close } = await openTelemetry({ log, env: settings.telemetry, version: settings.version });
   const backend = new Backend(settings, log, telemetry);
   const connection = openConnection(backend, settings, log);
-  const transport = new StdioTransport(process.stdin, process.stdout);
-  const ended = new Promise<keyof typeof DRAIN_MS>((resolve) => {
-    process.stdin.once('end', () => resolve('end of input'));
-    process.stdin.once('close', () => resolve('end of input'));
-    process.stdout.on('error', () => resolve('signal'));
-    // The listeners stay. A file being written has its own listener, which would end the process on
-    // the signal if it were the only one.
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve('signal'));
-  });
+  const { transport, ended } = openStdio();
   connection.server.oninitialized = () => backend.warmUp();
   await connection.server.connect(transport);
   transport.direct = connection.direct(transport);

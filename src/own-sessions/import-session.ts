@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { FOLLOWER, isFollowed } from '../host/followed-session.js';
 import { type ImportedSession, importedSessions, noteImported } from '../host/imported-sessions.js';
-import { sessionLockOwners } from '../journal/session-lock.js';
+import { ownId } from '../host/own-id.js';
 import type { RecordingSource } from '../lab/recordings/importer.js';
 import { openRecording } from '../lab/recordings/open-recording.js';
 import { parseReplayConfig } from '../lab/replay/replay-config.js';
@@ -53,15 +54,6 @@ export interface ImportInto {
   readonly live?: LiveImport;
 }
 
-/** The name of the process that follows sessions, in the errors of other processes. */
-const FOLLOWER = 'palimpsest watch';
-
-/** Returns our id of an agent's session: its own, with dashes for characters that ours lacks. */
-export function ownId(native: string): SessionId {
-  const id = native.replace(/[^A-Za-z0-9._:@+-]/g, '-').replace(/^[^A-Za-z0-9]+/, '');
-  return sessionId(id === '' || id.length > 180 ? `r${hashOf(native).slice(0, 10)}` : id);
-}
-
 const hashOf = (...parts: readonly string[]): string => createHash('sha256').update(parts.join('\n')).digest('hex');
 
 /** Contexts are rendered without token counts, which take longer than all else. */
@@ -98,11 +90,6 @@ async function replayInto(
     conclude: () => undefined,
   });
   await noteImported(database.dataDir, session, { ...noted, size: source.size, ...live?.ended() });
-}
-
-/** Returns whether `palimpsest watch` has a session open. */
-async function isFollowed(dataDir: string, session: SessionId): Promise<boolean> {
-  return (await sessionLockOwners(dataDir, session)).some(({ what }) => what === FOLLOWER);
 }
 
 /** Number of sessions that one recording may become by changes in its middle. */

@@ -1,6 +1,8 @@
 import { stat } from 'node:fs/promises';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
+import { ownId } from '../host/own-id.js';
+import { steeredState } from '../host/steered-sessions.js';
 import { RecordingError } from '../lab/recordings/open-recording.js';
 import type { ReplayEngine } from '../lab/replay/replay-engine.js';
 import type { SessionId } from '../objects/ids.js';
@@ -204,6 +206,11 @@ export class Follower {
     if (!isLines && !(await isWholeDocument(path))) return;
     const start = await readStart(this.file);
     if (start === undefined) return;
+    // The gateway records a session that it steers, from its requests.
+    if ((await steeredState(database.dataDir, ownId(start.id))) !== undefined) {
+      this.failure = undefined;
+      return;
+    }
     const read = isLines ? undefined : (await readRecording(this.file, { withUse: false })).read;
     const live = isLines ? new LiveFile(path, times) : undefined;
     const running: Running = { start, live, engine: undefined, client: undefined };

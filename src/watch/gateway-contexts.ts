@@ -120,8 +120,10 @@ class GatewayContexts {
 
   /** Records a request, or leaves it out for good. Returns why it has to wait, else undefined. */
   async #record(request: SentRequest): Promise<string | undefined> {
-    const { session, side, answer } = request;
+    const { session, side, answer, steer } = request;
     if (session === undefined || side !== undefined || answer === undefined) return undefined;
+    // The gateway itself records the sessions that it steers.
+    if (steer?.arm === 'steered') return undefined;
     if (!isKnownAgent(session.agent) || session.from === 'first-text') return undefined;
     const { agent, native, subagent } = session;
     try {

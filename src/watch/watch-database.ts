@@ -19,7 +19,7 @@ interface OpenDatabase {
  * closes a while after the last one, so that an idle process holds no node.
  */
 export class WatchDatabase {
-  readonly #dataDir: string;
+  readonly dataDir: string;
   readonly #openNode: () => Pick<NodeUse, 'address' | 'release'>;
   readonly #lingerMs: number;
   #open: OpenDatabase | undefined;
@@ -28,7 +28,7 @@ export class WatchDatabase {
 
   /** `openNode` begins a use of the data folder's node. */
   constructor(dataDir: string, openNode: () => Pick<NodeUse, 'address' | 'release'>, lingerMs = LINGER_MS) {
-    this.#dataDir = dataDir;
+    this.dataDir = dataDir;
     this.#openNode = openNode;
     this.#lingerMs = lingerMs;
   }
@@ -65,7 +65,7 @@ export class WatchDatabase {
   }
 
   #begin(): OpenDatabase {
-    const dataDir = this.#dataDir;
+    const { dataDir } = this;
     const use = this.#openNode();
     const address = () => use.address();
     const xtdb = new XtdbClient(address);

@@ -15,6 +15,8 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 /** A harness's names for its session. */
 export interface LineageName {
   readonly id: string;
+  /** Returns whether to take the session over from the process that has it. Default: never. */
+  readonly takesOver?: (session: SessionId) => Promise<boolean>;
   /** The session's parent, if the harness names it. */
   readonly parent?: string;
 }
@@ -162,8 +164,8 @@ async function forkAt(
  * Opens a session to continue it. If a fork's process died before it recorded the fork, records it
  * now, because its messages have other ids than its parent's.
  */
-async function goOn(client: ContextClient, id: SessionId): Promise<ContextSession> {
-  const session = await client.openSession({ id });
+async function goOn(client: ContextClient, id: SessionId, takeOver: boolean): Promise<ContextSession> {
+  const session = await client.openSession({ id, takeOver });
   const { parent } =
     (await (await client.store.latest()).heads([sessionObjectId(id)])).get(sessionObjectId(id))?.marks ?? {};
   if (parent !== undefined && session.state.seq === parent.seq)
@@ -182,7 +184,9 @@ export async function openLineage(
 ): Promise<ContextSession> {
   const lineage = await findLineage(client, name, history);
   if (lineage.kind === 'fork') return forkAt(client, lineage.parent, { id: name.id, at: lineage.at });
-  return lineage.kind === 'continue' ? goOn(client, lineage.id) : client.openSession({ id: name.id });
+  const takeOver = (await name.takesOver?.(lineage.kind === 'continue' ? lineage.id : sessionId(name.id))) === true;
+  if (lineage.kind === 'continue') return goOn(client, lineage.id, takeOver);
+  return client.openSession({ id: name.id, takeOver });
 }
 
 /**

@@ -1,58 +1,13 @@
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { HandedList } from '../../objects/assembly-proof.js';
 import type { HistoryEvent } from '../../objects/step.js';
-import { replaceFile } from '../../process/owned-file.js';
-import { identifySelf } from '../../process/process-identity.js';
-import type { LoopTroubleFile } from '../../process/process-reports.js';
 import { messageOf } from '../../values/thrown.js';
 import type { LoopContext, Rendering } from '../loop/loop-session.js';
 import type { LoopCommand } from '../loop-command.js';
 import { BypassedTurns, composed, HandedLists, type HarnessList, OwnLists } from './composed-list.js';
 import { LatestSessions } from './latest-sessions.js';
-import type { Calls } from './protocol.js';
+import type { Calls, RecordPlace } from './protocol.js';
 import { type SidecarProcess, type WholeList, withTimeout } from './sidecar-process.js';
-
-const KEPT_MS = 7 * 24 * 3_600_000;
-
-/**
- * The file in which a harness process reports trouble to `palimpsest doctor`. It survives the
- * process, and doctor shows it for an hour. Another process's first report a week later removes it.
- */
-export class TroubleFile {
-  readonly #folder: string;
-  readonly #what: string;
-  #writing: Promise<void> = Promise.resolve();
-  #begun = false;
-
-  constructor(dataDir: string, what: string) {
-    this.#folder = join(dataDir, 'loops');
-    this.#what = what;
-  }
-
-  /** Replaces the report. Never rejects, because a failed report must not cause more trouble. */
-  write(trouble: Omit<LoopTroubleFile, 'what' | 'pid' | 'started'>): Promise<void> {
-    this.#writing = this.#writing
-      .then(async () => this.#replace({ what: this.#what, ...(await identifySelf()), ...trouble }))
-      .catch(() => undefined);
-    return this.#writing;
-  }
-
-  async #replace(trouble: LoopTroubleFile): Promise<void> {
-    const path = join(this.#folder, `${this.#what}-${process.pid}.json`);
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    if (!this.#begun) await this.#forgetOld();
-    this.#begun = true;
-    await replaceFile(path, JSON.stringify(trouble));
-  }
-
-  async #forgetOld(): Promise<void> {
-    for (const name of await readdir(this.#folder)) {
-      const path = join(this.#folder, name);
-      if (Date.now() - (await stat(path)).mtimeMs > KEPT_MS) await rm(path, { force: true });
-    }
-  }
-}
+import type { TroubleFile } from './trouble-file.js';
 
 /**
  * Maximum time that the end of a session or program waits for the delivery of the last messages.
@@ -61,7 +16,7 @@ const END_MS = 5_000;
 
 /** How a harness is served. */
 export interface LoopGuardOptions {
-  readonly sidecar: SidecarProcess;
+  readonly sidecar: Pick<SidecarProcess, 'call' | 'callWithList' | 'end'>;
   readonly trouble: TroubleFile;
   /** The guide that a model reads about its context. */
   readonly guide: string;
@@ -69,6 +24,8 @@ export interface LoopGuardOptions {
   readonly limitMs: number;
   /** Shows the user a line. */
   readonly notify: (line: string) => void;
+  /** Called for each model call without our context, with the reason. */
+  readonly onBypass?: (session: string, reason: string) => void;
   /**
    * Called after each model call with its wait in milliseconds, and the number of objects in the
    * pool.
@@ -82,6 +39,8 @@ export interface Passage<M> {
   readonly context: LoopContext;
   /** UTF-16 units of the list's canonical JSON. */
   readonly chars: number;
+  /** The place of its record. */
+  readonly at: RecordPlace | undefined;
 }
 
 /** A list composed with an expected system prompt. */
@@ -133,17 +92,21 @@ export class LoopGuard {
 
   /**
    * Waits for the database, at most as long as a model call, so that the first model call need not
-   * wait.
+   * wait. Returns whether it answers.
    */
-  async warmUp(): Promise<void> {
-    await withTimeout(this.#options.sidecar.call('ready', {}), this.#options.limitMs).catch(() => undefined);
+  async warmUp(limitMs = this.#options.limitMs): Promise<boolean> {
+    const ready = withTimeout(this.#options.sidecar.call('ready', {}), limitMs);
+    return ready.then(
+      () => true,
+      () => false,
+    );
   }
 
   /**
    * Returns the list of the next model call. Undefined if the harness must use its own list
-   * (`own`).
+   * (`own`). `limitMs` is the maximum wait of this call.
    */
-  async pass<M>(make: () => HarnessList<M>): Promise<Passage<M> | undefined> {
+  async pass<M>(make: () => HarnessList<M>, limitMs = this.#options.limitMs): Promise<Passage<M> | undefined> {
     const begun = performance.now();
     const own = make();
     const { session } = own.list;
@@ -151,10 +114,13 @@ export class LoopGuard {
       const made = await this.#passage(own);
       if (made === undefined) return undefined;
       const handed = this.#handedList(own, made.context);
-      await this.#handed(session, handed);
-      return { ...made, chars: handed.chars };
+      const { at } = await this.#handed(session, handed);
+      return { ...made, chars: handed.chars, at };
     };
-    const passage = await this.#guarded(session, work, (reason) => this.#noteBypass(session, reason));
+    const passage = await this.#guarded(session, work, {
+      limitMs,
+      onFailure: (reason) => this.#noteBypass(session, reason),
+    });
     if (passage !== undefined) this.#passed(session);
     if (passage !== undefined) this.#options.onPassed?.(performance.now() - begun, passage.context.pool);
     return passage;
@@ -180,19 +146,35 @@ export class LoopGuard {
   }
 
   /**
+   * Notes that a call sent the last list of ours with the messages since then. Our list returns
+   * with the user's next message.
+   */
+  continued<M>({ list }: Pick<HarnessList<M>, 'list'>, messages: readonly M[]): void {
+    this.#bypassed.sent({ list }, messages);
+  }
+
+  /** Begins an epoch with the next context, because other parts of the request changed. */
+  again(session: string): void {
+    this.#own.add(session);
+  }
+
+  /** Stores a whole request as the bytes of a context that `pass` returned. Never rejects. */
+  async sent(request: Calls['sent']['params']): Promise<void> {
+    await this.#options.sidecar.call('sent', request).catch(() => undefined);
+  }
+
+  /**
    * Like `pass`, for a harness that learns its system prompt later and then calls `handOver`.
    * Within a turn, the previous call's prompt is expected. The record is stored while the harness
    * continues.
    */
-  async passAhead<M>(make: () => HarnessList<M>): Promise<Omit<Passage<M>, 'chars'> | undefined> {
+  async passAhead<M>(make: () => HarnessList<M>): Promise<Omit<Passage<M>, 'chars' | 'at'> | undefined> {
     const begun = performance.now();
     const own = make();
     const { session, system, messages } = own.list;
-    const passage = await this.#guarded(
-      session,
-      () => this.#passage(own),
-      (reason) => this.#noteBypass(session, reason),
-    );
+    const passage = await this.#guarded(session, () => this.#passage(own), {
+      onFailure: (reason) => this.#noteBypass(session, reason),
+    });
     this.#ahead.delete(session);
     if (passage === undefined) return undefined;
     this.#passed(session);
@@ -287,7 +269,7 @@ export class LoopGuard {
     return this.#options.sidecar.end(END_MS);
   }
 
-  async #passage<M>(own: HarnessList<M>): Promise<Omit<Passage<M>, 'chars'> | undefined> {
+  async #passage<M>(own: HarnessList<M>): Promise<Omit<Passage<M>, 'chars' | 'at'> | undefined> {
     const { list } = own;
     const { session } = list;
     const asked = {
@@ -329,8 +311,8 @@ export class LoopGuard {
     return { ...list, ...this.#renderings.get(list.session) };
   }
 
-  async #handed(session: string, handed: HandedList & { readonly system?: string }): Promise<void> {
-    await this.#options.sidecar.call('handed', { session, ...handed });
+  #handed(session: string, handed: HandedList & { readonly system?: string }): Promise<Calls['handed']['result']> {
+    return this.#options.sidecar.call('handed', { session, ...handed });
   }
 
   /**
@@ -338,16 +320,20 @@ export class LoopGuard {
    * the time limit. Runs in the background.
    */
   #noteBypass(session: string, detail: string): void {
+    this.#options.onBypass?.(session, detail);
     this.#event(session, { kind: 'bypassed', detail }).catch(() => undefined);
   }
 
   async #guarded<T>(
     session: string,
     work: () => Promise<T>,
-    onFailure: (reason: string) => void = () => undefined,
+    {
+      limitMs = this.#options.limitMs,
+      onFailure,
+    }: { readonly limitMs?: number; readonly onFailure?: (reason: string) => void } = {},
   ): Promise<T | undefined> {
     try {
-      const result = await withTimeout(work(), this.#options.limitMs);
+      const result = await withTimeout(work(), limitMs);
       this.#troubled = false;
       return result;
     } catch (error) {
@@ -364,7 +350,7 @@ export class LoopGuard {
           `Palimpsest: this model call has the harness's own context (${reason}); see palimpsest doctor`,
         );
       this.#troubled = true;
-      onFailure(reason);
+      onFailure?.(reason);
       return undefined;
     }
   }

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { LayoutName } from '../../assembly/assembly-record.js';
+import type { SentContext as WholeRequest } from '../../client/session/session-contexts.js';
 import type { ChangingCall } from '../../harness/harness-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { HistoryEvent } from '../../objects/step.js';
@@ -9,7 +10,7 @@ import type { HandedOver, LoopContext, Rendering } from '../loop/loop-session.js
 
 /** The first line from a harness to its sidecar, as JSON. */
 export interface Beginning extends Rendering {
-  readonly what: 'pi' | 'opencode';
+  readonly what: 'pi' | 'opencode' | 'gateway';
   /** The agent's working folder, and the folders of its files. */
   readonly cwd: string;
   readonly roots: readonly string[];
@@ -39,6 +40,12 @@ export interface SentList extends Rendering {
   readonly window?: number;
 }
 
+/** The step and turn of a record. */
+export interface RecordPlace {
+  readonly step: number;
+  readonly turn: number;
+}
+
 /** The requests from a harness to its sidecar, and their results. */
 export interface Calls {
   /** Resolves when the database answers. */
@@ -53,8 +60,14 @@ export interface Calls {
   /** Stores the record of the list sent to the model. Resolves when it is durable. */
   readonly handed: {
     readonly params: HandedOver & { readonly session: string };
-    readonly result: { readonly kept: boolean };
+    /** `at` is absent if no context was waiting for its record. */
+    readonly result: { readonly kept: boolean; readonly at?: RecordPlace };
   };
+  /**
+   * Stores a whole request as the bytes of a delivered context. Does nothing if its session is not
+   * open.
+   */
+  readonly sent: { readonly params: WholeRequest & { readonly session: string }; readonly result: null };
   readonly verb: {
     readonly params: {
       readonly session: string;

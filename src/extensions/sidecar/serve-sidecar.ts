@@ -3,8 +3,11 @@ import { DEFAULT_LOOP_LAYOUT } from '../../assembly/assembly-record.js';
 import type { ContextClient } from '../../client/session/context-client.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { Environment } from '../../host/environment.js';
+import { isFollowed } from '../../host/followed-session.js';
 import { type OpenClient, openClient } from '../../host/open-client.js';
-import { readSettings } from '../../host/settings.js';
+import { readSettings, type Settings } from '../../host/settings.js';
+import type { SessionId } from '../../objects/ids.js';
+import { clientFolder } from '../../process/data-folder.js';
 import { DEFAULT_POLICY } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
 import { messageOf } from '../../values/thrown.js';
@@ -35,22 +38,24 @@ interface Followed {
 
 type Handlers = { readonly [N in CallName]: (params: Calls[N]['params']) => Promise<Calls[N]['result']> };
 
-function openSidecarClient(beginning: Beginning, env: Environment): Promise<OpenClient> {
+function openSidecarClient(beginning: Beginning, settings: Settings): Promise<OpenClient> {
   const { what, cwd, roots, strict = false, shortIds = false, layout = DEFAULT_LOOP_LAYOUT } = beginning;
   const retention = beginning.retention ?? (layout === 'epoch' ? 'use' : 'window');
   const policy = { ...DEFAULT_POLICY, retention };
-  return openClient(readSettings(env), { cwd, roots, strict, shortIds, policy, what: `palimpsest sidecar of ${what}` });
+  return openClient(settings, { cwd, roots, strict, shortIds, policy, what: `palimpsest sidecar of ${what}` });
 }
 
 /** The sessions of one harness process, and their last sent lists. */
 class SidecarSessions {
   readonly #client: ContextClient;
   readonly #beginning: Beginning;
+  readonly #dataDir: string;
   readonly #followed = new Map<string, Followed>();
 
-  constructor(client: ContextClient, beginning: Beginning) {
+  constructor(client: ContextClient, beginning: Beginning, dataDir: string) {
     this.#client = client;
     this.#beginning = beginning;
+    this.#dataDir = dataDir;
   }
 
   readonly handlers: Handlers = {
@@ -69,7 +74,14 @@ class SidecarSessions {
       await followed.loop.follow(history);
       return null;
     },
-    handed: async ({ session, ...handed }) => ({ kept: (await this.#loop(session).handed(handed)) !== undefined }),
+    handed: async ({ session, ...handed }) => {
+      const record = await this.#loop(session).handed(handed);
+      return record === undefined ? { kept: false } : { kept: true, at: { step: record.step, turn: record.turn } };
+    },
+    sent: async ({ session, ...request }) => {
+      await this.#followed.get(session)?.loop.session?.keepSent(request);
+      return null;
+    },
     verb: async ({ session, verb, ids, callId }) => {
       const { text, ok } = await this.#loop(session).verb(verb, ids, callId);
       return { text, ok };
@@ -107,7 +119,9 @@ class SidecarSessions {
     const known = this.#followed.get(session);
     if (known !== undefined) return known;
     const { what, strict = false, shortIds = false, layout } = this.#beginning;
-    const options = { delivered: what, strict, shortIds, ...defined({ layout }) };
+    // The process that follows transcripts gives way to a gateway that steers the session.
+    const takesOver = what === 'gateway' ? (id: SessionId) => isFollowed(this.#dataDir, id) : undefined;
+    const options = { delivered: what, strict, shortIds, ...defined({ layout, takesOver }) };
     const loop = new LoopSession(this.#client, { ...options, id: session, ...defined({ parent }) });
     const followed = { loop, number: 0, messages: [], texts: [] };
     this.#followed.set(session, followed);
@@ -155,8 +169,11 @@ export async function serveSidecar(input: Readable, output: Writable, env: Envir
   const first = await lines.next();
   if (first.done === true) return;
   const beginning = JSON.parse(first.value) as Beginning;
-  const { client, close } = await openSidecarClient(beginning, env);
-  const sessions = new SidecarSessions(client, beginning);
+  const settings = readSettings(env);
+  const { client, close } = await openSidecarClient(beginning, settings);
+  const { nodeUrl, node } = settings;
+  const { dataDir } = node;
+  const sessions = new SidecarSessions(client, beginning, clientFolder(dataDir, nodeUrl));
   const under = new Set<Promise<void>>();
   for (let line = await lines.next(); line.done !== true; line = await lines.next()) {
     const request = JSON.parse(line.value) as SidecarRequest;

@@ -4,9 +4,10 @@ import { DEFAULT_LOOP_LAYOUT } from '../../assembly/assembly-record.js';
 import { isLayout } from '../../assembly/renderers.js';
 import { type Environment, type LoopSettings, loopSettings } from '../../host/environment.js';
 import { guideOf } from '../guide.js';
-import { LoopGuard, type LoopGuardOptions, TroubleFile } from './loop-guard.js';
+import { LoopGuard, type LoopGuardOptions } from './loop-guard.js';
 import type { Beginning } from './protocol.js';
 import { SidecarProcess } from './sidecar-process.js';
+import { TroubleFile } from './trouble-file.js';
 
 /** The environment of an extension, and its channel to the user. */
 export interface Surroundings {

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { importedSessions } from '../../../src/host/imported-sessions.js';
+import { ownId } from '../../../src/host/own-id.js';
 import { sessionId } from '../../../src/objects/ids.js';
 import { chooseSession } from '../../../src/own-sessions/choose-session.js';
-import { importSession, ownId } from '../../../src/own-sessions/import-session.js';
+import { importSession } from '../../../src/own-sessions/import-session.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { type AgentMachine, agentMachine, claudeSession } from '../../support/agent-machine.js';

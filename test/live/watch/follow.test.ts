@@ -1,6 +1,6 @@
 import { rm, truncate, utimes } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ownId } from '../../../src/own-sessions/import-session.js';
+import { ownId } from '../../../src/host/own-id.js';
 import { RecordingLines } from '../../support/replays.js';
 import { until } from '../../support/until.js';
 import { saidIn, WatchedMachine } from '../../support/watched.js';

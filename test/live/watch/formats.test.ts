@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { ownId } from '../../../src/host/own-id.js';
 import { sessionId } from '../../../src/objects/ids.js';
 import { AGENT_NAMES, type Agent } from '../../../src/own-sessions/agent-homes.js';
-import { importSession, ownId } from '../../../src/own-sessions/import-session.js';
+import { importSession } from '../../../src/own-sessions/import-session.js';
 import { readStart } from '../../../src/watch/transcript-start.js';
 import { suiteDatabase } from '../../support/replays.js';
 import { WatchedMachine } from '../../support/watched.js';

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { HarnessList } from '../../../../src/extensions/sidecar/composed-list.js';
-import { LoopGuard, TroubleFile } from '../../../../src/extensions/sidecar/loop-guard.js';
+import { LoopGuard } from '../../../../src/extensions/sidecar/loop-guard.js';
 import { SidecarProcess } from '../../../../src/extensions/sidecar/sidecar-process.js';
+import { TroubleFile } from '../../../../src/extensions/sidecar/trouble-file.js';
 import { loopTroubles } from '../../../../src/process/process-reports.js';
 
 type Plain = {

@@ -1,0 +1,206 @@
+import { createHash } from 'node:crypto';
+import type { RenderedMessage } from '../../assembly/render-messages.js';
+import type { HarnessList } from '../../extensions/sidecar/composed-list.js';
+import { SeenMessages } from '../../extensions/sidecar/seen-messages.js';
+import { contentText } from '../../harness/content-text.js';
+import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
+import { defined } from '../../values/defined.js';
+import { isJsonObject } from '../../values/json-object.js';
+import { type AnthropicBody, BodyWriter } from './body-writer.js';
+import { memberPlace, textAt } from './json-places.js';
+import type { SteerableRequest, UnsteerableRequest, WireBlock, WireMessage } from './wire-request.js';
+
+const THOUGHTS: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking']);
+const ROLES: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system']);
+
+/** Texts that Claude Code adds beside the user's own words. */
+const REMINDER = /^\s*<system-reminder>/;
+/** How Claude Code begins a conversation that it has summarised. */
+const SUMMARISED = /^\s*This session is being continued from a previous conversation/;
+/** The line of Claude Code's prompt that differs in every request. */
+const BILLING = /^x-anthropic-billing-header/;
+
+/** A reported entry of a message, and the block that holds it if it is a result. */
+interface Entry {
+  readonly report: ReportedMessage;
+  readonly block?: number;
+}
+
+/** The last seen messages of one session. */
+export type SeenByGateway = SeenMessages<WireMessage, readonly Entry[]>;
+
+const isText = ({ type, text }: WireBlock): boolean => type === 'text' && typeof text === 'string';
+const isReminder = (block: WireBlock): boolean => isText(block) && REMINDER.test(String(block.text));
+const asContent = (blocks: readonly WireBlock[]): ReportedContent => blocks as unknown as ReportedContent;
+
+function userEntries(content: readonly WireBlock[]): readonly Entry[] {
+  const results = content.flatMap((block, at): readonly Entry[] => {
+    if (block.type !== 'tool_result') return [];
+    const report = {
+      role: 'tool',
+      tool_call_id: String(block.tool_use_id),
+      content: contentText(block.content as ReportedContent | undefined),
+      is_error: block.is_error === true,
+    };
+    return [{ report, block: at }];
+  });
+  const others = content.filter(({ type }) => type !== 'tool_result');
+  // A turn begins with words of the user alone. Words beside results would begin one between a call
+  // and its result.
+  const said = results.length > 0 ? [] : others.filter((block) => !isReminder(block));
+  const added = results.length > 0 ? others : others.filter(isReminder);
+  return [
+    ...results,
+    ...(said.length === 0 ? [] : [{ report: { role: 'user', content: contentText(asContent(said)) } }]),
+    ...(added.length === 0 ? [] : [{ report: { role: 'system', content: contentText(asContent(added)) } }]),
+  ];
+}
+
+function entriesOf({ role, content }: WireMessage): readonly Entry[] {
+  if (role === 'user') return userEntries(content);
+  const spoken = content.filter(({ type }) => !THOUGHTS.has(type));
+  const text = role === 'assistant' ? asContent(spoken) : contentText(asContent(content));
+  return [{ report: { role, content: spoken.length === 0 ? '' : text } }];
+}
+
+/** Returns the state of a session without seen messages. */
+export const nothingSeen = (): SeenByGateway => new SeenMessages({ make: entriesOf });
+
+const unmarked = ({ cache_control: _, ...block }: WireBlock): WireBlock => block;
+
+/** Returns a block without cache marks. The forms of one text become the same. */
+function plainBlock(block: WireBlock): WireBlock {
+  const bare = 'cache_control' in block ? unmarked(block) : block;
+  if (bare.type !== 'tool_result') return bare;
+  const { content } = bare;
+  if (typeof content === 'string') return { ...bare, content: [{ type: 'text', text: content }] };
+  return Array.isArray(content) && content.every(isJsonObject) ? { ...bare, content: content.map(unmarked) } : bare;
+}
+
+const isBlocks = (content: unknown): content is readonly WireBlock[] =>
+  Array.isArray(content) && content.length > 0 && content.every((block) => isJsonObject(block) && 'type' in block);
+
+function steerable(body: unknown): AnthropicBody | undefined {
+  if (!isJsonObject(body) || !Array.isArray(body.messages) || body.messages.length === 0) return undefined;
+  const isKnown = (body.messages as readonly unknown[]).every(
+    (one) =>
+      isJsonObject(one) &&
+      ROLES.has(one.role) &&
+      ((typeof one.content === 'string' && one.content !== '') || isBlocks(one.content)),
+  );
+  return isKnown ? (body as unknown as AnthropicBody) : undefined;
+}
+
+function promptOf(system: unknown): string {
+  if (typeof system === 'string') return system;
+  if (!Array.isArray(system)) return '';
+  const blocks = system.filter(isJsonObject).filter(({ text }) => !BILLING.test(String(text)));
+  return contentText(asContent(blocks));
+}
+
+/** Returns the model's name for its prices. Marks of an hour cost more. */
+function modelOf({ model, messages, system }: AnthropicBody): string | undefined {
+  if (typeof model !== 'string') return undefined;
+  const marked = [system, ...messages.map(({ content }) => content)].filter(isBlocks);
+  const isHour = marked.some((blocks) =>
+    blocks.some(({ cache_control: mark }) => isJsonObject(mark) && mark.ttl === '1h'),
+  );
+  return isHour ? `${model}:1h` : model;
+}
+
+/** Says to a model without our tools what it finds in place of the earlier conversation. */
+const NOTICE = [
+  'Palimpsest, which runs beside this program, shortened the earlier part of this conversation.',
+  'It is not said by the user.',
+  'A line "toolcall_ref id=... tool=... status=..." stands for a call whose result is not shown.',
+  'A block that begins with ACTIVE_CONTENT shows a file or a result in full.',
+  'If you need a result that is not shown, read the file or run the command again.',
+].join(' ');
+
+/** Our messages. The first one of an earlier conversation begins with `notice`. */
+const saidWith =
+  (notice: string | undefined) =>
+  ({ section, parts }: RenderedMessage): WireMessage => ({
+    role: 'user',
+    content: [...(section === 'chat' && notice !== undefined ? [notice] : []), ...parts.map(({ text }) => text)].map(
+      (text) => ({ type: 'text', text }),
+    ),
+  });
+
+/** Whether the model has our tools, whose server explains what it is shown. */
+const hasVerbs = (tools: unknown): boolean =>
+  Array.isArray(tools) && tools.some((tool) => isJsonObject(tool) && /palimpsest.*activate$/.test(String(tool.name)));
+
+const idOf = (message: WireMessage): string =>
+  createHash('sha256').update(JSON.stringify(message)).digest('base64').slice(0, 22);
+
+/** The session of a request, and its earlier lists. */
+export interface OfSession {
+  readonly session: string;
+  readonly seen: SeenByGateway;
+}
+
+/**
+ * Reads a request of Anthropic's Messages wire for steering. The body must be valid JSON, `parsed`
+ * its value.
+ */
+export function anthropicRequest(
+  text: string,
+  parsed: unknown,
+  { session, seen }: OfSession,
+): SteerableRequest | UnsteerableRequest {
+  const body = steerable(parsed);
+  const start = /\S/.exec(text)?.index ?? 0;
+  const list = body === undefined ? undefined : memberPlace(text, start, 'messages');
+  if (body === undefined || list === undefined)
+    return { why: 'its messages have a form that Palimpsest does not know' };
+  const messages = body.messages.map(({ role, content }) => ({
+    role,
+    content: typeof content === 'string' ? [{ type: 'text', text: content }] : content.map(plainBlock),
+  }));
+  // The provider ignores everything before such a block, and only it can read the block.
+  if (messages.some(({ content }) => content.some(({ type }) => type === 'compaction')))
+    return { why: 'the provider compacted the conversation' };
+  const { made, copies } = seen.of(messages);
+  const entries = made.flatMap((of, place) => of.map((entry) => ({ ...entry, place })));
+  const writer = new BodyWriter({ text, body, list, own: messages });
+  const withReferences = (message: WireMessage, lines: ReadonlyMap<number, string>): WireMessage => {
+    const byBlock = new Map([...lines].map(([index, line]) => [entries[index]?.block, line]));
+    return writer.with(message, (block, at) => {
+      const line = byBlock.get(at);
+      return line === undefined ? block : { ...block, content: [{ type: 'text', text: line }] };
+    });
+  };
+  const withoutThoughts = (message: WireMessage): WireMessage =>
+    message.content.some(({ type }) => THOUGHTS.has(type))
+      ? writer.with(message, (block) => (THOUGHTS.has(block.type) ? undefined : block))
+      : message;
+  const compacted = messages.some(({ role, content }) => {
+    return role === 'user' && content.some((block) => isText(block) && SUMMARISED.test(String(block.text)));
+  });
+  const reported: HarnessList<WireMessage>['list'] = {
+    session,
+    messages: entries.map(({ report }) => report),
+    system: promptOf(body.system),
+    ...defined({ model: modelOf(body) }),
+    ...(compacted ? { compacted } : {}),
+  };
+  const tools = memberPlace(text, start, 'tools');
+  const said = saidWith(hasVerbs(body.tools) ? undefined : NOTICE);
+  return {
+    list: {
+      list: reported,
+      places: entries.map(({ place }) => place),
+      messages,
+      said,
+      kept: () => ({ messages: copies(), said }),
+      withReferences,
+      idOf,
+      withoutThoughts,
+    },
+    frame: createHash('sha256')
+      .update(tools === undefined ? '' : textAt(text, tools))
+      .digest('hex'),
+    write: (sent) => writer.body(sent),
+  };
+}

@@ -1,0 +1,36 @@
+import { realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { guideOf } from '../../extensions/guide.js';
+import { LoopGuard } from '../../extensions/sidecar/loop-guard.js';
+import { SidecarProcess } from '../../extensions/sidecar/sidecar-process.js';
+import { TroubleFile } from '../../extensions/sidecar/trouble-file.js';
+import type { SteeringOptions } from './steering.js';
+
+/** How the sidecar of a gateway is started. */
+export interface GuardOptions {
+  readonly dataDir: string;
+  /** The working folder of the agents, and the root of their files. */
+  readonly folder: string;
+  readonly limitMs: number;
+  /** Shows the user a line. */
+  readonly notify: (line: string) => void;
+  /** Default: the program beside this one. */
+  readonly program?: string;
+}
+
+const besideThis = (): string => join(dirname(realpathSync(process.argv[1] ?? '')), 'sidecar.js');
+
+/** Starts the sidecar of a gateway and returns its guard. */
+export const startGuard =
+  ({ dataDir, folder, limitMs, notify, program = besideThis() }: GuardOptions): SteeringOptions['guard'] =>
+  (onBypass) => {
+    const sidecar = new SidecarProcess({
+      node: process.execPath,
+      program,
+      env: { ...process.env, PALIMPSEST_DATA: dataDir },
+      beginning: { what: 'gateway', cwd: folder, roots: [folder], layout: 'epoch' },
+    });
+    sidecar.start();
+    const trouble = new TroubleFile(dataDir, 'gateway');
+    return new LoopGuard({ sidecar, guide: guideOf('epoch'), trouble, limitMs, notify, onBypass });
+  };

@@ -1,0 +1,150 @@
+import type { LoopContext } from '../../extensions/loop/loop-session.js';
+import { composed } from '../../extensions/sidecar/composed-list.js';
+import type { LoopGuard, Passage } from '../../extensions/sidecar/loop-guard.js';
+import { type SteeredState, setSteered, steeredState } from '../../host/steered-sessions.js';
+import type { SessionId } from '../../objects/ids.js';
+import { sameData } from '../../values/plain-data.js';
+import { nothingSeen, type OfSession } from './anthropic-request.js';
+import type { SteerableRequest, UnsteerableRequest, WireMessage } from './wire-request.js';
+
+/**
+ * How a request of a steered session went out:
+ * - `steered`: with our context
+ * - `continued`: as the last steered request, with the client's messages since then
+ * - `own`: the client's own list, without the thinking that the provider bound to a steered one
+ * - `exact`: byte for byte as the client sent it
+ */
+export type HowSent = 'steered' | 'continued' | 'own' | 'exact';
+
+/** A body to send, and how it was made. */
+export interface SteeredBody {
+  readonly how: HowSent;
+  /** Undefined if it is the client's own body. */
+  readonly text?: string;
+  /** The reason for a request without our context. */
+  readonly why?: string;
+  /** The place of the context in its session. */
+  readonly at?: Passage<WireMessage>['at'];
+}
+
+/** Reads a request as one of a session. */
+export type ReadRequest = (of: OfSession) => SteerableRequest | UnsteerableRequest;
+
+/** The services of a gateway's steering for its sessions. */
+export interface SteeredHost {
+  readonly dataDir: string;
+  readonly guard: LoopGuard;
+  /** Maximum wait of a model call, and of the first one of a session, which opens it. */
+  readonly limitMs: number;
+  readonly firstLimitMs: number;
+  /** Returns the reason for the last call of a session without our context. */
+  readonly reasonOf: (session: SessionId) => string | undefined;
+}
+
+const NEW: SteeredState = { on: true, tidied: 0, steered: false };
+
+/** The last list with our context. */
+interface LastSteered {
+  readonly context: LoopContext;
+  /** The client's own list then, as immutable copies. */
+  readonly own: readonly WireMessage[];
+}
+
+/** One session whose requests get our context. Do not call its methods concurrently. */
+export class SteeredSession {
+  readonly id: SessionId;
+  readonly #host: SteeredHost;
+  readonly #seen = nothingSeen();
+  #state: SteeredState | undefined;
+  #frame: string | undefined;
+  #last: LastSteered | undefined;
+  #isOpen = false;
+
+  constructor(id: SessionId, host: SteeredHost) {
+    this.id = id;
+    this.#host = host;
+  }
+
+  /** Returns the body of a model call of the agent itself. */
+  async turn(read: ReadRequest): Promise<SteeredBody> {
+    const state = await this.#follow();
+    const request = read({ session: this.id, seen: this.#seen });
+    if ('why' in request) return { how: 'exact', why: request.why };
+    const { guard, limitMs, firstLimitMs } = this.#host;
+    if (!state.on) {
+      // The session is recorded all the same.
+      guard.follow(request.list.list);
+      return this.#own(request, 'steering is off for the session');
+    }
+    // With other tools the provider refuses the thinking before them, so it leaves with an epoch.
+    if (this.#frame !== undefined && this.#frame !== request.frame) guard.again(this.id);
+    this.#frame = request.frame;
+    const passage = await guard.pass(() => request.list, this.#isOpen ? limitMs : firstLimitMs);
+    if (passage === undefined) return this.#without(request);
+    this.#isOpen = true;
+    this.#last = { context: passage.context, own: request.list.kept().messages };
+    await this.#noteSteered();
+    return { how: 'steered', text: request.write(passage.messages), at: passage.at };
+  }
+
+  /** Returns the body of a side request, such as one for a summary. It may show the history. */
+  async side(read: ReadRequest): Promise<SteeredBody> {
+    const { steered, on } = await this.#follow();
+    const request = read({ session: this.id, seen: nothingSeen() });
+    if ('why' in request) return { how: 'exact', why: request.why };
+    const { list } = request;
+    const last = on ? this.#last : undefined;
+    if (last !== undefined && this.#goesOn(last, list.messages))
+      return { how: 'continued', text: request.write(composed(list, last.context)) };
+    if (!steered) return { how: 'exact' };
+    return { how: 'own', text: request.write(list.messages.map(list.withoutThoughts)) };
+  }
+
+  /** A request without our context in time. */
+  #without(request: SteerableRequest): SteeredBody {
+    const { list } = request;
+    const { guard, reasonOf } = this.#host;
+    const why = reasonOf(this.id) ?? 'the request has no place for the context';
+    const last = this.#last;
+    const kept = { ...list, ...list.kept() };
+    if (last === undefined || !this.#goesOn(last, kept.messages)) return this.#own(request, why);
+    guard.continued(list, composed(kept, last.context));
+    return { how: 'continued', text: request.write(composed(list, last.context)), why };
+  }
+
+  #own({ list, write }: SteerableRequest, why: string): SteeredBody {
+    const { guard } = this.#host;
+    this.#last = undefined;
+    if (this.#state?.steered === true) return { how: 'own', text: write(guard.own(list)), why };
+    guard.continued(list, list.kept().messages);
+    return { how: 'exact', why };
+  }
+
+  #goesOn({ own }: LastSteered, messages: readonly WireMessage[]): boolean {
+    return own.every((message, i) => message === messages[i] || sameData(message, messages[i]));
+  }
+
+  /** Follows the switch of the session, which another process may have set. */
+  async #follow(): Promise<SteeredState> {
+    const { dataDir, guard } = this.#host;
+    const before = this.#state;
+    const state = (await steeredState(dataDir, this.id).catch(() => before)) ?? before ?? NEW;
+    this.#state = state;
+    if (before === undefined) {
+      // From now on the process that follows transcripts leaves the session to the gateway.
+      await setSteered(dataDir, this.id, state).catch(() => undefined);
+      return state;
+    }
+    if (state.tidied > before.tidied) guard.tidy(this.id);
+    if (state.on !== before.on) await guard.toggled(this.id, state.on);
+    return state;
+  }
+
+  /** Notes before the first steered request that the model's thinking may be bound to one. */
+  async #noteSteered(): Promise<void> {
+    const state = this.#state ?? NEW;
+    if (state.steered) return;
+    this.#state = { ...state, steered: true };
+    await setSteered(this.#host.dataDir, this.id, this.#state);
+  }
+}

@@ -1,0 +1,196 @@
+import { createHash } from 'node:crypto';
+import pLimit, { type LimitFunction } from 'p-limit';
+import type { LoopGuard } from '../../extensions/sidecar/loop-guard.js';
+import { ownId } from '../../host/own-id.js';
+import type { SessionId } from '../../objects/ids.js';
+import { messageOf } from '../../values/thrown.js';
+import type { AnswerFacts } from '../answer-facts.js';
+import { bodySpans } from '../body-spans.js';
+import type { SteerFacts } from '../log-entries.js';
+import { bodyPieces, proofOf } from '../record-sent.js';
+import { factsOf, type RequestFacts, type RequestHead } from '../request-facts.js';
+import { anthropicRequest } from './anthropic-request.js';
+import { type ReadRequest, type SteeredBody, SteeredSession } from './steered-session.js';
+
+/** How a gateway steers. */
+export interface SteeringOptions {
+  readonly dataDir: string;
+  /** The share of sessions that are left alone, from 0 to 1. */
+  readonly control: number;
+  /** Maximum wait of a model call for its context, and of the first one of a session. */
+  readonly limitMs: number;
+  readonly firstLimitMs: number;
+  /** Creates the guard of the sidecar, which calls `onBypass` for calls without our context. */
+  readonly guard: (onBypass: (session: string, reason: string) => void) => LoopGuard;
+}
+
+/** A request as it goes out. */
+export interface Outgoing {
+  readonly body: Buffer;
+  /** Undefined for a request that is not of a steered session or its control arm. */
+  readonly steer?: SteerFacts;
+  /** Called once with the facts of the answer. Never throws. */
+  readonly answered?: (facts: AnswerFacts) => void;
+}
+
+/** An answer of the gateway itself in place of a request that must not go on. */
+export interface Refused {
+  readonly status: number;
+  readonly text: string;
+}
+
+/**
+ * The answer of an upstream without message threads. The client then sends the whole conversation,
+ * which alone can be steered.
+ */
+const NO_THREADS: Refused = {
+  status: 400,
+  text: JSON.stringify({
+    type: 'error',
+    error: {
+      type: 'invalid_request_error',
+      message:
+        'capability_rejected: beta_header:message-threads-2026-08-12 is not supported while Palimpsest steers the ' +
+        'session; send the whole conversation',
+      details: { error_code: 'thread_unsupported_request' },
+    },
+  }),
+};
+
+/** Returns a body's text and its value. Undefined if it is not JSON in UTF-8. */
+function parsedBody(body: Buffer): { readonly text: string; readonly value: unknown } | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+    return { text, value: JSON.parse(text) as unknown };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Returns whether a session belongs to the control arm, whose requests are never changed. The hash
+ * of its id decides, so every gateway decides alike. `share` is from 0 to 1.
+ */
+export function isControl(session: SessionId, share: number): boolean {
+  const hash = createHash('sha256').update(`palimpsest control arm\n${session}`).digest();
+  return hash.readUInt32BE(0) / 2 ** 32 < share;
+}
+
+/** Maximum number of sessions whose lists are kept. */
+const MOST_SESSIONS = 64;
+/** Maximum number of calls whose session is remembered. */
+const MOST_CALLS = 10_000;
+
+/**
+ * Changes the requests of sessions so that they have the layout `epoch` (divergence E9). A sidecar
+ * records the sessions and makes the contexts. A request never fails because of it: without a
+ * context in time it goes out as `SteeredBody` says.
+ */
+export class Steering {
+  readonly #options: SteeringOptions;
+  readonly #guard: LoopGuard;
+  readonly #sessions = new Map<SessionId, { readonly session: SteeredSession; readonly serial: LimitFunction }>();
+  readonly #reasons = new Map<string, string>();
+  /** The sessions of the model's calls, by the calls' ids. */
+  readonly #calls = new Map<string, SessionId>();
+
+  constructor(options: SteeringOptions) {
+    this.#options = options;
+    this.#guard = options.guard((session, reason) => {
+      this.#reasons.set(session, reason);
+    });
+  }
+
+  /** Waits for the database. Returns whether it answers in time. */
+  warmUp(limitMs?: number): Promise<boolean> {
+    return this.#guard.warmUp(limitMs);
+  }
+
+  /** Returns the session whose model made a call. */
+  sessionOfCall(callId: string): SessionId | undefined {
+    return this.#calls.get(callId);
+  }
+
+  /** Returns whether this gateway steers a session. */
+  has(session: SessionId): boolean {
+    return this.#sessions.has(session);
+  }
+
+  /** Runs one of the agent's own tools in a session; see `LoopGuard.verb`. */
+  readonly verb: LoopGuard['verb'] = (call) => this.#guard.verb(call);
+
+  /** Returns the request that goes out in place of the client's. Never rejects. */
+  async outgoing(head: RequestHead, body: Buffer): Promise<Outgoing | Refused> {
+    const begun = performance.now();
+    const own = { body };
+    if (head.wire !== 'anthropic') return own;
+    const parsed = parsedBody(body);
+    if (parsed === undefined) return own;
+    const facts = factsOf(head, parsed.value);
+    const { session: of, thread } = facts;
+    // A sub-agent is a short session of its own, which its transcript records.
+    if (of === undefined || of.from === 'first-text' || of.subagent !== undefined) return own;
+    const id = ownId(of.native);
+    const { control } = this.#options;
+    if (isControl(id, control)) return { body, steer: { arm: 'control', how: 'exact', ms: 0, bytes: body.length } };
+    if (thread?.type === 'continue') return NO_THREADS;
+    const made = await this.#body(id, facts, (one) => anthropicRequest(parsed.text, parsed.value, one)).catch(
+      (error: unknown): SteeredBody => ({ how: 'exact', why: messageOf(error) }),
+    );
+    const { how, text, why, at } = made;
+    const sent = text === undefined || text === parsed.text ? body : Buffer.from(text);
+    const ms = Math.round((performance.now() - begun) * 10) / 10;
+    const steer: SteerFacts = {
+      arm: 'steered',
+      how,
+      ms,
+      bytes: body.length,
+      ...(why === undefined ? {} : { why: why.slice(0, 300) }),
+    };
+    const answered = (answer: AnswerFacts): void => {
+      for (const call of answer.calls ?? []) this.#made(call, id);
+      if (answer.status >= 400 || at === undefined) return;
+      const pieces = bodyPieces(bodySpans(sent));
+      if (pieces === undefined) return;
+      const proof = proofOf({ ...facts, wire: head.wire, answer });
+      void this.#guard.sent({ session: id, body: pieces, ...at, at: Date.now(), sent: proof });
+    };
+    return { body: sent, steer, answered };
+  }
+
+  /** Ends the sidecar. */
+  close(): Promise<void> {
+    return this.#guard.end();
+  }
+
+  #body(id: SessionId, { side }: RequestFacts, read: ReadRequest): Promise<SteeredBody> {
+    const { session, serial } = this.#session(id);
+    // A check of the quota shows no history.
+    if (side === 'quota') return Promise.resolve({ how: 'exact' });
+    return serial(() => (side === undefined ? session.turn(read) : session.side(read)));
+  }
+
+  #session(id: SessionId) {
+    const known = this.#sessions.get(id);
+    this.#sessions.delete(id);
+    const { dataDir, limitMs, firstLimitMs } = this.#options;
+    const host = {
+      dataDir,
+      guard: this.#guard,
+      limitMs,
+      firstLimitMs,
+      reasonOf: (session: SessionId) => this.#reasons.get(session),
+    };
+    const of = known ?? { session: new SteeredSession(id, host), serial: pLimit(1) };
+    this.#sessions.set(id, of);
+    const [oldest] = this.#sessions.keys();
+    if (this.#sessions.size > MOST_SESSIONS && oldest !== undefined) this.#sessions.delete(oldest);
+    return of;
+  }
+
+  #made(call: string, session: SessionId): void {
+    this.#calls.set(call, session);
+    const [oldest] = this.#calls.keys();
+    if (this.#calls.size > MOST_CALLS && oldest !== undefined) this.#calls.delete(oldest);
+  }
+}

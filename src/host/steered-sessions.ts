@@ -1,0 +1,44 @@
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { type SessionId, sessionId } from '../objects/ids.js';
+import { parseJson, replaceFile, textOf } from '../process/owned-file.js';
+import { unlessMissing } from '../process/system-error.js';
+
+const stateSchema = z.object({
+  version: z.literal(1),
+  /** Whether the gateway changes the session's requests. */
+  on: z.boolean(),
+  /** Rises with each request to begin an epoch at the user's next message. */
+  tidied: z.int().nonnegative(),
+  /** Whether a changed request went out, so the model's thinking may be bound to it. */
+  steered: z.boolean(),
+});
+
+/** How a session is steered. The gateway and `palimpsest steer` share it through a file. */
+export type SteeredState = Omit<z.output<typeof stateSchema>, 'version'>;
+
+const folderIn = (dataDir: string): string => join(dataDir, 'gateway', 'steered');
+const fileOf = (dataDir: string, session: SessionId): string =>
+  join(folderIn(dataDir), `${encodeURIComponent(session)}.json`);
+
+/**
+ * Returns how a session is steered. Undefined if no gateway ever steered it. A damaged file counts
+ * as missing.
+ */
+export async function steeredState(dataDir: string, session: SessionId): Promise<SteeredState | undefined> {
+  const text = await textOf(fileOf(dataDir, session));
+  return text === undefined ? undefined : parseJson(text, stateSchema);
+}
+
+/** Stores how a session is steered. Its gateway reads it before the session's next request. */
+export async function setSteered(dataDir: string, session: SessionId, state: SteeredState): Promise<void> {
+  await mkdir(folderIn(dataDir), { recursive: true, mode: 0o700 });
+  await replaceFile(fileOf(dataDir, session), `${JSON.stringify({ version: 1, ...state })}\n`);
+}
+
+/** Returns the sessions of a data folder that a gateway steered at some time. */
+export async function steeredSessions(dataDir: string): Promise<readonly SessionId[]> {
+  const names = (await unlessMissing(readdir(folderIn(dataDir)))) ?? [];
+  return names.flatMap((name) => (name.endsWith('.json') ? [sessionId(decodeURIComponent(name.slice(0, -5)))] : []));
+}
