@@ -115,6 +115,7 @@ export async function packPlatform(platform, { draft, out, front, jars, jdk, isO
   const subject = { name, version, description: manifest.description };
   const linked = inHook.map(({ name: library, version: of, licences }) => ({
     type: 'library',
+    'bom-ref': `pkg:generic/${library}@${encodeURIComponent(of)}`,
     name: library,
     version: of,
     description: 'linked into the program of hooks',

@@ -1,14 +1,18 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, symlink } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { access, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import ajvModule from 'ajv';
 import formatsModule from 'ajv-formats';
+import { hookClient, hookState } from '../../src/agents/hooks/hook-folder.js';
 import { cliPath, stdioAgent, temporaryRoot } from '../support/mcp-clients.js';
 import { runCli } from '../support/run-cli.js';
+import { until } from '../support/until.js';
 import { newestAgent } from './install-agent.js';
 import { runProgram } from './run-program.js';
+import { startScriptedModel } from './scripted-model.js';
 
 const run = promisify(execFile);
 const Ajv = ajvModule as unknown as typeof ajvModule.default;
@@ -61,6 +65,53 @@ describe('the parcels', () => {
     await said(claude, 'plugin', 'install', 'palimpsest@palimpsest');
     expect(await said(claude, 'mcp', 'list')).toMatch(/^plugin:palimpsest:ctx: .*✔ Connected$/m);
     expect(await said(claude, 'plugin', 'details', 'palimpsest')).toMatch(/Skills \(1\)\s+palimpsest/);
+  });
+
+  test('are a plug-in whose hooks start the watcher, reach it, and record the session', async () => {
+    const claude = await newestAgent('@anthropic-ai/claude-code', 'claude');
+    await writeFile(join(project, 'a.txt'), 'the text of a\n');
+    const model = await startScriptedModel(({ offered, results }) => {
+      if (offered.length === 0 || results.length > 0) return { say: 'all done' };
+      return { tool: 'Read', args: { file_path: join(project, 'a.txt') } };
+    });
+    const session = async (): Promise<void> => {
+      const id = randomUUID();
+      const own = {
+        ANTHROPIC_BASE_URL: model.baseUrl.replace(/\/v1$/, ''),
+        ANTHROPIC_API_KEY: 'none',
+        IS_SANDBOX: '1',
+      };
+      const args = [
+        '-p',
+        'go on',
+        '--session-id',
+        id,
+        '--model',
+        'claude-sonnet-4-5',
+        '--dangerously-skip-permissions',
+      ];
+      const { code, stderr } = await runProgram(claude, args, {
+        cwd: project,
+        env: { ...env, ...own },
+        timeoutMs: 120_000,
+      });
+      expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+    };
+    const status = async () => JSON.parse((await runCli(['watch', '--status', '--json', '--data', data])).stdout);
+    try {
+      await session();
+      await until(status, ({ running }) => running);
+      await until(
+        () => access(hookClient(data)).then(Boolean, () => false),
+        (isThere) => isThere,
+      );
+      await session();
+      expect(await hookState(data, 'claude-code')).toEqual({ rang: expect.any(Date), unreached: undefined });
+      await until(status, ({ followed }) => followed.length > 0);
+    } finally {
+      await runCli(['watch', '--stop', '--data', data]);
+      await model.close();
+    }
   });
 
   test('are a Gemini CLI extension that validates, installs and connects', async () => {
