@@ -163,6 +163,8 @@ export async function palimpsestForOpencode1(input: OpencodeInput, extension: st
   const { directory: cwd, client } = input;
   const notify = (message: string): void => {
     client.tui.showToast({ body: { message, variant: 'warning' } }).catch(() => undefined);
+    // `opencode run` shows no toasts. A warning goes to its standard error.
+    if (process.argv.includes('run')) process.emitWarning(message, 'PalimpsestWarning');
   };
   // OpenCode has its own runtime, but the sidecar needs Node.
   const where = { extension, node: 'node', env: process.env, notify };

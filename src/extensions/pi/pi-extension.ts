@@ -47,7 +47,10 @@ class PiSession {
     this.#messages = messages;
     this.#model = defined({ model: model?.id, window: model?.contextWindow });
     const passage = this.on ? await this.loop.pass(() => this.#list()) : undefined;
-    if (passage === undefined) return this.loop.own(this.#list());
+    if (passage === undefined) {
+      if (this.on) ui.setStatus(STATUS, `palimpsest: not recording: ${this.loop.trouble}`);
+      return this.loop.own(this.#list());
+    }
     const { pool, active } = passage.context;
     ui.setStatus(
       STATUS,
@@ -94,8 +97,12 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
   let session: PiSession | undefined;
 
   pi.on('session_start', async (_event, context) => {
-    const { cwd, sessionManager, ui } = context;
-    const notify = (line: string): void => ui.notify(line, 'warning');
+    const { cwd, hasUI, sessionManager, ui } = context;
+    const notify = (line: string): void => {
+      if (hasUI) ui.notify(line, 'warning');
+      // `pi -p` shows no notices. A warning goes to its standard error.
+      else process.emitWarning(line, 'PalimpsestWarning');
+    };
     const where = { extension: import.meta.url, node: process.execPath, env: process.env, notify };
     const loop = startSidecar({ what: 'pi', cwd, roots: [cwd] }, where);
     session = new PiSession(

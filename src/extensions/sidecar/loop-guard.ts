@@ -55,8 +55,8 @@ interface ListAhead {
 
 /**
  * Prevents Palimpsest from blocking a harness's loop. If our context fails or takes too long, the
- * model call uses the harness's own list. The user is notified of the first such call, and
- * `palimpsest doctor` shows it.
+ * model call uses the harness's own list, and is recorded only with a later one. The user is
+ * notified of the first such call, and `palimpsest doctor` shows it.
  */
 export class LoopGuard {
   readonly #options: LoopGuardOptions;
@@ -79,7 +79,7 @@ export class LoopGuard {
    */
   readonly #renderings = new Map<string, Rendering>();
   #passedThrough = 0;
-  #troubled = false;
+  #trouble: string | undefined;
 
   constructor(options: LoopGuardOptions) {
     this.#options = options;
@@ -88,6 +88,11 @@ export class LoopGuard {
   /** The guide that a model reads about its context. It never changes. */
   get guide(): string {
     return this.#options.guide;
+  }
+
+  /** The reason why the last model call was not recorded; undefined if it was. */
+  get trouble(): string | undefined {
+    return this.#trouble;
   }
 
   /**
@@ -334,7 +339,7 @@ export class LoopGuard {
   ): Promise<T | undefined> {
     try {
       const result = await withTimeout(work(), limitMs);
-      this.#troubled = false;
+      this.#trouble = undefined;
       return result;
     } catch (error) {
       this.#passedThrough += 1;
@@ -345,11 +350,11 @@ export class LoopGuard {
         at: new Date().toISOString(),
         reason,
       });
-      if (!this.#troubled)
+      if (this.#trouble === undefined)
         this.#options.notify(
-          `Palimpsest: this model call has the harness's own context (${reason}); see palimpsest doctor`,
+          `Palimpsest: not recording: ${reason}. The model has the harness's own context; see palimpsest doctor`,
         );
-      this.#troubled = true;
+      this.#trouble = reason;
       onFailure?.(reason);
       return undefined;
     }

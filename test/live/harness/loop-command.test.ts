@@ -7,6 +7,7 @@ import type { Opencode2Command, Opencode2Message } from '../../../src/extensions
 import type { PiContext, PiExtensionApi, PiMessage } from '../../../src/extensions/pi/pi-api.js';
 import { cliPath, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { HostMessage, type OpencodePlugin, opencode2Double } from '../../support/opencode2-double.js';
+import { until } from '../../support/until.js';
 
 /** A harness with the built extension, in a turn that has read a file. */
 interface Host {
@@ -16,21 +17,24 @@ interface Host {
   prompt(): string;
   command(words: string): Promise<void>;
   readonly notices: string[];
+  /** The status line of a harness that has one. */
+  status?(): string | undefined;
   end(): Promise<void>;
 }
 
 const TEXT = 'the only line of a.txt\n';
 const built = (name: string): Promise<Readonly<Record<string, unknown>>> => import(join(dirname(cliPath), name));
 
-async function piHost(cwd: string): Promise<Host> {
+async function piHost(cwd: string, isShown = true): Promise<Host> {
+  const statuses: (string | undefined)[] = [];
   const session = randomUUID();
   const notices: string[] = [];
   const handlers = new Map<string, (event: unknown, context: PiContext) => unknown>();
   let command: Parameters<PiExtensionApi['registerCommand']>[1] | undefined;
   const context: PiContext = {
     cwd,
-    hasUI: false,
-    ui: { setStatus: () => undefined, notify: (text) => notices.push(text) },
+    hasUI: isShown,
+    ui: { setStatus: (_key, text) => statuses.push(text), notify: (text) => notices.push(text) },
     sessionManager: { getSessionId: () => session, getHeader: () => null },
   };
   const { default: extension } = await built('pi.js');
@@ -68,6 +72,7 @@ async function piHost(cwd: string): Promise<Host> {
     },
     command: async (words) => command?.handler(words, context),
     notices,
+    status: () => statuses.at(-1),
     end: async () => void (await fire('session_shutdown', {})),
   };
 }
@@ -219,7 +224,8 @@ describe.each([
       expect(await host.call()).not.toContain('ACTIVE_CONTENT');
       expect(host.prompt()).toMatch(/^be good\n\nPalimpsest keeps your working context/);
     }
-    expect(host.notices).toHaveLength(1);
+    expect(host.notices).toEqual([expect.stringMatching(/^Palimpsest: not recording: \S.*see palimpsest doctor$/)]);
+    if (host.status !== undefined) expect(host.status()).toMatch(/^palimpsest: not recording: \S/);
   });
 
   test('follow the environment at start; an invalid value is reported', async () => {
@@ -228,4 +234,30 @@ describe.each([
     expect(host.notices).toEqual(['Palimpsest: PALIMPSEST_LOOP_SHORT_IDS is "yes"; set it to 1 or 0']);
     expect(await host.call()).toMatch(REPEATED);
   });
+});
+
+test('pi -p says on standard error that it does not record, because it shows no notices', async () => {
+  const folder = await temporaryRoot();
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error): void => void warnings.push(message);
+  process.on('warning', onWarning);
+  const env = { ...process.env };
+  Object.assign(process.env, { PALIMPSEST_DATA: suiteData(), PALIMPSEST_LOOP_LIMIT_MS: '1' });
+  const host = await piHost(folder.root, false);
+  try {
+    await host.call();
+    await until(
+      () => warnings,
+      (all) => all.length > 0,
+    );
+    expect(warnings).toEqual([expect.stringMatching(/^Palimpsest: not recording: \S/)]);
+    expect(host.notices).toEqual([]);
+  } finally {
+    process.off('warning', onWarning);
+    await host.end();
+    for (const name of ['PALIMPSEST_DATA', 'PALIMPSEST_LOOP_LIMIT_MS'])
+      if (env[name] === undefined) delete process.env[name];
+      else process.env[name] = env[name];
+    await folder.remove();
+  }
 });
