@@ -43,7 +43,7 @@ export interface HeadMarks {
    * Length of a tool call's content in UTF-16 units, so that sizes are known without reading it.
    */
   readonly size?: number;
-  /** Lease epoch of a session (decision F5). */
+  /** The term of a session's lease (decision F5). */
   readonly epoch?: number;
   /** The last step that a chat's or session's version includes (decision G4). */
   readonly upto?: number;

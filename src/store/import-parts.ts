@@ -27,7 +27,7 @@ const stateSchema = z.strictObject({
       of: z.string().transform(sessionId),
       files: z.array(z.string()),
       /**
-       * By session, the epoch of the newest imported head. A later epoch belongs to a local writer.
+       * By session, the term of the newest imported head. A later term belongs to a local writer.
        */
       epochs: z.record(z.string(), count),
     })

@@ -42,12 +42,12 @@ export async function linesOf(db: DbSnapshot, file: string): Promise<readonly Se
 }
 
 /**
- * A session, the sessions that it was forked from (nearest first), and the epoch of its newest
+ * A session, the sessions that it was forked from (nearest first), and the term of its newest
  * head.
  */
 export type LineQuestion = [
   session: SessionId,
-  of: { readonly ancestors: readonly SessionId[]; readonly epoch: number },
+  of: { readonly ancestors: readonly SessionId[]; readonly term: number },
 ];
 
 /**
@@ -61,7 +61,7 @@ export type LineQuestion = [
 export async function lineNames(
   db: DbSnapshot,
   importPart: (session: SessionId) => Promise<StoredDocument | undefined>,
-  ...[session, { ancestors, epoch }]: LineQuestion
+  ...[session, { ancestors, term }]: LineQuestion
 ): Promise<EntityNames | undefined> {
   const asked = [session, ...ancestors];
   const parts = await Promise.all(asked.map(importPart));
@@ -70,7 +70,7 @@ export async function lineNames(
     const line = part === undefined || part.type === ARRIVING ? undefined : fromImportPart(part).line;
     if (line === undefined || line.files.length === 0) continue;
     const from = (await db.history(importId(line.of, 1)))[0]?.txId ?? 0;
-    if (one === session && epoch <= (ownMember(line.epochs, one) ?? 0)) return namesOf(line, { from });
+    if (one === session && term <= (ownMember(line.epochs, one) ?? 0)) return namesOf(line, { from });
     const written = await db.history(importId(one), { withDocs: true });
     return namesOf(line, { from, until: written.find(({ document }) => document?.type === 'import')?.txId });
   }

@@ -17,8 +17,8 @@ export async function ofSession(snapshot: StoreSnapshot, session: SessionId): Pr
     throw error;
   });
   const ancestors = (lineage?.segments ?? []).map((segment) => segment.session).filter((one) => one !== session);
-  const epoch = (await snapshot.sessionHead(session))?.marks.epoch ?? 0;
-  const names = await snapshot.documents.lineNames(session, { ancestors: ancestors.reverse(), epoch });
+  const term = (await snapshot.sessionHead(session))?.marks.epoch ?? 0;
+  const names = await snapshot.documents.lineNames(session, { ancestors: ancestors.reverse(), term });
   return names === undefined ? snapshot : snapshot.named(names);
 }
 

@@ -45,7 +45,7 @@ export interface OutboxParts {
   readonly telemetry: Telemetry;
 }
 
-/** Identifies a writer: a session has one per epoch of its lease (decision F5). */
+/** Identifies a writer: a session has one per term of its lease (decision F5). */
 export interface Held extends Pick<SessionWrite, 'session'> {
   readonly lease?: SessionWrite['lease'] | undefined;
 }

@@ -14,7 +14,8 @@ import { defined } from '../../values/defined.js';
 
 /** The position of a session's head in the database. */
 export interface HeadPosition {
-  readonly epoch: number;
+  /** Rises with each take-over (decision F5). The stored head calls it `epoch`. */
+  readonly term: number;
   /** The last step that the head includes. */
   readonly upto: number;
   /** Valid time of the head, in milliseconds. */
@@ -42,7 +43,7 @@ export interface HeadOptions {
    * Time from which the heads hold, in milliseconds. It moves up if the earlier head is not older.
    */
   readonly at: number;
-  readonly epoch: number;
+  readonly term: number;
   /** The parent of a fork. Default: the parent in its earlier heads. */
   readonly parent?: ForkPoint | undefined;
   /**
@@ -60,16 +61,20 @@ export interface HeadOptions {
  */
 export function headsAt(
   state: SessionState,
-  { before, at, epoch, parent = before?.parent, roots = before?.roots, hashes = new HeadHashes(state.id) }: HeadOptions,
+  { before, at, term, parent = before?.parent, roots = before?.roots, hashes = new HeadHashes(state.id) }: HeadOptions,
 ): SessionHeads {
   const validTime = new Date(before === undefined ? at : Math.max(at, before.at + 1));
   const fork = defined({ parent });
   const upto = state.seq;
   const puts = [
     { head: runningChatHead(state, hashes, { upto, ...fork }), texts: [], validTime },
-    { head: runningSessionHead(state, hashes, { epoch, upto, ...fork, ...defined({ roots }) }), texts: [], validTime },
+    {
+      head: runningSessionHead(state, hashes, { epoch: term, upto, ...fork, ...defined({ roots }) }),
+      texts: [],
+      validTime,
+    },
   ];
-  return { puts, position: { epoch, upto, at: validTime.getTime(), ...fork, ...defined({ roots }) } };
+  return { puts, position: { term, upto, at: validTime.getTime(), ...fork, ...defined({ roots }) } };
 }
 
 /** The start of a turn: the session before and after the step that opens it. */
@@ -83,10 +88,10 @@ export interface TurnBoundary {
  * versions, unless already written, and the new turn's versions.
  */
 export function turnHeads({ before, after }: TurnBoundary, position: HeadPosition, hashes: HeadHashes): SessionHeads {
-  const { epoch } = position;
+  const { term } = position;
   const closes = before.seq > position.upto;
-  const closed = closes ? headsAt(before, { before: position, at: before.lastAt, epoch, hashes }) : undefined;
-  const opened = headsAt(after, { before: closed?.position ?? position, at: after.lastAt, epoch, hashes });
+  const closed = closes ? headsAt(before, { before: position, at: before.lastAt, term, hashes }) : undefined;
+  const opened = headsAt(after, { before: closed?.position ?? position, at: after.lastAt, term, hashes });
   return { puts: [...(closed?.puts ?? []), ...opened.puts], position: opened.position };
 }
 
@@ -173,7 +178,7 @@ export async function forkHeads(
   );
   const { puts, position } = headsAt(state, {
     at: Math.max(clock(), state.lastAt + 1),
-    epoch: 1,
+    term: 1,
     parent,
     roots: head.marks.roots,
   });

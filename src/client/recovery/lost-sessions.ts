@@ -22,7 +22,7 @@ import { planAssembly } from '../delivery/plan-assembly.js';
 import { planWrite } from '../delivery/plan-write.js';
 import { forkHeads } from '../delivery/session-heads.js';
 import type { SessionWrite, WriteResult } from '../delivery/session-write.js';
-import { earlierFork, epochOf, freeFork, type RescuePlace } from './rescue-fork.js';
+import { earlierFork, freeFork, type RescuePlace, termOf } from './rescue-fork.js';
 
 /** A fork that receives writes. */
 interface Rescue extends RescuePlace {
@@ -82,7 +82,7 @@ function learnCalls({ fork, renames }: Rescue, ids: Iterable<ObjectId>): void {
 const placeOf = (rescue: Rescue, seq: number): Rescue =>
   rescue.onward === undefined || seq < rescue.onward.first ? rescue : placeOf(rescue.onward, seq);
 
-const rescueKey = ({ session, lease }: Held): string => `${session}\0${epochOf(lease)}`;
+const rescueKey = ({ session, lease }: Held): string => `${session}\0${termOf(lease)}`;
 
 const isTakenOver = (error: unknown): error is SessionError =>
   error instanceof SessionError && error.code === 'taken-over';
@@ -105,9 +105,9 @@ export class LostSessions {
   readonly #onRescued: RescuedListener;
   readonly #isDurable: boolean;
   readonly #writing: WriteOptions;
-  /** The error of the newest failed writer. Writers of later epochs continue. */
-  readonly #failures = new Map<SessionId, { readonly error: Error; readonly epoch: number }>();
-  /** By session and epoch. */
+  /** The error of the newest failed writer. Writers of later terms continue. */
+  readonly #failures = new Map<SessionId, { readonly error: Error; readonly term: number }>();
+  /** By session and term. */
   readonly #rescues = new Map<string, Promise<Rescue>>();
   /** Resolves once every refused write is stored in its final place. */
   readonly #settling = new Map<SessionId, Promise<unknown>>();
@@ -125,7 +125,7 @@ export class LostSessions {
    */
   failure({ session, lease }: Held): Error | undefined {
     const failed = this.#failures.get(session);
-    return failed === undefined || epochOf(lease) > failed.epoch ? undefined : failed.error;
+    return failed === undefined || termOf(lease) > failed.term ? undefined : failed.error;
   }
 
   /** Records that a write failed for good. Its writer must not continue over the gap. */
@@ -134,8 +134,8 @@ export class LostSessions {
   }
 
   #report({ session, lease }: Held, error: Error): void {
-    const epoch = epochOf(lease);
-    if (epoch >= (this.#failures.get(session)?.epoch ?? 0)) this.#failures.set(session, { error, epoch });
+    const term = termOf(lease);
+    if (term >= (this.#failures.get(session)?.term ?? 0)) this.#failures.set(session, { error, term });
   }
 
   /**

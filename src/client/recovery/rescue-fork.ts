@@ -13,12 +13,12 @@ export interface RescuePlace {
 /** The parts of a write that name its fork. */
 type Refused = Pick<SessionWrite, 'session' | 'lease'>;
 
-/** Returns the epoch of a write's lease (decision F5). */
-export const epochOf = (lease: StoredDocument | null | undefined): number => Number(lease?.epoch ?? 1);
+/** Returns the term of a write's lease (decision F5). */
+export const termOf = (lease: StoredDocument | null | undefined): number => Number(lease?.epoch ?? 1);
 
-/** Returns the id of a fork that begins with step `first`. It shows the session and the epoch. */
-const forkName = (session: SessionId, epoch: number, first: number): string =>
-  `${session.slice(0, 150)}.fork-${epoch}-${first}`;
+/** Returns the id of a fork that begins with step `first`. It shows the session and the term. */
+const forkName = (session: SessionId, term: number, first: number): string =>
+  `${session.slice(0, 150)}.fork-${term}-${first}`;
 
 /** Returns whether an id is a fork's name, with or without a numeric suffix. */
 const isNamed = (id: SessionId, name: string): boolean =>
@@ -36,14 +36,14 @@ export async function earlierFork(
   const forks = (await snapshot.sessions()).flatMap(({ id, parent }): readonly RescuePlace[] => {
     if (parent?.session !== refused.session || parent.seq >= seq) return [];
     const first = parent.seq + 1;
-    return isNamed(id, forkName(refused.session, epochOf(refused.lease), first)) ? [{ fork: id, first }] : [];
+    return isNamed(id, forkName(refused.session, termOf(refused.lease), first)) ? [{ fork: id, first }] : [];
   });
   return forks.toSorted((a, b) => b.first - a.first)[0];
 }
 
 /** Returns a free id for a fork. A number is appended if the name is taken. */
 export async function freeFork(snapshot: StoreSnapshot, refused: Refused, first: number): Promise<SessionId> {
-  const name = forkName(refused.session, epochOf(refused.lease), first);
+  const name = forkName(refused.session, termOf(refused.lease), first);
   for (let n = 1; ; n++) {
     const id = sessionId(n === 1 ? name : `${name}-${n}`);
     const key = sessionObjectId(id);
@@ -64,9 +64,9 @@ export interface StepsInFork extends RescuePlace {
 export async function stepsInForks(snapshot: StoreSnapshot): Promise<readonly StepsInFork[]> {
   const forks = (await snapshot.sessions()).flatMap(({ id, parent }) => {
     if (parent === undefined) return [];
-    const [name, epoch] = /\.fork-(\d+)-\d+(?:-\d+)?$/.exec(id) ?? [];
+    const [name, term] = /\.fork-(\d+)-\d+(?:-\d+)?$/.exec(id) ?? [];
     const first = parent.seq + 1;
-    const isRescue = name !== undefined && isNamed(id, forkName(parent.session, Number(epoch), first));
+    const isRescue = name !== undefined && isNamed(id, forkName(parent.session, Number(term), first));
     return isRescue ? [{ session: parent.session, fork: id, first }] : [];
   });
   return Promise.all(forks.map(async (one) => ({ ...one, last: (await snapshot.steps(one.fork)).length })));

@@ -12,7 +12,7 @@ import type { StoredDocument } from '../../xtdb/documents.js';
 import type { DamagedJournal } from '../delivery/damaged-journal.js';
 import { type HeadPosition, headsAt, turnHeads } from '../delivery/session-heads.js';
 import type { SessionWrite } from '../delivery/session-write.js';
-import { epochOf } from './rescue-fork.js';
+import { termOf } from './rescue-fork.js';
 
 /** A session up to the last step that the database has. */
 interface Reached {
@@ -87,7 +87,7 @@ export class StepBridge {
     if (lease === undefined) return write;
     const known = attempt === 1 ? this.#reached.get(session) : undefined;
     const reached = known ?? (await this.#read(session));
-    const isOther = reached.lease !== null && epochOf(reached.lease) !== epochOf(lease);
+    const isOther = reached.lease !== null && termOf(reached.lease) !== termOf(lease);
     // The usual checks handle a session's creation, stored steps and sessions that another writer
     // took over.
     if (isOther || (step !== undefined && step.seq <= reached.state.seq) || (lease === null && reached.lease !== null))
@@ -106,7 +106,7 @@ export class StepBridge {
     const { lease } = reached;
     if (assembly !== undefined) return { ...write, lease };
     const { session, at } = write;
-    const first = reached.position === undefined ? firstHeads(session, { at, epoch: epochOf(write.lease) }) : undefined;
+    const first = reached.position === undefined ? firstHeads(session, { at, term: termOf(write.lease) }) : undefined;
     const position = reached.position ?? first?.position;
     if (position === undefined) throw new Error('BUG: a session without a head');
     const own = heads.filter(({ head }) => head.type !== 'session' && head.type !== 'chat');
@@ -116,7 +116,7 @@ export class StepBridge {
     let made: readonly StoredPut[] = [];
     if (step?.opens !== undefined) made = turnHeads({ before, after: applyStep(before, step) }, position, hashes).puts;
     else if (step === undefined && own.length < heads.length && before.seq > position.upto)
-      made = headsAt(before, { before: position, at: before.lastAt, epoch: position.epoch, hashes }).puts;
+      made = headsAt(before, { before: position, at: before.lastAt, term: position.term, hashes }).puts;
     return {
       ...plain,
       lease,
@@ -168,15 +168,15 @@ export class StepBridge {
  * Returns the heads of a session whose creation was lost. The first heads of all sessions are
  * alike.
  */
-function firstHeads(session: SessionId, { at, epoch }: { readonly at: number; readonly epoch: number }) {
-  const { puts, position } = headsAt(emptySession(session), { at, epoch });
+function firstHeads(session: SessionId, { at, term }: { readonly at: number; readonly term: number }) {
+  const { puts, position } = headsAt(emptySession(session), { at, term });
   const prompt = storedPut({ version: systemPromptVersion(session, null), validTime: new Date(position.at) });
   return { puts: [...puts, prompt], position };
 }
 
 function positionOf(lease: StoredDocument, at: number): HeadPosition {
-  const { epoch = 1, upto = 0, parent } = marksOf(lease);
-  return { epoch, upto, at, ...defined({ parent }) };
+  const { epoch: term = 1, upto = 0, parent } = marksOf(lease);
+  return { term, upto, at, ...defined({ parent }) };
 }
 
 /** Returns the session's position after a write. */

@@ -307,7 +307,7 @@ export class ContextSession {
       const closing = headsAt(state, {
         before: position,
         at: state.lastAt,
-        epoch: position.epoch,
+        term: position.term,
         hashes: this.#hashes,
       });
       await this.#heads(closing.puts, closing.position);

@@ -91,7 +91,7 @@ export async function createSession(
 ): Promise<LoadedSession> {
   const state = emptySession(id);
   const at = clock();
-  const { puts, position } = headsAt(state, { at, epoch: 1, roots: files.folders });
+  const { puts, position } = headsAt(state, { at, term: 1, roots: files.folders });
   const prompt = storedPut({ version: systemPromptVersion(id, null), validTime: new Date(position.at) });
   const { applied } = await outbox.accept({ session: id, lease: null, files: [], heads: [...puts, prompt], at });
   applied.then(
@@ -114,10 +114,10 @@ export async function loadSession(snapshot: StoreSnapshot, id: SessionId): Promi
     snapshot.sets(id),
     snapshot.get(systemPromptObjectId(id)),
   ]);
-  const { epoch = 1, upto = 0, parent, roots } = head.marks;
+  const { epoch: term = 1, upto = 0, parent, roots } = head.marks;
   return {
     state: applySteps(emptySession(id), steps),
-    position: { epoch, upto, at: head.validTime.getTime(), ...defined({ parent, roots }) },
+    position: { term, upto, at: head.validTime.getTime(), ...defined({ parent, roots }) },
     lease: head.document,
     prompt: prompt?.version.content ?? null,
     promptHead: heads.get(systemPromptObjectId(id))?.document ?? null,
@@ -155,7 +155,7 @@ async function loadMetadata(
 }
 
 /**
- * Takes over an existing session. The epoch in its head rises with a match and a put, so its former
+ * Takes over an existing session. The term in its head rises with a match and a put, so its former
  * writer notices at its next step (decision F5). The new head includes every step, and this
  * client's folders unless a person opens it. A step inside a turn does not move the head, and
  * neither does a prompt. For a complete takeover, separate guards check that neither came since the
@@ -169,7 +169,7 @@ async function takeOver(
   const { store, clock, files } = environment;
   const { position: before } = loaded;
   const roots = asPerson && before.roots !== undefined ? before.roots : rootsWith(files, before.roots);
-  const { puts, position } = headsAt(loaded.state, { before, at: clock(), epoch: before.epoch + 1, roots });
+  const { puts, position } = headsAt(loaded.state, { before, at: clock(), term: before.term + 1, roots });
   const guarded = puts.map((put) => (put.head.type === 'session' ? { ...put, expect: loaded.lease } : put));
   const { id, seq } = loaded.state;
   const read: readonly [string, StoredDocument | null][] = [
@@ -199,7 +199,7 @@ async function requireClosedElsewhere(
     last !== undefined && before?.marks.epoch === last.marks.epoch && (last.marks.upto ?? 0) >= state.seq;
   // An unopened fork has its parent's roots, and an import has the roots of its origin.
   const imported = await snapshot.documents.importedAt(state.id);
-  const isUnopened = (position.parent !== undefined && position.epoch === 1) || (imported ?? -1) >= (last?.txId ?? 0);
+  const isUnopened = (position.parent !== undefined && position.term === 1) || (imported ?? -1) >= (last?.txId ?? 0);
   if (isUnopened || (isSettled && (await snapshot.step(state.id, state.seq))?.opens === undefined)) return;
   throw new SessionError(
     'lease-held',
@@ -285,13 +285,13 @@ export async function openSession(
 
 /**
  * Loads a session again after a write with an unknown outcome.
- * @throws {SessionError} `taken-over` – its epoch has changed
+ * @throws {SessionError} `taken-over` – its term has changed
  */
 export async function reloadSession(environment: SessionEnvironment, before: LoadedSession): Promise<LoadedSession> {
   const { id } = before.state;
   const snapshot = await environment.store.latest();
   const loaded = await loadSession(snapshot, id);
-  if (loaded === undefined || loaded.position.epoch !== before.position.epoch) {
+  if (loaded === undefined || loaded.position.term !== before.position.term) {
     throw new SessionError(
       'taken-over',
       `session ${id} was continued by another writer; open it again to go on from where it stands`,

@@ -24,7 +24,7 @@ const write: SessionWrite = {
   session: SID,
   lease: null,
   files: [],
-  heads: [...headsAt(state, { at: 5, epoch: 1 }).puts, prompt],
+  heads: [...headsAt(state, { at: 5, term: 1 }).puts, prompt],
   at: 5,
 };
 
