@@ -13,14 +13,17 @@ import { findRecordings } from '../src/lab/replay/find-recordings.js';
 import { openReplayDatabase } from '../src/lab/replay/replay-database.js';
 
 const { values, positionals } = parseArgs({
-  options: { config: { type: 'string' }, out: { type: 'string' } },
+  options: { config: { type: 'string' }, out: { type: 'string' }, sweep: { type: 'boolean' } },
   allowPositionals: true,
 });
 const corpus = process.env.PALIMPSEST_CORPUS;
 const named = positionals.length > 0 ? positionals : corpus === undefined || corpus === '' ? [] : [corpus];
 if (named.length === 0)
   throw new Error('no recordings: set PALIMPSEST_CORPUS to a folder of recordings, or name files after --');
-const config = await readConfig(values.config, parseLabConfig);
+const config =
+  values.config === undefined
+    ? parseLabConfig({ sweep: values.sweep === true }, 'no configuration')
+    : await readConfig(values.config, parseLabConfig);
 const cacheDir = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest');
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const)

@@ -11,7 +11,7 @@ import type { Shown } from './first-screen.js';
 /** The cost of a context policy on the largest sessions. */
 export interface ComparedPolicy {
   readonly name: string;
-  /** Relative to sending everything. */
+  /** Relative to what the agent sent. */
   readonly cost: number;
   /** Share of the calls in which every line was there that the recorded answer used. */
   readonly callsKept: number;
@@ -29,7 +29,6 @@ const MOST_SESSIONS = 3;
 const CONFIG = parseLabConfig(
   {
     policies: [
-      { policy: 'own-compaction' },
       { policy: 'last-results', keep: 10 },
       { policy: 'clear-tool-uses', over: 100_000, keep: 3 },
       { policy: 'palimpsest', layout: 'epoch' },
@@ -57,11 +56,9 @@ export async function comparePolicies(
       largest.map(({ file }) => file.path),
       { config: CONFIG, open: () => openReplayDatabase(undefined, { ...settings, onProgress }), onProgress },
     );
-    const [table] = report.prices.tables;
-    const policies = report.policies.flatMap(({ name, pooled }): readonly ComparedPolicy[] => {
-      const cost = pooled?.cost[table?.name ?? '']?.value;
-      return pooled === undefined || cost === undefined ? [] : [{ name, cost, callsKept: pooled.callsKept.value }];
-    });
+    const policies = report.policies.flatMap(({ name, pooled: { all } }): readonly ComparedPolicy[] =>
+      all === undefined ? [] : [{ name, cost: all.vsSent.value, callsKept: all.callsKept.value }],
+    );
     return { sessions: report.sessions.length, policies };
   } finally {
     progress.end();
@@ -74,7 +71,7 @@ const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 export function policyLines({ sessions, policies }: PolicyComparison, shown: Shown): readonly string[] {
   if (policies.length === 0) return ['', `No session has ${CONFIG.least} model calls, so no policy was compared.`];
   const limits =
-    'Costs are those of prompts, against sending everything with its cache. They come from recorded answers without ' +
+    'Costs are those of prompts and answers, against what your agent sent. They come from recorded answers without ' +
     'a model: how a model would have answered otherwise is unknown. palimpsest lab explains them.';
   return [
     '',

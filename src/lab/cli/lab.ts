@@ -12,11 +12,11 @@ export function labCommand(): Command {
       'compare context policies on recorded sessions, without a model: their costs, and what they keep and lose',
     )
     .argument(
-      '<file...>',
+      '[file...]',
       'recordings, or folders of them such as ~/.claude/projects/NAME; formats are recognised by content',
     )
     .addOption(
-      new Option('--config <file>', 'JSON: policies with their parameters, least, window (docs/laboratory.md)'),
+      new Option('--config <file>', 'JSON: policies with their parameters, sweep, least, window (docs/laboratory.md)'),
     )
     .addOption(
       new Option('--least <n>', 'minimum number of model calls in a session (default: 30)').argParser(
@@ -30,8 +30,17 @@ export function labCommand(): Command {
       ),
     )
     .addOption(
-      new Option('--jobs <n>', 'policies to run in parallel (default: one per core)').argParser(wholeBetween(1, 1_024)),
+      new Option('--jobs <n>', 'recordings to run in parallel (default: one per core)').argParser(
+        wholeBetween(1, 1_024),
+      ),
     )
+    .addOption(
+      new Option('--sweep', 'many settings of every policy, also with the rights of ours; takes many times longer'),
+    )
+    .addOption(
+      new Option('--train <path...>', 'recordings on which settings are chosen (default: half of the projects)'),
+    )
+    .addOption(new Option('--test <path...>', 'recordings on which they are reported'))
     .addOption(new Option('--json', 'print the report as JSON'))
     .action(async (files: readonly string[], flags: LabFlags) =>
       (await import('./run-lab.js')).labAction(files, flags),

@@ -6,6 +6,7 @@ import { defined } from '../../values/defined.js';
 import { type LabConfig, parseLabConfig } from '../laboratory/lab-config.js';
 import { labMarkdown } from '../laboratory/lab-markdown.js';
 import { type LabRun, runLab } from '../laboratory/run-lab.js';
+import { verdictsOf } from '../laboratory/verdicts.js';
 import { writeLab } from '../laboratory/write-lab.js';
 import { findRecordings, othersLine } from '../replay/find-recordings.js';
 import { openReplayDatabase } from '../replay/replay-database.js';
@@ -19,16 +20,23 @@ export interface LabFlags {
   readonly out?: string;
   readonly jobs?: number;
   readonly json?: boolean;
+  readonly sweep?: boolean;
+  readonly train?: readonly string[];
+  readonly test?: readonly string[];
 }
 
 /** Reads the configuration file. A flag takes precedence over it. */
-async function labConfig({ config: path, least }: LabFlags): Promise<LabConfig> {
-  if (path === undefined) return parseLabConfig(defined({ least }), 'no configuration');
+async function labConfig({ config: path, least, sweep }: LabFlags): Promise<LabConfig> {
+  if (path === undefined) return parseLabConfig(defined({ least, sweep }), 'no configuration');
   return { ...(await readConfig(path, parseLabConfig)), ...defined({ least }) };
 }
 
 /** Reports unreadable and incomplete recordings, which the report cannot show. */
 function reportMissing({ report, failures }: LabRun): void {
+  if (report.missing > 0) {
+    process.exitCode = 1;
+    tell(`palimpsest: interrupted: the report lacks ${report.missing} recordings`);
+  }
   for (const { path, error } of failures) tell(`palimpsest: ${escapedLine(basename(path))}: ${error.message}`);
   if (failures.length > 0 || report.sessions.some(({ complete }) => !complete)) process.exitCode = 1;
   for (const { name, complete } of report.sessions) {
@@ -41,7 +49,16 @@ export async function labAction(files: readonly string[], flags: LabFlags): Prom
   await reportFailure(flags, async () => {
     const config = await labConfig(flags);
     const progress = (line: string): void => tell(escapedLine(line));
-    const { paths, failures, others } = await findRecordings(files);
+    const { train = [], test = [] } = flags;
+    if (files.length + train.length + test.length === 0)
+      throw new ReplayError('bad-target', 'name recordings or folders of them, or give --train and --test');
+    if ((train.length === 0) !== (test.length === 0))
+      throw new ReplayError(
+        'bad-target',
+        'give both --train and --test: settings are chosen on one and reported on the other',
+      );
+    const { paths, failures, others } = await findRecordings([...files, ...train, ...test]);
+    const named = train.length === 0 ? undefined : new Set((await findRecordings(train)).paths);
     for (const { path, error } of failures) {
       process.exitCode = 1;
       tell(`palimpsest: ${escapedLine(path)}: ${error.message}`);
@@ -51,7 +68,12 @@ export async function labAction(files: readonly string[], flags: LabFlags): Prom
     const { dataDir: _shared, ...node } = readSettings(process.env).node;
     const stop = new AbortController();
     const onSignal = (): void =>
-      stop.abort(new ReplayError('interrupted', 'the laboratory run was interrupted; nothing was written'));
+      stop.abort(
+        new ReplayError(
+          'interrupted',
+          'the laboratory run was interrupted before its first session was complete; nothing was written',
+        ),
+      );
     process.on('SIGINT', onSignal);
     process.on('SIGTERM', onSignal);
     try {
@@ -61,6 +83,7 @@ export async function labAction(files: readonly string[], flags: LabFlags): Prom
         jobs: flags.jobs ?? availableParallelism(),
         onProgress: progress,
         signal: stop.signal,
+        ...defined({ train: named }),
       });
       reportMissing(run);
       if (run.report.sessions.length === 0) {
@@ -73,6 +96,7 @@ export async function labAction(files: readonly string[], flags: LabFlags): Prom
       if (flags.out !== undefined) for (const path of await writeLab(flags.out, run)) tell(escapedLine(path));
       if (flags.json) printJson(run.report);
       else if (flags.out === undefined) printText(labMarkdown(run.report));
+      for (const sentence of verdictsOf(run.report)) tell(sentence);
     } finally {
       process.off('SIGINT', onSignal);
       process.off('SIGTERM', onSignal);

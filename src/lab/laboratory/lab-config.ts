@@ -2,44 +2,109 @@ import * as z from 'zod';
 import { ReplayError } from '../replay/replay-error.js';
 import { policySchema } from './policy-table.js';
 
-const tokens = z.int().min(1_000).max(10_000_000);
+type PolicyInput = z.input<typeof policySchema>;
 
-const DEFAULT_POLICIES: readonly z.input<typeof policySchema>[] = [
+/** The published setting of each family, and ours. */
+const PUBLISHED = [
   { policy: 'last-results', keep: 10 },
-  { policy: 'last-results', keep: 10, step: 20 },
   { policy: 'truncate-oldest', over: 100_000, keep: 50_000 },
   { policy: 'clear-tool-uses', over: 100_000, keep: 3 },
-  { policy: 'clear-tool-uses', over: 50_000, keep: 3 },
+  { policy: 'context-editing' },
   { policy: 'opencode-prune' },
-  { policy: 'own-compaction' },
-  { policy: 'palimpsest', layout: 'ssot' },
-  { policy: 'palimpsest', layout: 'ssot', per: 'turn' },
-  { policy: 'palimpsest', layout: 'pool-last' },
-  { policy: 'palimpsest', layout: 'epoch' },
-  { policy: 'palimpsest', layout: 'epoch', uses: { shown: 14, used: 6 } },
-  { policy: 'palimpsest', layout: 'epoch', uses: { shown: 56, used: 24 } },
-  { policy: 'palimpsest', layout: 'epoch', uses: { shown: 240, used: 120 }, window: 1_000_000 },
+  { policy: 'server-compaction' },
+  { policy: 'idle-compaction' },
+  { policy: 'codex-notes' },
+  { policy: 'openhands-condenser' },
+  { policy: 'frozen-compaction' },
+  { policy: 'transparent-compact' },
+  { policy: 'linked-eviction' },
+  { policy: 'dcp' },
+] as const satisfies readonly PolicyInput[];
+
+/** Further settings of these families. */
+const VARIED = [
+  { policy: 'last-results', keep: 10, step: 20 },
+  { policy: 'last-results', keep: 5, step: 40 },
+  { policy: 'last-results', keep: 20, step: 40 },
+  { policy: 'last-results', keep: 40, step: 40 },
+  { policy: 'truncate-oldest', over: 60_000, keep: 40_000 },
+  { policy: 'truncate-oldest', over: 150_000, keep: 100_000 },
+  { policy: 'clear-tool-uses', over: 50_000, keep: 3 },
+  { policy: 'clear-tool-uses', over: 50_000, keep: 30 },
+  { policy: 'context-editing', over: 50_000, keep: 20, least: 10_000 },
+  { policy: 'context-editing', over: 100_000, keep: 40, least: 20_000 },
+  { policy: 'opencode-prune', keep: 20_000, least: 10_000, turns: 1 },
+  { policy: 'server-compaction', over: 100_000, keep: 20_000 },
+  { policy: 'server-compaction', over: 100_000, keep: 60_000 },
+  { policy: 'idle-compaction', minutes: 5, over: 50_000 },
+  { policy: 'codex-notes', over: 100_000 },
+  { policy: 'openhands-condenser', events: 120 },
+  { policy: 'openhands-condenser', events: 480 },
+  { policy: 'frozen-compaction', batch: 10_000, keep: 20 },
+  { policy: 'frozen-compaction', batch: 20_000, keep: 40 },
+  { policy: 'transparent-compact', over: 60_000, keep: 30 },
+  { policy: 'transparent-compact', over: 100_000, keep: 40 },
+  { policy: 'linked-eviction', over: 60_000, to: 40_000 },
+  { policy: 'linked-eviction', over: 120_000, to: 90_000 },
+  { policy: 'dcp', turns: 1 },
+] as const satisfies readonly PolicyInput[];
+
+/** Lifetimes of our retention, in calls. */
+const LIFETIMES = [
+  [14, 6],
+  [38, 16],
+  [56, 24],
+  [75, 35],
+  [110, 50],
+] as const;
+
+const OURS = [{ policy: 'palimpsest', layout: 'epoch' }] as const satisfies readonly PolicyInput[];
+const BOUNDS = [
   { policy: 'clairvoyant', where: 'at borders by rent' },
   { policy: 'clairvoyant' },
-  { policy: 'clairvoyant', where: 'anywhere' },
+] as const satisfies readonly PolicyInput[];
+
+const DEFAULT_POLICIES: readonly PolicyInput[] = [...PUBLISHED, ...OURS, ...BOUNDS];
+
+/** Every family with further settings, each of them also with the rights of our own policy. */
+const SWEPT_POLICIES: readonly PolicyInput[] = [
+  ...PUBLISHED,
+  ...VARIED,
+  ...[...PUBLISHED, ...VARIED].map((one) => ({ ...one, arguments: true, borders: true })),
+  ...OURS,
+  ...LIFETIMES.map(([shown, used]) => ({
+    policy: 'palimpsest' as const,
+    layout: 'epoch' as const,
+    uses: { shown, used },
+  })),
+  { policy: 'palimpsest', layout: 'ssot', per: 'turn' },
+  ...BOUNDS,
 ];
 
+const parsed = (policies: readonly PolicyInput[]) => policies.map((one) => policySchema.parse(one));
+
 /** The laboratory's configuration. All fields are optional. */
-const labConfigSchema = z.strictObject({
-  policies: z
-    .array(policySchema)
-    .min(1)
-    .max(100)
-    .default(() => DEFAULT_POLICIES.map((one) => policySchema.parse(one)))
-    .describe('Compared with `raw`, which is always there'),
-  least: z
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .default(30)
-    .describe('Model calls that a session has at least; shorter ones are left out'),
-  window: tokens.default(200_000).describe("Tokens of the model's window: larger requests are counted"),
-});
+const labConfigSchema = z
+  .strictObject({
+    policies: z.array(policySchema).min(1).max(200).optional().describe('Compared with the two baselines'),
+    sweep: z.boolean().default(false).describe('Without `policies`: many settings of every family'),
+    least: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .default(30)
+      .describe('Model calls that a session has at least; shorter ones are left out'),
+    window: z
+      .int()
+      .min(1_000)
+      .max(10_000_000)
+      .default(200_000)
+      .describe("Tokens of the model's window: `raw` is a baseline only as long as it fits"),
+  })
+  .transform(({ policies, sweep, ...others }) => ({
+    ...others,
+    policies: policies ?? parsed(sweep ? SWEPT_POLICIES : DEFAULT_POLICIES),
+  }));
 
 export type LabConfig = z.output<typeof labConfigSchema>;
 
@@ -48,18 +113,18 @@ export type LabConfig = z.output<typeof labConfigSchema>;
  * @throws {ReplayError} `bad-config`, naming the invalid value
  */
 export function parseLabConfig(value: unknown, name: string): LabConfig {
-  const parsed = labConfigSchema.safeParse(value);
-  if (parsed.success) {
-    const written = parsed.data.policies.map((one) => JSON.stringify(one));
+  const result = labConfigSchema.safeParse(value);
+  if (result.success) {
+    const written = result.data.policies.map((one) => JSON.stringify(one));
     const twice = written.find((one, at) => written.indexOf(one) !== at);
-    if (twice === undefined) return parsed.data;
+    if (twice === undefined) return result.data;
     throw new ReplayError('bad-config', `${name}: policies: ${twice} stands there twice; leave one out`);
   }
-  const [issue] = parsed.error.issues;
+  const [issue] = result.error.issues;
   const where = issue === undefined || issue.path.length === 0 ? 'the configuration' : issue.path.join('.');
   throw new ReplayError(
     'bad-config',
     `${name}: ${where}: ${issue?.message ?? 'not valid'}; ` +
-      'a configuration may hold policies, least, window (docs/laboratory.md)',
+      'a configuration may hold policies, sweep, least, window (docs/laboratory.md)',
   );
 }

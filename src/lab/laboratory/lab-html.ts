@@ -4,6 +4,7 @@ import type { LabPolicy, LabReport, LabSession } from './lab-report.js';
 import { aboutReport, type LabTable, labTables } from './lab-tables.js';
 import { MEASURES } from './measures.js';
 import { escapedHtml, linePlot, type Mark, type PlotPoint, pointPlot } from './plots.js';
+import { limitsOf, reportedSide } from './verdicts.js';
 
 const STYLE = `
 body{font:14px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:1240px;padding:0 1rem;color:#1d2330;background:#fff}
@@ -16,15 +17,15 @@ svg{margin:.3rem .6rem .3rem 0}svg text{font:11px system-ui,sans-serif;fill:#5a6
 svg .title{font-weight:600;fill:#1d2330}svg .left{text-anchor:end;dominant-baseline:middle}
 svg .below{text-anchor:middle}
 svg .axis{text-anchor:end}svg .unit{display:none}svg .point{fill:#1d2330}
-.grid{stroke:#eceef4}.line{fill:none;stroke-width:1.4}.interval{fill:none;stroke-width:1;opacity:.45}
+.grid{stroke:#eceef4}.leader{stroke:#d5d9e3;fill:none}.line{fill:none;stroke-width:1.4}.interval{fill:none;stroke-width:1;opacity:.45}
 .legend span{display:inline-block;margin-right:1rem}
 .legend i{display:inline-block;width:1.1rem;height:.55rem;margin-right:.35rem}
 details{margin:.4rem 0}summary{cursor:pointer}
 `;
 
 /** Colours by the policy's family, in the order of comparison. */
-const COLOURS: Readonly<Record<LabPolicy['family'], readonly string[]>> = {
-  raw: ['#8b93a5'],
+const COLOURS: Readonly<Record<LabPolicy['kind'], readonly string[]>> = {
+  baseline: ['#8b93a5', '#5a6274'],
   peer: ['#d9822b', '#c23030', '#8f398f', '#9e6b3f', '#b83a84', '#6b4e9b', '#bf7326', '#a82a2a'],
   own: ['#0d8050', '#15b371', '#00998c', '#3f7f2f', '#5cb85c', '#087f5b', '#2b8a3e', '#12b886'],
   bound: ['#2965cc', '#48aff0', '#1f4b99'],
@@ -32,13 +33,13 @@ const COLOURS: Readonly<Record<LabPolicy['family'], readonly string[]>> = {
 
 /** Returns how each policy is drawn in every plot. */
 function marksOf(policies: readonly LabPolicy[]): ReadonlyMap<string, Mark> {
-  const used = { raw: 0, peer: 0, own: 0, bound: 0 };
+  const used = { baseline: 0, peer: 0, own: 0, bound: 0 };
   return new Map(
-    policies.map(({ name, family }) => {
-      const colours = COLOURS[family];
-      const colour = colours[used[family] % colours.length] ?? '#000';
-      used[family] += 1;
-      return [name, { name, colour, hollow: family === 'bound' }];
+    policies.map(({ name, kind }) => {
+      const colours = COLOURS[kind];
+      const colour = colours[used[kind] % colours.length] ?? '#000';
+      used[kind] += 1;
+      return [name, { name, colour, hollow: kind === 'bound' }];
     }),
   );
 }
@@ -60,27 +61,30 @@ function tableHtml({ heading, intro, head, rows, texts }: LabTable): string {
   ].join('');
 }
 
-/** Plots cost against kept calls and lines, over all policies. */
-function frontierPlots({ policies, prices }: LabReport, marks: ReadonlyMap<string, Mark>): string {
-  const [compared = { name: '' }] = prices.tables;
-  const points = (of: 'callsKept' | 'linesKept'): readonly PlotPoint[] =>
-    policies.flatMap(({ name, pooled }) => {
-      const [mark, cost] = [marks.get(name), pooled?.cost[compared.name]];
-      return pooled === undefined || mark === undefined || cost === undefined
-        ? []
-        : [{ ...mark, x: cost, y: pooled[of] }];
-    });
-  const frame = {
-    width: 600,
-    height: 420,
-    x: `cost relative to raw (${compared.name})`,
-    y: '',
-    show: (share: number) => `${Math.round(100 * share)} %`,
-  };
-  return [
-    pointPlot({ ...frame, title: 'Calls that kept all needed lines, against cost' }, points('callsKept')),
-    pointPlot({ ...frame, title: 'Needed lines kept, against cost' }, points('linesKept')),
-  ].join('');
+/** Returns the policies that are drawn: the published and the best setting of each family. */
+function drawn({ policies, families }: LabReport): readonly LabPolicy[] {
+  const names = new Set(families.flatMap(({ published, best }) => [published, best]));
+  return policies.filter(({ name }) => names.has(name));
+}
+
+/** Plots cost against kept calls, over the sessions that the report's sentences are about. */
+function frontierPlot(report: LabReport, marks: ReadonlyMap<string, Mark>): string {
+  const side = reportedSide(report);
+  const points = drawn(report).flatMap(({ name, pooled }): readonly PlotPoint[] => {
+    const [mark, one] = [marks.get(name), pooled[side]];
+    return one === undefined || mark === undefined ? [] : [{ ...mark, x: one.vsSent, y: one.callsKept }];
+  });
+  return pointPlot(
+    {
+      width: 1_200,
+      height: 620,
+      x: 'cost relative to what was sent',
+      y: '',
+      title: 'Calls that kept all needed lines, against cost',
+      show: (share: number) => `${Math.round(100 * share)} %`,
+    },
+    points,
+  );
 }
 
 const accumulated = (values: readonly number[]): readonly number[] => {
@@ -125,7 +129,7 @@ function sessionPlots({ name, calls, policies }: LabSession, marks: ReadonlyMap<
  * recorded text.
  */
 export function labHtml(report: LabReport): string {
-  const marks = marksOf(report.policies);
+  const marks = marksOf(drawn(report));
   const legend = [...marks.values()].map(
     ({ name, colour }) => `<span><i style="background:${colour}"></i>${escapedHtml(name)}</span>`,
   );
@@ -135,17 +139,24 @@ export function labHtml(report: LabReport): string {
     `<title>Laboratory: context policies on recorded sessions</title><style>${STYLE}</style></head><body>`,
     '<h1>Laboratory: context policies on recorded sessions</h1>',
     `<p>${escapedHtml(aboutReport(report))}</p>`,
+    '<h2>What this does not show</h2>',
+    ...limitsOf(report)
+      .split('\n\n')
+      .map((text) => `<p>${escapedHtml(text)}</p>`),
     pooled === undefined ? '' : tableHtml(pooled),
-    '<h2>Cost against what is kept</h2><p>Crosses hold 95 of 100 resamplings of the sessions. ' +
+    '<h2>Cost against what is kept</h2><p>Lines hold 95 of 100 resamplings of the sessions. ' +
       'Hollow points and dashed lines are bounds that know the future.</p>',
-    frontierPlots(report, marks),
+    frontierPlot(report, marks),
     ...tables.map(tableHtml),
     '<h2>Call by call</h2><p class="legend">',
     ...legend,
     '</p>',
     ...report.sessions.map((session) => sessionPlots(session, marks)),
     '<h2>Policies</h2><ul>',
-    ...report.policies.map(({ name, about }) => `<li><b>${escapedHtml(name)}</b>: ${escapedHtml(about)}</li>`),
+    ...drawn(report).map(
+      ({ name, about, source, fidelity }) =>
+        `<li><b>${escapedHtml(name)}</b> (${fidelity}; ${escapedHtml(source)}): ${escapedHtml(about)}</li>`,
+    ),
     '</ul><h2>Measures</h2><ul>',
     ...MEASURES.map(
       ({ name, says, cannot }) =>

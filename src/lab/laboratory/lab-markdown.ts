@@ -2,6 +2,7 @@ import { table } from '../report/markdown.js';
 import type { LabReport } from './lab-report.js';
 import { aboutReport, labTables } from './lab-tables.js';
 import { MEASURES } from './measures.js';
+import { limitsOf } from './verdicts.js';
 
 /** Returns the report as Markdown without recorded text. */
 export function labMarkdown(report: LabReport): string {
@@ -17,10 +18,16 @@ export function labMarkdown(report: LabReport): string {
     '',
     aboutReport(report),
     '',
+    '## What this does not show',
+    '',
+    limitsOf(report),
+    '',
     ...tables,
     '## Policies',
     '',
-    ...report.policies.map(({ name, about }) => `- **${name}**: ${about}`),
+    ...report.policies
+      .filter(({ name }) => report.families.some(({ published }) => published === name))
+      .map(({ name, about, source, fidelity }) => `- **${name}** (${fidelity}; ${source}): ${about}`),
     '',
     '## Measures',
     '',

@@ -1,7 +1,6 @@
-import type { ContextPolicy } from '../policies/policy.js';
+import type { PolicyFacts } from '../policies/policy.js';
 import type { PriceTable } from '../prices/price-table.js';
 import type { Calibration } from '../scorecard/calibration.js';
-import type { CrossValidation } from '../scorecard/cross-validation.js';
 import type { PooledScore } from '../scorecard/pooled.js';
 import type { PolicyScore } from '../scorecard/score.js';
 import type { LabConfig } from './lab-config.js';
@@ -15,6 +14,8 @@ export type SessionPolicy =
 export interface LabSession {
   /** The format and the first digits of the recording's hash. */
   readonly name: string;
+  /** The first digits of a hash of its project's folder, or the name of a session without one. */
+  readonly group: string;
   readonly format: string;
   readonly calls: number;
   readonly turns: number;
@@ -24,11 +25,8 @@ export interface LabSession {
   /** Whether all of the recording could be read. */
   readonly complete: boolean;
   readonly losses: number;
-  /**
-   * The cost of system prompt and tools under the first table, as far as the provider's counts show
-   * it. In tokens at the price of a fresh one.
-   */
-  readonly fixedCost: number;
+  /** Tokens of system prompt and tools, as far as the provider's counts show them. */
+  readonly fixed: number;
   /** Limits of the session's figures that apply to every policy. */
   readonly marks: readonly string[];
   readonly calibration?: Calibration;
@@ -36,18 +34,38 @@ export interface LabSession {
   readonly policies: Readonly<Record<string, SessionPolicy>>;
 }
 
-/** A policy over all sessions that count for it. */
-export interface LabPolicy extends Pick<ContextPolicy, 'name' | 'family' | 'about' | 'reach'> {
-  readonly pooled?: PooledScore;
+/** A side of the split that a figure is from. */
+export type Side = 'train' | 'test' | 'all';
+
+/** A policy over the sessions that count for it, by side. */
+export interface LabPolicy extends PolicyFacts {
+  readonly pooled: Readonly<Partial<Record<Side, PooledScore>>>;
+}
+
+/** The settings of a family that the report shows. */
+export interface LabFamily {
+  readonly family: string;
+  readonly kind: LabPolicy['kind'];
+  readonly published: string;
+  /** The best setting on the training side, if there are several. */
+  readonly best?: string;
+}
+
+/** Our settings, each chosen on the other projects. */
+export interface LabLeftOut {
+  readonly chosen: readonly { readonly sessions: readonly string[]; readonly policy: string }[];
+  readonly pooled: PooledScore;
 }
 
 /** The result of a run. Equal recordings and configuration give equal bytes. */
 export interface LabReport {
   readonly report: 'laboratory';
-  readonly version: 1;
+  readonly version: 2;
   /** SHA-256 over the sorted hashes of the recordings. */
   readonly corpus: string;
   readonly recordings: number;
+  /** Recordings that an interrupted run did not reach. */
+  readonly missing: number;
   /** The number of sessions with too few model calls. */
   readonly leftOut: number;
   readonly config: LabConfig;
@@ -55,13 +73,16 @@ export interface LabReport {
     readonly asOf: string;
     readonly tables: readonly (Omit<PriceTable, 'models'> & { readonly models: string })[];
   };
+  /** `named` if the user named both sides. A side may be empty. */
+  readonly split: {
+    readonly by: 'named' | 'project';
+    readonly train: readonly string[];
+    readonly test: readonly string[];
+  };
   readonly policies: readonly LabPolicy[];
+  readonly families: readonly LabFamily[];
+  readonly leftOutProjects?: LabLeftOut;
   readonly sessions: readonly LabSession[];
-  /**
-   * The cross-validation of our own policies, if at least two are compared on at least two
-   * sessions.
-   */
-  readonly crossValidation?: CrossValidation;
 }
 
 /** The time to make requests, by policy. Only this part differs between runs. */

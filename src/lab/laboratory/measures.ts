@@ -10,43 +10,50 @@ export const MEASURES: readonly Measure[] = [
   {
     name: 'cost',
     says:
-      'The price of all requests of a session under a table of prices, without answers. The beginning shared with ' +
-      'the previous request costs a cache read, the rest a cache write. After an idle time beyond the lifetime all ' +
-      'of it costs a write. Relative to `raw` on the same sessions; the interval holds 95 of 100 resamplings of ' +
-      'the sessions.',
+      'The price of a session under a table of prices: system prompt and tools, the guide and tools that a policy ' +
+      'adds, requests, summaries, answers, and texts that were put back. The beginning shared with the previous ' +
+      'request costs a cache read, the rest a cache write. After an idle time beyond the lifetime all of it costs a ' +
+      'write. The interval holds 95 of 100 resamplings of the sessions.',
     cannot:
-      'It compares requests for the recorded answers: a model that misses something makes further calls. Cache ' +
-      'marks, minimum lengths and rounding to blocks are left out.',
+      'It compares requests for the recorded answers. Cache marks, minimum lengths and rounding to blocks are left ' +
+      'out.',
   },
   {
-    name: 'worst',
+    name: 'cost where all fits',
     says:
-      'The highest relative cost of a single session. Above 1 the policy costs that session more than doing ' +
-      'nothing.',
+      'Relative to sending everything, over the calls of each session up to the first whose request would not fit ' +
+      'the window of the configuration. Nothing else is called raw.',
+    cannot: 'The windows of the recorded models are not known to the recordings.',
+  },
+  {
+    name: 'cost of what was sent',
+    says:
+      'Relative to the requests that the recorded program really sent over all calls: with its own compactions, ' +
+      'clearings and replaced results, and the calls that wrote its summaries.',
+    cannot: 'Compactions that a recording does not name.',
+  },
+  {
+    name: 'worst, first 60, without the heaviest',
+    says:
+      'The highest cost of a session relative to what its program sent; the same over the first 60 calls; and the ' +
+      'pooled cost without the session of the greatest weight, if that is over a fifth.',
     cannot: 'Sessions that were not recorded.',
-  },
-  {
-    name: 'mean, without the heaviest',
-    says:
-      'The mean of the relative costs of the sessions, each with the same weight; and the pooled cost without the ' +
-      'most expensive session. The pooled cost itself weighs long sessions more.',
-    cannot: 'The right weight for other sessions than these.',
   },
   {
     name: 'lines',
     says:
-      'The share of the needed lines that the request contained. A needed line has at least 24 characters and ' +
-      'occurs in the words or arguments of an answer. It occurred before in a result or a user message, but in no ' +
-      'answer. Line numbers, names of searched files and patch signs around it are removed.',
+      'The share of the needed lines that the request contained. A needed line has at least 24 characters and occurs ' +
+      'in the words or arguments of an answer. It occurred before in a result, a user message or the arguments of an ' +
+      'earlier call. Line numbers, names of searched files and patch signs around it are removed.',
     cannot:
-      'Text that a model uses without repeating a line is not counted, nor its own lost writing. Policies that ' +
-      'drop its arguments look better for that.',
+      'Text that a model uses without repeating a line is not counted. A line that it repeats by habit, such as a ' +
+      'command, counts as needed.',
   },
   {
     name: 'calls',
     says:
       'The share of the calls with needed lines whose requests contained all of them. One missing line counts as ' +
-      'much as twenty.',
+      'much as twenty. `calls, inputs` ignores missing lines that stood only in the words and arguments of the model.',
     cannot: 'It is no solve rate: a model may do without a line, or go wrong with all of them.',
   },
   {
@@ -64,39 +71,30 @@ export const MEASURES: readonly Measure[] = [
     cannot: 'The loss of a model without its thinking, and the refusals of some models.',
   },
   {
-    name: 'tokens',
-    says:
-      'The estimated tokens of all requests relative to `raw`; a token is 3.6 characters. "a call" and "peak" ' +
-      'are the mean and the largest request.',
-    cannot:
-      'The estimate is off by the amount that the calibration shows. Recordings mostly lack system prompts and ' +
-      'tools; `cost with fixed part` adds them if the provider counted them.',
-  },
-  {
     name: 'one activate away',
-    says: 'Needed lines outside of the request, of objects whose ids the request named. One call brings each back.',
+    says:
+      'Needed lines outside of the request whose text the policy gives back, if the request lets a model find that ' +
+      "out: it has the text's call with its arguments, or a line with the file's path or the call's beginning.",
     cannot: 'Whether a model would have made that call.',
   },
   {
     name: 'to be read again',
     says:
-      'Needed lines that were neither in the request nor named, in a file that had not changed since a result ' +
-      'showed it. The model would have to find out that it needs the file.',
-    cannot: 'Whether it would, and how many searches that takes.',
+      'Needed lines that the request names in the same way, in a file that had not changed since a result showed ' +
+      'it.',
+    cannot: 'Whether a model would read it, and how many searches that takes.',
   },
   {
     name: 'lost',
-    says:
-      'Needed lines in none of these places: outputs of commands, texts of changed files, words of a user. No call ' +
-      'brings them back for certain.',
+    says: 'Needed lines in none of these places. Nothing in the request leads back to them.',
     cannot: 'A command can be run again, with the same output or another.',
   },
   {
-    name: 'repeats',
+    name: 'put back',
     says:
-      'Texts that answers needed and requests lacked, each once a turn. For each, `cost with repeats` adds a call ' +
-      'over the same context, and its text for the rest of the turn.',
-    cannot: 'One missing text may lead to no further call, or to many.',
+      'Texts that answers needed and requests lacked, each once a turn. The cost has for each a call over the same ' +
+      'context with 80 tokens of answer, and the text for the rest of the turn.',
+    cannot: 'One missing text may lead to no further call, or to many. Lost texts are charged as if they were found.',
   },
   {
     name: 'stale',

@@ -144,28 +144,71 @@ export function linePlot(frame: PlotFrame, lines: readonly PlotLine[]): string {
   );
 }
 
-/** Draws one point for each policy, with its intervals as a cross. */
+/** Points beyond this multiple of the median are drawn at the edge with their value. */
+const MOST_STRETCH = 2;
+/** Width of the column of labels, and the height of a label. */
+const LABELS = { width: 270, height: 13 };
+
+/** Returns positions at least a label apart, as near to the wanted ones as the order allows. */
+export function spread(wanted: readonly number[], from: number, to: number): readonly number[] {
+  const order = wanted.map((_one, at) => at).sort((a, b) => (wanted[a] ?? 0) - (wanted[b] ?? 0));
+  const step = Math.min(LABELS.height, (to - from) / Math.max(1, wanted.length));
+  const placed = new Array<number>(wanted.length).fill(from);
+  let next = from;
+  for (const at of order) {
+    next = Math.max(next, wanted[at] ?? from);
+    placed[at] = next;
+    next += step;
+  }
+  let limit = to;
+  for (const at of order.toReversed()) {
+    limit = Math.min(limit, placed[at] ?? to);
+    placed[at] = limit;
+    limit -= step;
+  }
+  return placed;
+}
+
+/**
+ * Draws one point for each policy, with its intervals as a cross. Labels form a column beside the
+ * plot, joined to their points by lines. One expensive policy does not stretch the axis.
+ */
 export function pointPlot(frame: PlotFrame, points: readonly PlotPoint[]): string {
-  const scales = new Scales(frame, {
-    x: rangeOf(
-      points.flatMap(({ x }) => [x.low, x.high, x.value]),
-      0,
-    ),
-    y: padded(rangeOf(points.flatMap(({ y }) => [y.low, y.high, y.value]))),
+  const values = points.map(({ x }) => x.value).sort((a, b) => a - b);
+  const edge = MOST_STRETCH * (values[Math.floor(values.length / 2)] ?? 1);
+  const inside = points.filter(({ x }) => x.value <= edge);
+  const inner = { ...frame, width: frame.width - LABELS.width };
+  const scales = new Scales(inner, {
+    x: padded(rangeOf(inside.flatMap(({ x }) => [x.low, Math.min(x.high, edge), x.value]))),
+    y: padded(rangeOf(points.map(({ y }) => y.value))),
   });
-  return scales.svg(
-    points.map(({ name, colour, hollow, x, y }) => {
-      const across = `M${scales.x(x.low)} ${scales.y(y.value)}H${scales.x(x.high)}`;
-      const cross = `${across}M${scales.x(x.value)} ${scales.y(y.low)}V${scales.y(y.high)}`;
-      const fill = hollow ? 'none' : colour;
-      const label =
-        `<text x="${scales.x(x.value)}" y="${scales.y(y.value)}" dx="7" dy="-5" ` +
-        `class="point">${escapedHtml(name)}</text>`;
-      return (
-        `<g><title>${escapedHtml(name)}</title><path class="interval" stroke="${colour}" d="${cross}"/><circle ` +
-        `cx="${scales.x(x.value)}" cy="${scales.y(y.value)}" r="4.5" fill="${fill}" ` +
-        `stroke="${colour}"/>${label}</g>`
-      );
-    }),
+  const places = points.map(({ x, y }) => ({
+    x: scales.x(Math.min(x.value, edge)),
+    y: scales.y(y.value),
+    low: scales.x(x.low),
+    high: scales.x(Math.min(x.high, edge)),
+  }));
+  const labels = spread(
+    places.map(({ y }) => Number(y)),
+    MARGIN.top,
+    frame.height - MARGIN.bottom,
   );
+  const column = inner.width + 14;
+  return scales
+    .svg(
+      points.map(({ name, colour, hollow, x }, i) => {
+        const { x: at = '0', y = '0', low = '0', high = '0' } = places[i] ?? {};
+        const label = labels[i] ?? 0;
+        const far = x.value > edge ? ` (cost ${x.value.toFixed(2)})` : '';
+        const across = x.value > edge ? '' : `<path class="interval" stroke="${colour}" d="M${low} ${y}H${high}"/>`;
+        return (
+          `<g><title>${escapedHtml(name)}</title>${across}` +
+          `<path class="leader" d="M${at} ${y}L${column - 4} ${place(label)}"/><circle cx="${at}" cy="${y}" r="4.5" ` +
+          `fill="${hollow ? 'none' : colour}" stroke="${colour}"/><text x="${column}" y="${place(label + 4)}" ` +
+          `class="point">${escapedHtml(name + far)}</text></g>`
+        );
+      }),
+    )
+    .replace(`viewBox="0 0 ${inner.width} `, `viewBox="0 0 ${frame.width} `)
+    .replace(`width="${inner.width}"`, `width="${frame.width}"`);
 }

@@ -1,31 +1,101 @@
 import * as z from 'zod';
+import { asSent } from '../policies/as-sent.js';
 import { clairvoyant } from '../policies/clairvoyant.js';
 import { clearToolUses } from '../policies/clear-tool-uses.js';
+import { codexNotes } from '../policies/codex-notes.js';
+import { contextEditing } from '../policies/context-editing.js';
+import { dcp } from '../policies/dcp.js';
+import { frozenCompaction } from '../policies/frozen-compaction.js';
+import { idleCompaction } from '../policies/idle-compaction.js';
 import { lastResults } from '../policies/last-results.js';
+import { linkedEviction } from '../policies/linked-eviction.js';
 import { loopPolicy, type OpenDatabase } from '../policies/loop-policy.js';
+import type { Rights } from '../policies/masking.js';
 import { opencodePrune } from '../policies/opencode-prune.js';
-import { ownCompaction } from '../policies/own-compaction.js';
+import { openhandsCondenser } from '../policies/openhands-condenser.js';
 import type { ContextPolicy } from '../policies/policy.js';
 import { raw } from '../policies/raw.js';
+import { serverCompaction } from '../policies/server-compaction.js';
+import { transparentCompact } from '../policies/transparent-compact.js';
 import { truncateOldest } from '../policies/truncate-oldest.js';
 import { PRICE_TABLES } from '../prices/price-table.js';
 
 const tokens = z.int().min(1_000).max(10_000_000);
-
+const count = z.int().min(1).max(10_000);
 const lifetime = z.number().min(0).max(10_000);
+
+const rights = {
+  arguments: z.boolean().default(false).describe("Drops a call's arguments with its result"),
+  borders: z.boolean().default(false).describe('Drops only where a message of the user begins a turn'),
+};
 
 /** A policy with its parameters. */
 export const policySchema = z.discriminatedUnion('policy', [
-  z.strictObject({ policy: z.literal('raw') }),
   z.strictObject({
     policy: z.literal('last-results'),
-    keep: z.int().min(1).max(10_000).describe('Newest results that stay whole'),
-    step: z.int().min(1).max(10_000).default(1).describe('Results that are masked together'),
+    keep: count.describe('Newest results that stay whole'),
+    step: count.default(1).describe('Results that are masked together'),
+    ...rights,
   }),
-  z.strictObject({ policy: z.literal('truncate-oldest'), over: tokens, keep: tokens }),
-  z.strictObject({ policy: z.literal('clear-tool-uses'), over: tokens, keep: z.int().min(0).max(10_000) }),
-  z.strictObject({ policy: z.literal('opencode-prune') }),
-  z.strictObject({ policy: z.literal('own-compaction') }),
+  z.strictObject({ policy: z.literal('truncate-oldest'), over: tokens, keep: tokens, ...rights }),
+  z.strictObject({ policy: z.literal('clear-tool-uses'), over: tokens, keep: count, ...rights }),
+  z.strictObject({
+    policy: z.literal('context-editing'),
+    over: tokens.default(100_000),
+    keep: count.default(3),
+    least: z.int().min(0).default(0),
+    ...rights,
+  }),
+  z.strictObject({
+    policy: z.literal('opencode-prune'),
+    keep: tokens.default(40_000),
+    least: tokens.default(20_000),
+    turns: count.default(2),
+    ...rights,
+  }),
+  z.strictObject({
+    policy: z.literal('server-compaction'),
+    over: tokens.default(150_000),
+    keep: z.int().min(0).default(0),
+    ...rights,
+  }),
+  z.strictObject({
+    policy: z.literal('idle-compaction'),
+    minutes: count.default(54),
+    over: tokens.default(200_000),
+    ...rights,
+  }),
+  z.strictObject({
+    policy: z.literal('codex-notes'),
+    over: tokens.default(180_000),
+    notes: count.default(6_000),
+    ...rights,
+  }),
+  z.strictObject({
+    policy: z.literal('openhands-condenser'),
+    events: count.default(240),
+    first: count.default(2),
+    ...rights,
+  }),
+  z.strictObject({
+    policy: z.literal('frozen-compaction'),
+    batch: tokens.default(20_000),
+    keep: count.default(5),
+    ...rights,
+  }),
+  z.strictObject({
+    policy: z.literal('transparent-compact'),
+    over: tokens.default(100_000),
+    keep: count.default(10),
+    ...rights,
+  }),
+  z.strictObject({
+    policy: z.literal('linked-eviction'),
+    over: tokens.default(100_000),
+    to: tokens.default(60_000),
+    ...rights,
+  }),
+  z.strictObject({ policy: z.literal('dcp'), turns: count.default(4), ...rights }),
   z.strictObject({
     policy: z.literal('palimpsest'),
     layout: z.enum(['ssot', 'chat-first', 'pool-last', 'epoch']),
@@ -49,28 +119,36 @@ type Kind = PolicyConfig['policy'];
 type Made = ContextPolicy | Promise<ContextPolicy>;
 type Makers = { readonly [K in Kind]: (config: Extract<PolicyConfig, { policy: K }>, open: OpenDatabase) => Made };
 
+/** Returns the settings of a policy with its rights in one member. */
+function settingsOf<T extends { readonly policy: Kind } & Rights>({ policy: _kind, ...config }: T) {
+  return { ...config, rights: { arguments: config.arguments, borders: config.borders } };
+}
+
 /** Creates each policy from its parameters. */
 const MAKERS: Makers = {
-  raw: () => raw,
-  'last-results': lastResults,
-  'truncate-oldest': truncateOldest,
-  'clear-tool-uses': clearToolUses,
-  'opencode-prune': () => opencodePrune,
-  'own-compaction': () => ownCompaction,
+  'last-results': (config) => lastResults(settingsOf(config)),
+  'truncate-oldest': (config) => truncateOldest(settingsOf(config)),
+  'clear-tool-uses': (config) => clearToolUses(settingsOf(config)),
+  'context-editing': (config) => contextEditing(settingsOf(config)),
+  'opencode-prune': (config) => opencodePrune(settingsOf(config)),
+  'server-compaction': (config) => serverCompaction(settingsOf(config)),
+  'idle-compaction': (config) => idleCompaction(settingsOf(config)),
+  'codex-notes': (config) => codexNotes(settingsOf(config)),
+  'openhands-condenser': (config) => openhandsCondenser(settingsOf(config)),
+  'frozen-compaction': (config) => frozenCompaction(settingsOf(config)),
+  'transparent-compact': (config) => transparentCompact(settingsOf(config)),
+  'linked-eviction': (config) => linkedEviction(settingsOf(config)),
+  dcp: (config) => dcp(settingsOf(config)),
   palimpsest: ({ policy: _kind, ...settings }, open) => loopPolicy(settings, open),
   clairvoyant: ({ where }) => clairvoyant(PRICE_TABLES[0], where),
 };
 
-/**
- * Returns the policies of a configuration, preceded by `raw`. `open` returns the database of our
- * own policies.
- */
+/** Returns the baselines, and then the policies of a configuration. `open` is for our own. */
 export async function policiesOf(
   configs: readonly PolicyConfig[],
   open: OpenDatabase,
 ): Promise<readonly ContextPolicy[]> {
-  const others = configs.filter(({ policy }) => policy !== 'raw');
   const make = (config: PolicyConfig): Made =>
     (MAKERS[config.policy] as (one: PolicyConfig, open: OpenDatabase) => Made)(config, open);
-  return [raw, ...(await Promise.all(others.map(make)))];
+  return [raw, asSent, ...(await Promise.all(configs.map(make)))];
 }

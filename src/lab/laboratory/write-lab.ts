@@ -7,11 +7,11 @@ import { labHtml } from './lab-html.js';
 import { labMarkdown } from './lab-markdown.js';
 import type { LabRun } from './run-lab.js';
 
-/** Writes JSON with rounded numbers. A figure for each call takes one line. */
+/** Writes JSON with rounded numbers. Figures of single calls are left out; the page draws them. */
 function rounded(value: unknown): string {
   const text = JSON.stringify(
     value,
-    (_key, one: unknown) => (typeof one === 'number' ? Number(one.toPrecision(7)) : one),
+    (key, one: unknown) => (key === 'series' ? undefined : typeof one === 'number' ? Number(one.toPrecision(7)) : one),
     1,
   );
   return `${text.replaceAll(/\[[\d\s.,e+-]*\]/g, (numbers) => numbers.replaceAll(/\s+/g, ''))}\n`;

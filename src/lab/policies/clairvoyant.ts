@@ -1,6 +1,7 @@
 import { isCold, type PriceTable, requestCost } from '../prices/price-table.js';
 import { neededLines } from '../timeline/needed-lines.js';
 import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
+import { callLine } from './masking.js';
 import { type ContextPolicy, itemsOf, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
 
 /**
@@ -12,7 +13,10 @@ type Where = 'at borders' | 'at borders by rent' | 'anywhere';
 /** More calls would take too long to search. */
 const MOST_CHOICES = 1_000;
 
-/** Returns the last call that needs each result, by the newest holder of every needed line. */
+/**
+ * Returns the last call that needs each result and the arguments of each call, by the newest holder
+ * of every needed line.
+ */
 function lastNeeds(timeline: Timeline): ReadonlyMap<TimelineItem, number> {
   const last = new Map<TimelineItem, number>();
   for (const [call, lines] of neededLines(timeline).entries()) {
@@ -59,7 +63,8 @@ class Rewrites {
    */
   part(item: TimelineItem, from: number): RequestPart | undefined {
     if (from === 0 || item.position >= this.call(from).visible) return wholePart(item);
-    if (item.kind === 'result') return (this.#last.get(item) ?? -1) >= from ? wholePart(item) : undefined;
+    if ((this.#last.get(item) ?? -1) >= from) return wholePart(item);
+    if (item.kind === 'result') return undefined;
     if (item.kind === 'thinking')
       return this.#where !== 'anywhere' || item.turn < this.call(from).turn ? undefined : wholePart(item);
     return item.kind === 'call' ? this.#line(item) : wholePart(item);
@@ -68,7 +73,7 @@ class Rewrites {
   /** Returns the first call that does not need the item any more. */
   freeFrom(item: TimelineItem): number {
     const closed = this.#turnEnds.get(item.turn) ?? this.#calls.length;
-    return item.kind === 'result' ? Math.max(closed, (this.#last.get(item) ?? -1) + 1) : closed;
+    return Math.max(closed, (this.#last.get(item) ?? -1) + 1);
   }
 
   parts(call: ModelCall, from: number): readonly RequestPart[] {
@@ -103,7 +108,7 @@ class Rewrites {
 
   /** Returns a call as a line without arguments and result. */
   #line(item: TimelineItem): RequestPart {
-    const known = this.#lines.get(item) ?? { text: `[${item.tool ?? ''} ${item.index}]` };
+    const known = this.#lines.get(item) ?? { text: callLine(item) };
     this.#lines.set(item, known);
     return known;
   }
@@ -210,16 +215,20 @@ const WHERE: Readonly<Record<Where, string>> = {
 };
 
 /**
- * The upper bound. It keeps exactly the results of closed turns that a later answer needs, and
+ * The upper bound. It keeps exactly the texts of closed turns that a later answer needs, and
  * rewrites the context where that makes the whole session cheapest. No real policy knows future
  * needs. The gap to this bound is the price of not knowing.
  */
 export function clairvoyant(prices: PriceTable, where: Where): ContextPolicy {
   return {
     name: `clairvoyant, ${where}`,
-    family: 'bound',
-    about: `Keeps exactly the results with a line that will be needed, and is rewritten ${WHERE[where]}.`,
+    family: `clairvoyant, ${where}`,
+    kind: 'bound',
+    source: 'this laboratory',
+    fidelity: 'exact',
+    about: `Keeps exactly the results and arguments with a line that will be needed, and is rewritten ${WHERE[where]}.`,
     reach: 'none',
+    guide: 0,
     unsupported: ({ calls }) =>
       calls.length > MOST_CHOICES && where === 'anywhere'
         ? `more than ${MOST_CHOICES} calls to choose from`

@@ -1,5 +1,6 @@
-import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
-import { type ContextPolicy, itemsOf, MaskedConversation, type PolicyRequest } from './policy.js';
+import type { ModelCall, TimelineItem } from '../timeline/timeline.js';
+import { maskingPolicy, type Rights, wholeResults } from './masking.js';
+import { type ContextPolicy, itemsOf, type MaskedConversation } from './policy.js';
 
 /** Settings of clearing tool uses. */
 interface ClearToolUsesSettings {
@@ -7,6 +8,7 @@ interface ClearToolUsesSettings {
   readonly over: number;
   /** Number of newest results that stay. */
   readonly keep: number;
+  readonly rights: Rights;
 }
 
 interface ToolMessage {
@@ -120,18 +122,18 @@ const PLACEHOLDER = '[cleared]';
  * Clears tool uses by LangChain's published middleware. Sessions have no result if the package is
  * not installed.
  */
-export async function clearToolUses({ over, keep }: ClearToolUsesSettings): Promise<ContextPolicy> {
+export async function clearToolUses({ over, keep, rights }: ClearToolUsesSettings): Promise<ContextPolicy> {
   const langChain = await loadLangChain();
-  return {
+  return maskingPolicy({
     name: `clear tool uses, over ${over / 1_000}k, keep ${keep}`,
-    family: 'peer',
-    about:
-      `LangChain's context editing (npm langchain): a request over ${over} tokens by its count loses all results ` +
-      `but the newest ${keep}.`,
-    reach: 'none',
+    family: 'clear tool uses',
+    source: 'npm langchain, contextEditingMiddleware, called for real',
+    fidelity: 'exact',
+    about: `A request over ${over} tokens by LangChain's count loses all results but the newest ${keep}.`,
+    rights,
     unsupported: () => (langChain === undefined ? 'the npm package langchain is not installed' : undefined),
-    async *requests({ calls }: Timeline): AsyncIterable<PolicyRequest> {
-      if (langChain === undefined) return;
+    rule: () => {
+      if (langChain === undefined) return () => undefined;
       const edit = new langChain.ClearToolUsesEdit({
         trigger: { tokens: over },
         keep: { messages: keep },
@@ -139,17 +141,16 @@ export async function clearToolUses({ over, keep }: ClearToolUsesSettings): Prom
       });
       const middleware = langChain.contextEditingMiddleware({ edits: [edit], tokenCountMethod: 'approx' });
       const messages = new LangChainMessages(langChain);
-      const conversation = new MaskedConversation();
-      for (const call of calls) {
+      return async (call, conversation) => {
         messages.follow(call, conversation);
         await middleware.wrapModelCall({ messages: messages.list, model: undefined }, () => undefined);
         const { cleared } = messages;
-        for (const item of itemsOf(call)) {
-          const isCleared = item.kind === 'result' && cleared.has(item.callId ?? '');
-          if (isCleared && !conversation.isMasked(item)) conversation.mask(item, PLACEHOLDER);
-        }
-        yield { parts: conversation.parts(call) };
-      }
+        return {
+          leave: wholeResults(call, conversation)
+            .filter(({ callId }) => cleared.has(callId ?? ''))
+            .map((item) => ({ item, text: PLACEHOLDER })),
+        };
+      };
     },
-  };
+  });
 }

@@ -1,41 +1,39 @@
-import type { Timeline, TimelineItem } from '../timeline/timeline.js';
-import { type ContextPolicy, itemsOf, MaskedConversation, type PolicyRequest } from './policy.js';
+import { maskingPolicy, type Rights, wholeResults } from './masking.js';
+import type { ContextPolicy } from './policy.js';
 
 /** Settings of last-N masking. */
 interface LastResultsSettings {
   /** Number of results that stay whole. */
   readonly keep: number;
-  /**
-   * Number of further results that accumulate before they are masked together; 1 masks one with
-   * every result.
-   */
+  /** Number of further results that accumulate before they are masked together. */
   readonly step: number;
+  readonly rights: Rights;
 }
 
 const lineCount = (text: string): number => text.split('\n').length;
-/** Returns the placeholder of a result with its length. */
-const placeholder = ({ text }: TimelineItem): string => `[${lineCount(text)} lines of output left out]`;
 
 /**
  * Observation masking: the newest results stay, and older ones become a line, one step of results
  * at a time.
  */
-export function lastResults({ keep, step }: LastResultsSettings): ContextPolicy {
-  return {
+export function lastResults({ keep, step, rights }: LastResultsSettings): ContextPolicy {
+  return maskingPolicy({
     name: step === 1 ? `last ${keep} results` : `last ${keep} results, in steps of ${step}`,
-    family: 'peer',
+    family: 'last results',
+    source: 'SWE-agent, LastNObservations; arXiv 2508.21433',
+    fidelity: 'exact',
     about:
       `Results older than the newest ${keep} become a line with their ` +
       `length${step === 1 ? '' : `, ${step} at a time`}.`,
-    reach: 'none',
-    *requests({ calls }: Timeline): Iterable<PolicyRequest> {
-      const conversation = new MaskedConversation();
-      for (const call of calls) {
-        const whole = itemsOf(call).filter((item) => item.kind === 'result' && !conversation.isMasked(item));
-        if (whole.length >= keep + step)
-          for (const item of whole.slice(0, -keep)) conversation.mask(item, placeholder(item));
-        yield { parts: conversation.parts(call) };
-      }
+    rights,
+    rule: () => (call, conversation) => {
+      const whole = wholeResults(call, conversation);
+      if (whole.length < keep + step) return undefined;
+      return {
+        leave: whole
+          .slice(0, -keep)
+          .map((item) => ({ item, text: `[${lineCount(item.text)} lines of output left out]` })),
+      };
     },
-  };
+  });
 }

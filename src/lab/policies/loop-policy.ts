@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os';
 import type { LayoutName } from '../../assembly/assembly-record.js';
 import type { RenderedMessage } from '../../assembly/render-messages.js';
 import { ContextClient } from '../../client/session/context-client.js';
+import { guideOf, VERBS } from '../../extensions/guide.js';
 import { type LoopContext, LoopSession } from '../../extensions/loop/loop-session.js';
 import { composed, HandedLists } from '../../extensions/sidecar/composed-list.js';
 import { filesystemId } from '../../objects/ids.js';
@@ -38,6 +39,8 @@ export interface LoopSettings {
 /** Opens a database for sessions of our own policies; one is open at a time. */
 export type OpenDatabase = () => Promise<ReplayDatabase>;
 
+/** Characters of the parameters of four verbs, as a provider's tool list has them. */
+const VERB_SCHEMAS = 4 * 220;
 /** A filesystem id that no recording has, so that the client never reads a recorded path. */
 const NO_FILESYSTEM = filesystemId('replay-none');
 /** Maximum number of steps and contexts in flight to the database. */
@@ -180,7 +183,11 @@ export function loopPolicy(settings: LoopSettings, open: OpenDatabase): ContextP
   const { layout, per } = settings;
   return {
     name,
-    family: 'own',
+    family: per === 'turn' ? `Palimpsest ${layout}, once a turn` : `Palimpsest ${layout}`,
+    kind: 'own',
+    source: 'this program',
+    fidelity: 'exact',
+    guide: guideOf(layout).length + JSON.stringify(VERBS).length + VERB_SCHEMAS,
     about:
       `Layout \`${layout}\` as a harness's extension hands it out, ` +
       `${per === 'turn' ? 'made for the first call of a turn, then only appended to' : 'made for every call'}.`,

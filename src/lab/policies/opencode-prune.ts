@@ -1,23 +1,29 @@
-import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
-import { type ContextPolicy, itemsOf, MaskedConversation, type PolicyRequest } from './policy.js';
+import type { ModelCall, TimelineItem } from '../timeline/timeline.js';
+import { maskingPolicy, type Rights } from './masking.js';
+import { type ContextPolicy, itemsOf, type MaskedConversation } from './policy.js';
 
-/**
- * Tokens of newest results that stay, and the minimum that a pruning must save, as OpenCode
- * documents them.
- */
-const PROTECTED_TOKENS = 40_000;
-const LEAST_TOKENS = 20_000;
-/** Number of newest turns that are never pruned. */
-const PROTECTED_TURNS = 2;
 /** OpenCode's own estimate. */
 const CHARS_PER_TOKEN = 4;
 const PLACEHOLDER = '[Old tool result content cleared]';
+
+interface PruneSettings {
+  /** Tokens of newest results that stay, and the minimum that a pruning must save. */
+  readonly keep: number;
+  readonly least: number;
+  /** Number of newest turns that are never pruned. */
+  readonly turns: number;
+  readonly rights: Rights;
+}
 
 /**
  * Returns the results that are cleared at the end of the turn before a call: those older than the
  * protected ones.
  */
-function cleared(call: ModelCall, conversation: MaskedConversation): readonly TimelineItem[] {
+function cleared(
+  call: ModelCall,
+  conversation: MaskedConversation,
+  { keep, least, turns: protectedTurns }: PruneSettings,
+): readonly TimelineItem[] {
   const items = itemsOf(call);
   // The message that opens the new turn did not exist when the turn before it ended.
   const last = items.findLastIndex(({ kind }) => kind === 'user');
@@ -27,34 +33,33 @@ function cleared(call: ModelCall, conversation: MaskedConversation): readonly Ti
     const item = items[at];
     if (item === undefined) break;
     if (item.kind === 'user') turns += 1;
-    if (turns < PROTECTED_TURNS || item.kind !== 'result' || item.tool === 'skill') continue;
+    if (turns < protectedTurns || item.kind !== 'result' || item.tool === 'skill') continue;
     // A result that was cleared before ends the search.
     if (conversation.isMasked(item)) break;
     const tokens = Math.round(item.text.length / CHARS_PER_TOKEN);
     passed += tokens;
-    if (passed <= PROTECTED_TOKENS) continue;
+    if (passed <= keep) continue;
     foundTokens += tokens;
     found.push(item);
   }
-  return foundTokens > LEAST_TOKENS ? found : [];
+  return foundTokens > least ? found : [];
 }
 
-/**
- * OpenCode's pruning by its documented rule. At the end of a turn, results older than 40,000 tokens
- * of newer results are cleared if that saves 20,000.
- */
-export const opencodePrune: ContextPolicy = {
-  name: 'OpenCode prune',
-  family: 'peer',
-  about:
-    'At the end of a turn it clears results older than the two newest turns and than 40,000 tokens of newer ' +
-    'results, if that clears over 20,000.',
-  reach: 'none',
-  *requests({ calls }: Timeline): Iterable<PolicyRequest> {
-    const conversation = new MaskedConversation();
-    for (const call of calls) {
-      if (call.opensTurn) for (const item of cleared(call, conversation)) conversation.mask(item, PLACEHOLDER);
-      yield { parts: conversation.parts(call) };
-    }
-  },
-};
+/** OpenCode's pruning by its documented rule, at the end of a turn. */
+export function opencodePrune(settings: PruneSettings): ContextPolicy {
+  const { keep, least, turns } = settings;
+  return maskingPolicy({
+    name: `OpenCode prune, ${keep / 1_000}k`,
+    family: 'OpenCode prune',
+    source: 'anomalyco/opencode, session compaction: prune',
+    fidelity: 'exact',
+    about:
+      `At the end of a turn it clears results older than the ${turns} newest turns and than ${keep} tokens of newer ` +
+      `results, if that clears over ${least}.`,
+    rights: { ...settings.rights, borders: false },
+    rule: () => (call, conversation) =>
+      call.opensTurn
+        ? { leave: cleared(call, conversation, settings).map((item) => ({ item, text: PLACEHOLDER })) }
+        : undefined,
+  });
+}

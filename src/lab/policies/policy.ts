@@ -14,24 +14,45 @@ export interface PolicyRequest {
   readonly stored?: number;
   /** True if thinking that was sent before was omitted to fit the request. */
   readonly pressed?: boolean;
+  /** A further model call that made a summary for this request: its prompt and its answer. */
+  readonly summarised?: { readonly read: number; readonly written: number };
 }
 
-/** How a model can fetch a missing text. `activate`: one call with an id that its request names. */
+/** How a model can fetch a dropped text. `activate`: the policy gives it back by its name. */
 export type Reach = 'activate' | 'none';
+
+/**
+ * How far a policy's requests are those of the named program. `exact`: its published code or rule.
+ * `bounded`: a part needs a model or is unpublished, and the policy's description names that part.
+ */
+export type Fidelity = 'exact' | 'bounded';
+
+/** Facts about a policy, without its requests. */
+export interface PolicyFacts {
+  /** The name with its parameters, as tables show it. */
+  readonly name: string;
+  /** The settings of one family compete. The first one of a configuration is the published one. */
+  readonly family: string;
+  /** Whether it is a baseline, a peer's policy, ours, or a bound that no policy can reach. */
+  readonly kind: 'baseline' | 'peer' | 'own' | 'bound';
+  /** The program or paper that it follows. */
+  readonly source: string;
+  readonly fidelity: Fidelity;
+  /** A sentence that describes it. */
+  readonly about: string;
+  readonly reach: Reach;
+  /** Characters that it adds to every system prompt and tool list: its guide and its own tools. */
+  readonly guide: number;
+}
 
 /**
  * Decides what each model call of a session receives. Pure: equal timelines give equal requests.
  */
-export interface ContextPolicy {
-  /** The name with its parameters, as tables show it. */
-  readonly name: string;
-  /** Whether it is a peer's policy, ours, or a bound that no policy can reach. */
-  readonly family: 'raw' | 'peer' | 'own' | 'bound';
-  /** A sentence that describes it. */
-  readonly about: string;
-  readonly reach: Reach;
+export interface ContextPolicy extends PolicyFacts {
   /** Present if the requests are those that the recorded model received. */
   readonly asRecorded?: true;
+  /** Present if the provider itself edits the context, which leaves reasoning valid. */
+  readonly keepsReasoning?: true;
   /** Returns why a session does not count for the policy; undefined if it does. */
   readonly unsupported?: (timeline: Timeline) => string | undefined;
   /** Returns one request for each call of the timeline, in order. */

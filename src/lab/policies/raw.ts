@@ -2,16 +2,20 @@ import type { Timeline } from '../timeline/timeline.js';
 import { type ContextPolicy, itemsOf, type PolicyRequest, wholePart } from './policy.js';
 
 /**
- * Appends every message, call and result and never changes them: a harness without context
- * management.
+ * Appends every message, call and result and never changes them. It is a baseline only as long as
+ * its requests fit the model's window.
  */
 export const raw: ContextPolicy = {
   name: 'raw',
   family: 'raw',
+  kind: 'baseline',
+  source: 'none',
+  fidelity: 'exact',
   about:
     'Everything stays: a request is the previous one and all that came since. Compactions of the recorded program ' +
-    'are ignored.',
+    'are ignored. Costs are compared with it only up to the call whose request no longer fits the window.',
   reach: 'none',
+  guide: 0,
   *requests({ calls }: Timeline): Iterable<PolicyRequest> {
     for (const call of calls) yield { parts: itemsOf(call).map(wholePart) };
   },

@@ -1,18 +1,20 @@
 import { tokensOf } from '../../values/token-estimate.js';
-import type { Timeline, TimelineItem } from '../timeline/timeline.js';
-import { type ContextPolicy, charsOf, itemsOf, MaskedConversation, type PolicyRequest } from './policy.js';
+import type { TimelineItem } from '../timeline/timeline.js';
+import { maskingPolicy, type Rights } from './masking.js';
+import { type ContextPolicy, charsOf, itemsOf } from './policy.js';
 
 /** The size above which the oldest part is removed, and the size that stays; tokens. */
 interface TruncateSettings {
   readonly over: number;
   readonly keep: number;
+  readonly rights: Rights;
 }
 
 /**
  * Returns the first position after which at most `keep` tokens remain, never between a call and its
  * result.
  */
-function startOf(items: readonly TimelineItem[], keep: number): number {
+export function startOfTail(items: readonly TimelineItem[], keep: number): number {
   let chars = 0;
   let start = items.length;
   while (start > 0 && tokensOf(chars + (items[start - 1]?.text.length ?? 0)) <= keep) {
@@ -25,34 +27,34 @@ function startOf(items: readonly TimelineItem[], keep: number): number {
   return start;
 }
 
+/** Returns the items before a position, and the results whose calls are before it. */
+export function itemsBefore(items: readonly TimelineItem[], start: number): readonly TimelineItem[] {
+  const calls = new Set(items.slice(start).flatMap(({ kind, callId }) => (kind === 'call' ? [callId] : [])));
+  return items.filter((item, at) => at < start || (item.kind === 'result' && !calls.has(item.callId)));
+}
+
 /**
  * A sliding window: a request over a size loses its oldest part. The system prompt and the first
  * user message stay.
  */
-export function truncateOldest({ over, keep }: TruncateSettings): ContextPolicy {
-  return {
+export function truncateOldest({ over, keep, rights }: TruncateSettings): ContextPolicy {
+  return maskingPolicy({
     name: `truncate oldest, over ${over / 1_000}k to ${keep / 1_000}k`,
-    family: 'peer',
+    family: 'truncate oldest',
+    source: 'a sliding window, as many frameworks have it',
+    fidelity: 'exact',
     about:
       `A request over ${over} tokens loses its oldest part until ${keep} are left. System prompt and first user ` +
       'message stay.',
-    reach: 'none',
-    *requests({ calls }: Timeline): Iterable<PolicyRequest> {
-      const conversation = new MaskedConversation();
-      for (const call of calls) {
-        if (tokensOf(charsOf(conversation.parts(call))) > over) {
-          const items = itemsOf(call);
-          const start = startOf(items, keep);
-          const first = items.find(({ kind }) => kind === 'user');
-          const orphans = new Set(items.slice(start).flatMap(({ kind, callId }) => (kind === 'call' ? [callId] : [])));
-          for (const [at, item] of items.entries()) {
-            const isOrphan = item.kind === 'result' && !orphans.has(item.callId);
-            if ((at < start || isOrphan) && item.kind !== 'system' && item !== first)
-              conversation.mask(item, undefined);
-          }
-        }
-        yield { parts: conversation.parts(call) };
-      }
+    rights,
+    rule: () => (call, conversation) => {
+      if (tokensOf(charsOf(conversation.parts(call))) <= over) return undefined;
+      const items = itemsOf(call);
+      const first = items.find(({ kind }) => kind === 'user');
+      const leave = itemsBefore(items, startOfTail(items, keep))
+        .filter((item) => item.kind !== 'system' && item !== first)
+        .map((item) => ({ item, text: undefined }));
+      return { leave };
     },
-  };
+  });
 }

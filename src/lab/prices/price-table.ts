@@ -9,6 +9,8 @@ export interface PriceTable extends ModelPrices {
   readonly name: string;
   /** The recorded models for which this table is their own. */
   readonly models: RegExp;
+  /** Price of a token of an answer. */
+  readonly output: number;
 }
 
 /**
@@ -16,11 +18,11 @@ export interface PriceTable extends ModelPrices {
  * matches it.
  */
 export const PRICE_TABLES: readonly [PriceTable, ...PriceTable[]] = [
-  { name: 'Anthropic, 5 minutes', models: /claude/i, ...TARIFFS.anthropic },
-  { name: 'Anthropic, 1 hour', models: /$^/, ...TARIFFS.anthropicHour },
-  { name: 'Anthropic, read 0.05', models: /$^/, ...TARIFFS.anthropic, read: 0.05 },
-  { name: 'OpenAI, read 0.1', models: /gpt-5|codex/i, ...TARIFFS.openai },
-  { name: 'OpenAI, read 0.5', models: /gpt-4|o[134]\b/i, ...TARIFFS.openai, read: 0.5 },
+  { name: 'Anthropic, 5 minutes', models: /claude/i, output: 5, ...TARIFFS.anthropic },
+  { name: 'Anthropic, 1 hour', models: /$^/, output: 5, ...TARIFFS.anthropicHour },
+  { name: 'Anthropic, read 0.05', models: /$^/, output: 5, ...TARIFFS.anthropic, read: 0.05 },
+  { name: 'OpenAI, read 0.1', models: /gpt-5|codex/i, output: 6, ...TARIFFS.openai },
+  { name: 'OpenAI, read 0.5', models: /gpt-4|o[134]\b/i, output: 4, ...TARIFFS.openai, read: 0.5 },
 ];
 
 /** Returns a recorded model's own table, or the first table if none matches. */

@@ -1,5 +1,5 @@
 import { PRICE_TABLES } from '../prices/price-table.js';
-import type { PolicyScore } from './score.js';
+import { COST_PARTS, type CostParts, type PolicyScore } from './score.js';
 
 /** A figure over several sessions with its 95 % interval over resampled sessions. */
 export interface Interval {
@@ -8,52 +8,48 @@ export interface Interval {
   readonly high: number;
 }
 
-/** A session under one policy and under `raw`. */
-export interface ScoredPair {
+/** A session under a policy and under the two baselines. */
+export interface ScoredSession {
   readonly session: string;
-  readonly raw: PolicyScore;
   readonly own: PolicyScore;
-  /**
-   * The cost of system prompt and tools under the first table, equal for every policy; 0 if the
-   * recording lacks their size.
-   */
-  readonly fixedCost: number;
+  /** Everything, append only. */
+  readonly raw: PolicyScore;
+  /** The requests that the recorded program really sent. */
+  readonly sent: PolicyScore;
 }
 
-/**
- * The score of a policy over several sessions together. Costs and tokens are relative to `raw` on
- * the same sessions.
- */
+/** The score of a policy over several sessions together. */
 export interface PooledScore {
   readonly sessions: number;
   readonly calls: number;
-  /** Costs by the name of the price table. */
-  readonly cost: Readonly<Record<string, Interval>>;
-  readonly costWithRepeats: number;
-  /** The cost including the system prompt and tools of every call, which no policy changes. */
-  readonly costWithFixed: number;
-  /** The highest relative cost of a session, under the first table. */
-  readonly worstSession: number;
-  /**
-   * The unweighted mean of the sessions' relative costs, and the pooled cost without the session
-   * that is most expensive under `raw`.
-   */
-  readonly meanOfSessions: number;
-  readonly withoutHeaviest: number;
-  readonly tokens: number;
-  readonly meanTokens: number;
-  readonly peakTokens: number;
-  readonly same: number;
-  readonly hits: number;
+  /** Cost relative to `raw`, over the calls where `raw` fits the window; undefined for none. */
+  readonly vsRaw: Interval | undefined;
+  /** Cost relative to what the recorded programs sent, over all calls. */
+  readonly vsSent: Interval;
+  /** The highest cost of a session relative to what its program sent. */
+  readonly worst: number;
+  /** The highest cost of the first 60 calls of a session, relative to what its program sent. */
+  readonly first60: number;
+  /** The cost without the session of the greatest weight, if that is over a fifth. */
+  readonly withoutHeaviest: { readonly session: string; readonly share: number; readonly vsSent: number } | undefined;
+  /** The shares of the parts in the policy's cost. */
+  readonly shares: Readonly<CostParts>;
+  /** Costs relative to what was sent, by the name of the price table. */
+  readonly byTable: Readonly<Record<string, number>>;
   readonly linesKept: Interval;
   readonly callsKept: Interval;
+  readonly inputsKept: number;
   readonly reasoningKept: number;
   readonly pressed: number;
+  readonly hits: number;
+  readonly same: number;
   /** Shares of the needed lines. */
   readonly activate: number;
   readonly readAgain: number;
   readonly lost: number;
   readonly repeats: number;
+  readonly meanTokens: number;
+  readonly peakTokens: number;
   readonly stale: number;
   readonly rewrites: number;
   readonly storedPerCall: number | undefined;
@@ -64,6 +60,9 @@ export interface PooledScore {
 
 const RESAMPLINGS = 2_000;
 const OUTSIDE = 0.025;
+/** A session of a greater share decides the figure nearly alone. */
+const HEAVY_SHARE = 0.2;
+const FIRST_CALLS = 60;
 
 /** Returns a generator of numbers from 0 to 1 that is equal in every run (mulberry32). */
 function seeded(seed: number): () => number {
@@ -76,84 +75,157 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** The ratio of two sums over sessions. */
-interface Ratio {
-  readonly of: (pair: ScoredPair) => number;
-  readonly to: (pair: ScoredPair) => number;
-}
+/** A share or a ratio of two sums, one pair of numbers a session. */
+type Ratio = readonly (readonly [of: number, to: number])[];
 
-const sum = (pairs: readonly ScoredPair[], of: (pair: ScoredPair) => number): number =>
-  pairs.reduce((all, pair) => all + of(pair), 0);
+const total = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0);
 /** If nothing was needed, everything needed was kept. */
-const ratioOf = (pairs: readonly ScoredPair[], { of, to }: Ratio): number => {
-  const whole = sum(pairs, to);
-  return whole === 0 ? 1 : sum(pairs, of) / whole;
-};
+function ratioOf(pairs: Ratio): number {
+  const whole = total(pairs.map(([, to]) => to));
+  return whole === 0 ? 1 : total(pairs.map(([of]) => of)) / whole;
+}
 
 /**
  * Returns the ratio with its interval by bootstrap: as many sessions are drawn, with repetition, as
  * there are.
  */
-function interval(pairs: readonly ScoredPair[], ratio: Ratio, isAsked: boolean): Interval {
-  if (!isAsked) return { value: ratioOf(pairs, ratio), low: Number.NaN, high: Number.NaN };
+function interval(pairs: Ratio, isWanted: boolean): Interval {
+  const value = ratioOf(pairs);
+  if (!isWanted) return { value, low: Number.NaN, high: Number.NaN };
   const random = seeded(pairs.length);
-  const values = Array.from({ length: RESAMPLINGS }, () =>
-    ratioOf(
-      pairs.map((pair) => pairs[Math.floor(random() * pairs.length)] ?? pair),
-      ratio,
-    ),
-  ).sort((a, b) => a - b);
+  const values = Array.from({ length: RESAMPLINGS }, () => {
+    let [of, to] = [0, 0];
+    for (let i = 0; i < pairs.length; i += 1) {
+      const pair = pairs[Math.floor(random() * pairs.length)] ?? [0, 0];
+      of += pair[0];
+      to += pair[1];
+    }
+    return to === 0 ? 1 : of / to;
+  }).sort((a, b) => a - b);
   const at = (share: number): number => values[Math.min(values.length - 1, Math.floor(share * values.length))] ?? 0;
-  return { value: ratioOf(pairs, ratio), low: at(OUTSIDE), high: at(1 - OUTSIDE) };
+  return { value, low: at(OUTSIDE), high: at(1 - OUTSIDE) };
+}
+
+const costTo = ({ series }: PolicyScore, end: number): number => total(series.cost.slice(0, end));
+
+/**
+ * Returns the cost of a session relative to `raw` as two sums, over the calls where `raw` fits.
+ */
+const rawPair = ({ own, raw }: ScoredSession): readonly [number, number] => [
+  costTo(own, raw.fits),
+  costTo(raw, raw.fits),
+];
+
+const [COMPARED] = PRICE_TABLES;
+const costOf = (score: PolicyScore, table = COMPARED.name): number => score.cost[table] ?? 0;
+const sentPair = ({ own, sent }: ScoredSession): readonly [number, number] => [costOf(own), costOf(sent)];
+
+function heaviest(sessions: readonly ScoredSession[]): PooledScore['withoutHeaviest'] {
+  const all = total(sessions.map(({ sent }) => costOf(sent)));
+  const [first] = [...sessions].sort((a, b) => costOf(b.sent) - costOf(a.sent));
+  if (first === undefined || sessions.length === 1 || costOf(first.sent) <= HEAVY_SHARE * all) return undefined;
+  const others = sessions.filter((one) => one !== first);
+  return { session: first.session, share: costOf(first.sent) / all, vsSent: ratioOf(others.map(sentPair)) };
 }
 
 /**
- * Pools the scores of a policy; undefined if it has none. Without `intervals` their bounds are NaN.
+ * Pools a policy's sessions: sums of costs and of counts, so that longer sessions weigh more.
+ * `intervals` false leaves out the resampling. Undefined for no session.
  */
-export function pooledScore(pairs: readonly ScoredPair[], { intervals = true } = {}): PooledScore | undefined {
-  if (pairs.length === 0) return undefined;
-  const [compared] = PRICE_TABLES;
-  const calls = sum(pairs, ({ own }) => own.calls);
-  const costIn = (name: string): Ratio => ({
-    of: ({ own }) => own.cost[name] ?? 0,
-    to: ({ raw }) => raw.cost[name] ?? 0,
+export function pooledScore(
+  sessions: readonly ScoredSession[],
+  { intervals = true }: { readonly intervals?: boolean } = {},
+): PooledScore | undefined {
+  if (sessions.length === 0) return undefined;
+  const own = sessions.map((one) => one.own);
+  const sum = (of: (score: PolicyScore) => number): number => total(own.map(of));
+  const share = (of: (score: PolicyScore) => number, to: (score: PolicyScore) => number): Ratio =>
+    own.map((score) => [of(score), to(score)] as const);
+  const lines = sum(({ needed }) => needed.lines);
+  const ofLines = (of: (score: PolicyScore) => number): number => (lines === 0 ? 0 : sum(of) / lines);
+  const cost = sum((score) => costOf(score));
+  const calls = sum((one) => one.calls);
+  const tokens = sum((one) => one.tokens.total);
+  const stored = own.flatMap((one) => one.stored ?? []);
+  const fitting = sessions.filter(({ raw }) => raw.fits > 0);
+  const early = sessions.map((one) => {
+    const end = Math.min(FIRST_CALLS, one.sent.calls);
+    return costTo(one.own, end) / costTo(one.sent, end);
   });
-  const lines = (of: (pair: ScoredPair) => number): number => ratioOf(pairs, { of, to: ({ own }) => own.needed.lines });
-  const missed = (of: (pair: ScoredPair) => number): number =>
-    sum(pairs, ({ own }) => own.needed.lines) === 0 ? 0 : lines(of);
-  const costs = pairs.map((pair) => ratioOf([pair], costIn(compared.name)));
-  const heaviest = Math.max(...pairs.map(costIn(compared.name).to));
-  const lighter = pairs.filter((pair) => pairs.length === 1 || costIn(compared.name).to(pair) < heaviest);
-  const stored = pairs.flatMap(({ own }) => own.stored ?? []);
   return {
-    sessions: pairs.length,
+    sessions: sessions.length,
     calls,
-    cost: Object.fromEntries(PRICE_TABLES.map(({ name }) => [name, interval(pairs, costIn(name), intervals)])),
-    costWithRepeats: ratioOf(pairs, { of: ({ own }) => own.costWithRepeats, to: ({ raw }) => raw.costWithRepeats }),
-    costWithFixed: ratioOf(pairs, {
-      of: ({ own, fixedCost }) => (own.cost[compared.name] ?? 0) + fixedCost,
-      to: (pair) => (pair.raw.cost[compared.name] ?? 0) + pair.fixedCost,
-    }),
-    worstSession: Math.max(...costs),
-    meanOfSessions: costs.reduce((all, one) => all + one, 0) / costs.length,
-    withoutHeaviest: ratioOf(lighter, costIn(compared.name)),
-    tokens: ratioOf(pairs, { of: ({ own }) => own.tokens.total, to: ({ raw }) => raw.tokens.total }),
-    meanTokens: sum(pairs, ({ own }) => own.tokens.total) / calls,
-    peakTokens: Math.max(...pairs.map(({ own }) => own.tokens.peak)),
-    same: ratioOf(pairs, { of: ({ own }) => own.same, to: ({ own }) => own.tokens.total }),
-    hits: ratioOf(pairs, { of: ({ own }) => own.hits, to: ({ own }) => own.tokens.total }),
-    linesKept: interval(pairs, { of: ({ own }) => own.needed.kept, to: ({ own }) => own.needed.lines }, intervals),
-    callsKept: interval(pairs, { of: ({ own }) => own.needed.callsKept, to: ({ own }) => own.needed.calls }, intervals),
-    reasoningKept: sum(pairs, ({ own }) => own.reasoning.kept) / calls,
-    pressed: sum(pairs, ({ own }) => own.reasoning.pressed),
-    activate: missed(({ own }) => own.needed.activate),
-    readAgain: missed(({ own }) => own.needed.readAgain),
-    lost: missed(({ own }) => own.needed.lost),
-    repeats: sum(pairs, ({ own }) => own.repeats),
-    stale: sum(pairs, ({ own }) => own.stale * own.calls) / calls,
-    rewrites: sum(pairs, ({ own }) => own.rewrites),
-    storedPerCall: stored.length === 0 ? undefined : stored.reduce((all, one) => all + one, 0) / calls,
-    exact: sum(pairs, ({ own }) => own.exact) / calls,
-    overWindow: sum(pairs, ({ own }) => own.overWindow),
+    vsRaw: fitting.length === 0 ? undefined : interval(fitting.map(rawPair), intervals),
+    vsSent: interval(sessions.map(sentPair), intervals),
+    worst: Math.max(...sessions.map((one) => ratioOf([sentPair(one)]))),
+    first60: Math.max(...early),
+    withoutHeaviest: heaviest(sessions),
+    shares: Object.fromEntries(
+      COST_PARTS.map((part) => [part, sum(({ parts }) => parts[part]) / cost]),
+    ) as unknown as CostParts,
+    byTable: Object.fromEntries(
+      PRICE_TABLES.map(({ name }) => [
+        name,
+        ratioOf(sessions.map((one) => [costOf(one.own, name), costOf(one.sent, name)])),
+      ]),
+    ),
+    linesKept: interval(
+      share(
+        ({ needed }) => needed.kept,
+        ({ needed }) => needed.lines,
+      ),
+      intervals,
+    ),
+    callsKept: interval(
+      share(
+        ({ needed }) => needed.callsKept,
+        ({ needed }) => needed.calls,
+      ),
+      intervals,
+    ),
+    inputsKept: ratioOf(
+      share(
+        ({ needed }) => needed.inputsKept,
+        ({ needed }) => needed.calls,
+      ),
+    ),
+    reasoningKept: sum(({ reasoning }) => reasoning.kept) / calls,
+    pressed: sum(({ reasoning }) => reasoning.pressed),
+    hits: sum((one) => one.hits) / tokens,
+    same: sum((one) => one.same) / tokens,
+    activate: ofLines(({ needed }) => needed.activate),
+    readAgain: ofLines(({ needed }) => needed.readAgain),
+    lost: ofLines(({ needed }) => needed.lost),
+    repeats: sum((one) => one.repeats),
+    meanTokens: tokens / calls,
+    peakTokens: Math.max(...own.map((one) => one.tokens.peak)),
+    stale: sum((one) => one.stale * one.calls) / calls,
+    rewrites: sum((one) => one.rewrites),
+    storedPerCall: stored.length === 0 ? undefined : total(stored) / calls,
+    exact: sum((one) => one.exact) / calls,
+    overWindow: sum((one) => one.calls - one.fits),
   };
+}
+
+/** The sessions of a policy, by name. */
+export interface Candidate {
+  readonly name: string;
+  readonly sessions: readonly ScoredSession[];
+}
+
+/**
+ * Returns whether a policy keeps at least as many calls as another at no greater cost, on the
+ * sessions that both scored. Undefined without a common session.
+ */
+export function isNoWorse(one: Candidate, other: Candidate): boolean | undefined {
+  const names = new Set(other.sessions.map(({ session }) => session));
+  const common = one.sessions.filter(({ session }) => names.has(session));
+  const shared = new Set(common.map(({ session }) => session));
+  const a = pooledScore(common, { intervals: false });
+  const b = pooledScore(
+    other.sessions.filter(({ session }) => shared.has(session)),
+    { intervals: false },
+  );
+  if (a === undefined || b === undefined) return undefined;
+  return a.vsSent.value <= b.vsSent.value && a.callsKept.value >= b.callsKept.value;
 }

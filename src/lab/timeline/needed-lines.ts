@@ -1,31 +1,38 @@
 import { usableLines } from '../../session/used-lines.js';
 import { isVisible, type ModelCall, type Timeline, type TimelineItem } from './timeline.js';
 
-/** A line that an answer used, with the results and user messages of its request that held it. */
+/** A line that an answer used, with the items of its request that held it. */
 export interface NeededLine {
   readonly line: string;
   readonly holders: readonly TimelineItem[];
+  /** Whether only the model's own earlier words and arguments held it. */
+  readonly isOwn: boolean;
 }
 
 /** The lines that a session's answers used of their requests, by call number. */
 export type NeededLines = readonly (readonly NeededLine[])[];
 
-const SOURCES: ReadonlySet<TimelineItem['kind']> = new Set(['user', 'result']);
+/** Returns the texts by which an item can provide a line. */
+function heldTexts({ kind, text, argumentTexts }: TimelineItem): readonly string[] {
+  if (kind === 'call') return argumentTexts;
+  return kind === 'user' || kind === 'result' || kind === 'text' ? [text] : [];
+}
+
+const isInput = ({ kind }: TimelineItem): boolean => kind === 'user' || kind === 'result';
 
 /**
  * Returns the needed lines of every call. A needed line is in the words or arguments of the answer.
- * It was in a result or user message of the request, and in no earlier answer, from which the model
- * could have repeated it.
+ * It was in a result, in a user message or in the arguments of an earlier call of the request. The
+ * model's earlier words also hold it, but do not make it needed: every policy keeps them.
  */
 export function neededLines({ items, calls }: Timeline): NeededLines {
   const holders = new Map<string, TimelineItem[]>();
-  const said = new Set<string>();
   let learnt = 0;
   const learnUpTo = (end: number): void => {
     for (; learnt < end; learnt += 1) {
       const item = items[learnt];
-      if (item === undefined || !SOURCES.has(item.kind)) continue;
-      for (const line of usableLines(item.text)) {
+      if (item === undefined) continue;
+      for (const line of new Set(heldTexts(item).flatMap((text) => [...usableLines(text)]))) {
         const known = holders.get(line);
         if (known === undefined) holders.set(line, [item]);
         else known.push(item);
@@ -35,17 +42,13 @@ export function neededLines({ items, calls }: Timeline): NeededLines {
   const usedBy = (call: ModelCall): readonly NeededLine[] => {
     // Results that arrived between the calls of one answer were not part of its request.
     learnUpTo(call.outputs[0]?.index ?? learnt);
-    const texts = call.outputs.flatMap(({ kind, text, argumentTexts }) =>
-      kind === 'call' ? argumentTexts : kind === 'text' ? [text] : [],
-    );
+    const texts = call.outputs.flatMap((item) => (item.kind === 'thinking' ? [] : heldTexts(item)));
     const own = new Set(texts.flatMap((text) => [...usableLines(text)]));
-    const needed = [...own].flatMap((line): readonly NeededLine[] => {
-      if (said.has(line)) return [];
+    return [...own].flatMap((line): readonly NeededLine[] => {
       const visible = (holders.get(line) ?? []).filter((item) => isVisible(call, item));
-      return visible.length === 0 ? [] : [{ line, holders: visible }];
+      if (visible.every(({ kind }) => kind === 'text')) return [];
+      return [{ line, holders: visible, isOwn: !visible.some(isInput) }];
     });
-    for (const line of own) said.add(line);
-    return needed;
   };
   return calls.map(usedBy);
 }

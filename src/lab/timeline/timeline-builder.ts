@@ -27,10 +27,10 @@ const NO_FILESYSTEM = filesystemId('timeline');
 const NO_FILES: FileFacts = { shows: [], changes: [], texts: new Map() };
 
 function recordedTokens(format: RecordingFormat, usage: Usage): RecordedTokens | undefined {
-  const { input, cache_read, cache_write } = usage;
+  const { input, output, cache_read, cache_write } = usage;
   if (input === undefined) return undefined;
   const prompt = INPUT_WITHOUT_CACHE.has(format) ? input + (cache_read ?? 0) + (cache_write ?? 0) : input;
-  return prompt === 0 ? undefined : { prompt, cacheRead: cache_read };
+  return prompt === 0 ? undefined : { prompt, cacheRead: cache_read, cacheWrite: cache_write, output };
 }
 
 /** An item without a final position: until the next model call, items may be inserted before it. */

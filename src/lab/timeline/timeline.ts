@@ -50,6 +50,9 @@ export interface TimelineItem {
 export interface RecordedTokens {
   readonly prompt: number;
   readonly cacheRead: number | undefined;
+  readonly cacheWrite: number | undefined;
+  /** Tokens of the answer, including hidden reasoning. */
+  readonly output: number | undefined;
 }
 
 /** A model call. Its request is `items` up to `visible`. */

@@ -83,10 +83,13 @@ describe('our own policies in the laboratory', () => {
     const config = parseLabConfig({ policies, least: 10 }, 'test');
     const { report } = await runLab([path], { config, open: async () => ({ ...suiteDatabase(), close }) });
     expect(closed).toBe(1);
-    expect(report.policies.map(({ name, pooled }) => [name, pooled?.sessions, pooled?.reasoningKept === 1])).toEqual([
-      ['raw', 1, true],
-      ['Palimpsest pool-last', 1, false],
-      ['Palimpsest ssot, once a turn', 1, true],
-    ]);
+    expect(report.policies.map(({ name, pooled: { all } }) => [name, all?.sessions, all?.reasoningKept === 1])).toEqual(
+      [
+        ['raw', 1, true],
+        ['as the harness sent it', 1, true],
+        ['Palimpsest pool-last', 1, false],
+        ['Palimpsest ssot, once a turn', 1, true],
+      ],
+    );
   });
 });

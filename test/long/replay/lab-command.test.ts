@@ -22,7 +22,7 @@ describe('palimpsest lab', () => {
     const out = join(recordings.folder, 'out');
     const args = ['lab', join(recordings.folder, 'one.jsonl'), '--config', config, '--out'];
     const runs = await Promise.all(['a', 'b'].map((name) => runCli([...args, join(out, name)])));
-    expect(runs.map(({ code, stderr }) => [code, stderr.includes('last 3 results')])).toEqual([
+    expect(runs.map(({ code, stderr }) => [code, stderr.includes('1/1 ')])).toEqual([
       [0, true],
       [0, true],
     ]);

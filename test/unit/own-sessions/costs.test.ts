@@ -201,7 +201,7 @@ describe('costs', () => {
 describe('policies compared on the largest sessions', () => {
   const colours = coloursFor({ isTerminal: false, env: {} });
 
-  test('are shown against sending everything, with the limits of the comparison', () => {
+  test('are shown against what the agent sent, with the limits of the comparison', () => {
     const policies = [
       { name: 'raw', cost: 1, callsKept: 1 },
       { name: 'Palimpsest epoch', cost: 0.512, callsKept: 0.957 },

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { type LabConfig, parseLabConfig } from '../../../../src/lab/laboratory/lab-config.js';
 import { policiesOf } from '../../../../src/lab/laboratory/policy-table.js';
-import type { RequestPart } from '../../../../src/lab/policies/policy.js';
+import { asSent } from '../../../../src/lab/policies/as-sent.js';
+import type { PolicyRequest, RequestPart } from '../../../../src/lab/policies/policy.js';
 import type { Timeline } from '../../../../src/lab/timeline/timeline.js';
 import { RecordingLines } from '../../../support/replays.js';
 import { noDatabase, timelineOf, timelinesOf } from '../../../support/timelines.js';
@@ -9,7 +10,7 @@ import { noDatabase, timelineOf, timelinesOf } from '../../../support/timelines.
 /** Returns the requests of a policy given as in a configuration. */
 async function requestsOf(timeline: Timeline, policy: object): Promise<readonly (readonly RequestPart[])[]> {
   const { policies } = parseLabConfig({ policies: [policy] }, 'test');
-  const [, made] = await policiesOf(policies, noDatabase);
+  const made = (await policiesOf(policies, noDatabase)).at(-1);
   if (made === undefined) throw new Error('no policy');
   expect(made.unsupported?.(timeline)).toBeUndefined();
   const requests: (readonly RequestPart[])[] = [];
@@ -99,13 +100,114 @@ describe('policies of other programs', () => {
     const text = [...lines.lines, JSON.stringify(boundary), JSON.stringify(summary), ...after].join('\n');
     const [timeline] = await timelinesOf(`${text}\n`);
     if (timeline === undefined) throw new Error('no session');
-    const requests = await requestsOf(timeline, { policy: 'own-compaction' });
-    expect(requests.at(-1)?.map(({ text: part }) => part)).toEqual(['what was done so far', 'go on']);
-    const [, made] = await policiesOf(
-      parseLabConfig({ policies: [{ policy: 'own-compaction' }] }, 'test').policies,
-      noDatabase,
+    const requests = [...(asSent.requests(timeline) as Iterable<PolicyRequest>)];
+    expect(requests.at(-1)?.parts.map(({ text: part }) => part)).toEqual(['what was done so far', 'go on']);
+    // The program paid for the call that wrote the summary, once.
+    expect(requests.flatMap(({ summarised }) => summarised?.written ?? [])).toEqual(['what was done so far'.length]);
+    const whole = [...(asSent.requests(await timelineOf(commands([1], 10))) as Iterable<PolicyRequest>)];
+    expect(whole.every(({ summarised }) => summarised === undefined)).toBe(true);
+  });
+
+  test('clear all but the newest results over a size, if that frees enough, for context editing', async () => {
+    const timeline = await timelineOf(commands([6], 3_600));
+    const settings = { policy: 'context-editing', over: 4_000, keep: 2 };
+    expect((await requestsOf(timeline, settings)).map(wholeIn).at(-1)).toEqual(ids(5, 6));
+    expect((await requestsOf(timeline, { ...settings, least: 9_000 })).map(wholeIn).at(-1)).toEqual(ids(1, 6));
+  });
+
+  test.each([
+    [{ policy: 'server-compaction', over: 4_000 }, []],
+    [{ policy: 'server-compaction', over: 4_000, keep: 2_500 }, ids(3, 4)],
+    [{ policy: 'codex-notes', over: 4_000, notes: 50 }, []],
+  ])('put a summary without any line before the user messages that stay: %j', async (settings, whole) => {
+    const timeline = await timelineOf(commands([6], 3_600));
+    const requests = await requestsOf(timeline, settings);
+    const cut = requests[4] ?? [];
+    expect(wholeIn(cut)).toEqual(whole);
+    expect(cut[0]?.text).toMatch(/^\[summary before call 4\]/);
+    expect(cut.some(({ item }) => item?.kind === 'user')).toBe(true);
+  });
+
+  test('keep the first events and the newest half around a summary, for the condenser', async () => {
+    const timeline = await timelineOf(commands([8], 100));
+    const requests = await requestsOf(timeline, { policy: 'openhands-condenser', events: 10, first: 1 });
+    expect(wholeIn(requests[4])).toEqual(ids(1, 4));
+    expect(wholeIn(requests[5])).toEqual(ids(4, 5));
+    expect(requests[5]?.map(({ text }) => text)).toContain('turn 1');
+  });
+
+  test('compact after an idle time only, and only over a size', async () => {
+    const lines = commands([3], 3_600)
+      .user('later', Date.UTC(2026, 0, 5, 12))
+      .says('yes');
+    const timeline = await timelineOf(lines);
+    const settings = { policy: 'idle-compaction', minutes: 10, over: 2_000 };
+    expect((await requestsOf(timeline, settings)).map((parts) => wholeIn(parts).length)).toEqual([0, 1, 2, 3, 0]);
+    expect(wholeIn((await requestsOf(timeline, { ...settings, over: 9_000 })).at(-1))).toEqual(ids(1, 3));
+  });
+
+  test('shorten a batch of results once and for good, for frozen compactions', async () => {
+    const timeline = await timelineOf(commands([8], 3_600));
+    const requests = await requestsOf(timeline, { policy: 'frozen-compaction', batch: 3_000, keep: 1 });
+    expect(requests.map(wholeIn).map(({ length }) => length)).toEqual([0, 1, 2, 3, 1, 2, 3, 1, 2]);
+    expect(requests[4]?.filter(({ text }) => text.includes('2800 characters left out'))).toHaveLength(3);
+  });
+
+  test('mark each dropped output with its call, for transparent compaction', async () => {
+    const timeline = await timelineOf(commands([6], 3_600));
+    const requests = await requestsOf(timeline, { policy: 'transparent-compact', over: 4_000, keep: 1 });
+    expect(requests[4]?.map(({ text }) => text).join()).toContain('of [Bash run 1] stored]');
+  });
+
+  test('evict results that no later one depends on first, for linked eviction', async () => {
+    const lines = new RecordingLines().user('go');
+    for (const [id, path] of [
+      ['a1', '/p/a.ts'],
+      ['b1', '/p/b.ts'],
+      ['a2', '/p/a.ts'],
+    ] as const)
+      lines.reads(id, path, `${id} `.repeat(900));
+    for (let i = 1; i <= 5; i++)
+      lines.calls(`c${i}`, 'Bash', { command: `run ${i}` }).answers(`c${i}`, 'ok'.repeat(i === 5 ? 2_000 : 1));
+    const timeline = await timelineOf(lines.says('done'));
+    const requests = await requestsOf(timeline, { policy: 'linked-eviction', over: 3_000, to: 2_800 });
+    expect(wholeIn(requests.at(-1)).slice(0, 2)).toEqual(['a1', 'a2']);
+  });
+
+  test('keep of equal calls the newest output, and purge old arguments of failed ones, for DCP', async () => {
+    const lines = new RecordingLines()
+      .user('go')
+      .calls('c1', 'Bash', { command: 'same' })
+      .answers('c1', 'first output')
+      .calls('c2', 'Bash', { command: 'same' })
+      .answers('c2', 'second output')
+      .says('done');
+    const requests = await requestsOf(await timelineOf(lines), { policy: 'dcp' });
+    expect(requests.map(wholeIn)).toEqual([[], ['c1'], ['c2']]);
+  });
+
+  test('may all drop the arguments of a call with its result, and wait for a message of the user', async () => {
+    const timeline = await timelineOf(commands([4, 1], 100));
+    const rights = { arguments: true, borders: true };
+    const requests = await requestsOf(timeline, { policy: 'last-results', keep: 1, ...rights });
+    expect(requests.map(wholeIn)).toEqual([[], ids(1, 1), ids(1, 2), ids(1, 3), ids(1, 4), ids(4, 4), ids(4, 5)]);
+    const called = requests[5]?.flatMap(({ item, text }) => (item?.kind === 'call' ? [item.callId] : [text]));
+    expect(called?.filter((one) => one === '[Bash run 1]' || one === 'c1')).toEqual(['[Bash run 1]']);
+    const [published, ours] = await Promise.all(
+      [{}, rights].map(async (one) =>
+        (
+          await policiesOf(
+            parseLabConfig({ policies: [{ policy: 'last-results', keep: 1, ...one }] }, 'test').policies,
+            noDatabase,
+          )
+        ).at(-1),
+      ),
     );
-    expect(made?.unsupported?.(await timelineOf(commands([1], 10)))).toMatch(/did not compact/);
+    expect([published?.name, ours?.name, ours?.family]).toEqual([
+      'last 1 results',
+      'last 1 results + arguments, borders',
+      published?.family,
+    ]);
   });
 });
 
@@ -117,7 +219,7 @@ describe("LangChain's clear-tool-uses", () => {
 
   test('clears with its published class all but the newest results once a request is too long', async () => {
     const timeline = await timelineOf(commands([6], 4_000));
-    const [, made] = await policiesOf(config, noDatabase);
+    const made = (await policiesOf(config, noDatabase)).at(-1);
     const reason = made?.unsupported?.(timeline);
     if (reason !== undefined) {
       // Only if the development dependencies are not installed.

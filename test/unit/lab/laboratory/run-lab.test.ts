@@ -16,7 +16,6 @@ afterEach(() => recordings.remove());
 const policies = [
   { policy: 'last-results', keep: 3 },
   { policy: 'truncate-oldest', over: 2_000, keep: 1_000 },
-  { policy: 'own-compaction' },
   { policy: 'clairvoyant' },
 ];
 const config = parseLabConfig({ policies, least: 10 }, 'test');
@@ -34,7 +33,7 @@ describe('the laboratory', () => {
     });
     expect(JSON.stringify(again.report)).toBe(JSON.stringify(first.report));
     expect(first.report.sessions).toHaveLength(2);
-    expect(Object.values(first.times).map(({ calls }) => calls > 0)).toEqual([true, true, true, false, true]);
+    expect(Object.values(first.times).map(({ calls }) => calls > 0)).toEqual([true, true, true, true, true]);
   });
 
   test('reports no text, path or name of a recording', async () => {
@@ -72,27 +71,51 @@ describe('the laboratory', () => {
     });
     const page = labHtml(report);
     expect(page).not.toMatch(/<script|<link|<img|url\(|https?:/);
-    // Two plots over all sessions, three for the session. Each has a line for every policy that
-    // applies to the session.
-    expect(page.match(/<svg /g)).toHaveLength(5);
-    expect(page.match(/<path class="line"/g)).toHaveLength(3 * 4);
+    // One plot over all sessions, three for the session. Each has a line for every policy.
+    expect(page.match(/<svg /g)).toHaveLength(4);
+    expect(page.match(/<path class="line"/g)).toHaveLength(3 * 5);
     expect(page).not.toMatch(/NaN|undefined|Infinity/);
   });
 
-  test('names the policies that do not apply to a session, and how exact its figures are', async () => {
+  test('says of every policy where it comes from, and how exact its figures are', async () => {
     const { report } = await runLab([await recordings.write('a.jsonl', longRecording(12).text)], {
       config,
       open: noDatabase,
     });
     const markdown = labMarkdown(report);
-    expect(markdown).toContain('out of support: the recorded program did not compact');
     expect(markdown).toMatch(/· exact \|/);
-    // Every table of policies has the four figures.
-    const heads = markdown.split('\n').filter((line) => line.startsWith('| policy |'));
-    expect(heads).toHaveLength(3);
-    for (const head of heads)
-      for (const column of ['calls', 'lines', 'hits', 'reasoning']) expect(head).toContain(`| ${column} |`);
+    expect(markdown).toContain('## What this does not show');
+    expect(markdown).toMatch(/- \*\*last 3 results\*\* \(exact; SWE-agent/);
     for (const { name } of MEASURES) expect(markdown).toContain(`- **${name}**: `);
+  });
+
+  test('chooses settings on the named recordings and reports them on all others', async () => {
+    const paths = [
+      await recordings.write('a.jsonl', longRecording(12).text),
+      await recordings.write('b.jsonl', longRecording(9, 3).text),
+    ];
+    const { report } = await runLab(paths, { config, open: noDatabase, train: new Set(paths.slice(0, 1)) });
+    expect([report.split.by, report.split.train.length, report.split.test.length]).toEqual(['named', 1, 1]);
+    expect(report.split.train).not.toEqual(report.split.test);
+    expect(labMarkdown(report)).toMatch(/## Test[\s\S]*## Train/);
+  });
+
+  test('keeps the sessions that are complete when it is interrupted', async () => {
+    const paths = [
+      await recordings.write('a.jsonl', longRecording(12).text),
+      await recordings.write('b.jsonl', longRecording(9, 3).text),
+    ];
+    const stop = new AbortController();
+    const { report } = await runLab(paths, {
+      config,
+      open: noDatabase,
+      signal: stop.signal,
+      onProgress: (line) => (line.startsWith('1/2') ? stop.abort(new Error('enough')) : undefined),
+    });
+    expect([report.sessions.length, report.missing]).toEqual([1, 1]);
+    expect(labMarkdown(report)).toContain('interrupted: 1 recordings are missing');
+    const before = AbortSignal.abort(new Error('at once'));
+    await expect(runLab(paths, { config, open: noDatabase, signal: before })).rejects.toThrow('at once');
   });
 });
 
@@ -102,7 +125,7 @@ describe('its configuration', () => {
     [{ policies: [{ policy: 'last-results' }] }, /policies\.0\.keep/],
     [{ policies: [{ policy: 'forget-everything' }] }, /policies\.0\.policy/],
     [{ least: 0 }, /least/],
-    [{ budget: 3 }, /configuration may hold policies, least, window/],
+    [{ budget: 3 }, /configuration may hold policies, sweep, least, window/],
     [{ policies: [{ policy: 'clairvoyant' }, { policy: 'clairvoyant', where: 'at borders' }] }, /stands there twice/],
   ])('names its error: %j', (value, message) => {
     expect(() => parseLabConfig(value, 'lab.json')).toThrow(message);

@@ -12,12 +12,19 @@ import { timelineOf } from '../../../support/timelines.js';
 
 const LINE = 'const total = price * count;';
 
+interface Parameters {
+  readonly reach: 'activate' | 'none';
+  readonly guide: number;
+  readonly fixed: number;
+  readonly window: number;
+}
+
 function score(
   timeline: Timeline,
   requests: Iterable<PolicyRequest>,
-  reach: 'activate' | 'none' = 'none',
+  { reach = 'none', guide = 0, fixed = 0, window = 200_000 }: Partial<Parameters> = {},
 ): PolicyScore {
-  const scorer = new Scorer(timeline, { reach, needed: neededLines(timeline), window: 200_000, asRecorded: false });
+  const scorer = new Scorer(timeline, { policy: { reach, guide }, needed: neededLines(timeline), window, fixed });
   for (const request of requests) scorer.take(request);
   return scorer.finish();
 }
@@ -54,28 +61,85 @@ describe('the scorecard', () => {
       items.slice(0, visible).reduce((sum, { text }) => sum + text.length, 0),
     );
     const [a = 0, b = 0, c = 0] = sizes;
-    const { cost, hits, same, tokens } = rawOf(timeline);
-    expect(cost['Anthropic, 5 minutes']).toBeCloseTo(tokensOf(1.25 * a + 0.1 * a + 1.25 * (b - a) + 1.25 * c));
+    const { cost, parts, hits, same, tokens } = rawOf(timeline);
+    expect(parts.requests).toBeCloseTo(tokensOf(1.25 * a + 0.1 * a + 1.25 * (b - a) + 1.25 * c));
+    const said = timeline.calls.flatMap(({ outputs }) => outputs).reduce((sum, { text }) => sum + text.length, 0);
+    expect(parts).toMatchObject({ fixed: 0, guide: 0, misses: 0, summaries: 0 });
+    expect(parts.output).toBeCloseTo(5 * tokensOf(said));
+    expect(cost['Anthropic, 5 minutes']).toBeCloseTo(parts.requests + parts.output);
     // An hour and a half exceeds the other lifetime as well.
-    expect(cost['Anthropic, 1 hour']).toBeCloseTo(tokensOf(2 * a + 0.1 * a + 2 * (b - a) + 2 * c));
-    expect(cost['OpenAI, read 0.5']).toBeCloseTo(tokensOf(a + 0.5 * a + (b - a) + c));
+    expect(cost['Anthropic, 1 hour']).toBeCloseTo(tokensOf(2 * a + 0.1 * a + 2 * (b - a) + 2 * c + 5 * said));
+    expect(cost['OpenAI, read 0.5']).toBeCloseTo(tokensOf(a + 0.5 * a + (b - a) + c + 4 * said));
     expect([hits, same]).toEqual([tokensOf(a), tokensOf(a + b)]);
-    expect(tokens).toEqual({ total: tokensOf(a + b + c), mean: tokensOf(a + b + c) / 3, peak: tokensOf(c) });
+    expect(tokens).toEqual({ total: tokensOf(a + b + c), peak: tokensOf(c) });
+  });
+
+  test('charges system prompt, tools and guide in front of each request, written where the cache is cold', async () => {
+    const timeline = await lateEdit();
+    const { parts, tokens } = score(timeline, raw.requests(timeline) as Iterable<PolicyRequest>, {
+      fixed: 1_000,
+      guide: 360,
+    });
+    expect(parts.fixed).toBeCloseTo(1_000 * (1.25 + 0.1 + 1.25));
+    expect(parts.guide).toBeCloseTo(100 * (1.25 + 0.1 + 1.25));
+    expect(tokens.peak - rawOf(timeline).tokens.peak).toBeCloseTo(1_100);
+  });
+
+  test('counts the leading calls whose requests fit the window', async () => {
+    const timeline = await lateEdit();
+    const requests = raw.requests(timeline) as Iterable<PolicyRequest>;
+    const peak = rawOf(timeline).tokens.peak;
+    expect(score(timeline, requests, { window: peak }).fits).toBe(3);
+    expect(score(timeline, raw.requests(timeline) as Iterable<PolicyRequest>, { window: peak - 1 }).fits).toBe(2);
   });
 
   test('counts the lines and calls that a request kept, and where the others are available', async () => {
     const timeline = await lateEdit();
     expect(rawOf(timeline).needed).toMatchObject({ lines: 1, kept: 1, calls: 1, callsKept: 1 });
     const gone = score(timeline, without(timeline, 2));
-    // The file has not changed, so it could be read again.
-    expect(gone.needed).toEqual({ lines: 1, kept: 0, activate: 0, readAgain: 1, lost: 0, calls: 1, callsKept: 0 });
-    expect([gone.exact, gone.repeats, gone.series.missed]).toEqual([2, 1, [0, 0, 1]]);
-    expect(gone.costWithRepeats).toBeGreaterThan(gone.cost['Anthropic, 5 minutes'] ?? 0);
-    expect(score(timeline, without(timeline, 2), 'activate').needed).toMatchObject({
-      activate: 1,
-      readAgain: 0,
+    // The request has the read's call with its path, and the file has not changed.
+    expect(gone.needed).toMatchObject({
+      lines: 1,
+      kept: 0,
+      activate: 0,
+      readAgain: 1,
       lost: 0,
+      calls: 1,
+      callsKept: 0,
     });
+    expect([gone.exact, gone.repeats, gone.series.missed]).toEqual([2, 1, [0, 0, 1]]);
+    expect(score(timeline, without(timeline, 2), { reach: 'activate' }).needed).toMatchObject({ activate: 1, lost: 0 });
+  });
+
+  test('counts a missing text as lost if nothing in the request names it', async () => {
+    const timeline = await lateEdit();
+    const bare = (line: string) =>
+      without(timeline, 2).map(({ parts }, at) => ({
+        parts: at < 2 ? parts : [...parts.filter(({ item }) => item?.kind !== 'call'), { text: line }],
+      }));
+    const found = (line: string) => score(timeline, bare(line), { reach: 'activate' }).needed;
+    expect(found('toolcall_ref id=5f0c1234 tool=read status=ok')).toMatchObject({ activate: 0, lost: 1 });
+    expect(found('toolcall_ref id=5f0c1234 tool=read status=ok p/a.ts')).toMatchObject({ activate: 1, lost: 0 });
+  });
+
+  test('puts a missing text back once a turn, at the price of a call and of the text', async () => {
+    const [one, two, three] = [1, 2, 3].map((nth) => `const total${nth} = price * count;`);
+    const lines = new RecordingLines().user('look').reads('r1', '/p/a.ts', `${one}\n${two}\n${three}\n`).says('seen');
+    const timeline = await timelineOf(
+      lines
+        .user('use it')
+        .says(one ?? '')
+        .says(two ?? '')
+        .user('more')
+        .says(three ?? ''),
+    );
+    const { repeats, parts, needed } = score(timeline, without(timeline, 2));
+    expect([needed.lines - needed.kept, repeats]).toEqual([3, 2]);
+    const text = timeline.items.find(({ kind }) => kind === 'result')?.text.length ?? 0;
+    const [first = 0, last = 0] = [2, 4].map((at) =>
+      (without(timeline, 2)[at]?.parts ?? []).reduce((sum, part) => sum + part.text.length, 0),
+    );
+    expect(parts.misses).toBeCloseTo(tokensOf(0.1 * (first + last) + text * (1.25 + 0.1) + text * 1.25) + 2 * 5 * 80);
   });
 
   test('finds lines in texts of the policy itself', async () => {
@@ -118,25 +182,31 @@ describe('the scorecard', () => {
 describe('combined sessions', () => {
   test('are weighted by cost, with an interval that is the same in every run', async () => {
     const timeline = await lateEdit();
-    const own = score(timeline, without(timeline, 2));
-    const pairs = ['a', 'b', 'c'].map((session, i) => ({
-      session,
-      raw: rawOf(timeline),
-      own: i === 0 ? rawOf(timeline) : own,
-      fixedCost: 0,
-    }));
-    const pooled = pooledScore(pairs);
-    expect(pooled).toEqual(pooledScore(pairs));
+    const [all, own] = [rawOf(timeline), score(timeline, without(timeline, 2))];
+    const sessions = ['a', 'b', 'c'].map((session, i) => ({ session, raw: all, sent: all, own: i === 0 ? all : own }));
+    const pooled = pooledScore(sessions);
+    expect(pooled).toEqual(pooledScore(sessions));
     expect(pooled?.callsKept.value).toBeCloseTo(1 / 3);
     expect([pooled?.callsKept.low, pooled?.callsKept.high]).toEqual([0, 1]);
-    const cost = pooled?.cost['Anthropic, 5 minutes'];
-    expect(cost?.value).toBeLessThan(1);
-    expect(cost?.low).toBeLessThanOrEqual(cost?.value ?? 0);
-    expect(pooled?.worstSession).toBe(1);
-    const each = pairs.map(
-      (pair) => (pair.own.cost['Anthropic, 5 minutes'] ?? 0) / (pair.raw.cost['Anthropic, 5 minutes'] ?? 1),
-    );
-    expect(pooled?.meanOfSessions).toBeCloseTo(each.reduce((sum, one) => sum + one, 0) / 3);
+    const price = (one: PolicyScore): number => one.cost['Anthropic, 5 minutes'] ?? 0;
+    const relative = (price(all) + 2 * price(own)) / (3 * price(all));
+    expect(pooled?.vsSent.value).toBeCloseTo(relative);
+    expect(pooled?.vsRaw?.value).toBeCloseTo(relative);
+    expect(pooled?.worst).toBeCloseTo(Math.max(1, price(own) / price(all)));
+    expect(Object.values(pooled?.shares ?? {}).reduce((sum, share) => sum + share, 0)).toBeCloseTo(1);
+    // Each session has a third of the weight.
+    expect(pooled?.withoutHeaviest).toMatchObject({ session: 'a', vsSent: price(own) / price(all) });
     expect(pooledScore([])).toBeUndefined();
+  });
+
+  test('are compared with everything only up to the call where everything fits', async () => {
+    const timeline = await lateEdit();
+    const all = score(timeline, raw.requests(timeline) as Iterable<PolicyRequest>, {
+      window: rawOf(timeline).tokens.peak - 1,
+    });
+    // The dropped result is missing in the third call only, which does not count.
+    const own = score(timeline, without(timeline, 2));
+    expect(pooledScore([{ session: 'a', raw: all, sent: all, own }])?.vsRaw?.value).toBe(1);
+    expect(pooledScore([{ session: 'a', raw: { ...all, fits: 0 }, sent: all, own }])?.vsRaw).toBeUndefined();
   });
 });

@@ -94,7 +94,7 @@ describe('the timeline of a recording', () => {
 });
 
 describe('needed lines', () => {
-  test('are lines of an answer that a result or a user had shown and no earlier answer had repeated', async () => {
+  test('are lines of an answer that a result, a user or the arguments of an earlier call had', async () => {
     const said = '// what the model wrote itself, at length';
     const lines = new RecordingLines()
       .user('change the total')
@@ -102,13 +102,15 @@ describe('needed lines', () => {
       .says(said)
       .edits('e1', '/p/a.ts', `${LINE}\nshort\n`, `  ${LINE}\nshort`, `${said}\nconst total = 0;`)
       .says(`it was ${LINE}`)
-      .says(LINE);
-    const timeline = await timelineOf(lines);
-    const needed = neededLines(timeline);
-    // Only the edit needs the line. The read came before it, its own words need nothing, and later
-    // the model itself had repeated the line.
-    expect(needed.map(({ length }) => length)).toEqual([0, 0, 1, 0, 0]);
+      .says(said);
+    const needed = neededLines(await timelineOf(lines));
+    // The read came before all. The words of the third call need nothing. Its own words alone make
+    // no line needed for the edit; after it, both lines are in the edit's arguments.
+    expect(needed.map((call) => call.map(({ line }) => line))).toEqual([[], [], [LINE], [], [said]]);
+    expect(needed[2]?.[0]).toMatchObject({ isOwn: false });
     expect(needed[2]?.[0]?.holders.map(({ callId }) => callId)).toEqual(['r1']);
+    expect(needed[4]?.[0]).toMatchObject({ isOwn: true });
+    expect(needed[4]?.[0]?.holders.map(({ kind }) => kind)).toEqual(['text', 'call']);
   });
 
   test('are found behind line numbers, names of searched files and diff marks', async () => {

@@ -1,26 +1,38 @@
 import type { RecordedCompaction, Timeline } from '../timeline/timeline.js';
 import { type ContextPolicy, itemsOf, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
 
-/** The recorded program's own compaction, as its model received it. Only for compacted sessions. */
-export const ownCompaction: ContextPolicy = {
-  name: "the recording's own compaction",
-  family: 'peer',
+/** What the recorded program really sent: its own compactions, clearings and replaced results. */
+export const asSent: ContextPolicy = {
+  name: 'as the harness sent it',
+  family: 'as sent',
+  kind: 'baseline',
+  source: 'the recordings',
+  fidelity: 'exact',
   about:
     'The requests of the recorded model. After a compaction by the recorded program, its summary replaces what ' +
-    'it dropped.',
+    'it dropped. Results have the texts that the model was shown.',
   reach: 'none',
+  guide: 0,
   asRecorded: true,
-  unsupported: ({ compactions }) => (compactions.length === 0 ? 'the recorded program did not compact' : undefined),
   *requests({ calls, compactions }: Timeline): Iterable<PolicyRequest> {
     const summaries = new Map(compactions.map((one) => [one, { text: one.summary }]));
+    let made = 0;
     for (const call of calls) {
       const last = compactions.findLast(({ before }) => before <= call.index);
+      const isNew = last !== undefined && compactions.indexOf(last) >= made && last.summary !== '';
+      if (last !== undefined) made = compactions.indexOf(last) + 1;
       yield {
         parts: last === undefined ? itemsOf(call).map(wholePart) : compacted(last, summaries.get(last), itemsOf(call)),
+        ...(isNew && last !== undefined
+          ? { summarised: { read: charsBefore(last, itemsOf(call)), written: last.summary.length } }
+          : {}),
       };
     }
   },
 };
+
+const charsBefore = ({ visible }: RecordedCompaction, items: ReturnType<typeof itemsOf>): number =>
+  items.slice(0, visible).reduce((sum, { text }) => sum + text.length, 0);
 
 /** Returns the summary followed by the kept and the later items. */
 function compacted(

@@ -1,0 +1,46 @@
+import { tokensOf } from '../../values/token-estimate.js';
+import { maskingPolicy, type Rights } from './masking.js';
+import { type ContextPolicy, charsOf, itemsOf } from './policy.js';
+import { summarised, withoutSystem } from './summary.js';
+
+interface CodexNotesSettings {
+  /** Tokens of a request above which a new context begins. */
+  readonly over: number;
+  /** Characters of the notes that the model carries over. */
+  readonly notes: number;
+  readonly rights: Rights;
+}
+
+/** Newest tokens of the user's messages that stay. */
+const USER_TOKENS = 20_000;
+
+/** Codex's notes: the model keeps notes, and `new_context` begins anew with them. */
+export function codexNotes({ over, notes, rights }: CodexNotesSettings): ContextPolicy {
+  return maskingPolicy({
+    name: `Codex notes, over ${over / 1_000}k`,
+    family: 'Codex notes',
+    source: 'openai/codex 0.153: notes, searchable windows, new_context',
+    fidelity: 'bounded',
+    about:
+      `Over ${over} tokens a new context begins with the user's newest messages and ${notes} characters of notes. ` +
+      'Models choose the moment and the words themselves.',
+    reach: 'activate',
+    guide: 1_200,
+    rights,
+    rule: () => (call, conversation) => {
+      if (tokensOf(charsOf(conversation.parts(call))) <= over) return undefined;
+      let left = USER_TOKENS;
+      const stays = new Set(
+        itemsOf(call)
+          .filter(({ kind }) => kind === 'user')
+          .toReversed()
+          .filter(({ text }) => {
+            left -= tokensOf(text.length);
+            return left >= 0;
+          }),
+      );
+      const leave = withoutSystem(call).filter((item) => !stays.has(item));
+      return summarised(call, conversation, { leave, chars: notes });
+    },
+  });
+}

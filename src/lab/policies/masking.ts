@@ -1,0 +1,96 @@
+import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
+import { type ContextPolicy, itemsOf, MaskedConversation, type PolicyFacts, type PolicyRequest } from './policy.js';
+
+/**
+ * Rights that each policy may have, so that policies compare by their rules alone. `arguments`: a
+ * dropped result takes the arguments of its call with it. `borders`: it drops only where a turn of
+ * the user begins.
+ */
+export interface Rights {
+  readonly arguments: boolean;
+  readonly borders: boolean;
+}
+
+/** An item that leaves, and its replacement; undefined for none. */
+export interface Masking {
+  readonly item: TimelineItem;
+  readonly text: string | undefined;
+}
+
+/** A rule's decision before a call. */
+export interface Decision {
+  readonly leave: readonly Masking[];
+  /** Text that takes the place of the dropped beginning, such as a summary. */
+  readonly summary?: string;
+  readonly summarised?: PolicyRequest['summarised'];
+}
+
+/** Decides for one session, call by call, which items leave. Items never come back. */
+export type MaskingRule = (
+  call: ModelCall,
+  conversation: MaskedConversation,
+) => Decision | undefined | Promise<Decision | undefined>;
+
+/** A policy of others that drops items of the conversation. */
+export interface MaskingPolicy
+  extends Omit<PolicyFacts, 'kind' | 'guide' | 'reach'>,
+    Partial<Pick<ContextPolicy, 'guide' | 'reach' | 'keepsReasoning' | 'unsupported'>> {
+  readonly rights: Rights;
+  /** Returns the rule of a session. */
+  readonly rule: (timeline: Timeline) => MaskingRule;
+}
+
+/** Characters of a call's arguments that stay when they are dropped. */
+const SHOWN_ARGUMENTS = 40;
+
+/** Returns the line that stays for a call without its arguments. */
+export function callLine({ tool = '', argumentTexts }: TimelineItem): string {
+  const [first = ''] = argumentTexts;
+  return `[${tool} ${first.trim().split('\n')[0]?.slice(0, SHOWN_ARGUMENTS) ?? ''}]`;
+}
+
+/** Returns the results of a request that are still whole, oldest first. */
+export const wholeResults = (call: ModelCall, conversation: MaskedConversation): readonly TimelineItem[] =>
+  itemsOf(call).filter((item) => item.kind === 'result' && !conversation.isMasked(item));
+
+function rightsName({ arguments: args, borders }: Rights): string {
+  const named = [...(args ? ['arguments'] : []), ...(borders ? ['borders'] : [])];
+  return named.length === 0 ? '' : ` + ${named.join(', ')}`;
+}
+
+/** Returns the policy of a rule. Rights appear in its name. */
+export function maskingPolicy({ rule, rights, ...facts }: MaskingPolicy): ContextPolicy {
+  return {
+    guide: 0,
+    reach: 'none',
+    ...facts,
+    name: `${facts.name}${rightsName(rights)}`,
+    kind: 'peer',
+    async *requests(timeline) {
+      const { calls } = timeline;
+      const conversation = new MaskedConversation();
+      const decide = rule(timeline);
+      let summary: { readonly text: string } | undefined;
+      for (const call of calls) {
+        const decision = rights.borders && !call.opensTurn ? undefined : await decide(call, conversation);
+        const gone = new Set<string | undefined>();
+        for (const { item, text } of decision?.leave ?? []) {
+          conversation.mask(item, text);
+          if (item.kind === 'result') gone.add(item.callId);
+        }
+        if (rights.arguments && gone.size > 0)
+          for (const item of itemsOf(call))
+            if (item.kind === 'call' && gone.has(item.callId) && !conversation.isMasked(item))
+              conversation.mask(item, callLine(item));
+        if (decision?.summary !== undefined) summary = { text: decision.summary };
+        const parts = conversation.parts(call);
+        const first = parts.findIndex(({ item }) => item?.kind !== 'system');
+        const at = first < 0 ? parts.length : first;
+        yield {
+          parts: summary === undefined ? parts : [...parts.slice(0, at), summary, ...parts.slice(at)],
+          ...(decision?.summarised === undefined ? {} : { summarised: decision.summarised }),
+        };
+      }
+    },
+  };
+}

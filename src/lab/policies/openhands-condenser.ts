@@ -1,0 +1,35 @@
+import { maskingPolicy, type Rights } from './masking.js';
+import type { ContextPolicy } from './policy.js';
+import { summarised, summaryChars, withoutSystem } from './summary.js';
+import { itemsBefore } from './truncate-oldest.js';
+
+interface CondenserSettings {
+  /** Events above which it condenses, and the oldest ones that stay. */
+  readonly events: number;
+  readonly first: number;
+  readonly rights: Rights;
+}
+
+/** OpenHands' condenser: a summary replaces the middle, half of the events stay. */
+export function openhandsCondenser({ events, first, rights }: CondenserSettings): ContextPolicy {
+  return maskingPolicy({
+    name: `OpenHands condenser, ${events} events`,
+    family: 'OpenHands condenser',
+    source: 'OpenHands/software-agent-sdk, LLMSummarizingCondenser (max_size 240, keep_first 2)',
+    fidelity: 'bounded',
+    about:
+      `Over ${events} events a summary of the recorded size replaces the middle. The first ${first} and the newest ` +
+      'half stay. The words of the summary are unknown.',
+    rights,
+    rule: (timeline) => (call, conversation) => {
+      const present = withoutSystem(call).filter((item) => item.kind !== 'thinking' && !conversation.isMasked(item));
+      if (present.length <= events) return undefined;
+      const from = present.at(-Math.floor(events / 2))?.position ?? 0;
+      const kept = new Set(withoutSystem(call).slice(0, first));
+      const leave = itemsBefore(call.items.slice(0, call.visible), from).filter(
+        (item) => item.kind !== 'system' && !kept.has(item),
+      );
+      return summarised(call, conversation, { leave, chars: summaryChars(timeline) });
+    },
+  });
+}

@@ -1,0 +1,137 @@
+import { LRUCache } from 'lru-cache';
+import { usableLines } from '../../session/used-lines.js';
+import type { Reach, RequestPart } from '../policies/policy.js';
+import type { NeededLine, NeededLines } from '../timeline/needed-lines.js';
+import { isVisible, type ModelCall, type TimelineItem } from '../timeline/timeline.js';
+
+/** Places of the needed lines that requests lacked, and all needed lines of a session. */
+export interface NeededCounts {
+  readonly lines: number;
+  readonly kept: number;
+  /** Named in the request, and the policy gives texts back by their names. */
+  readonly activate: number;
+  /** Named in the request, in a file that has not changed since. */
+  readonly readAgain: number;
+  readonly lost: number;
+  /** Calls with needed lines, and the calls among them that had all. */
+  readonly calls: number;
+  readonly callsKept: number;
+  /** The calls among them that lacked at most lines of the model's own words and arguments. */
+  readonly inputsKept: number;
+}
+
+/** Characters of an argument by which a model recognises a call, such as a command's beginning. */
+const RECOGNISED_CHARS = 24;
+/** Segments of a path that identify a file. */
+const PATH_SEGMENTS = 2;
+
+const endOf = (path: string): string => path.split('/').slice(-PATH_SEGMENTS).join('/');
+
+/** Returns the texts of which any one names an item: ends of its paths, beginnings of its arguments. */
+function namesOf({ files, argumentTexts }: TimelineItem): readonly string[] {
+  const paths = [...files.shows, ...files.changes].map(endOf);
+  const starts = argumentTexts.flatMap((text) => {
+    const [line = ''] = text.trim().split('\n');
+    return line.length < 4 ? [] : [line.startsWith('/') ? endOf(line) : line.slice(0, RECOGNISED_CHARS)];
+  });
+  return [...new Set([...paths, ...starts])].filter((name) => name !== '');
+}
+
+/** The call of each result, by the conversation that has both. */
+const calls = new WeakMap<readonly TimelineItem[], Map<string, TimelineItem>>();
+
+function callOf(holder: TimelineItem, { items, visible }: ModelCall): TimelineItem | undefined {
+  if (holder.kind === 'call') return holder;
+  if (holder.callId === undefined) return undefined;
+  const known = calls.get(items) ?? new Map<string, TimelineItem>();
+  calls.set(items, known);
+  const found = known.get(holder.callId);
+  if (found !== undefined) return found;
+  for (const item of items.slice(0, visible))
+    if (item.kind === 'call' && item.callId !== undefined) known.set(item.callId, item);
+  return known.get(holder.callId);
+}
+
+/**
+ * Returns whether a request lets a model find out that a dropped text exists. Its call must be
+ * there with its arguments, or a text of the policy must have the file's path or the beginning of
+ * the call's arguments. A bare id names nothing.
+ */
+function isNamedIn(holder: TimelineItem, call: ModelCall, parts: readonly RequestPart[]): boolean {
+  const made = callOf(holder, call);
+  if (made !== undefined && made !== holder && isVisible(call, made) && parts.some(({ item }) => item === made))
+    return true;
+  const names = [...new Set([...namesOf(holder), ...(made === undefined ? [] : namesOf(made))])];
+  return parts.some(({ item, text }) => item === undefined && names.some((name) => text.includes(name)));
+}
+
+/** Number of texts whose lines are cached. An epoch has tens of texts. */
+const KEPT_TEXTS = 256;
+
+/** Counts, call by call, the needed lines that the requests of a policy have or lack. */
+export class KeptLines {
+  readonly counts = { lines: 0, kept: 0, activate: 0, readAgain: 0, lost: 0, calls: 0, callsKept: 0, inputsKept: 0 };
+  /** Texts that were put back. */
+  repeats = 0;
+  /** The first call that lacked something. */
+  firstMiss: number | undefined;
+  readonly needed: number[] = [];
+  readonly missed: number[] = [];
+  readonly missedInputs: number[] = [];
+  readonly #reach: Reach;
+  readonly #lines: NeededLines;
+  /** The lines of the policy's own texts, which recur at every call. */
+  readonly #known = new LRUCache<string, ReadonlySet<string>>({ max: KEPT_TEXTS });
+  /** Items that a model would have fetched in the running turn. */
+  readonly #fetched = new Set<TimelineItem>();
+
+  constructor(lines: NeededLines, reach: Reach) {
+    this.#lines = lines;
+    this.#reach = reach;
+  }
+
+  /** Looks for the needed lines of a call in its request. Returns the texts that are put back. */
+  take(call: ModelCall, parts: readonly RequestPart[]): readonly TimelineItem[] {
+    if (call.opensTurn) this.#fetched.clear();
+    const needed = this.#lines[call.index] ?? [];
+    const items = new Set(parts.map(({ item }) => item));
+    const own = parts.filter(({ item }) => item === undefined);
+    const missing = needed.filter(
+      ({ line, holders }) =>
+        !holders.some((holder) => items.has(holder)) && !own.some(({ text }) => this.#linesOf(text).has(line)),
+    );
+    const inputs = missing.filter(({ isOwn }) => !isOwn).length;
+    this.needed.push(needed.length);
+    this.missed.push(missing.length);
+    this.missedInputs.push(inputs);
+    if (needed.length === 0) return [];
+    this.counts.lines += needed.length;
+    this.counts.kept += needed.length - missing.length;
+    this.counts.calls += 1;
+    if (inputs === 0) this.counts.inputsKept += 1;
+    if (missing.length === 0) this.counts.callsKept += 1;
+    else this.firstMiss ??= call.index;
+    return missing.flatMap((one) => this.#miss(one, call, parts));
+  }
+
+  #miss({ holders }: NeededLine, call: ModelCall, parts: readonly RequestPart[]): readonly TimelineItem[] {
+    const named = holders.filter((holder) => isNamedIn(holder, call, parts));
+    const isThere = named.some(
+      ({ files, staleFrom }) => files.shows.length > 0 && (staleFrom === undefined || staleFrom > call.index),
+    );
+    if (named.length > 0 && this.#reach === 'activate') this.counts.activate += 1;
+    else if (isThere) this.counts.readAgain += 1;
+    else this.counts.lost += 1;
+    const newest = holders.findLast(({ kind }) => kind !== 'text');
+    if (newest === undefined || holders.some((holder) => this.#fetched.has(holder))) return [];
+    this.#fetched.add(newest);
+    this.repeats += 1;
+    return [newest];
+  }
+
+  #linesOf(text: string): ReadonlySet<string> {
+    const known = this.#known.get(text) ?? usableLines(text);
+    this.#known.set(text, known);
+    return known;
+  }
+}

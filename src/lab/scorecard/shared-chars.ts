@@ -1,0 +1,17 @@
+import { commonLength } from '../../values/common-length.js';
+import type { RequestPart } from '../policies/policy.js';
+
+/** Returns the length of the common prefix of two requests in characters. */
+export function sharedChars(before: readonly RequestPart[], now: readonly RequestPart[]): number {
+  let chars = 0;
+  for (const [at, part] of now.entries()) {
+    const old = before[at];
+    if (old === undefined) break;
+    if (old === part || old.text === part.text) {
+      chars += part.text.length;
+      continue;
+    }
+    return chars + commonLength(old.text, part.text);
+  }
+  return chars;
+}
