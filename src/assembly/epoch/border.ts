@@ -52,7 +52,7 @@ const SHARE_OF_WINDOW = 0.7;
 
 /**
  * Returns the settings for a model's window. They were chosen by cross-validation on the sessions
- * of docs/experiments/2026-11-23-laboratory.md.
+ * of docs/experiments/2026-11-28-laboratory.md.
  */
 export const epochSettings = (window: number = USUAL_WINDOW): EpochSettings => ({
   horizon: { share: 0.15, least: 5, most: 20 },

@@ -9,6 +9,7 @@ export const reportedSide = ({ split }: LabReport): Side =>
   split.test.length > 0 && split.train.length > 0 ? 'test' : 'all';
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+const points = (share: number): string => (100 * share).toFixed(0);
 const times = (ratio: number): string => ratio.toFixed(2);
 export const intervalText = ({ value, low, high }: Interval, show: (value: number) => string = times): string =>
   `${show(value)} [${show(low)}–${show(high)}]`;
@@ -16,7 +17,7 @@ export const intervalText = ({ value, low, high }: Interval, show: (value: numbe
 const policyOf = ({ policies }: LabReport, name: string | undefined): LabPolicy | undefined =>
   policies.find((policy) => policy.name === name);
 
-/** Returns the setting of a family that the sentences are about: the one chosen on the training side. */
+/** Returns the setting of a family that the sentences are about: the one that training chose. */
 const shownSetting = (report: LabReport, { best, published }: LabFamily): LabPolicy | undefined =>
   policyOf(report, best ?? published);
 
@@ -27,8 +28,7 @@ function candidateOf({ sessions, split }: LabReport, name: string, side: Side): 
 
 /** Says whether the cost is below what was sent, by the interval. */
 function costSentence(name: string, { vsSent, vsRaw, sessions, calls }: PooledScore): string {
-  const verdict =
-    vsSent.high < 1 ? 'costs less than' : vsSent.low > 1 ? 'costs more than' : 'cannot be told apart in cost from';
+  const verdict = vsSent.high < 1 ? 'costs less than' : vsSent.low > 1 ? 'costs more than' : 'costs about as much as';
   const fitting = vsRaw === undefined ? '' : `; where everything fits the window, ${intervalText(vsRaw)} of that`;
   return (
     `On ${sessions} sessions with ${calls} model calls, ${name} ${verdict} what the programs sent: ` +
@@ -43,9 +43,9 @@ function keptSentence({ callsKept, linesKept, shares, reasoningKept }: PooledSco
       ? 'This reaches the goal of 95 % of the calls and 98 % of the lines.'
       : 'This misses the goal of 95 % of the calls and 98 % of the lines.';
   return (
-    `${percent(callsKept.value)} [${(100 * callsKept.low).toFixed(0)}–${(100 * callsKept.high).toFixed(0)}] of the calls ` +
-    `that repeat an earlier line still had every such line, ${percent(linesKept.value)} of the lines; putting the others ` +
-    `back is ${percent(shares.misses)} of its cost, and ${percent(reasoningKept)} of the calls kept their reasoning. ${goal}`
+    `${percent(callsKept.value)} [${points(callsKept.low)}–${points(callsKept.high)}] of the calls that repeat an ` +
+    `earlier line still had every such line, ${percent(linesKept.value)} of the lines; putting the others back is ` +
+    `${percent(shares.misses)} of its cost, and ${percent(reasoningKept)} of the calls kept their reasoning. ${goal}`
   );
 }
 
@@ -64,8 +64,8 @@ function peersSentence(report: LabReport, own: LabPolicy, side: Side): string {
 }
 
 /**
- * Returns the three sentences that sum up a report: cost, what is kept, and the others. Every clause
- * follows from figures by a rule. Empty if our policy was not compared.
+ * Returns the three sentences that sum up a report: cost, what is kept, and the others. Rules
+ * compute every clause from figures. Empty if our policy was not compared.
  */
 export function verdictsOf(report: LabReport): readonly string[] {
   const family = report.families.find((one) => one.family === OWN_FAMILY);
@@ -87,10 +87,10 @@ export function limitsOf(report: LabReport): string {
   const heavy = needing?.withoutHeaviest;
   return [
     'No model ran here. Recorded answers are fixed, so no figure is a solve rate, and a changed context might have ' +
-      'changed every answer behind it. A needed line is one that the model repeated. What it used without repeating ' +
-      'it does not count, and a repeated habit counts as a need. A dropped text is put back at the price of one ' +
-      'more call and of the text. Published measurements say that models often do not fetch what they could, so the ' +
-      'true price is higher: worse work, not more tokens.',
+      'changed every answer behind it. A needed line is one that the model repeated. A text that it used without ' +
+      'repeating it does not count, and a repeated habit counts as a need. A dropped text is put back at the price ' +
+      'of one more call and of the text. Published measurements say that models often do not fetch such texts, so ' +
+      'the true price is higher: worse work, not more tokens.',
     side === 'test'
       ? `Settings were chosen on ${split.train.length} sessions and are reported on ${split.test.length} others. ` +
         'Our rules and the constants beside the lifetimes were written by people who had seen recordings of both ' +

@@ -1,7 +1,7 @@
 import type { RecordedCompaction, Timeline } from '../timeline/timeline.js';
 import { type ContextPolicy, itemsOf, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
 
-/** What the recorded program really sent: its own compactions, clearings and replaced results. */
+/** The requests that the recorded program really sent, with its compactions and clearings. */
 export const asSent: ContextPolicy = {
   name: 'as the harness sent it',
   family: 'as sent',

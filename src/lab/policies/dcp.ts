@@ -21,7 +21,7 @@ export function dcp({ turns, rights }: DcpSettings): ContextPolicy {
     fidelity: 'bounded',
     about:
       'Of equal calls only the newest output stays. A write loses its text once the file is read, a failed call ' +
-      `loses its arguments after ${turns} turns. What the model prunes by DCP's tools is not in it.`,
+      `loses its arguments after ${turns} turns. The model prunes more by DCP's tools.`,
     rights,
     rule: () => (call, conversation) => {
       const items = itemsOf(call);

@@ -10,7 +10,7 @@ interface LinkedSettings {
   readonly rights: Rights;
 }
 
-/** Newest results of which no one is evicted. */
+/** Number of newest results that always stay. */
 const NEWEST = 5;
 
 /** Returns the files that a result shows or changes, and the first words of its call. */

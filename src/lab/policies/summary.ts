@@ -2,10 +2,10 @@ import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js'
 import type { Decision } from './masking.js';
 import { charsOf, itemsOf, type MaskedConversation } from './policy.js';
 
-/** Median characters of the summaries in the recordings that we know; used where a recording has none. */
+/** Median characters of recorded summaries, used where a recording has none. */
 const USUAL_SUMMARY = 9_000;
 
-/** Returns the size of a session's summaries: the median of its recorded ones, else the usual one. */
+/** Returns the size of a session's summaries: the median of its own, else the usual one. */
 export function summaryChars({ compactions }: Timeline): number {
   const sizes = compactions.flatMap(({ summary }) => (summary === '' ? [] : [summary.length])).sort((a, b) => a - b);
   return sizes[Math.floor(sizes.length / 2)] ?? USUAL_SUMMARY;

@@ -27,7 +27,7 @@ const PATH_SEGMENTS = 2;
 
 const endOf = (path: string): string => path.split('/').slice(-PATH_SEGMENTS).join('/');
 
-/** Returns the texts of which any one names an item: ends of its paths, beginnings of its arguments. */
+/** Returns the texts that name an item: ends of its paths, beginnings of its arguments. */
 function namesOf({ files, argumentTexts }: TimelineItem): readonly string[] {
   const paths = [...files.shows, ...files.changes].map(endOf);
   const starts = argumentTexts.flatMap((text) => {
@@ -53,9 +53,9 @@ function callOf(holder: TimelineItem, { items, visible }: ModelCall): TimelineIt
 }
 
 /**
- * Returns whether a request lets a model find out that a dropped text exists. Its call must be
- * there with its arguments, or a text of the policy must have the file's path or the beginning of
- * the call's arguments. A bare id names nothing.
+ * Returns whether a request lets a model find out that a dropped text exists. The request has its
+ * call with arguments, or a text of the policy with the file's path or the call's beginning. A bare
+ * id names nothing.
  */
 function isNamedIn(holder: TimelineItem, call: ModelCall, parts: readonly RequestPart[]): boolean {
   const made = callOf(holder, call);

@@ -44,7 +44,7 @@ function withOurs(figures: Partial<PooledScore>, costFactor = 1): LabReport {
 describe('the sentences of a report', () => {
   test.each([
     [{ value: 0.7, low: 0.6, high: 0.9 }, 'costs less than what the programs sent'],
-    [{ value: 0.7, low: 0.6, high: 1.1 }, 'cannot be told apart in cost from what the programs sent'],
+    [{ value: 0.7, low: 0.6, high: 1.1 }, 'costs about as much as what the programs sent'],
     [{ value: 1.3, low: 1.2, high: 1.4 }, 'costs more than what the programs sent'],
   ])('say by the interval whether the cost is lower: %j', (vsSent, words) => {
     expect(verdictsOf(withOurs({ vsSent }))[0]).toContain(words);
