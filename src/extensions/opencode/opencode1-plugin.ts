@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { tell } from '../../cli/output.js';
 import type { ChangingCall } from '../../harness/harness-session.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { messageOf } from '../../values/thrown.js';
@@ -163,8 +164,8 @@ export async function palimpsestForOpencode1(input: OpencodeInput, extension: st
   const { directory: cwd, client } = input;
   const notify = (message: string): void => {
     client.tui.showToast({ body: { message, variant: 'warning' } }).catch(() => undefined);
-    // `opencode run` shows no toasts. A warning goes to its standard error.
-    if (process.argv.includes('run')) process.emitWarning(message, 'PalimpsestWarning');
+    // `opencode run` shows no toasts.
+    if (process.argv.includes('run')) tell(message);
   };
   // OpenCode has its own runtime, but the sidecar needs Node.
   const where = { extension, node: 'node', env: process.env, notify };

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { tell } from '../../cli/output.js';
 import type { ChangingCall } from '../../harness/harness-session.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
@@ -100,8 +101,8 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
     const { cwd, hasUI, sessionManager, ui } = context;
     const notify = (line: string): void => {
       if (hasUI) ui.notify(line, 'warning');
-      // `pi -p` shows no notices. A warning goes to its standard error.
-      else process.emitWarning(line, 'PalimpsestWarning');
+      // `pi -p` shows no notices, and pi turns warnings of Node.js off.
+      else tell(line);
     };
     const where = { extension: import.meta.url, node: process.execPath, env: process.env, notify };
     const loop = startSidecar({ what: 'pi', cwd, roots: [cwd] }, where);
