@@ -5,14 +5,15 @@ import {
   type EpochSettings,
   epochSettings,
 } from '../assembly/epoch/border.js';
-import { charsOf, sharedChars } from '../assembly/epoch/epoch-size.js';
 import {
   beginEpoch,
+  charsOf,
   type EpochInput,
   type EpochPlace,
   type EpochState,
   epochText,
   noteInputOf,
+  sharedChars,
   withNote,
 } from '../assembly/epoch/epoch-state.js';
 import { planNote } from '../assembly/epoch/plan-note.js';

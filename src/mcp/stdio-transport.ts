@@ -2,9 +2,17 @@ import type { Readable, Writable } from 'node:stream';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ErrorCode, type JSONRPCMessage, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
 import { messageOf } from '../values/thrown.js';
-import { answeredId, dropNullParams, type MessageRefusal, refusalOf, tooDeep } from './check-message.js';
+import {
+  answeredId,
+  dropNullParams,
+  idIn,
+  type MessageRefusal,
+  parseExact,
+  refusalOf,
+  stringifyExact,
+  tooDeep,
+} from './check-message.js';
 import type { DirectCalls } from './direct-calls.js';
-import { idIn, parseExact, stringifyExact } from './exact-ids.js';
 
 /** Maximum length of a line. A long `write` is one line. */
 const LONGEST_LINE_BYTES = 64 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import { PersistentList } from '../values/persistent-list.js';
+import { PersistentList } from '../values/persistent-collections.js';
 import type { ObjectId } from './ids.js';
 import type { Message, Turn } from './object-type.js';
 import type { Step } from './step.js';

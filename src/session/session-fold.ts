@@ -3,8 +3,7 @@ import type { ObjectId } from '../objects/ids.js';
 import type { SessionSets } from '../objects/sets.js';
 import type { Step } from '../objects/step.js';
 import { defined } from '../values/defined.js';
-import { PersistentList } from '../values/persistent-list.js';
-import { PersistentSet } from '../values/persistent-set.js';
+import { PersistentList, PersistentSet } from '../values/persistent-collections.js';
 import { SessionError } from './errors.js';
 
 /**

@@ -3,7 +3,7 @@ import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { Turn } from '../objects/object-type.js';
 import type { SessionSets, SetChanges } from '../objects/sets.js';
 import type { Step, TurnRule } from '../objects/step.js';
-import type { PersistentList } from '../values/persistent-list.js';
+import type { PersistentList } from '../values/persistent-collections.js';
 import { SessionError } from './errors.js';
 import {
   type ChatMark,

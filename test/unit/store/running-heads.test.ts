@@ -9,7 +9,7 @@ import { planCall, planMessage, planVerbs } from '../../../src/session/plan-step
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
 import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 import { runningChatHead, runningSessionHead, toStored } from '../../../src/store/head.js';
-import { PersistentList } from '../../../src/values/persistent-list.js';
+import { PersistentList } from '../../../src/values/persistent-collections.js';
 
 const SID = sessionId('s1');
 const text = fc.string({ unit: 'grapheme', maxLength: 30 });

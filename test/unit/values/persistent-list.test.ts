@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { PersistentList } from '../../../src/values/persistent-list.js';
+import { PersistentList } from '../../../src/values/persistent-collections.js';
 
 /** One change. `back` says how many states before the newest it begins. */
 const change = fc.record({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { isLocalTable } from '../../../../src/filesystem/access/local-mounts.js';
+import { isLocalTable } from '../../../../src/filesystem/access/without-thread.js';
 
 const line = (kind: string, place = '/mnt'): string =>
   `36 35 98:0 / ${place} rw,noatime master:1 propagate_from:2 - ${kind} /dev/root rw,errors=continue\n`;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { PersistentSet } from '../../../src/values/persistent-set.js';
+import { PersistentSet } from '../../../src/values/persistent-collections.js';
 
 const value = fc.nat(15);
 /** One change. `back` says how many states before the newest it begins. */
