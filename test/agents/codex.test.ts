@@ -88,7 +88,7 @@ describe('Codex', () => {
           'context',
         ]),
       );
-      expect(JSON.stringify(last?.body)).toContain('Palimpsest keeps your working context');
+      expect(JSON.stringify(last?.body)).toContain('Palimpsest records your work: every file you read');
 
       const [listed, read, edited, missing, deactivated, context] = last?.results ?? [];
       expect(listed).toMatch(/\[ls id=\S+ path=\S+\/src entries=1\]\npoem\.txt/);

@@ -80,7 +80,7 @@ describe('opencode', () => {
         ),
       );
       expect(end).toMatch(/\nline 4999\nline 5000\n$/);
-      expect(failed).toMatch(/^Error: deactivate: "nothing" is not known/);
+      expect(failed).toMatch(/^Error: deactivate: "nothing" was not found: it is not known/);
       const client = await openClient(root);
       try {
         const opened = await client.openSession({ id: session });

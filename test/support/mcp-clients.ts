@@ -206,5 +206,7 @@ export async function httpAgent(serve: Pick<Serve, 'url' | 'token'>): Promise<Ag
 /** Creates a folder. Returns its real path and a function that removes it. */
 export async function temporaryRoot(): Promise<{ readonly root: string; remove(): Promise<void> }> {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-root-')));
-  return { root, remove: () => rm(root, { recursive: true, force: true }) };
+  // A program that has just ended may leave a child that still writes its last file.
+  const remove = (): Promise<void> => rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  return { root, remove };
 }
