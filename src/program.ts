@@ -21,7 +21,7 @@ import { replayCommand } from './lab/cli/replay.js';
 import { doctorCommand } from './maintenance/doctor.js';
 import { journalCommand } from './maintenance/journal.js';
 import { type UndoSetup, uninstallCommand } from './maintenance/uninstall-command.js';
-import { costsCommand, openCommand } from './own-sessions/commands.js';
+import { costsCommand, openCommand, savingsCommand } from './own-sessions/commands.js';
 import { watchCommand } from './watch/commands.js';
 import type { Companion } from './watch/followed.js';
 
@@ -72,7 +72,7 @@ export async function runProgram(home: URL): Promise<void> {
   const commands = [
     openCommand(parts),
     costsCommand(),
-    ...reviewCommands(CONTRACTS),
+    ...reviewCommands(CONTRACTS, [savingsCommand()]),
     setupCommand(packageFolder),
     watchCommand(companionsOf(packageFolder)),
     mcpCommand(version),

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { endUsageErrors } from './cli/flags.js';
 import { noteCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { CONTRACTS } from './contract-list.js';
+import { savingsCommand } from './own-sessions/commands.js';
 import { restoreCommand } from './restore/contract.js';
 
 /**
@@ -10,8 +11,8 @@ import { restoreCommand } from './restore/contract.js';
  */
 export async function answerOnly(argv: readonly string[]): Promise<void> {
   const program = new Command('palimpsest');
-  for (const command of [...reviewCommands(CONTRACTS), verifyCommand(), restoreCommand(), noteCommand()])
-    program.addCommand(command);
+  const review = reviewCommands(CONTRACTS, [savingsCommand()]);
+  for (const command of [...review, verifyCommand(), restoreCommand(), noteCommand()]) program.addCommand(command);
   endUsageErrors(program, argv.slice(2));
   await program.parseAsync([...argv]);
 }

@@ -39,7 +39,7 @@ export interface SteeringGateway extends Gateway {
 }
 
 /** Maximum wait of the first model call of a session, which opens it, milliseconds. */
-const FIRST_CALL_MS = 2_000;
+const FIRST_CALL_MS = 5_000;
 
 /**
  * Starts a gateway that logs into a data folder. If it cannot log, it forwards all the same, says

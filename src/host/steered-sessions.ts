@@ -13,6 +13,8 @@ const stateSchema = z.object({
   tidied: z.int().nonnegative(),
   /** Whether a changed request went out, so the model's thinking may be bound to it. */
   steered: z.boolean(),
+  /** The first calls of its steered lists. A fork keeps the ids of calls, and their thinking. */
+  firstCalls: z.array(z.string()).default([]),
 });
 
 /** How a session is steered. The gateway and `palimpsest steer` share it through a file. */
@@ -35,6 +37,13 @@ export async function steeredState(dataDir: string, session: SessionId): Promise
 export async function setSteered(dataDir: string, session: SessionId, state: SteeredState): Promise<void> {
   await mkdir(folderIn(dataDir), { recursive: true, mode: 0o700 });
   await replaceFile(fileOf(dataDir, session), `${JSON.stringify({ version: 1, ...state })}\n`);
+}
+
+/** Returns whether a list with this first call was steered, such as that of a fork's parent. */
+export async function wasSteered(dataDir: string, firstCall: string): Promise<boolean> {
+  for (const session of await steeredSessions(dataDir))
+    if ((await steeredState(dataDir, session))?.firstCalls.includes(firstCall) === true) return true;
+  return false;
 }
 
 /** Returns the sessions of a data folder that a gateway steered at some time. */

@@ -3,6 +3,7 @@ import type { ProgramParts } from '../cli/contract.js';
 import { dataFlag, jsonFlag, wholeBetween } from '../cli/flags.js';
 import type { CostsFlags } from './costs-action.js';
 import type { OpenFlags } from './open-action.js';
+import type { SavingsFlags } from './savings.js';
 
 /** `palimpsest costs`: sums up what the recorded sessions of this user's agents cost. */
 export function costsCommand(): Command {
@@ -20,6 +21,15 @@ export function costsCommand(): Command {
     .addOption(jsonFlag())
     .addOption(new Option('--no-pager', 'write long output straight to the terminal'))
     .action(async (flags: CostsFlags) => (await import('./costs-action.js')).costsAction(flags));
+}
+
+/** `palimpsest report savings`: compares steered sessions with the control arm. */
+export function savingsCommand(): Command {
+  return new Command('savings')
+    .description('compare sessions that a gateway steered with those that it left alone: tokens, cache, cost, length')
+    .addOption(dataFlag())
+    .addOption(jsonFlag())
+    .action(async (flags: SavingsFlags) => (await import('./savings.js')).savingsAction(flags));
 }
 
 /** `palimpsest open`: imports a recorded session and shows it in the browser. */

@@ -24,7 +24,7 @@ const HEADERS = (session: string): readonly string[] => [
 
 const TOOLS = ['Bash', 'Edit', 'Read', 'Task'].map((name) => ({
   name,
-  description: `The tool ${name}. ${'It has a long description. '.repeat(40)}`,
+  description: `The tool ${name}. ${'It has a long description. '.repeat(250)}`,
   input_schema: { type: 'object', properties: {} },
 }));
 

@@ -84,7 +84,7 @@ async function reportsOf(formats: readonly ContractReports[], { format }: Review
   return { list: reportListAction, detail: reportDetailAction };
 }
 
-function reportCommand(formats: readonly ContractReports[]): Command {
+function reportCommand(formats: readonly ContractReports[], others: readonly Command[]): Command {
   const withFormat = (command: Command): Command =>
     formats.length === 0
       ? command
@@ -117,14 +117,15 @@ function reportCommand(formats: readonly ContractReports[]): Command {
     ),
   );
   for (const { commands } of formats) for (const command of commands?.() ?? []) report.addCommand(command);
+  for (const command of others) report.addCommand(command);
   return report;
 }
 
 /**
  * The questions about the past: `sessions`, `log`, `show`, `cat`, `diff`, `context`, `who`,
- * `query`, `search`, `report`, with the reports of contracts.
+ * `query`, `search`, `report`, with the reports of contracts and those of `reports`.
  */
-export function reviewCommands(contracts: readonly Contract[]): readonly Command[] {
+export function reviewCommands(contracts: readonly Contract[], reports: readonly Command[] = []): readonly Command[] {
   const formats = contracts.flatMap(({ reports }) => reports ?? []);
   const sessions = withMoment(new Command('sessions'))
     .description('list the sessions, most recently used first')
@@ -198,7 +199,7 @@ export function reviewCommands(contracts: readonly Contract[]): readonly Command
     .addOption(new Option('-C, --context <lines>', 'lines around a match (default: 1)').argParser(wholeBetween(0, 20)))
     .addOption(limitFlag('maximum number of texts (default: 20)'))
     .action(async (text: string, flags: SearchFlags) => (await import('./search.js')).searchAction(text, flags));
-  return [sessions, search, log, show, cat, diff, contextCommand(), who, query, reportCommand(formats)];
+  return [sessions, search, log, show, cat, diff, contextCommand(), who, query, reportCommand(formats, reports)];
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { LoopContext } from '../../extensions/loop/loop-session.js';
 import { composed } from '../../extensions/sidecar/composed-list.js';
 import type { LoopGuard, Passage } from '../../extensions/sidecar/loop-guard.js';
-import { type SteeredState, setSteered, steeredState } from '../../host/steered-sessions.js';
+import { announcedIds } from '../../harness/history-item.js';
+import { type SteeredState, setSteered, steeredState, wasSteered } from '../../host/steered-sessions.js';
 import type { SessionId } from '../../objects/ids.js';
 import { sameData } from '../../values/plain-data.js';
 import { nothingSeen, type OfSession } from './anthropic-request.js';
@@ -41,7 +42,11 @@ export interface SteeredHost {
   readonly reasonOf: (session: SessionId) => string | undefined;
 }
 
-const NEW: SteeredState = { on: true, tidied: 0, steered: false };
+const NEW: SteeredState = { on: true, tidied: 0, steered: false, firstCalls: [] };
+/** Number of first calls that are kept of a session. A compaction begins another list. */
+const MOST_FIRST_CALLS = 20;
+
+const firstCallOf = ({ list }: SteerableRequest): string | undefined => list.list.messages.flatMap(announcedIds)[0];
 
 /** The last list with our context. */
 interface LastSteered {
@@ -59,6 +64,8 @@ export class SteeredSession {
   #frame: string | undefined;
   #last: LastSteered | undefined;
   #isOpen = false;
+  /** Whether an earlier steering of its history was looked for. */
+  #isKnown = false;
 
   constructor(id: SessionId, host: SteeredHost) {
     this.id = id;
@@ -70,6 +77,7 @@ export class SteeredSession {
     const state = await this.#follow();
     const request = read({ session: this.id, seen: this.#seen });
     if ('why' in request) return { how: 'exact', why: request.why };
+    await this.#noteInherited(request);
     const { guard, limitMs, firstLimitMs } = this.#host;
     if (!state.on) {
       // The session is recorded all the same.
@@ -83,7 +91,7 @@ export class SteeredSession {
     if (passage === undefined) return this.#without(request);
     this.#isOpen = true;
     this.#last = { context: passage.context, own: request.list.kept().messages };
-    await this.#noteSteered();
+    await this.#noteSteered(firstCallOf(request));
     return { how: 'steered', text: request.write(passage.messages), at: passage.at };
   }
 
@@ -141,10 +149,22 @@ export class SteeredSession {
   }
 
   /** Notes before the first steered request that the model's thinking may be bound to one. */
-  async #noteSteered(): Promise<void> {
+  async #noteSteered(firstCall: string | undefined): Promise<void> {
     const state = this.#state ?? NEW;
-    if (state.steered) return;
-    this.#state = { ...state, steered: true };
+    const isNew = firstCall !== undefined && !state.firstCalls.includes(firstCall);
+    if (state.steered && !isNew) return;
+    const firstCalls = isNew ? [...state.firstCalls, firstCall].slice(-MOST_FIRST_CALLS) : state.firstCalls;
+    this.#state = { ...state, steered: true, firstCalls };
     await setSteered(this.#host.dataDir, this.id, this.#state);
+  }
+
+  /** A fork begins with thinking that may be bound to a steered request of its parent. */
+  async #noteInherited(request: SteerableRequest): Promise<void> {
+    if (this.#isKnown) return;
+    this.#isKnown = true;
+    const firstCall = firstCallOf(request);
+    if (firstCall === undefined || this.#state?.steered === true) return;
+    const { dataDir } = this.#host;
+    if (await wasSteered(dataDir, firstCall).catch(() => false)) await this.#noteSteered(firstCall);
   }
 }

@@ -59,7 +59,9 @@ async function epochsOf(
 ): Promise<readonly LoggedEpoch[]> {
   const [first, last] = [Math.min(...spans.map((span) => span.first)), Math.max(...spans.map((span) => span.last))];
   if (spans.length === 0) return [];
-  const known = await timeline.read(session).records?.catch(() => undefined);
+  const read = await timeline.read(session).records?.catch(() => undefined);
+  // Beside a request's own bytes, the record that begins an epoch is left out.
+  const known = read?.some(({ sent }) => sent !== undefined) === true ? undefined : read;
   const records =
     known?.filter(({ step }) => step >= first && step <= last) ??
     (await timeline.present.assemblies(session, { first, last, onDamaged: () => undefined, beginEpochs: true }));

@@ -28,13 +28,17 @@ export function withoutBypassed(records: readonly AssemblyProof[], steps: readon
 }
 
 /**
- * Returns the records without those that a replay rendered for a call whose request a gateway saw.
+ * Drops a record if another one has the bytes of its call. A replay rendered it, or a gateway
+ * planned it before it sent the request.
  */
-export function withoutReplayed(records: readonly AssemblyProof[]): readonly AssemblyProof[] {
+export function withoutKnownBytes(records: readonly AssemblyProof[]): readonly AssemblyProof[] {
   const seen = new Set(records.flatMap(({ sent, step }) => (sent === undefined ? [] : [step])));
   return seen.size === 0
     ? records
-    : records.filter(({ delivered, step }) => !(TRANSCRIBED.has(delivered) && seen.has(step)));
+    : records.filter(
+        ({ delivered, step, sent }) =>
+          sent !== undefined || !seen.has(step) || !(TRANSCRIBED.has(delivered) || delivered === 'gateway'),
+      );
 }
 
 /** The kinds of the model calls in a session's turns. */

@@ -6,7 +6,7 @@ import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
-import { type ContextKind, kindOfRecord, withoutBypassed, withoutReplayed } from './context-kind.js';
+import { type ContextKind, kindOfRecord, withoutBypassed, withoutKnownBytes } from './context-kind.js';
 import { ContextReader } from './context-reader.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment } from './moment.js';
@@ -164,7 +164,7 @@ export class PastContexts {
     const isOneStep = moment.kind === 'step' || (moment.kind === 'turn' && moment.step !== undefined);
     const own = isOneStep ? [last] : steps.filter(({ turn }) => turn === last.turn);
     const range = { first: own[0]?.seq ?? last.seq, last: own.at(-1)?.seq ?? last.seq };
-    const records = withoutReplayed(withoutBypassed(await this.timeline.present.assemblies(session, range), steps));
+    const records = withoutKnownBytes(withoutBypassed(await this.timeline.present.assemblies(session, range), steps));
     return records.findLast(({ turn, at }) => turn === last.turn && at <= until);
   }
 

@@ -10,7 +10,7 @@ import { defined } from '../../values/defined.js';
 import { askOnce } from '../../values/promises.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { XtdbError } from '../../xtdb/errors.js';
-import { type TurnKinds, turnKinds, withoutBypassed, withoutReplayed } from './context-kind.js';
+import { type TurnKinds, turnKinds, withoutBypassed, withoutKnownBytes } from './context-kind.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment, type Moment, NOW } from './moment.js';
 import { AssemblyRebuilder, type ContextStore } from './rebuild-assembly.js';
@@ -156,7 +156,7 @@ export class Timeline {
   records(session: SessionId): Promise<readonly AssemblyProof[]> {
     return askOnce(this.#records, session, async () => {
       const [records, steps] = await Promise.all([this.present.assemblies(session), this.steps(session)]);
-      return withoutReplayed(withoutBypassed(records, steps));
+      return withoutKnownBytes(withoutBypassed(records, steps));
     });
   }
 

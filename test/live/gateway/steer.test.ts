@@ -20,6 +20,9 @@ import { openClient } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
 import { InProcessSidecar } from '../../support/in-process-sidecar.js';
 import { suiteData } from '../../support/mcp-clients.js';
+import { costsOf } from '../../support/request-costs.js';
+
+const MODEL = 'claude-opus-5-5';
 
 const read = (n: number) => ({ name: 'Read', args: { file_path: `f${n}.txt` } });
 
@@ -124,6 +127,14 @@ describe('a gateway that steers', () => {
     const whole = client.body().length;
     const [sent] = upstream.received.slice(-1);
     expect(sent?.body.length).toBeLessThan(whole * 0.9);
+    const steered = costsOf(
+      upstream.received.map(({ body }) => body.toString('utf8')),
+      MODEL,
+    );
+    const alone = costsOf(client.sent, MODEL);
+    const shares = steered.map((cost, i) => cost / (alone[i] as number));
+    expect(Math.max(...shares)).toBeLessThanOrEqual(1.02);
+    for (const share of shares.slice(59)) expect(share).toBeLessThanOrEqual(0.85);
     await gateway.close();
     expect(await hows()).toEqual(times(client.calls, 'steered'));
 
@@ -187,12 +198,26 @@ describe('a gateway that steers', () => {
     expect((await logged()).slice(1).map(({ steer }) => steer?.arm)).toEqual(times(6, 'control'));
   });
 
+  test('sends a fork without the thinking of its parent if its first context fails', async () => {
+    await begin();
+    const client = new ClaudeScript(gateway.address, root);
+    await turns(client, 4);
+    const fork = client.fork();
+    await hows();
+    sidecar.trouble = 'fails';
+    await turns(fork, 1);
+    sidecar.trouble = undefined;
+    await turns(fork, 1);
+    await gateway.close();
+    expect(await hows()).toEqual([...times(3, 'own'), ...times(3, 'steered')]);
+  });
+
   test('leaves the client’s own history whole when it is switched off, and returns when switched on', async () => {
     await begin();
     const client = new ClaudeScript(gateway.address, root);
     await turns(client, 3);
     const id = sessionId(client.session);
-    const state = { steered: true, tidied: 0 };
+    const state = { steered: true, tidied: 0, firstCalls: [] };
     await setSteered(dataDir, id, { ...state, on: false });
     await hows();
     await turns(client, 2);
