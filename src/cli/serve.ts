@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { STEER_VARIABLE, variable } from '../host/environment.js';
 import type { LogLevel } from '../host/log.js';
+import { MASK_SETTINGS } from '../host/open-mask.js';
 import type { ServerFlags, ServerSettings } from '../host/settings.js';
 import type { ServedAddresses } from '../http/http-server.js';
 import { type ProgramParts, servedContracts } from './contract.js';
@@ -61,6 +62,12 @@ export function withServerFlags(command: Command): Command {
       new Option('--session <id>', 'session for all calls (default: the one that the client names, else a new one)'),
     )
     .addOption(new Option('--take-over', 'take over a session that another process has open'))
+    .addOption(
+      new Option(
+        '--mask <secrets>',
+        'secrets to mask before anything is recorded (default: PALIMPSEST_MASK, else known)',
+      ).choices([...MASK_SETTINGS]),
+    )
     .addOption(new Option('--share-sessions', 'also open sessions that used folders outside --root'))
     .addOption(
       new Option(

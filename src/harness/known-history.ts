@@ -1,4 +1,5 @@
 import type { ObjectMetadata } from '../assembly/metadata.js';
+import type { RecordMask } from '../client/record-mask.js';
 import { isSilent } from '../objects/chat-log.js';
 import { hashText } from '../objects/hashes.js';
 import type { ObjectId } from '../objects/ids.js';
@@ -34,14 +35,14 @@ const callKey = (tool: string, hash: string | null): string => JSON.stringify([t
 export const isCompared = (item: HistoryItem | undefined): boolean =>
   item !== undefined && (item.kind === 'call' || !isSilent(item));
 
-/** Returns a sent history item in comparable form. */
-export function sentEntry(item: HistoryItem): HistoryEntry {
-  if (item.kind === 'message') return messageEntry(item, item.id);
+/** Returns a sent history item in comparable form. Recorded texts have the marks of `mask`. */
+export function sentEntry(item: HistoryItem, mask: RecordMask): HistoryEntry {
+  if (item.kind === 'message') return messageEntry({ ...item, text: mask.text(item.text) }, item.id);
   const weight = item.content.length;
   // Known calls always have an id. If this call has one too, the id decides, and long outputs need
   // not be hashed again.
   if (item.id !== undefined) return { kind: 'call', id: item.id, key: JSON.stringify([item.id]), weight };
-  return { kind: 'call', key: callKey(item.tool, storedHash(item.content)), weight };
+  return { kind: 'call', key: callKey(item.tool, storedHash(mask.text(item.content))), weight };
 }
 
 /**

@@ -176,7 +176,7 @@ export class ReportedChat {
     // Within a chat, a system message is an addition of the harness, not the prompt.
     const history = historyOf(messages, { known: this.#open, prompt: this.#session.state.seq === 0 });
     const { items } = history;
-    const entries = items.map(sentEntry);
+    const entries = items.map((item) => sentEntry(item, this.#session.mask));
     if (history.systemPrompt !== undefined) await this.#session.setSystemPrompt(history.systemPrompt);
     const taken: Taken[] = [];
     const steps = new Map<number, number>();
@@ -204,7 +204,7 @@ export class ReportedChat {
     if (whole !== undefined && this.#onlyGrew(whole, { messages, items: history.items }))
       return this.#reportGrown(messages, { history, whole, turnRef });
     const { items } = history;
-    const entries = items.map(sentEntry);
+    const entries = items.map((item) => sentEntry(item, this.#session.mask));
     const compared = places(items).filter((i) => isCompared(items[i]));
     const { matched, notice, known } = this.#reconcile(
       compared.flatMap((i) => entries[i] ?? []),
@@ -289,7 +289,7 @@ export class ReportedChat {
     for (const item of fresh) {
       const isEarly = !isCompared(item) && this.#isEarly(messages[item.index]);
       const one = isEarly ? undefined : await this.#take(item, { whole: true, ...extrasOf(item, { turnRef, steps }) });
-      sent.push(one === undefined ? undefined : { ...sentEntry(item), ...one.place });
+      sent.push(one === undefined ? undefined : { ...sentEntry(item, this.#session.mask), ...one.place });
       if (one === undefined) continue;
       taken.push(one);
       if (item.kind === 'message') steps.set(item.index, one.place.seq);

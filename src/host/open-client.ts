@@ -7,6 +7,7 @@ import { protectDataFolder } from '../node/data-folder.js';
 import type { EnsureNodeOptions } from '../node/ensure-node.js';
 import { clientFolder } from '../process/data-folder.js';
 import { defined } from '../values/defined.js';
+import { type MaskSetting, openMask } from './open-mask.js';
 import { NodeUse } from './open-store.js';
 import { isDurable, type Settings } from './settings.js';
 
@@ -18,7 +19,7 @@ export interface OpenClient {
 
 /** How a process of this program opens its client, beyond the settings. */
 export interface OpenClientOptions
-  extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId' | 'journal' | 'shareSessions'>,
+  extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId' | 'journal' | 'mask' | 'shareSessions'>,
     Partial<Pick<EnsureNodeOptions, 'signal' | 'onProgress'>> {}
 
 /**
@@ -29,8 +30,9 @@ export async function openClient(
   settings: Settings,
   { signal, onProgress, ...options }: OpenClientOptions,
 ): Promise<OpenClient> {
-  const { node, nodeUrl, shareSessions } = settings;
+  const { node, nodeUrl, shareSessions, mask: setting } = settings;
   await protectDataFolder(node.dataDir);
+  const mask = await openMask(node.dataDir, setting);
   const use = new NodeUse({ ...node, ...defined({ signal, onProgress }) }, settings, options.telemetry);
   const client = await ContextClient.create({
     ...options,
@@ -39,16 +41,19 @@ export async function openClient(
     dataDir: clientFolder(node.dataDir, nodeUrl),
     filesystemId: await localFilesystemId(node.dataDir),
     journal: isDurable(settings),
+    ...defined({ mask }),
   });
   return { client, close: () => client.close().finally(() => use.release()) };
 }
 
 /** Options of `createContextClient`. */
 export interface CreateClientOptions
-  extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId'>,
+  extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId' | 'mask'>,
     Pick<HarnessSettings, 'mineShell'> {
   /** The data folder: this client's journal and leases and, without an address, the node's data. */
   readonly dataDir: string;
+  /** The secrets to mask before anything is recorded. Default: known forms. */
+  readonly mask?: MaskSetting;
   /** Address of a running node. Without it, the data folder's node is found or started. */
   readonly address?: ContextClientOptions['address'];
   /** Identity of the filesystem that this process sees [§5.4]; default: the machine's own. */
@@ -73,14 +78,16 @@ export interface CreateClientOptions
  * ```
  */
 export async function createContextClient(options: CreateClientOptions): Promise<HarnessClient> {
-  const { dataDir, address, filesystemId, node, mineShell = false, ...others } = options;
+  const { dataDir, address, filesystemId, node, mineShell = false, mask: setting, ...others } = options;
   // Servers and the sidecar open clients too, without the harness interface.
   const { HarnessClient } = await import('../harness/harness-client.js');
   await protectDataFolder(dataDir);
+  const mask = await openMask(dataDir, setting);
   const use = new NodeUse({ ...node, dataDir });
   const client = await ContextClient.create({
     ...others,
     dataDir,
+    ...defined({ mask }),
     address: address ?? (() => use.address()),
     filesystemId: filesystemId ?? (await localFilesystemId(dataDir)),
   });

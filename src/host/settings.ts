@@ -14,6 +14,7 @@ import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import { parseNodeUrls, parseToken } from '../xtdb/address.js';
 import { dataFolder, type Environment, telemetryEnvironment, variable } from './environment.js';
+import { MASK_SETTINGS, type MaskSetting } from './open-mask.js';
 import { readSharedLogSettings, type SharedLogFlags } from './shared-log-settings.js';
 
 /**
@@ -54,6 +55,10 @@ export interface Settings {
    * PALIMPSEST_SHARE_SESSIONS=1).
    */
   readonly shareSessions: boolean;
+  /**
+   * The secrets to mask before anything is recorded (`--mask`, else PALIMPSEST_MASK, else `known`).
+   */
+  readonly mask?: MaskSetting;
 }
 
 /**
@@ -101,6 +106,7 @@ export interface DatabaseFlags extends SharedLogFlags {
   readonly data?: string;
   readonly profile?: string;
   readonly shareSessions?: boolean;
+  readonly mask?: MaskSetting;
 }
 
 /** The command-line flags of a server. */
@@ -193,6 +199,16 @@ function tokenReader(env: Environment): (() => string) | undefined {
 }
 
 /**
+ * Returns the secrets to mask by PALIMPSEST_MASK. @throws {UsageError} usage – an unknown value
+ */
+export function maskSetting(env: Environment): MaskSetting | undefined {
+  const named = variable(env, 'PALIMPSEST_MASK');
+  const setting = MASK_SETTINGS.find((one) => one === named);
+  if (named === undefined || setting !== undefined) return setting;
+  throw new UsageError(`PALIMPSEST_MASK is ${JSON.stringify(named)}. Set it to one of: ${MASK_SETTINGS.join(', ')}.`);
+}
+
+/**
  * Returns the database that flags, environment and defaults choose; flags win.
  * @throws {UsageError} usage – an unknown profile, an invalid XTDB_URL, an unreadable or invalid
  *   token, or an invalid shared log
@@ -221,6 +237,7 @@ export function readSettings(env: Environment, flags: DatabaseFlags = {}): Setti
     nodeUrl,
     nodeToken,
     shareSessions: flags.shareSessions ?? variable(env, 'PALIMPSEST_SHARE_SESSIONS') === '1',
+    ...defined({ mask: flags.mask ?? maskSetting(env) }),
   };
 }
 

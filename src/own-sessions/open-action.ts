@@ -11,6 +11,7 @@ import {
 } from '../cli/output.js';
 import { dollars, homeless, shortCount, shortTime } from '../cli/shown-values.js';
 import { type Environment, variable } from '../host/environment.js';
+import { openMask } from '../host/open-mask.js';
 import { openStore } from '../host/open-store.js';
 import { readSettings, UsageError } from '../host/settings.js';
 import { openReplayDatabase } from '../lab/replay/replay-database.js';
@@ -73,7 +74,7 @@ async function importInto(chosen: ChosenSession, flags: OpenFlags): Promise<Open
   const { store, close } = await openStore(settings, show);
   try {
     return await importSession(chosen, {
-      database: { ...database, dataDir },
+      database: { ...database, dataDir, mask: () => openMask(dataDir, settings.mask) },
       store,
       onProgress: (done, total) => show(`importing: ${Math.floor((100 * done) / Math.max(1, total))} %`),
     });

@@ -37,3 +37,43 @@ export function piecesWithout(text: string, hidden: Iterable<string>): readonly 
   for (const one of hidden) if (text.includes(one)) between = between.flatMap((part) => part.split(one));
   return between;
 }
+
+/** A hidden range of a text. */
+export interface HiddenRange {
+  readonly from: number;
+  readonly end: number;
+}
+
+/** Quotes and spaces that masking may add around a hidden value. */
+const ADDED_BEFORE = /(?:\\*["']| )$/;
+const ADDED_AFTER = /^\\*["']/;
+
+function placeOf(text: string, piece: string, { from, isLast }: { readonly from: number; readonly isLast: boolean }) {
+  const forms = [piece, piece.replace(ADDED_BEFORE, '')];
+  for (const form of [...forms, ...forms.map((one) => one.replace(ADDED_AFTER, ''))]) {
+    const last = text.length - form.length;
+    const at = isLast ? (last >= from && text.endsWith(form) ? last : -1) : text.indexOf(form, from);
+    if (at >= 0) return { at, end: at + form.length };
+  }
+  return undefined;
+}
+
+/**
+ * Returns the ranges that masking replaced by the mark. Undefined if the masked text is not the
+ * text with ranges replaced.
+ */
+export function hiddenRanges(text: string, masked: string): readonly HiddenRange[] | undefined {
+  const pieces = masked.split(MASK);
+  const first = [pieces[0] ?? '', (pieces[0] ?? '').replace(ADDED_BEFORE, '')].find((one) => text.startsWith(one));
+  if (first === undefined) return undefined;
+  const ranges: HiddenRange[] = [];
+  let from = first.length;
+  for (const [i, piece] of pieces.entries()) {
+    if (i === 0) continue;
+    const found = placeOf(text, piece, { from, isLast: i === pieces.length - 1 });
+    if (found === undefined) return undefined;
+    if (found.at > from) ranges.push({ from, end: found.at });
+    from = found.end;
+  }
+  return ranges;
+}

@@ -198,3 +198,22 @@ const withoutBasic = (text: string): string =>
 export function withoutForms(text: string): string {
   return withoutBasic(FORMS.reduce((left, [form, replacement]) => left.replace(form, replacement), text));
 }
+
+/** Kinds of secrets by their form. The kind is part of a mark, so a reader knows what it hides. */
+const KINDS: readonly (readonly [RegExp, string])[] = [
+  [/PRIVATE KEY|^PuTTY|^LS0tLS1CRUdJTi/, 'private-key'],
+  [/^(?:A3T|A(?:BI|CC|GP|ID|IP|KI|NP|NV|RO|SI)A)[A-Z0-9]{16}$/, 'aws-key'],
+  [/^gh[a-z]_|^github_pat_/, 'github-token'],
+  [/^gl[a-z]{2,6}-/, 'gitlab-token'],
+  [/^sk-ant-/, 'anthropic-key'],
+  [/^sk-/, 'openai-key'],
+  [/^AIza/, 'google-key'],
+  [/^xox|^xapp-/, 'slack-token'],
+  [/^[rs]k_(?:live|test)_|^whsec_/, 'stripe-key'],
+  [/^npm_/, 'npm-token'],
+  [/^pypi-/, 'pypi-token'],
+  [/^eyJ/, 'jwt'],
+];
+
+/** Returns the kind of a secret by its form. */
+export const kindOfSecret = (secret: string): string => KINDS.find(([form]) => form.test(secret))?.[1] ?? 'secret';

@@ -107,3 +107,42 @@ export function withoutNamedValues(text: string): string {
   const left = withoutValues(text, LEADS);
   return SECRET_KIND.test(left) ? withoutValues(left, SECRET_DATA) : left;
 }
+
+/** Placeholders of secrets. */
+const PLACEHOLDER =
+  /^(?:x{3,}|[*.•]{3,}|<.*>|\$.*|%.*%|\{.*|\[.*|(?:your|my|the|some|example|sample|change|replace|dummy|placeholder|insert|enter|todo)(?![a-z0-9]*\d{3}).*|redacted|null|none|nil|undefined|true|false|string|number|boolean|unknown|any|required|optional)$/i;
+/** Expressions, members and names of code. */
+const CODE = /[()<>|]|=>|^[A-Za-z_$][\w$]*(?:[.:]+[A-Za-z_$][\w$]*)+[;,]?$|^\/|^\.{1,2}\//;
+const LEAST = 6;
+/** Length from which a value without digits counts if its characters vary enough. */
+const LEAST_VARIED = 20;
+const BITS = 3.5;
+
+/** Returns Shannon's entropy of a text, in bits a character. */
+function entropy(text: string): number {
+  const counts = new Map<string, number>();
+  for (const char of text) counts.set(char, (counts.get(char) ?? 0) + 1);
+  return [...counts.values()].reduce((sum, count) => sum - (count / text.length) * Math.log2(count / text.length), 0);
+}
+
+/** Words of code with a number at the end, such as `line_12`. */
+const NUMBERED_WORD = /^(?:[a-z]+[_-])*[a-z]+[_-]\d{1,2}$/i;
+
+function isLikelyLine(value: string): boolean {
+  const text = value.trim().replace(/^(?:- )?["'`]?|["'`;,\\]+$/g, '');
+  if (text.length < LEAST || PLACEHOLDER.test(text) || CODE.test(text) || /\s/.test(text)) return false;
+  const hasLetter = /\p{L}/u.test(text);
+  if (/\d/.test(text) && hasLetter) return !NUMBERED_WORD.test(text);
+  if (hasLetter && /[^\p{L}\d_.\-/]/u.test(text)) return true;
+  return text.length >= LEAST_VARIED && entropy(text) >= BITS && !/^[A-Za-z]+(?:[_-]?[A-Za-z]+)*$/.test(text);
+}
+
+/**
+ * Returns whether the value of a secret name looks like a secret. Placeholders, code and plain
+ * words do not. If `isStrict`, only placeholders do not.
+ */
+export function isLikelySecret(value: string, isStrict: boolean): boolean {
+  if (isStrict) return value.trim().length > 1 && !PLACEHOLDER.test(value.trim());
+  // A text within JSON has escapes in place of line ends.
+  return value.split(/\n|\\+[nrt]/).some(isLikelyLine);
+}

@@ -33,7 +33,7 @@ type Members = Readonly<Record<string, Json>>;
  * Returns the members whose values are secrets because of another member: `{"name": "PASSWORD",
  * "value": "…"}`, and the data of a Kubernetes Secret.
  */
-function secretMembers(members: Members): readonly string[] {
+export function secretMembers(members: Members): readonly string[] {
   const isNamed = ['name', 'Name', 'key', 'Key', 'variable'].some((one) => {
     const name = Object.hasOwn(members, one) ? members[one] : undefined;
     return typeof name === 'string' && isSecretName(name);

@@ -15,6 +15,7 @@ import {
   sessionObjectId,
 } from '../objects/ids.js';
 import { type FilesystemSource, filesystemSource, parseSource } from '../objects/source.js';
+import { marksIn } from '../redaction/stored-marks.js';
 import { defined } from '../values/defined.js';
 
 /**
@@ -220,6 +221,8 @@ export async function restoredBytes(
   if (!isKept || had === null) return undefined;
   const found = await point.snapshot.get(id);
   const text = found === undefined ? undefined : await point.snapshot.wholeText(found);
+  // The true bytes of a masked text are nowhere but on the disk.
+  if (text !== undefined && marksIn(text.text).length > 0) return undefined;
   const bytes = text?.whole === true ? Buffer.from(text.text, 'utf8') : undefined;
   return bytes !== undefined && hashBytes(bytes) === had ? bytes : undefined;
 }

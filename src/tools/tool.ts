@@ -89,6 +89,7 @@ type ToolErrorCode =
   | 'changed-since'
   | 'ambiguous'
   | 'nothing-done'
+  | 'masked'
   | 'sandboxed';
 
 /** Facts about files that a failed call still found. They are recorded with the call. */

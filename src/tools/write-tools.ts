@@ -3,6 +3,7 @@ import type { LocatedFile } from '../client/file-access.js';
 import { unreachableError } from '../filesystem/access/access.js';
 import type { SourceReading } from '../filesystem/access/read-source.js';
 import { changeSource, type Expected } from '../filesystem/access/write-source.js';
+import { type FoundSecrets, marksIn, STORED_MARK } from '../redaction/stored-marks.js';
 import { requireInWorkspace } from './agent-sandbox.js';
 import { applyEdits, type Edit, type EditedText } from './apply-edits.js';
 import { type ChangedSince, changedSince } from './changed-since.js';
@@ -70,6 +71,24 @@ function replacedText(reading: SourceReading): string {
   return reading.kind === 'text' || reading.kind === 'large-text' ? reading.content : '';
 }
 
+/**
+ * Returns a text with the file's own secrets in place of their marks, because a mark is never
+ * written.
+ * @throws {ToolError} `masked` – the file does not have a secret of this mark
+ */
+function withoutMarks(text: string, before: string, { path, work }: { readonly path: string; readonly work: Work }) {
+  if (marksIn(text).length === 0) return text;
+  const found: FoundSecrets = new Map();
+  work.client.mask.text(before, found);
+  return text.replace(STORED_MARK, (mark) => {
+    const secret = found.get(mark);
+    if (secret !== undefined) return secret;
+    throw new ToolError('masked', `${shownName(path)} holds no secret with the mark ${mark}. Nothing was written.`, {
+      next: 'A mark stands for a hidden secret and is never written. Leave that part of the file as it is.',
+    });
+  });
+}
+
 async function write(path: string, given: string, work: Work): Promise<Performed> {
   const { client, session, signal } = work;
   const file = await client.files.locate(path, { mustExist: false });
@@ -77,7 +96,8 @@ async function write(path: string, given: string, work: Work): Promise<Performed
   await requireInWorkspace(file.location.path, shownName(path), work);
   const before = await client.files.read(file.source, signal);
   requireSeen(changedSince(session.seen, { source: file.source, name: path }, before));
-  const text = inFormOf(replacedText(before), given);
+  const replaced = replacedText(before);
+  const text = inFormOf(replaced, withoutMarks(given, replaced, { path, work }));
   signal.throwIfAborted();
   return changeSource(
     client.files.access.roots,
@@ -143,7 +163,10 @@ async function edit(path: string, edits: readonly Edit[], work: Work): Promise<P
     async (writeLocked) => {
       const before = await read();
       requireSeen(changedSince(session.seen, { source: file.source, name: path }, before));
-      const edited = applyEdits(wholeText(before, path), edits, shownName(path));
+      const present = wholeText(before, path);
+      const plain = (text: string): string => withoutMarks(text, present, { path, work });
+      const meant = edits.map(({ oldText, newText }) => ({ oldText: plain(oldText), newText: plain(newText) }));
+      const edited = applyEdits(present, meant, shownName(path));
       const { text } = edited;
       signal.throwIfAborted();
       // A program without a lock may have changed the file since it was read.

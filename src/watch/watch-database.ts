@@ -1,4 +1,6 @@
+import { openMask } from '../host/open-mask.js';
 import type { NodeUse } from '../host/open-store.js';
+import { maskSetting } from '../host/settings.js';
 import type { ImportInto } from '../own-sessions/import-session.js';
 import { ObjectStore } from '../store/object-store.js';
 import type { NodeAddress } from '../xtdb/address.js';
@@ -72,7 +74,15 @@ export class WatchDatabase {
     const store = new ObjectStore(xtdb);
     return {
       address,
-      into: { database: { address, dataDir, close: async () => undefined }, store },
+      into: {
+        database: {
+          address,
+          dataDir,
+          mask: () => openMask(dataDir, maskSetting(process.env)),
+          close: async () => undefined,
+        },
+        store,
+      },
       close: async () => {
         await store.close();
         await xtdb.close();

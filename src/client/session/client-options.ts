@@ -4,6 +4,7 @@ import type { StepPolicy } from '../../session/step-policy.js';
 import type { Telemetry } from '../../telemetry/telemetry.js';
 import type { NodeAddress } from '../../xtdb/address.js';
 import type { FileAccessOptions } from '../file-access.js';
+import type { RecordMask } from '../record-mask.js';
 import type { TrackingOptions } from '../tracking/tracking.js';
 
 /** The state in which a client closed. */
@@ -67,6 +68,8 @@ export interface ContextClientOptions extends FileAccessOptions {
    * Default: 8 Mi.
    */
   readonly keptUnits?: number;
+  /** Masks secrets before anything is recorded (decision 0026). Default: nothing is masked. */
+  readonly mask?: RecordMask;
   /** Telemetry sink. Default: none. */
   readonly telemetry?: Telemetry;
   /** Returns milliseconds since 1970. Default: the machine's clock. */

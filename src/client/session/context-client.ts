@@ -17,6 +17,7 @@ import { SoleWriter } from '../delivery/sole-writer.js';
 import { FileAccess } from '../file-access.js';
 import { KnownVersions } from '../optimistic/known-versions.js';
 import { MetadataCache } from '../optimistic/metadata-cache.js';
+import { NO_MASK, type RecordMask } from '../record-mask.js';
 import { Recovery } from '../recovery/recovery.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import { openTracking, type TrackingPublisher } from '../tracking/publish-tracking.js';
@@ -56,6 +57,8 @@ const WHAT = 'a program that uses Palimpsest';
 export class ContextClient {
   readonly files: FileAccess;
   readonly store: ObjectStore;
+  /** Masks secrets in all that this client records. */
+  readonly mask: RecordMask;
   readonly #xtdb: XtdbClient;
   readonly #environment: SessionEnvironment;
   readonly #sessions = new SessionRegistry(
@@ -78,6 +81,7 @@ export class ContextClient {
     this.#journal = journal;
     this.#lease = dataDir === undefined ? undefined : { dataDir, what };
     this.files = files;
+    this.mask = options.mask ?? NO_MASK;
     this.store = new ObjectStore(xtdb, new TextCache(options.keptUnits));
     const { store } = this;
     const metadata = new MetadataCache(files);
@@ -85,7 +89,7 @@ export class ContextClient {
     const isSole = options.soleWriter === true;
     this.#assemble = isSole ? assembleAsSoleWriter : assembleSession;
     const writer = isSole ? new SoleWriter(store, { pipelined: journal === undefined }) : new SharedWriter(store);
-    const outbox = new Outbox({ store, metadata, versions, writer, journal, telemetry });
+    const outbox = new Outbox({ store, metadata, versions, writer, journal, telemetry, mask: this.mask });
     const recovery = new Recovery(outbox, { store, journal });
     this.#pages = new PageKeeper(store, outbox);
     const tracking = openTracking({ files, metadata, outbox, clock }, { dataDir, what, track, onNotice });
@@ -102,6 +106,7 @@ export class ContextClient {
       shareSessions: options.shareSessions ?? false,
       strict: options.strict ?? false,
       shortIds: options.shortIds ?? false,
+      mask: this.mask,
       telemetry,
       clock,
       isSole,
@@ -128,10 +133,7 @@ export class ContextClient {
     return client;
   }
 
-  /**
-   * Resolves when the database answers.
-   * @throws {XtdbError} the database does not answer
-   */
+  /** Resolves when the database answers. @throws {XtdbError} it does not answer */
   async ready(): Promise<void> {
     await this.#xtdb.status();
   }

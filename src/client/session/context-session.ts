@@ -18,6 +18,7 @@ import { defined } from '../../values/defined.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import { headsAt, turnHeads } from '../delivery/session-heads.js';
 import type { AcceptedWrite, SessionWrite } from '../delivery/session-write.js';
+import { maskedEvent, type RecordMask } from '../record-mask.js';
 import { answerProof } from './answer-proof.js';
 import type { AssembleSession } from './assemble-session.js';
 import { type CallIdRules, CallIds } from './call-id.js';
@@ -35,6 +36,7 @@ import {
 } from './call-report.js';
 import { type LoadedObject, loadObject, type PoolEntry, resolveInSession } from './find-object.js';
 import type { GivenStep } from './given-step.js';
+import { maskedReport, storedStep } from './masked-report.js';
 import { type LoadedSession, leaseOf, reloadSession } from './open-session.js';
 import { planVerb } from './plan-verb.js';
 import { SeenFiles } from './seen-files.js';
@@ -74,8 +76,10 @@ export class ContextSession {
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
   readonly #contexts: SessionContexts;
+  /** Masks secrets in all that this session records. */
+  readonly mask: RecordMask;
   /** The file versions that the agent saw last. */
-  readonly seen = new SeenFiles();
+  readonly seen: SeenFiles;
   readonly #places = new ChatPlaces();
   /** For retention by use. An earlier process's steps are read before the first step. */
   readonly #uses: SessionUses;
@@ -91,6 +95,8 @@ export class ContextSession {
     this.#loaded = loaded;
     this.#lock = lock;
     this.id = loaded.state.id;
+    this.mask = environment.mask;
+    this.seen = new SeenFiles(this.mask);
     this.#hashes = new HeadHashes(this.id);
     this.#callIds = new CallIds(environment, { isSecret, losses, latest: () => this.#contexts.latest() });
     this.#uses = new SessionUses(environment, () => this.#loaded.state);
@@ -115,15 +121,17 @@ export class ContextSession {
       const { state } = this.#loaded;
       const id = await this.#callIds.next(state, report.callId);
       const answer = withNotice(report.answer(id), this.#environment.outbox);
-      const files = stepFiles(report, state);
-      const call = storedCall(report, { id, session: this.id, refs: files.refs });
+      const stored = maskedReport(this.mask, report);
+      const proven = stored === report ? answer : withNotice(stored.answer(id), this.#environment.outbox);
+      const files = stepFiles(stored, state);
+      const call = storedCall(stored, { id, session: this.id, refs: files.refs });
       const { step, applied } = await this.#uses.counted(
         async (rules) => {
-          const plan = callPlan(report, { call: id, at: this.#stepAt(), answer: answerProof(answer, report), files });
+          const plan = callPlan(stored, { call: id, at: this.#stepAt(), answer: answerProof(proven, stored), files });
           const step = planCall(state, plan, rules);
           return { step, ...(await this.#write(step, { files: files.observations, call })) };
         },
-        (uses) => uses.called(ledgerCall(report, id)),
+        (uses) => uses.called(ledgerCall(stored, id)),
       );
       this.#environment.tracking?.follow(this.id, files.observations);
       for (const reading of readingsOf(report)) this.seen.read(reading);
@@ -146,7 +154,7 @@ export class ContextSession {
   reportMessage(message: Message, native?: string, usage?: ModelUsage): Promise<void> {
     return this.#serial(async () => {
       const reported = {
-        message: { ...message, text: message.text.toWellFormed() },
+        message: { ...message, text: this.mask.text(message.text.toWellFormed()) },
         at: this.#stepAt(),
         native: native?.toWellFormed(),
         usage,
@@ -160,17 +168,17 @@ export class ContextSession {
 
   /** Records how a harness changed its own history (decision F1). Chat and sets stay the same. */
   recordEvent(event: HistoryEvent): Promise<void> {
+    const stored = maskedEvent(this.mask, event);
     return this.#serial(async () => {
       await this.#uses.counted((rules) =>
-        this.#write(planEvent(this.#loaded.state, { event, at: this.#stepAt() }, rules), { files: [] }),
+        this.#write(planEvent(this.#loaded.state, { event: stored, at: this.#stepAt() }, rules), { files: [] }),
       );
     });
   }
 
   /**
    * Records a step that was planned elsewhere, in another database or from another program's data.
-   * Only the id of its call is decided here; it is the given one if that is free (decision B2). The
-   * step is acknowledged like any other.
+   * Only the id of its call is decided here; it is the given one if that is free (decision B2).
    * @throws {SessionError} `sequence-gap`, `out-of-order`, `unknown-object` – the step does not
    *   follow the session's last one; also the errors of `recordCall`
    */
@@ -178,16 +186,9 @@ export class ContextSession {
     return this.#serial(async () => {
       const { state } = this.#loaded;
       const id = callId === undefined ? undefined : await this.#callIds.next(state, callId.given);
-      const {
-        step,
-        files = [],
-        call,
-      } = make({ state, rules: this.#environment.policy, at: this.#stepAt(), ...defined({ call: id }) });
-      const stored =
-        call === undefined || id === undefined
-          ? undefined
-          : storedCall(call, { id, session: this.id, refs: call.files });
-      await this.#write(step, { files, ...defined({ call: stored }) });
+      const made = make({ state, rules: this.#environment.policy, at: this.#stepAt(), ...defined({ call: id }) });
+      const { step, files, call } = storedStep(this.mask, made, { id, session: this.id });
+      await this.#write(step, { files, ...defined({ call }) });
       if (step.by !== undefined) this.#environment.tracking?.follow(this.id, files);
       this.#uses.forget();
       return step;
@@ -197,11 +198,10 @@ export class ContextSession {
   /** Sets the system prompt [§2.6]; null removes it. Writes nothing if it is the same. */
   setSystemPrompt(prompt: string | null): Promise<void> {
     return this.#serial(async () => {
-      const text = prompt?.toWellFormed() ?? null;
+      const text = prompt === null ? null : this.mask.text(prompt.toWellFormed());
       if (text === this.#loaded.prompt) return;
       const { promptAt: before, state } = this.#loaded;
-      // Two prompts of the same millisecond would hide each other, and a prompt must not predate
-      // the step before it.
+      // Prompts of one millisecond hide each other. A prompt must not predate the step before it.
       const promptAt = Math.max(this.#environment.clock(), before + 1, state.lastAt);
       await this.#heads([storedPut({ version: systemPromptVersion(this.id, text), validTime: new Date(promptAt) })]);
       this.#loaded = { ...this.#loaded, prompt: text, promptAt };

@@ -5,6 +5,7 @@ import type { ObjectId } from '../../objects/ids.js';
 import { counted } from '../../values/counted.js';
 import { PutOff } from '../../values/put-off.js';
 import { fileObjectId } from '../file-access.js';
+import { NO_MASK, type RecordMask } from '../record-mask.js';
 import type { ReportedReading } from './call-report.js';
 
 /** Maximum number of remembered files and of their UTF-16 units. */
@@ -31,6 +32,12 @@ export class SeenFiles {
    */
   readonly #written = new LRUCache<ObjectId, string>(counted(MOST_FILES));
   readonly #late = new PutOff();
+  readonly #mask: RecordMask;
+
+  /** A context shows a file as it is stored, with marks of `mask`. */
+  constructor(mask: RecordMask = NO_MASK) {
+    this.#mask = mask;
+  }
 
   /** Remembers what a call read or wrote. Forgets a file that cannot be compared. */
   read({ source, reading }: Pick<ReportedReading, 'source' | 'reading'>): void {
@@ -64,6 +71,7 @@ export class SeenFiles {
     const [before, after] = [this.#texts.get(id), textOf(reading)];
     if (before === undefined || after === undefined || before === after) return undefined;
     if (reading.kind === 'text' && reading.fileHash === this.#written.get(id)) return undefined;
+    if (this.#mask.text(before) === this.#mask.text(after)) return undefined;
     this.#texts.set(id, after);
     return { before, after };
   }

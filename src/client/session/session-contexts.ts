@@ -10,6 +10,7 @@ import { END_OF_TIME } from '../../xtdb/transactions.js';
 import { requireLease } from '../delivery/plan-assembly.js';
 import type { MarkedVersion } from '../optimistic/known-versions.js';
 import { OptimisticView } from '../optimistic/optimistic-view.js';
+import { maskedBody } from '../record-mask.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import { type AssembleSession, assembleOptimistically } from './assemble-session.js';
 import type { LoadedSession } from './open-session.js';
@@ -177,8 +178,9 @@ export class SessionContexts {
   async keepSent({ body, step, turn, at, sent }: SentContext): Promise<AssemblyProof | undefined> {
     const { outbox, store } = this.#environment;
     const { state, lease } = this.#loaded();
-    const whole = body.join('');
-    if (!whole.isWellFormed()) return undefined;
+    if (!body.join('').isWellFormed()) return undefined;
+    const stored = maskedBody(this.#environment.mask, body);
+    const whole = stored.join('');
     // Its basis has to hold the steps before it.
     if (!(await outbox.drained(state.id, TIME_LIMITS.delivery))) return undefined;
     const txId = await store.latestTransaction();
@@ -197,7 +199,7 @@ export class SessionContexts {
       sent,
       at,
     };
-    await outbox.keep({ session: state.id, lease, files: [], heads: [], at, assembly, body });
+    await outbox.keep({ session: state.id, lease, files: [], heads: [], at, assembly, body: stored });
     return assembly;
   }
 

@@ -5,6 +5,7 @@ import type { Outbox } from '../delivery/outbox.js';
 import type { FileAccess } from '../file-access.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
+import type { RecordMask } from '../record-mask.js';
 import type { Recovery } from '../recovery/recovery.js';
 import type { SourceTracking } from '../tracking/tracking.js';
 
@@ -25,6 +26,8 @@ export interface SessionEnvironment {
   readonly strict: boolean;
   /** Whether the shortest unique id prefixes replace full ids (decision D6). */
   readonly shortIds: boolean;
+  /** Masks secrets before anything is recorded. */
+  readonly mask: RecordMask;
   readonly telemetry: Telemetry;
   /** Milliseconds since 1970. */
   readonly clock: () => number;

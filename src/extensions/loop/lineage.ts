@@ -135,7 +135,7 @@ async function findLineage(
   const snapshot = await client.store.latest();
   const exists = (await snapshot.heads([sessionObjectId(own)])).has(sessionObjectId(own));
   const items = historyOf(messages).items.filter(isCompared);
-  const sent = { entries: items.map(sentEntry), compacted, own: exists };
+  const sent = { entries: items.map((item) => sentEntry(item, client.mask)), compacted, own: exists };
   if (!exists && items.length < LEAST_COMMON && parent === undefined) return { kind: 'new' };
   const all = (await client.listSessions()).map(({ id }) => id);
   if (exists) {

@@ -1,4 +1,4 @@
-import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
+import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import { keptArgsHash } from '../../objects/kept-args.js';
 import { parseSource } from '../../objects/source.js';
 import type { Step } from '../../objects/step.js';
@@ -47,7 +47,7 @@ export function pathOf({ document }: HistoryHead, { paths }: SessionScope): stri
 }
 
 /** Returns the places of one version that a filter selects. */
-export function placesOf(
+function placesOf(
   scope: SessionScope,
   { object, head }: { readonly object: ObjectId; readonly head: HistoryHead },
   { kind, path, exceptTool }: PlaceFilter,
@@ -139,8 +139,3 @@ export async function textsOf(
     return typeof document?.content === 'string' ? document.content : undefined;
   });
 }
-
-/** Returns the sessions of some places, in the order of the places. */
-export const sessionsOf = (places: readonly SearchedPlace[]): readonly SessionId[] => [
-  ...new Set(places.flatMap(({ scopes }) => scopes.map(({ session }) => session))),
-];

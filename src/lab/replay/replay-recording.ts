@@ -106,7 +106,7 @@ export async function replayRecording<T>(
     // Without a journal, transactions do not wait for each other. A killed import continues from
     // the steps in the database.
     journal: !growing,
-    ...defined({ dataDir, onNotice }),
+    ...defined({ dataDir, onNotice, mask: await database.mask?.() }),
   });
   const engine = new ReplayEngine({
     client,

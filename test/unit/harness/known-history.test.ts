@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { NO_MASK } from '../../../src/client/record-mask.js';
 import type { HistoryItem } from '../../../src/harness/history-item.js';
 import { chatEntries, knownSilent, nativeCallId, sentEntry, storedHash } from '../../../src/harness/known-history.js';
 import { reconcile } from '../../../src/harness/reconcile.js';
@@ -42,14 +43,14 @@ describe('comparing with the known chat', () => {
       call('anything else', 'call_1'),
       call('out'),
       { kind: 'message', index: 0, role: 'assistant', text: 'x'.repeat(1_000) } as const,
-    ].map(sentEntry);
+    ].map((item) => sentEntry(item, NO_MASK));
     const known = chatEntries(marks, metadataOf, new Set(['call_1']));
     expect(known).toHaveLength(5);
     expect(reconcile(known, sent)).toMatchObject({ fresh: [], notice: undefined });
     expect(
       reconcile(known, [
         ...sent.slice(0, 4),
-        sentEntry({ kind: 'message', index: 0, role: 'assistant', text: 'other' }),
+        sentEntry({ kind: 'message', index: 0, role: 'assistant', text: 'other' }, NO_MASK),
       ]).fresh,
     ).toEqual([4]);
   });
@@ -90,8 +91,9 @@ describe('comparing with the known chat', () => {
       { seq: 8, turn: 2, message: { role: 'user', text: 'go on' }, native: 'm9' },
     ];
     const known = chatEntries(forked, metadataOf, new Set(['call_1']));
-    const said = (role: string, text: string, id: string) => sentEntry({ kind: 'message', index: 0, role, text, id });
-    const calls = ['call_1', 'call_1', undefined].map((id) => sentEntry(call('out', id)));
+    const said = (role: string, text: string, id: string) =>
+      sentEntry({ kind: 'message', index: 0, role, text, id }, NO_MASK);
+    const calls = ['call_1', 'call_1', undefined].map((id) => sentEntry(call('out', id), NO_MASK));
     const shared = [said('user', 'look', 'n1'), ...calls, said('assistant', 'x'.repeat(1_000), 'n2')];
     expect(reconcile(known, [...shared, said('user', 'go on', 'm9')]).fresh).toEqual([]);
     expect(reconcile(known, [...shared, said('user', 'go on', 'n3')]).fresh).toEqual([5]);

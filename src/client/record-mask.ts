@@ -1,0 +1,79 @@
+import type { LargeTextReading, SourceReading, TextReading } from '../filesystem/access/read-source.js';
+import type { Json } from '../objects/canonical-json.js';
+import { hashText } from '../objects/hashes.js';
+import { abridge, chunkText, isLargeText } from '../objects/large-text.js';
+import type { HistoryEvent } from '../objects/step.js';
+import type { FoundSecrets } from '../redaction/stored-marks.js';
+import { defined } from '../values/defined.js';
+import type { FileObservation } from './decide-file.js';
+
+/** Puts marks in place of secrets before anything is recorded (decision 0026). */
+export interface RecordMask {
+  /** Returns a text with marks. Adds the secrets to `found`. */
+  text(text: string, found?: FoundSecrets): string;
+  /** Returns a JSON value with marks in its texts. */
+  value(value: Json, found?: FoundSecrets): Json;
+  /** Replaces secrets that were found elsewhere, and their lines. */
+  withoutRepeated(text: string, found: FoundSecrets): string;
+}
+
+/** Masks nothing. */
+export const NO_MASK: RecordMask = {
+  text: (text) => text,
+  value: (value) => value,
+  withoutRepeated: (text) => text,
+};
+
+/** Returns a text that was read, with its hash and its form by its length. */
+function readingOf(text: string, { mtimeMs }: TextReading | LargeTextReading): TextReading | LargeTextReading {
+  const readable = { fileHash: hashText(text), size: Buffer.byteLength(text), mtimeMs };
+  if (!isLargeText(text)) return { kind: 'text', content: text, ...readable };
+  return {
+    kind: 'large-text',
+    content: abridge(text).content,
+    length: text.length,
+    chunks: () => chunkText(text),
+    ...readable,
+  };
+}
+
+/**
+ * Returns what is stored of a file that was read. Its hash covers the masked text (reading 0026).
+ * The hash of the bytes on disk would confirm a guess of a short secret.
+ */
+export function maskedReading(mask: RecordMask, reading: SourceReading, found: FoundSecrets): SourceReading {
+  if (reading.kind === 'text') {
+    const text = mask.text(reading.content, found);
+    return text === reading.content ? reading : readingOf(text, reading);
+  }
+  if (reading.kind !== 'large-text') return reading;
+  const { chunks } = reading;
+  if (chunks === undefined) {
+    const content = mask.text(reading.content, found);
+    return content === reading.content ? reading : { ...reading, content, fileHash: hashText(content) };
+  }
+  const whole = [...chunks()].join('');
+  const text = mask.text(whole, found);
+  return text === whole ? reading : readingOf(text, reading);
+}
+
+/** Returns what is stored of some files that were read. */
+export const maskedFiles = (
+  mask: RecordMask,
+  files: readonly FileObservation[],
+  found: FoundSecrets = new Map(),
+): readonly FileObservation[] =>
+  files.map((file) => (file.kind === 'read' ? { ...file, reading: maskedReading(mask, file.reading, found) } : file));
+
+/** Returns what is stored of a change of a harness's history. */
+export const maskedEvent = (mask: RecordMask, { detail, ...event }: HistoryEvent): HistoryEvent => ({
+  ...event,
+  ...defined({ detail: detail === undefined ? undefined : mask.text(detail) }),
+});
+
+/** Returns what is stored of a sent body. Its pieces stay, unless a secret spans two of them. */
+export function maskedBody(mask: RecordMask, body: readonly string[]): readonly string[] {
+  const whole = mask.text(body.join(''));
+  const pieces = body.map((piece) => mask.text(piece));
+  return pieces.join('') === whole ? pieces : [whole];
+}

@@ -1,0 +1,85 @@
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { FoundSecrets } from '../../redaction/stored-marks.js';
+import { defined } from '../../values/defined.js';
+import { maskedEvent, maskedFiles, maskedReading, NO_MASK, type RecordMask } from '../record-mask.js';
+import { type CallObject, type CallReport, type ReportedReading, storedCall } from './call-report.js';
+import type { MadeStep } from './given-step.js';
+
+/** Returns what is stored of a call's object. */
+function maskedCall<Call extends CallObject>(mask: RecordMask, call: Call, found: FoundSecrets): Call {
+  const { args, argsDisplay, content } = call;
+  const shown = (text: string): string => mask.withoutRepeated(mask.text(text, found), found);
+  // The output comes first, because it may hold a secret whose part an argument names.
+  const stored = content === null ? null : shown(content);
+  return {
+    ...call,
+    args: mask.value(args, found) as CallReport['args'],
+    ...defined({ argsDisplay: argsDisplay === undefined ? undefined : shown(argsDisplay) }),
+    content: stored,
+  };
+}
+
+/**
+ * Returns what is stored of a call. Its agent gets the true answer. The record has the same answer
+ * with marks.
+ */
+export function maskedReport(mask: RecordMask, report: CallReport): CallReport {
+  if (mask === NO_MASK) return report;
+  const found: FoundSecrets = new Map();
+  const masked = (readings: readonly ReportedReading[]): readonly ReportedReading[] =>
+    readings.map((one) => ({ ...one, reading: maskedReading(mask, one.reading, found) }));
+  const { readings, plan, notes } = report;
+  const files = defined({
+    readings: readings === undefined ? undefined : masked(readings),
+    plan:
+      plan === undefined
+        ? undefined
+        : {
+            ...plan,
+            readings: masked(plan.readings),
+            entries: plan.entries.map((entry) =>
+              entry.ok && entry.text !== undefined ? { ...entry, text: mask.text(entry.text, found) } : entry,
+            ),
+          },
+  });
+  const call = maskedCall(mask, report, found);
+  const shown = (text: string): string => mask.withoutRepeated(mask.text(text, found), found);
+  /** An answer that contains the output is masked around it, so that both have the same marks. */
+  const answer: CallReport['answer'] = (id) => {
+    const { content } = report;
+    const parts = content === '' ? [report.answer(id)] : report.answer(id).split(content);
+    return parts.map(shown).join(call.content);
+  };
+  return { ...call, ...files, ...defined({ notes: notes?.map(shown) }), answer };
+}
+
+/** Returns what is stored of a step that was planned elsewhere, and of its call. */
+export function storedStep(
+  mask: RecordMask,
+  made: MadeStep,
+  { id, session }: { readonly id: ObjectId | undefined; readonly session: SessionId },
+) {
+  const { step, files, call } = mask === NO_MASK ? made : maskedStep(mask, made);
+  const stored =
+    call === undefined || id === undefined ? undefined : storedCall(call, { id, session, refs: call.files });
+  return { step, files: files ?? [], call: stored };
+}
+
+function maskedStep(mask: RecordMask, made: MadeStep): MadeStep {
+  const found: FoundSecrets = new Map();
+  const { step, files, call } = made;
+  const stored = call === undefined ? undefined : maskedCall(mask, call, found);
+  const { message, event } = step;
+  const masked = defined({
+    message: message === undefined ? undefined : { ...message, text: mask.text(message.text, found) },
+    event: event === undefined ? undefined : maskedEvent(mask, event),
+  });
+  // The proof of an answer covers the true one.
+  const { call: proven, ...others } = step;
+  const isSame = proven === undefined || stored?.content === call?.content;
+  const kept = isSame ? step : { ...others, call: { id: proven.id, ...defined({ by: proven.by }) } };
+  return {
+    step: { ...kept, ...masked },
+    ...defined({ files: files && maskedFiles(mask, files, found), call: stored }),
+  };
+}

@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RecordMask } from '../client/record-mask.js';
+import { createWholeFile, textOf } from '../process/owned-file.js';
+
+/** Values of `--mask`: the secrets to mask before anything is recorded. */
+export const MASK_SETTINGS = ['off', 'known', 'strict'] as const;
+/** A value of `--mask`. */
+export type MaskSetting = (typeof MASK_SETTINGS)[number];
+
+/** The secret key of a data folder's marks, and the user's own texts and patterns. */
+const KEY_FILE = 'mask-key';
+const RULES_FILE = 'mask-rules';
+const KEY_BYTES = 32;
+
+/** Returns the key of a data folder. Makes one if there is none. */
+async function keyOf(dataDir: string): Promise<Buffer> {
+  const path = join(dataDir, KEY_FILE);
+  if ((await textOf(path)) === undefined) {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await createWholeFile(path, `${randomBytes(KEY_BYTES).toString('hex')}\n`);
+  }
+  return Buffer.from(((await textOf(path)) ?? '').trim(), 'hex');
+}
+
+/**
+ * Opens the mask of a data folder. Undefined if it masks nothing.
+ *
+ * @throws {MaskError} `malformed-rules` – the user's rules cannot be used
+ */
+export async function openMask(dataDir: string, setting: MaskSetting = 'known'): Promise<RecordMask | undefined> {
+  if (setting === 'off') return undefined;
+  const { StoredMask } = await import('../redaction/stored-mask.js');
+  const [key, own] = await Promise.all([keyOf(dataDir), textOf(join(dataDir, RULES_FILE))]);
+  if (own === undefined) return new StoredMask({ key, level: setting });
+  const { parseMaskRules } = await import('../redaction/text-mask.js');
+  return new StoredMask({ key, level: setting, rules: parseMaskRules(own) });
+}

@@ -1,0 +1,165 @@
+import { createHmac } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Json } from '../objects/canonical-json.js';
+import { hiddenRanges, MASK, piecesWithout } from './mark.js';
+import { withoutPublishedForms } from './published-rules.js';
+import { kindOfSecret, withoutForms } from './secret-forms.js';
+import { isLikelySecret, isSecretFlag, isSecretName, withoutNamedValues } from './secret-names.js';
+import { secretMembers } from './secrets.js';
+import { type FoundSecrets, STORED_MARK } from './stored-marks.js';
+import { suspiciousParts } from './suspicious-parts.js';
+import type { MaskRules } from './text-mask.js';
+
+/**
+ * The secrets to mask before anything is stored:
+ * - `known`: known forms, and values of secret names that look like secrets
+ * - `strict`: also every other value of a secret name
+ */
+export type MaskLevel = 'known' | 'strict';
+
+/** The settings of a mask. */
+export interface StoredMaskSettings {
+  /** The secret of the data folder. It makes marks that can be compared and not guessed. */
+  readonly key: Buffer;
+  readonly level: MaskLevel;
+  /** The user's own texts and patterns. */
+  readonly rules?: Pick<MaskRules, 'texts' | 'patterns'>;
+}
+
+const DIGITS = 12;
+/** Minimum length of a secret, or of its line, that is masked wherever the same call repeats it. */
+const LEAST_REPEATED = 12;
+
+/** Marks of ours, and of the rules. */
+const HELD = new RegExp(`${STORED_MARK.source}|${MASK.replace(/[[\]]/g, '\\$&')}`, 'g');
+
+const isMark = (text: string): boolean => text.replace(HELD, '').replace(/["'`\s\\]/g, '') === '';
+
+/**
+ * Replaces secrets by stable marks before a text is stored. Equal secrets have equal marks in one
+ * data folder. The same text always gives the same result, and masking twice changes nothing.
+ */
+export class StoredMask {
+  readonly #settings: StoredMaskSettings;
+  /** Masked texts by their own text. Files are read again and again. */
+  readonly #known = new LRUCache<string, { readonly masked: string; readonly found: FoundSecrets }>({
+    maxSize: 4 * 1_048_576,
+    sizeCalculation: (made, text) => text.length + made.masked.length + 64,
+  });
+
+  constructor(settings: StoredMaskSettings) {
+    this.#settings = settings;
+  }
+
+  /** Returns a text with marks in place of secrets. Adds the secrets to `found`. */
+  text(text: string, found?: FoundSecrets): string {
+    const made = this.#known.get(text) ?? this.#made(text);
+    this.#known.set(text, made);
+    if (found !== undefined) for (const [mark, secret] of made.found) found.set(mark, secret);
+    return made.masked;
+  }
+
+  /** Returns a JSON value with marks in place of secrets, in names and values at any depth. */
+  value(value: Json, found: FoundSecrets = new Map()): Json {
+    return this.#value(value, { isSecret: false, found });
+  }
+
+  /**
+   * Returns a text without repetitions of secrets that were found elsewhere, such as a part of a
+   * private key.
+   */
+  withoutRepeated(text: string, found: FoundSecrets): string {
+    let shown = text;
+    for (const [mark, secret] of found) {
+      if (isMark(secret)) continue;
+      const parts = [secret, ...secret.split('\n').map((line) => line.trim())];
+      for (const part of parts)
+        if (part.length >= LEAST_REPEATED && shown.includes(part)) shown = shown.replaceAll(part, mark);
+    }
+    return shown;
+  }
+
+  /** Returns the mark of a secret. */
+  mark(secret: string): string {
+    const digest = createHmac('sha256', this.#settings.key).update(secret).digest('hex').slice(0, DIGITS);
+    return `⟦masked:${kindOfSecret(secret)}:${digest}⟧`;
+  }
+
+  #made(text: string): { readonly masked: string; readonly found: FoundSecrets } {
+    const found: FoundSecrets = new Map();
+    const own = this.#without(text, (one) => this.#withoutOwn(one), { found });
+    const masked = suspiciousParts(own).map((part) => (part.isSuspicious ? this.#part(part.text, found) : part.text));
+    return { masked: masked.join(''), found };
+  }
+
+  #part(text: string, found: FoundSecrets): string {
+    const forms = this.#without(text, (one) => withoutPublishedForms(withoutForms(one)), { found });
+    const isStrict = this.#settings.level === 'strict';
+    const accepts = (secret: string): boolean => isLikelySecret(secret, isStrict);
+    return this.#without(forms, withoutNamedValues, { found, accepts });
+  }
+
+  #withoutOwn(text: string): string {
+    const { texts = [], patterns = [] } = this.#settings.rules ?? {};
+    let between = piecesWithout(text, texts);
+    for (const pattern of patterns) between = between.flatMap((part) => pattern.split(part, -1));
+    return between.join(MASK);
+  }
+
+  /** Puts a mark in place of each range that a rule hides and `accepts` confirms. */
+  #without(
+    text: string,
+    rule: (text: string) => string,
+    { found, accepts = () => true }: { readonly found: FoundSecrets; readonly accepts?: (secret: string) => boolean },
+  ): string {
+    // The rules know their own mark. The words of ours would be a name and its value to them.
+    const held: string[] = [];
+    const plain = text.replace(HELD, (one) => {
+      held.push(one);
+      return MASK;
+    });
+    const masked = rule(plain);
+    if (masked === plain) return text;
+    const ranges = hiddenRanges(plain, masked);
+    // Rather hide too much than show a secret whose place is uncertain.
+    if (ranges === undefined) return this.#hidden(text, found);
+    const restored = (part: string): string => part.replaceAll(MASK, () => held.shift() ?? MASK);
+    const pieces: string[] = [];
+    let at = 0;
+    for (const { from, end } of ranges) {
+      pieces.push(restored(plain.slice(at, from)));
+      const secret = restored(plain.slice(from, end));
+      pieces.push(isMark(secret) || !accepts(secret) ? secret : this.#hidden(secret, found));
+      at = end;
+    }
+    return pieces.join('') + restored(plain.slice(at));
+  }
+
+  #hidden(secret: string, found: FoundSecrets): string {
+    const mark = this.mark(secret);
+    found.set(mark, secret);
+    return mark;
+  }
+
+  #value(value: Json, within: { readonly isSecret: boolean; readonly found: FoundSecrets }): Json {
+    const { isSecret, found } = within;
+    if (typeof value === 'string') {
+      const masked = this.text(value, found);
+      if (!isSecret || masked !== value || !isLikelySecret(value, this.#settings.level === 'strict')) return masked;
+      return this.#hidden(value, found);
+    }
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value))
+      return value.map((one, i) => {
+        const before: Json | undefined = value[i - 1];
+        return this.#value(one, { isSecret: isSecret || (typeof before === 'string' && isSecretFlag(before)), found });
+      });
+    const named = secretMembers(value as Readonly<Record<string, Json>>);
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => [
+        this.text(name, found),
+        this.#value(one as Json, { isSecret: isSecret || named.includes(name) || isSecretName(name), found }),
+      ]),
+    );
+  }
+}

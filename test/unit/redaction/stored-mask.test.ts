@@ -1,0 +1,100 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { type FoundSecrets, marksIn } from '../../../src/redaction/stored-marks.js';
+import { StoredMask } from '../../../src/redaction/stored-mask.js';
+import { parseMaskRules } from '../../../src/redaction/text-mask.js';
+import { seededTexts } from '../../support/made-secrets.js';
+
+const key = Buffer.alloc(32, 7);
+const mask = new StoredMask({ key, level: 'known' });
+const strict = new StoredMask({ key, level: 'strict' });
+const SEEDED = seededTexts();
+
+/** Each line of a secret is long enough to be recognised by itself. */
+const shows = (text: string, secret: string): boolean => secret.split('\n').some((line) => text.includes(line));
+
+describe('the mask of what is stored', () => {
+  test('knows 200 secrets of 40 kinds, in each text around them', () => {
+    expect([SEEDED.length, new Set(SEEDED.map(({ kind }) => kind)).size]).toEqual([200, 40]);
+    expect(SEEDED.filter(({ text, secret }) => shows(mask.text(text), secret)).map(({ text }) => text)).toEqual([]);
+  });
+
+  test('finds them in one long text, in JSON and in nested values as well', () => {
+    const whole = SEEDED.map(({ text }) => `${'ordinary words of a line\n'.repeat(90)}${text}\n`).join('');
+    const stored = mask.text(whole);
+    const nested = JSON.stringify(mask.value({ list: [{ deep: SEEDED.map(({ text }) => text) }] }));
+    const json = mask.text(JSON.stringify({ body: SEEDED.map(({ text }) => JSON.stringify({ text })) }));
+    for (const made of [stored, nested, json])
+      expect(SEEDED.filter(({ secret }) => shows(made, secret)).map(({ text }) => text)).toEqual([]);
+  });
+
+  test('masks values of secret names in arguments, and elements after a flag', () => {
+    expect(
+      mask.value({
+        env: { DB_PASSWORD: 's3cr3tPa55', HOME: '/home/u' },
+        argv: ['--password', 's3cr3tPa55', '--verbose'],
+        set: [{ name: 'API_TOKEN', value: 's3cr3tPa55' }],
+      }),
+    ).toEqual({
+      env: { DB_PASSWORD: mask.mark('s3cr3tPa55'), HOME: '/home/u' },
+      argv: ['--password', mask.mark('s3cr3tPa55'), '--verbose'],
+      set: [{ name: 'API_TOKEN', value: mask.mark('s3cr3tPa55') }],
+    });
+  });
+
+  test('gives equal secrets equal marks with one key, and others with another', () => {
+    const [first] = SEEDED;
+    const other = new StoredMask({ key: Buffer.alloc(32, 8), level: 'known' });
+    const [a, b] = [`x ${first?.secret}`, `y: ${first?.secret}`];
+    expect(marksIn(mask.text(a))).toEqual(marksIn(mask.text(b)));
+    expect(marksIn(mask.text(a))).toHaveLength(1);
+    expect(marksIn(other.text(a))).not.toEqual(marksIn(mask.text(a)));
+    expect(mask.mark('AKIA0123456789ABCDEF')).toMatch(/^⟦masked:aws-key:[0-9a-f]{12}⟧$/);
+  });
+
+  test('changes nothing when it masks twice, and returns the text for its marks', () => {
+    for (const { text } of SEEDED) {
+      const found: FoundSecrets = new Map();
+      const stored = mask.text(text, found);
+      expect(mask.text(stored)).toBe(stored);
+      expect(stored.replace(/⟦[^⟧]*⟧/g, (mark) => found.get(mark) ?? mark)).toBe(text);
+    }
+  });
+
+  test('leaves signatures and encrypted fields of a request as they are', () => {
+    const body = JSON.stringify({
+      type: 'thinking',
+      signature: `ErUB${'aB3+/'.repeat(60)}==`,
+      encrypted_content: `gAAA${'Zz9_-'.repeat(80)}`,
+    });
+    expect(mask.text(body)).toBe(body);
+  });
+
+  test('masks at most one of a hundred ordinary lines, and no code', () => {
+    const lines = readdirSync('src', { recursive: true })
+      .map(String)
+      .filter((name) => name.endsWith('.ts'))
+      .sort()
+      .flatMap((name) => readFileSync(join('src', name), 'utf8').split('\n'))
+      .filter((line) => line.trim() !== '')
+      .slice(0, 10_000);
+    expect(lines).toHaveLength(10_000);
+    expect(lines.filter((line) => mask.text(line) !== line).length).toBeLessThanOrEqual(10);
+    expect(lines.filter((line) => strict.text(line) !== line).length).toBeLessThanOrEqual(100);
+  });
+
+  test('keeps placeholders and code behind secret names, and masks words there only if it is strict', () => {
+    for (const text of ['password = getPassword()', 'token: string', 'API_KEY=<your key>', 'secret: $X'])
+      expect(mask.text(text)).toBe(text);
+    expect(mask.text('password: correct-horse')).toBe('password: correct-horse');
+    expect(strict.text('password: correct-horse')).toMatch(/^password: ⟦masked:/);
+  });
+
+  test('masks the texts and patterns of its user', () => {
+    const own = new StoredMask({ key, level: 'known', rules: parseMaskRules('Project Nightjar\n/case-\\d{4}/\n') });
+    expect(own.text('Project Nightjar is case-1234.')).toBe(
+      `${own.mark('Project Nightjar')} is ${own.mark('case-1234')}.`,
+    );
+  });
+});
