@@ -2,7 +2,7 @@ import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { Message, Turn } from '../objects/object-type.js';
 import { CodedError } from '../values/coded-error.js';
-import { type NameOf, namesOf, type ObjectMetadata, poolLines, referenceLine } from './metadata.js';
+import { argsMark, type NameOf, namesOf, type ObjectMetadata, poolLines, referenceLine } from './metadata.js';
 import { renderedValue } from './rendered-value.js';
 
 /** Why a context cannot be assembled. */
@@ -22,6 +22,8 @@ export interface AssemblyOptions {
   readonly strict: boolean;
   /** Uses the shortest unique prefixes instead of full ids (decision D6). */
   readonly shortIds: boolean;
+  /** Shows the arguments of calls in layout `epoch` (divergence E9). Absent in older contexts. */
+  readonly described?: boolean;
 }
 
 /** An active object. Null content (a deleted file that is still active) differs from empty text. */
@@ -66,6 +68,8 @@ export interface Layout {
 
 /** All sections but the chat, and the helpers for rendering it. */
 export interface Frame extends Omit<Layout, 'chat'> {
+  /** Whether a call's line ends with its arguments. */
+  readonly described?: boolean;
   readonly nameOf: NameOf;
   readonly pooled: ReadonlyMap<ObjectId, ObjectMetadata>;
 }
@@ -87,8 +91,10 @@ function callsOf(message: Message, { pooled }: Pick<Frame, 'pooled'>): readonly 
 }
 
 /** Returns a message with the lines of its tool calls; same errors. */
-function chatEntry(message: Message, frame: Pick<Frame, 'pooled' | 'nameOf'>): ChatEntry {
-  return { message, references: callsOf(message, frame).map((call) => referenceLine(call, frame.nameOf)) };
+function chatEntry(message: Message, frame: Pick<Frame, 'pooled' | 'nameOf' | 'described'>): ChatEntry {
+  const { nameOf, described = false } = frame;
+  const lines = callsOf(message, frame).map((call) => referenceLine(call, nameOf) + (described ? argsMark(call) : ''));
+  return { message, references: lines };
 }
 
 /**

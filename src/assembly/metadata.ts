@@ -26,6 +26,8 @@ interface MetadataByType {
   readonly toolcall: {
     readonly tool: string;
     readonly status: 'ok' | 'fail';
+    /** The beginning of its arguments for display; undefined if it has none. */
+    readonly args?: string | undefined;
     readonly contentHash: Sha256 | null;
     readonly charCount: number;
     readonly fileRefs: readonly ObjectId[];
@@ -84,6 +86,32 @@ function isWholeRead(document: Described): boolean {
   return document.tool === 'read' && refs?.length === 1 && isWhole;
 }
 
+/** Arguments by which a model recognises a call, the most telling first. */
+const TELLING = ['path', 'file_path', 'filePath', 'command', 'cmd', 'pattern', 'query', 'url', 'description'];
+/** Maximum characters of shown arguments, about ten tokens. */
+const ARGS_CHARS = 40;
+
+/** Shortens a path from the left, and another text from the right, to one line. */
+function shortened(text: string): string {
+  const [line = ''] = text.trim().split('\n');
+  if (line.length <= ARGS_CHARS) return line;
+  if (!line.includes('/') || /\s/.test(line)) return `${line.slice(0, ARGS_CHARS - 1).toWellFormed()}…`;
+  const end = line.slice(1 - ARGS_CHARS).toWellFormed();
+  return `…${end.slice(Math.max(0, end.indexOf('/')))}`;
+}
+
+/** Returns the arguments of a call for its line: `args_display` [§2.6], or its most telling argument. */
+function shownArgs({ args, args_display: display }: Described): string | undefined {
+  const given = (args ?? {}) as Described;
+  if (typeof display === 'string' && display !== '') return shortened(display);
+  if (keptArgsHash(given as Parameters<typeof keptArgsHash>[0]) !== undefined) return undefined;
+  const texts = [...TELLING.map((name) => given[name]), ...Object.values(given)];
+  const text = texts.find((one): one is string => typeof one === 'string' && one.trim() !== '');
+  if (text === undefined) return undefined;
+  const lines = [given.offset, given.limit].map((one) => (typeof one === 'number' ? String(one) : ''));
+  return `${shortened(text)}${lines.join('') === '' ? '' : `:${lines[0] || 1}+${lines[1]}`}`;
+}
+
 /**
  * Returns the metadata of a content object [§4.1] from its head or version; undefined for
  * infrastructure, and for a hidden file.
@@ -116,6 +144,7 @@ export function metadataOf(
     id,
     tool: String(document.tool),
     status: document.status as ObjectMetadata<'toolcall'>['status'],
+    args: shownArgs(document),
     contentHash,
     charCount: marks.size ?? 0,
     fileRefs: (document.file_refs as readonly ObjectId[] | undefined) ?? [],
@@ -185,6 +214,10 @@ export function metadataLine(metadata: ObjectMetadata, nameOf: NameOf, strict: b
 export function referenceLine({ id, tool, status }: ObjectMetadata<'toolcall'>, nameOf: NameOf): string {
   return `toolcall_ref id=${nameOf(id)} tool=${renderedValue(tool)} status=${renderedValue(status)}`;
 }
+
+/** Returns the end of a call's line or block in layout `epoch`: its arguments [divergence E9]. */
+export const argsMark = (metadata: ObjectMetadata | undefined): string =>
+  metadata?.type === 'toolcall' && metadata.args !== undefined ? ` args=${renderedValue(metadata.args)}` : '';
 
 /**
  * Cached pool lines with full ids, by metadata. A client keeps an object's metadata while it is

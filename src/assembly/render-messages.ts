@@ -7,7 +7,7 @@ import { defined } from '../values/defined.js';
 import { blockText, bodyPlace } from './assemble.js';
 import { type AssemblyRecord, RENDERER_VERSION, type SectionName, type SectionRecord } from './assembly-record.js';
 import { AssemblyError, type AssemblyInput, type ChatEntry, type Layout, layoutOf } from './layout.js';
-import { type ObjectMetadata, referenceLine } from './metadata.js';
+import { argsMark, type ObjectMetadata, referenceLine } from './metadata.js';
 import { renderedValue } from './rendered-value.js';
 
 /** One text of a message. In an active block, `id` is the object that it shows. */
@@ -70,10 +70,11 @@ const ASSISTANT = 'assistant';
 export function recordedChat(
   marks: readonly ChatMark[],
   metadata: (id: ObjectId) => ObjectMetadata | undefined,
+  described = false,
 ): readonly RenderedMessage[] {
   const lineOf = (id: ObjectId): string => {
     const call = metadata(id);
-    if (call?.type === 'toolcall') return referenceLine(call, renderedValue);
+    if (call?.type === 'toolcall') return referenceLine(call, renderedValue) + (described ? argsMark(call) : '');
     throw new AssemblyError('unknown-object', `the chat refers to the tool call ${quoted(id)}, which is not known`);
   };
   const entries: { readonly message: ChatEntry['message']; readonly references: string[] }[] = [];

@@ -1,13 +1,15 @@
 import { DEFAULT_LOOP_LAYOUT, type LayoutName } from '../assembly/assembly-record.js';
 import { VERB_DESCRIPTIONS } from '../tools/verb-descriptions.js';
 
-const REFERENCES = `A line "toolcall_ref id=... tool=... status=..." stands for a result that is not loaded. Call \
+const references = (
+  fields: string,
+): string => `A line "toolcall_ref ${fields}" stands for a result that is not loaded. Call \
 activate with its id to see it again; do not run the tool again for that.`;
 
 const RENDERED = `Palimpsest keeps your working context. Every file you read and every tool result is an object with \
 an id. Around the current request you find the list of objects (lines "id=... type=..."), the earlier conversation, \
 and the loaded contents. Each loaded content is a block that begins with "ACTIVE_CONTENT id=...".
-- ${REFERENCES}
+- ${references('id=... tool=... status=...')}
 - activate, deactivate, pin and unpin take ids, unique prefixes of 8 or more characters, or paths. Your next step \
 shows the objects that you activate.
 - Results collapse automatically: the newest five of each of the last three requests stay, unless pinned. Files that \
@@ -20,7 +22,7 @@ contents. Each loaded content is a block that begins with "ACTIVE_CONTENT id=...
 Between your steps, Palimpsest appends messages of such lines and blocks. They are not said by the user. They show \
 new files, objects that you activated, and files that changed since you saw them. "changed=lines" shows the changed \
 lines with their numbers, "changed=whole" all of the file. The newest one counts.
-- ${REFERENCES}
+- ${references('id=... tool=... status=... args=...')}
 - activate, deactivate, pin and unpin take ids, unique prefixes of 8 or more characters, or paths. Your next step \
 shows the objects that you activate. Deactivated ones leave when the context begins anew, with one of the next \
 messages of the user.

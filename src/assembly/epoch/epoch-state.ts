@@ -8,7 +8,7 @@ import { defined } from '../../values/defined.js';
 import { blockText, bodyPlace } from '../assemble.js';
 import type { AssemblyRecord, SectionRecord } from '../assembly-record.js';
 import { type AssemblyInput, type Block, chatText, type Frame, frameOf } from '../layout.js';
-import { metadataLine, type NameOf, type ObjectMetadata } from '../metadata.js';
+import { argsMark, metadataLine, type NameOf, type ObjectMetadata } from '../metadata.js';
 import {
   type RenderedMessage,
   type RenderedPart,
@@ -108,7 +108,11 @@ const fileLines = ({ pool, options }: AssemblyInput, { nameOf }: Frame): string 
 export function beginEpoch(given: EpochInput, turn: number): EpochState {
   const input = { ...given, options: { ...given.options, shortIds: true } };
   const names = shortIds(input.index);
-  const frame = frameOf(input, named(names));
+  const { described = false } = input.options;
+  const plain = frameOf(input, named(names));
+  const called = new Map(input.active.map(({ metadata }) => [metadata.id, described ? argsMark(metadata) : '']));
+  const blocks = plain.blocks.map((one) => ({ ...one, header: one.header + (called.get(one.id) ?? '') }));
+  const frame = { ...plain, blocks, described };
   const closed = input.turns.filter((one) => one.turn < turn);
   const before = [
     ...message(
@@ -134,7 +138,7 @@ export interface NoteInput extends Pick<EpochInput, 'index' | 'options' | 'chatS
 
 /** Returns a note's input from the input of a request. */
 export function noteInputOf({ index, options, pool, active, chatSince }: EpochInput): NoteInput {
-  const metadata = new Map(pool.map((one) => [one.id, one]));
+  const metadata = new Map([...active.map((one) => one.metadata), ...pool].map((one) => [one.id, one]));
   const contents = new Map(
     active.map((one) => [one.metadata.id, one.metadata.contentHash === null ? null : one.content]),
   );
@@ -159,7 +163,8 @@ export function withNote(state: EpochState, note: NoteProof, input: NoteInput): 
   const blocks = [...state.blocks];
   const parts: RenderedPart[] = [{ text: lines.join('\n') }];
   const append = (id: ObjectId, mark: string, body: string | null): void => {
-    const block = { id, header: `ACTIVE_CONTENT id=${nameOf(id)}${mark}`, body };
+    const args = options.described ? argsMark(metadata(id)) : '';
+    const block = { id, header: `ACTIVE_CONTENT id=${nameOf(id)}${args}${mark}`, body };
     blocks.push(block);
     parts.push(blockPart(block));
   };
@@ -185,7 +190,7 @@ export function withNote(state: EpochState, note: NoteProof, input: NoteInput): 
     return text === undefined ? [] : [[call, text] as const];
   });
   for (const id of shownBy(note)) shown.set(id, known(id));
-  const chat = note.chat === undefined ? [] : recordedChat(input.chatSince(note.chat), metadata);
+  const chat = note.chat === undefined ? [] : recordedChat(input.chatSince(note.chat), metadata, options.described);
   const added = [...chat, ...message('notes', parts)].map((one) => ({ after: note.after, message: one }));
   return {
     before: state.before,
@@ -293,7 +298,11 @@ export function renderEpoch(
     renderer: 'epoch',
     layout: 'epoch',
     version: EPOCH_VERSION,
-    options: { strict: input.options.strict, shortIds: true },
+    options: {
+      strict: input.options.strict,
+      shortIds: true,
+      ...(input.options.described ? { described: true } : {}),
+    },
     tail: place.tail,
     ...defined({ epoch: place.epoch }),
     sections: sectionRecords(system, [...before, ...notes.map((note) => note.message)], toldOf),

@@ -136,7 +136,7 @@ function assemblyOf(
   options: AssembleOptions,
 ): SessionAssembly {
   const { state, place: read } = context;
-  const chosen = { strict: options.strict ?? strict, shortIds: options.shortIds ?? shortIds };
+  const chosen = { strict: options.strict ?? strict, shortIds: options.shortIds ?? shortIds, described: true };
   const input: EpochInput = {
     ...context.input,
     // Lazy, because a request that continues an epoch does not need them.

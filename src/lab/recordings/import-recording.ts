@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { codeOf } from '../../values/thrown.js';
+import { atif } from './atif/atif.js';
 import { claudeCode } from './claude-code/claude-code.js';
 import { cline } from './cline/cline.js';
 import { codex } from './codex/codex.js';
+import { dataclaw } from './dataclaw/dataclaw.js';
 import { EntryChecks } from './entry-checks.js';
 import { geminiCli } from './gemini-cli/gemini-cli.js';
 import { excerpt, type Importer, type OnItem, type OnLoss, type RecordingSource } from './importer.js';
@@ -28,6 +30,8 @@ const IMPORTERS: readonly Importer[] = [
   cline,
   opencode,
   openAiChat,
+  atif,
+  dataclaw,
 ];
 
 /** Callbacks and abort signal of an import. */

@@ -13,6 +13,8 @@ export const RECORDING_FORMATS = [
   'cline',
   'opencode',
   'openai-chat',
+  'atif',
+  'dataclaw',
 ] as const;
 export type RecordingFormat = (typeof RECORDING_FORMATS)[number];
 

@@ -20,7 +20,7 @@ type Usage = NonNullable<EntryOf<'message'>['usage']>;
  * Formats in which every answer has a message, even if it only calls tools. Calls belong to the
  * newest message.
  */
-const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'opencode']);
+const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'opencode', 'atif', 'dataclaw']);
 
 /** A filesystem of no machine, because only paths are needed. */
 const NO_FILESYSTEM = filesystemId('timeline');

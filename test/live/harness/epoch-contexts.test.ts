@@ -108,7 +108,7 @@ describe('contexts of layout epoch from the library (divergence E9)', () => {
     const added = fourth.lines.slice(third.lines.length).join('\n');
     expect(added).toMatch(/changed=lines\\n@@ -30,1 \+30,2 @@\\n line 29 of a\\n\+one more/);
     expect(added).not.toContain('line 7 of a');
-    expect(added).toMatch(/ACTIVE_CONTENT id=\S+\\nfile_ref id=/);
+    expect(added).toMatch(/ACTIVE_CONTENT id=\S+ args=…\S+\\nfile_ref id=/);
     await session.reportToolCall({ id: `${name}_run`, name: 'bash', args: { command: 'run' }, content: 'it ran' });
     await writeFile(file('b'), text('b'));
     await session.reportToolCall({ id: `${name}_ls`, name: 'ls', args: { path: root }, content: `${name}-b.txt` });

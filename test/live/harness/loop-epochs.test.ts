@@ -277,7 +277,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     await request(session, messages, { window: 4_000 });
     const begun: (readonly [string | undefined, number])[] = [];
     let before: readonly string[] = [];
-    for (let i = 0; i < 16; i++) {
+    for (let i = 0; i < 15; i++) {
       messages.push(...call(`c${i}`, 'bash', { command: 'run' }, `${i} ${'many words '.repeat(100)}`));
       const { context, lines } = await request(session, messages, { window: 4_000 });
       if (context.epoch?.begins === true) begun.push([context.epoch.reason, messages.length - context.from]);
