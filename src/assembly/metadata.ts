@@ -100,7 +100,7 @@ function shortened(text: string): string {
   return `…${end.slice(Math.max(0, end.indexOf('/')))}`;
 }
 
-/** Returns the arguments of a call for its line: `args_display` [§2.6], or its most telling argument. */
+/** Returns the arguments of a call for its line: `args_display`, or its most telling argument. */
 function shownArgs({ args, args_display: display }: Described): string | undefined {
   const given = (args ?? {}) as Described;
   if (typeof display === 'string' && display !== '') return shortened(display);

@@ -124,8 +124,11 @@ interface Beginning extends Border, EpochStart {}
 /** Both sides of every comparison use this estimate. */
 const tokens = (chars: number): number => Math.round(tokensOf(chars));
 
-/** Time limit for finding an earlier process's epoch, because a model call waits. */
-const RESUME_MS = 1_000;
+/**
+ * Time limit for finding an earlier process's epoch. A model call waits for it, because a break
+ * writes the whole request again and loses the turn's reasoning.
+ */
+const RESUME_MS = 14_000;
 const LATE = 'late';
 
 /** The first request of a session has nothing to compare. */

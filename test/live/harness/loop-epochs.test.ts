@@ -274,12 +274,12 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
   test('begins an epoch inside a turn at the budget, and on request at the next user message', async () => {
     const session = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`)];
-    await request(session, messages, { window: 4_000 });
+    await request(session, messages, { window: 4_100 });
     const begun: (readonly [string | undefined, number])[] = [];
     let before: readonly string[] = [];
-    for (let i = 0; i < 15; i++) {
+    for (let i = 0; i < 16; i++) {
       messages.push(...call(`c${i}`, 'bash', { command: 'run' }, `${i} ${'many words '.repeat(100)}`));
-      const { context, lines } = await request(session, messages, { window: 4_000 });
+      const { context, lines } = await request(session, messages, { window: 4_100 });
       if (context.epoch?.begins === true) begun.push([context.epoch.reason, messages.length - context.from]);
       else expect(isPrefix(before, lines)).toBe(true);
       before = lines;
