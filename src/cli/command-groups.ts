@@ -49,6 +49,7 @@ const GROUPS: readonly CommandGroup[] = [
     },
     rare: {
       gateway: 'forward model calls unchanged and record them',
+      steer: 'switch the steering of a session while it runs',
       undo: 'revert what one step changed',
       compact: 'replace old turns by a summary',
     },

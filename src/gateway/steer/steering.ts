@@ -71,7 +71,7 @@ function parsedBody(body: Buffer): { readonly text: string; readonly value: unkn
  * Returns whether a session belongs to the control arm, whose requests are never changed. The hash
  * of its id decides, so every gateway decides alike. `share` is from 0 to 1.
  */
-export function isControl(session: SessionId, share: number): boolean {
+function isControl(session: SessionId, share: number): boolean {
   const hash = createHash('sha256').update(`palimpsest control arm\n${session}`).digest();
   return hash.readUInt32BE(0) / 2 ** 32 < share;
 }

@@ -159,6 +159,7 @@ describe('steering', () => {
   let dataDir: string;
   let steering: Steering;
   const sent: Json[] = [];
+  let open: (control: number) => Steering;
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-steering-'));
     sent.length = 0;
@@ -170,21 +171,23 @@ describe('steering', () => {
       callWithList: async (call: string, list: WholeList) => (call === 'context' ? contextOf(list) : null),
       end: async () => undefined,
     } as unknown as ConstructorParameters<typeof LoopGuard>[0]['sidecar'];
-    steering = new Steering({
-      dataDir,
-      control: 0,
-      limitMs: 5_000,
-      firstLimitMs: 5_000,
-      guard: (onBypass) =>
-        new LoopGuard({
-          sidecar,
-          guide: '',
-          trouble: new TroubleFile(dataDir, 'gateway'),
-          limitMs: 5_000,
-          notify: () => undefined,
-          onBypass,
-        }),
-    });
+    open = (control) =>
+      new Steering({
+        dataDir,
+        control,
+        limitMs: 5_000,
+        firstLimitMs: 5_000,
+        guard: (onBypass) =>
+          new LoopGuard({
+            sidecar,
+            guide: '',
+            trouble: new TroubleFile(dataDir, 'gateway'),
+            limitMs: 5_000,
+            notify: () => undefined,
+            onBypass,
+          }),
+      });
+    steering = open(0);
   });
   afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
@@ -239,6 +242,18 @@ describe('steering', () => {
     );
     expect(other).not.toContain('the earlier turns');
     expect(other).not.toContain('thought');
+  });
+
+  test('leaves the share of the control arm alone, and decides alike in every process', async () => {
+    const arms = async (): Promise<readonly (string | undefined)[]> => {
+      steering = open(0.25);
+      const made = [];
+      for (let i = 0; i < 60; i += 1) made.push(await outgoing(BODY.replace('s-1', `s-${i}`)));
+      return made.map((one) => (isSent(one) ? one.steer?.arm : 'refused'));
+    };
+    const first = await arms();
+    const control = first.filter((arm) => arm === 'control').length;
+    expect([control > 5, control < 28, await arms()]).toEqual([true, true, first]);
   });
 
   test('follows the switch of a session while it runs', async () => {
