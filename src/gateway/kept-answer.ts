@@ -1,3 +1,4 @@
+import { ownMember } from '../values/own-member.js';
 import { asList, asObject, type Json, parsedBody } from './json-facts.js';
 import type { Wire } from './wires.js';
 
@@ -81,7 +82,7 @@ export class KeptAnswer {
 
   #delta(open: OpenBlock | undefined, delta: Json): void {
     const type = String(delta.type);
-    const [from, to] = Object.hasOwn(APPENDED, type) ? (APPENDED[type] ?? []) : [];
+    const [from, to] = ownMember(APPENDED, type) ?? [];
     if (open === undefined) this.#lose();
     else if (type === 'input_json_delta' && typeof delta.partial_json === 'string') open.args.push(delta.partial_json);
     else if (type === 'citations_delta') open.block.citations = [...asList(open.block.citations), delta.citation];

@@ -110,18 +110,54 @@ export function proofOf({
 const isPart = ({ thread, previous, conversation }: SentRequest): boolean =>
   thread?.type === 'continue' || previous !== undefined || conversation !== undefined;
 
+type LeftOut = Extract<RecordedSent, { readonly outcome: 'left-out' }>;
+const isPieces = (body: LeftOut | readonly string[]): body is readonly string[] => Array.isArray(body);
+
+/** Returns why a request is no context of a model call, or the pieces of its body. */
+function bodyToKeep(request: SentRequest): LeftOut | readonly string[] {
+  const { answer, side, spans, rebuilt } = request;
+  if (side !== undefined) return { outcome: 'left-out', why: 'side' };
+  if (answer === undefined || answer.status >= 400) return { outcome: 'left-out', why: 'failed' };
+  // The text before it is at the provider, so the body alone would pass for a shorter context.
+  if (isPart(request) && rebuilt === undefined) return { outcome: 'left-out', why: 'part' };
+  return bodyPieces(rebuilt?.spans ?? spans) ?? { outcome: 'left-out', why: 'not-text' };
+}
+
+/**
+ * Records a request as the context at a step, for a client without a transcript. A repetition
+ * records nothing more.
+ */
+export async function recordSentAt(
+  session: ContextSession,
+  request: SentRequest,
+  { step, turn }: { readonly step: number; readonly turn: number },
+): Promise<RecordedSent> {
+  const body = bodyToKeep(request);
+  if (!isPieces(body)) return body;
+  const kept = await session.keepSent({ body, step, turn, at: request.at, sent: proofOf(request) });
+  return kept === undefined ? { outcome: 'unmatched' } : { outcome: 'recorded', step };
+}
+
+/**
+ * Returns whether a session has the answer to a request, and the request the user's text before it.
+ * For a wire whose requests name no session.
+ */
+export function fitsSession(session: ContextSession, { answer, spans }: SentRequest): boolean {
+  const place = answer === undefined ? undefined : placeOfAnswer(session, answer, RECORDED.get(session)?.last ?? 0);
+  if (place === undefined) return false;
+  const asked = session.state.marks.findLast(({ seq, message }) => seq < place.seq && message?.role === 'user');
+  const text = JSON.stringify(asked?.message?.text ?? '').slice(1, -1);
+  return text !== '' && Buffer.concat(spans).includes(text);
+}
+
 /**
  * Records a request as the context of a session at the step before its answer (decision E7). The
  * answer is found by its ids, else by its texts. A repetition records nothing more.
  */
 export async function recordSent(session: ContextSession, request: SentRequest): Promise<RecordedSent> {
-  const { answer, side, spans, at, rebuilt } = request;
-  if (side !== undefined) return { outcome: 'left-out', why: 'side' };
-  if (answer === undefined || answer.status >= 400) return { outcome: 'left-out', why: 'failed' };
-  // The text before it is at the provider, so the body alone would pass for a shorter context.
-  if (isPart(request) && rebuilt === undefined) return { outcome: 'left-out', why: 'part' };
-  const body = bodyPieces(rebuilt?.spans ?? spans);
-  if (body === undefined) return { outcome: 'left-out', why: 'not-text' };
+  const body = bodyToKeep(request);
+  if (!isPieces(body)) return body;
+  const { answer = { status: 0 }, at } = request;
   const recorded = RECORDED.get(session) ?? { places: new Map(), last: 0 };
   RECORDED.set(session, recorded);
   const place = recorded.places.get(request.id) ?? placeOfAnswer(session, answer, recorded.last);

@@ -19,6 +19,9 @@ const READ_MS = 100;
 /** Maximum number of agents whose reads are remembered. */
 const MOST_AGENTS = 200;
 
+/** The parts of the process that hooks use. */
+export type HookHost = Pick<WatchHost, 'dataDir' | 'onNotice' | 'stayAwake'>;
+
 /** The answer to an event. */
 export interface HookReply {
   /** The text that the hook prints; empty if there is nothing to say. */
@@ -36,15 +39,15 @@ const bare = (text: string): string => text.replaceAll('\r\n', '\n').trimEnd();
  * read, and returns notes to the model. It never makes a step: the transcript does.
  */
 export class HookDesk {
-  readonly #followed: Followed;
-  readonly #host: WatchHost;
+  readonly #followed: Pick<Followed, 'session'>;
+  readonly #host: HookHost;
   readonly #memories = new LRUCache<string, AgentMemory>(counted(MOST_AGENTS));
   /** The moments until which sessions without a transcript are left alone. */
   readonly #absent = new LRUCache<string, number>(counted(MOST_AGENTS));
   /** Events of one session, one after another. */
   readonly #queues = new Map<string, Promise<unknown>>();
 
-  constructor(followed: Followed, host: WatchHost) {
+  constructor(followed: Pick<Followed, 'session'>, host: HookHost) {
     this.#followed = followed;
     this.#host = host;
   }

@@ -5,9 +5,9 @@ import type { Surroundings } from '../agents/agent.js';
 import { hookClient, watchSocket, writeStart } from '../agents/hooks/hook-folder.js';
 import { installHookClient } from '../agents/hooks/install-client.js';
 import { messageOf } from '../values/thrown.js';
-import type { Companion, Followed, WatchHost } from '../watch/followed.js';
+import type { Companion, Followed } from '../watch/followed.js';
 import { readHookEvent } from './agent-hooks.js';
-import { HookDesk } from './answer-event.js';
+import { HookDesk, type HookHost } from './answer-event.js';
 
 /** The first line of a client: its protocol and its agent. */
 const GREETING = /^palimpsest-hook 1 ([a-z-]{1,40})$/;
@@ -79,8 +79,8 @@ const listen = (server: Server, path: string): Promise<void> =>
  */
 export async function serveHooks(
   socketPath: string,
-  followed: Followed,
-  host: WatchHost,
+  followed: Pick<Followed, 'session'>,
+  host: HookHost,
 ): Promise<{ close(): Promise<void> }> {
   const desk = new HookDesk(followed, host);
   const open = new Set<Socket>();

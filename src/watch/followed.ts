@@ -1,5 +1,6 @@
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
+import type { WireSessions } from './wire-sessions.js';
 
 /** A session of an agent whose transcript this process follows. */
 export interface FollowedSession {
@@ -30,6 +31,8 @@ export interface Followed {
    * @throws {WatchError} `no-transcript` – no such transcript came within the time limit
    */
   session(agent: string, native: string, place: SessionPlace): Promise<FollowedSession>;
+  /** Returns the sessions of an agent that are being recorded, read up to their present ends. */
+  running(agent: string): Promise<readonly FollowedSession[]>;
 }
 
 /** The process that a companion runs in. */
@@ -37,6 +40,8 @@ export interface WatchHost {
   readonly dataDir: string;
   /** Takes one line about a failure. `doctor` shows the last ones. */
   readonly onNotice: (line: string) => void;
+  /** Sessions of clients without a transcript. */
+  readonly wire: WireSessions;
   /** Postpones the end of an idle process. Call it whenever there was work. */
   readonly stayAwake: () => void;
 }

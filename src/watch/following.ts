@@ -69,6 +69,12 @@ export class Following implements Followed {
     return this.#follower(file).followed();
   }
 
+  async running(agent: string): Promise<readonly FollowedSession[]> {
+    const active = [...this.#followers.values()].filter(({ file, isActive }) => isActive && file.home.agent === agent);
+    const found = await Promise.allSettled(active.map((follower) => follower.followed()));
+    return found.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  }
+
   /** Rejects a transcript of another session. An event names its transcript freely. */
   async #requireSession(file: FoundFile, native: string, { transcript }: SessionPlace): Promise<void> {
     if (transcript === undefined || this.#checked.get(file.path) === native) return;

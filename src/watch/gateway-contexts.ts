@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { type FolderWatch, watchPlain } from '../filesystem/tracking/watch-folder.js';
 import { gatewayFolder } from '../gateway/gateway-log.js';
 import { GatewayLogReader, type SentRequest } from '../gateway/read-log.js';
-import { recordSent } from '../gateway/record-sent.js';
+import { fitsSession, recordSent } from '../gateway/record-sent.js';
 import { AGENTS } from '../own-sessions/agent-homes.js';
 import { parseJson, replaceFile, textOf } from '../process/owned-file.js';
 import { messageOf } from '../values/thrown.js';
@@ -27,6 +27,10 @@ const REMOVE_MS = 3_600_000;
 const MOST_WAITING = 200;
 
 const doneSchema = z.object({ version: z.literal(1), done: z.record(z.string(), z.number()) });
+
+/** Gemini CLI names no session in its requests. */
+const isOfGemini = ({ wire, headers }: SentRequest): boolean =>
+  wire === 'gemini' && /^GeminiCLI/i.test(headers['user-agent'] ?? '');
 
 const isKnownAgent = (agent: string): boolean => (AGENTS as readonly string[]).includes(agent);
 
@@ -124,9 +128,10 @@ class GatewayContexts {
     if (session === undefined || side !== undefined || answer === undefined) return undefined;
     // The gateway itself records the sessions that it steers.
     if (steer?.arm === 'steered') return undefined;
-    if (!isKnownAgent(session.agent) || session.from === 'first-text') return undefined;
     const { agent, native, subagent } = session;
     try {
+      if (isOfGemini(request)) return await this.#recordByContent('gemini-cli', request);
+      if (!isKnownAgent(agent)) return await this.#recordOfWire(native, request);
       const parent = subagent === undefined ? {} : { parent: native };
       const followed = await this.#followed.session(agent, subagent ?? native, parent);
       const { outcome } = await recordSent(followed.session, request);
@@ -134,6 +139,23 @@ class GatewayContexts {
     } catch (error) {
       return messageOf(error);
     }
+  }
+
+  /** Finds the session by the content of its transcript, because the request names none. */
+  async #recordByContent(agent: string, request: SentRequest): Promise<string | undefined> {
+    const fitting = (await this.#followed.running(agent)).filter(({ session }) => fitsSession(session, request));
+    const [found] = fitting;
+    if (found === undefined) return 'its answer is in no transcript';
+    if (fitting.length > 1) return `${fitting.length} sessions have its answer`;
+    const { outcome } = await recordSent(found.session, request);
+    return outcome === 'unmatched' ? 'its answer is not in the transcript' : undefined;
+  }
+
+  /** Records a request of a client without a transcript, in the order in which it arrived. */
+  async #recordOfWire(native: string, request: SentRequest): Promise<string | undefined> {
+    if (request.answer === undefined || request.answer.status >= 400) return undefined;
+    await this.#host.wire.record(native, request);
+    return undefined;
   }
 
   #finish({ id, at }: SentRequest): void {

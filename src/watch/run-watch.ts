@@ -12,6 +12,7 @@ import type { WatchDatabase } from './watch-database.js';
 import { acquireWatch } from './watch-process.js';
 import { readWatchReport, type WatchReport, watchReportFile } from './watch-report.js';
 import { WatchedFolders } from './watched-folders.js';
+import { WireSessions } from './wire-sessions.js';
 
 /** The times of a process that follows sessions, milliseconds. */
 export interface WatchTimes extends LiveFileOptions {
@@ -80,7 +81,8 @@ export async function runWatch(options: WatchOptions): Promise<void> {
       state.touch();
     },
   });
-  const host: WatchHost = { dataDir, onNotice, stayAwake };
+  const wire = new WireSessions(database, dataDir);
+  const host: WatchHost = { dataDir, onNotice, stayAwake, wire };
   const started: { close(): Promise<void> }[] = [];
   stayAwake();
   // The data folder may be deleted, and nothing else would end a process in the background.
@@ -115,6 +117,7 @@ export async function runWatch(options: WatchOptions): Promise<void> {
     clearInterval(owning);
     await Promise.allSettled(started.reverse().map((one) => one.close()));
     await following.stop();
+    await wire.close();
     await disk.close();
     await state.write();
     await database.close();

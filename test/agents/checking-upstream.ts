@@ -111,11 +111,20 @@ export async function startCheckingUpstream(): Promise<CheckingUpstream> {
     const request = withoutBilling(whole);
     const isSub = incoming.headers['x-claude-code-agent-id'] !== undefined;
     const names = (request.tools ?? []).map((tool) => String((tool as Json).name));
+    const asked = JSON.stringify(request.messages.at(-1) ?? '');
+    if (asked.includes('CRITICAL: Respond with TEXT ONLY')) {
+      say(response, answered, '<summary>The files were read.</summary>');
+      return;
+    }
     if (!names.includes('Read')) {
       say(response, answered, isSub ? 'nothing to do' : 'A title');
       return;
     }
-    const fault = pairFault(request.messages.filter(({ role }) => role !== 'system')) ?? check.examine(request).fault;
+    // Behind its own summary, Claude Code keeps the last answer with the thinking of before.
+    const isCompacted = JSON.stringify(request.messages[0] ?? '').includes('This session is being continued');
+    const fault =
+      pairFault(request.messages.filter(({ role }) => role !== 'system')) ??
+      (isCompacted ? undefined : check.examine(request).fault);
     if (fault !== undefined) {
       refusals.push(fault);
       response.writeHead(400, { 'content-type': 'application/json' });

@@ -1,0 +1,135 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { verifySession } from '../../src/history/verify/verify-session.js';
+import { askHere } from '../support/ask-here.js';
+import { suiteData } from '../support/mcp-clients.js';
+import { until } from '../support/until.js';
+import { type ModelMove, startCheckingUpstream } from './checking-upstream.js';
+import { newestAgent } from './install-agent.js';
+import { contextsOf, observedMachine } from './observed-agent.js';
+import { runProgram } from './run-program.js';
+
+describe.each([
+  { hooks: false, gateway: false },
+  { hooks: true, gateway: false },
+  { hooks: false, gateway: true },
+  { hooks: true, gateway: true },
+])('Claude Code, observed with hooks: $hooks, gateway: $gateway', (ways) => {
+  test('works for 60 calls; each of its sessions is one, and each request that was seen is a context', async () => {
+    const claude = await newestAgent('@anthropic-ai/claude-code', 'claude');
+    const upstream = await startCheckingUpstream();
+    const machine = await observedMachine('claude', { name: 'anthropic', url: upstream.url }, ways);
+    const { watched, home, project, address } = machine;
+    const file = (n: number): string => join(project, 'src', `f${n % 9}.txt`);
+    await mkdir(join(project, 'src'));
+    for (let n = 0; n < 9; n += 1) await writeFile(file(n), `file ${n}, words of text\n`.repeat(30 + n));
+    const read = (n: number) => ({ name: 'Read', args: { file_path: file(n) } });
+    const moves = (count: number, end: string): readonly ModelMove[] => [
+      ...Array.from({ length: count }, (_, n): ModelMove => {
+        if (n % 5 === 3) return { tools: [{ name: 'Bash', args: { command: `wc -l ${file(n)}`, description: 'c' } }] };
+        if (n % 7 === 5) return { say: 'Two at once.', tools: [read(n), read(n + 1)] };
+        return { tools: [read(n)] };
+      }),
+      { say: end },
+    ];
+    const edit = (n: number, from: string, to: string): ModelMove => ({
+      tools: [
+        {
+          name: 'Edit',
+          args: { file_path: file(n), old_string: `file ${n}, ${from}`, new_string: to, replace_all: true },
+        },
+      ],
+    });
+    const run = async (prompt: string, ...args: readonly string[]): Promise<string> => {
+      const end = await runProgram(
+        claude,
+        ['-p', prompt, '--output-format', 'json', ...args, '--allowedTools', 'Read,Edit,Bash,Task,Agent'],
+        {
+          cwd: project,
+          env: {
+            PATH: process.env.PATH,
+            HOME: home,
+            ANTHROPIC_BASE_URL: address,
+            ANTHROPIC_API_KEY: 'sk-ant-secret-of-the-test',
+            ENABLE_TOOL_SEARCH: 'true',
+            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+            DISABLE_AUTOUPDATER: '1',
+            LANG: 'C.UTF-8',
+          },
+          timeoutMs: 250_000,
+        },
+      );
+      expect({ code: end.code, stderr: end.code === 0 ? '' : `${end.stderr}${end.stdout}` }).toEqual({
+        code: 0,
+        stderr: '',
+      });
+      return String((JSON.parse(end.stdout) as { readonly session_id: string }).session_id);
+    };
+    try {
+      upstream.add([
+        ...moves(20, 'first done').slice(0, -1),
+        edit(1, 'words', 'other words'),
+        {
+          tools: [
+            { name: 'Agent', args: { description: 'look', prompt: 'look around', subagent_type: 'general-purpose' } },
+          ],
+        },
+        { say: 'first done' },
+      ]);
+      const id = await run('read everything');
+      upstream.add(moves(10, 'second done'));
+      expect(await run('go on', '-c')).toBe(id);
+      upstream.add(moves(8, 'fork done'));
+      const fork = await run('another way', '--resume', id, '--fork-session');
+      expect(fork).not.toBe(id);
+      await run('/compact', '--resume', id);
+      upstream.add([...moves(8, 'ignored').slice(0, -1), edit(2, 'words', 'new words'), { say: 'third done' }]);
+      expect(await run('after the compaction', '--resume', id)).toBe(id);
+      await run('/clear', '--resume', id);
+      upstream.add(moves(9, 'fourth done'));
+      const last = await run('after the clear', '-c');
+      expect(upstream.refusals).toEqual([]);
+      expect(upstream.left).toBe(0);
+      expect(upstream.turns).toBeGreaterThanOrEqual(60);
+      expect(new Set([id, fork, last]).size).toBe(3);
+      const sent = await machine.logged();
+      expect(machine.troubles).toEqual([]);
+      const main = sent.filter(({ side, session }) => side === undefined && session?.subagent === undefined);
+      expect(main).toHaveLength(ways.gateway ? upstream.turns : 0);
+      const ask = async (...args: readonly string[]): Promise<string> => {
+        const said = await askHere([...args, '--data', suiteData()]);
+        expect([said.code, said.stderr]).toEqual([0, '']);
+        return said.stdout;
+      };
+      for (const native of [id, fork, last]) {
+        const own = main.filter(({ session }) => session?.native === native);
+        await contextsOf(watched, native, own.length);
+        const found = await verifySession(watched.store, native);
+        expect(found).toMatchObject({ ok: true, contexts: { unequal: [] } });
+        expect(found.contexts.byDelivery.gateway ?? 0).toBe(own.length);
+        await until(
+          () => ask('log', native, '--no-pager'),
+          (text) => text.includes(`${{ [id]: 'third', [fork]: 'fork', [last]: 'fourth' }[native]} done`),
+        );
+        const context = await ask('context', native);
+        expect(context).toContain(
+          ways.gateway ? 'the delivered context (gateway), byte for byte' : 'from the transcript',
+        );
+        if (ways.gateway) {
+          const bodies = own.map(({ spans }) => Buffer.concat(spans).toString());
+          expect(await ask('context', native, '--raw')).toBe(bodies.at(-1));
+        }
+        expect(await ask('diff', native, '--prefix')).toMatch(/written|no two/);
+        expect(await ask('report', 'list', native)).toContain(ways.gateway ? 'sent' : 'from the transcript');
+      }
+      const call = (await watched.steps(id)).find((step) => step.call !== undefined)?.call?.id ?? '';
+      expect(await ask('who', call)).toContain(id.slice(0, 8));
+      expect((await watched.steps(`${id}+2`)).length).toBe(0);
+      expect(await watched.state()).toMatchObject({ failed: [], notices: [] });
+    } finally {
+      await machine.close();
+      await upstream.close();
+    }
+  });
+});
