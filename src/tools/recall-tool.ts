@@ -4,6 +4,7 @@ import { Timeline } from '../history/rebuild/timeline.js';
 import type { SearchedKind } from '../history/search/kinds.js';
 import { askSearch, type SearchHit } from '../history/search/search.js';
 import type { SessionId } from '../objects/ids.js';
+import { withinLimit } from '../process/within-limit.js';
 import { SessionError } from '../session/errors.js';
 import { defineTool, type Work } from './define-tool.js';
 import { frame, headerLine, shownId } from './framing.js';
@@ -16,6 +17,8 @@ const SHAPE = {
 
 const LISTED = 10;
 const AROUND = 1;
+const LONGEST_WAIT_MS = 3_000;
+const AWAY = 'Nothing was searched: the database is not ready yet. Call recall again in a minute.';
 /** The header field that names a text of each kind. */
 const NAMED: Readonly<Record<SearchedKind, string>> = {
   message: 'role',
@@ -70,7 +73,10 @@ export const recallTool = defineTool({
   annotations: { readOnlyHint: true, openWorldHint: false },
   perform: async ({ text, everywhere = false }, work) => {
     const { client, session } = work;
-    const timeline = await Timeline.open(await client.delivered({ others: false }), client.files);
+    // The call is answered and recorded while the node starts, as every other call is.
+    const opening = client.delivered({ others: false }).then((store) => Timeline.open(store, client.files));
+    const timeline = await withinLimit<Timeline | undefined>(opening, LONGEST_WAIT_MS, () => undefined);
+    if (timeline === undefined) return { content: AWAY, show: () => AWAY };
     const visible = (sessions: readonly SessionId[]): Promise<readonly SessionId[]> => openable(client, sessions);
     const scope = everywhere ? { visible } : { session: session.id };
     const asked = { pattern: text, limit: LISTED, around: AROUND, exceptTool: 'recall', ...scope };

@@ -24,6 +24,7 @@ const CALLS: readonly (readonly [tool: string, args: Readonly<Record<string, unk
   ['pin', { ids: ['a.txt'] }, /a\.txt/],
   ['unpin', { ids: ['a.txt'] }, /a\.txt/],
   ['context', { full: true }, /omega/],
+  ['recall', { text: 'omega' }, /not ready yet/],
 ];
 
 describe('tools while the node of the data folder starts or is built [issue: a start never costs a call]', () => {
