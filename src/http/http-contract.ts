@@ -210,8 +210,19 @@ export function contractEntries<R extends Schemas, A extends Schemas>(_schemas: 
         statusOf?(answer: z.input<A[N]>): number;
       },
     ) => entry,
-    /** An operation on an open session. */
+    /** An operation on an open session, which may be acknowledged while the database is away. */
     onSession: <N extends keyof A & string, Q extends keyof R & string = never>({
+      handle,
+      ...entry
+    }: Declared<N, Q> & {
+      handle(session: HarnessSession, body: z.output<R[Q]>): Promise<z.input<A[N]>>;
+    }) => ({
+      ...entry,
+      handle: ({ sessions, id }: Exchange, body: z.output<R[Q]>) =>
+        sessions.use(id, (session) => handle(session, body)),
+    }),
+    /** An operation on an open session that reads the database, so it waits for it. */
+    onStored: <N extends keyof A & string, Q extends keyof R & string = never>({
       handle,
       ...entry
     }: Declared<N, Q> & {

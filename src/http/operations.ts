@@ -29,7 +29,7 @@ const verb = (name: Verb, summary: string) =>
     request: 'Verb',
     example: { ids: ['src/cart.ts'] },
     answer: 'VerbReport',
-    handle: async ({ session }, { ids, call_id: callId, ...rest }) =>
+    handle: async (session, { ids, call_id: callId, ...rest }) =>
       verbAnswer(await session.verb(name, ids, { ...turnOf(rest), ...defined({ callId }) })),
   });
 
@@ -115,7 +115,7 @@ export const OPERATIONS = {
     path: '/v1/sessions/{id}',
     summary: 'An open session',
     answer: 'Session',
-    handle: async ({ session }) => sessionAnswer(session, session.session.state.seq > 0),
+    handle: async (session) => sessionAnswer(session, session.session.state.seq > 0),
   }),
   closeSession: operation({
     method: 'POST',
@@ -177,7 +177,7 @@ export const OPERATIONS = {
     request: 'SystemPrompt',
     example: { text: 'You are careful.' },
     answer: 'Session',
-    handle: async ({ session }, { text }) => {
+    handle: async (session, { text }) => {
       await session.setSystemPrompt(text);
       return sessionAnswer(session, session.session.state.seq > 0);
     },
@@ -189,7 +189,7 @@ export const OPERATIONS = {
     request: 'Messages',
     example: { messages: [{ role: 'user', content: 'Why does the cart round up?' }] },
     answer: 'MessagesReport',
-    handle: async ({ session }, { messages, mode = 'append', ...rest }) =>
+    handle: async (session, { messages, mode = 'append', ...rest }) =>
       messagesAnswer(session, await session.reportMessages(messages, { mode, ...turnOf(rest) })),
   }),
   reportToolCalls: onSession({
@@ -201,7 +201,7 @@ export const OPERATIONS = {
       calls: [{ id: 'call_1', name: 'read', args: { path: 'src/cart.ts' }, content: 'sum = Math.ceil(sum);' }],
     },
     answer: 'ToolCallsReport',
-    handle: async ({ session }, { calls, ...rest }) => {
+    handle: async (session, { calls, ...rest }) => {
       const reported = [];
       for (const call of calls) reported.push(await session.reportToolCall(call, turnOf(rest)));
       return toolCallsAnswer(session, reported);
@@ -214,7 +214,7 @@ export const OPERATIONS = {
     request: 'Context',
     example: { format: 'messages', layout: 'epoch', model: 'claude-sonnet-4-5' },
     answer: 'TurnContext',
-    handle: async ({ session }, { short_ids: shortIds, turn, mode = 'append', ...rest }) => {
+    handle: async (session, { short_ids: shortIds, turn, mode = 'append', ...rest }) => {
       const options = { mode, ...turnOf({ turn }), ...defined({ ...rest, shortIds }) };
       const { report, ...context } = await session.beginTurn(options);
       return contextAnswer(context, report);

@@ -9,13 +9,13 @@ import {
 } from './http-handlers.js';
 import { AMPLIFIER_ANSWERS, AMPLIFIER_REQUESTS } from './http-schemas.js';
 
-const { onSession } = contractEntries({ requests: AMPLIFIER_REQUESTS, answers: AMPLIFIER_ANSWERS });
+const { onStored } = contractEntries({ requests: AMPLIFIER_REQUESTS, answers: AMPLIFIER_ANSWERS });
 
 const STATUS: Readonly<Record<AmplifierErrorCode, number>> = { 'other-history': 409 };
 
 /** Amplifier's context manager over HTTP, by OpenAPI ids. */
 export const AMPLIFIER_OPERATIONS = {
-  addAmplifierMessages: onSession({
+  addAmplifierMessages: onStored({
     method: 'POST',
     path: '/v1/sessions/{id}/amplifier/messages',
     summary: "Add messages to the list of Amplifier's context manager",
@@ -24,7 +24,7 @@ export const AMPLIFIER_OPERATIONS = {
     answer: 'AmplifierAdded',
     handle: addAmplifierMessages,
   }),
-  getAmplifierMessages: onSession({
+  getAmplifierMessages: onStored({
     method: 'GET',
     path: '/v1/sessions/{id}/amplifier/messages',
     summary: 'The whole list, as it was given',
@@ -32,7 +32,7 @@ export const AMPLIFIER_OPERATIONS = {
     kind: 'short',
     handle: amplifierMessages,
   }),
-  setAmplifierMessages: onSession({
+  setAmplifierMessages: onStored({
     method: 'PUT',
     path: '/v1/sessions/{id}/amplifier/messages',
     summary:
@@ -42,7 +42,7 @@ export const AMPLIFIER_OPERATIONS = {
     answer: 'AmplifierListSet',
     handle: setAmplifierMessages,
   }),
-  clearAmplifierMessages: onSession({
+  clearAmplifierMessages: onStored({
     method: 'POST',
     path: '/v1/sessions/{id}/amplifier/clear',
     summary: 'Clear the list; the session keeps its content',
@@ -51,7 +51,7 @@ export const AMPLIFIER_OPERATIONS = {
     answer: 'AmplifierCleared',
     handle: clearAmplifierMessages,
   }),
-  viewAmplifierMessages: onSession({
+  viewAmplifierMessages: onStored({
     method: 'POST',
     path: '/v1/sessions/{id}/amplifier/view',
     summary: 'The list within a token limit; the list itself does not change',

@@ -12,7 +12,7 @@ import { announcedTools, lastReport, reportDetail, reportList } from './http-rep
 import { TYRUM_ANSWERS, TYRUM_REQUESTS } from './http-schemas.js';
 import { TyrumError, type TyrumErrorCode } from './tyrum-error.js';
 
-const { onSession, question } = contractEntries({ requests: TYRUM_REQUESTS, answers: TYRUM_ANSWERS });
+const { onStored, question } = contractEntries({ requests: TYRUM_REQUESTS, answers: TYRUM_ANSWERS });
 
 /** The status of each error and Tyrum's own code for it. */
 const STATUS: Readonly<Record<TyrumErrorCode, readonly [number, string]>> = {
@@ -25,7 +25,7 @@ const STATUS: Readonly<Record<TyrumErrorCode, readonly [number, string]>> = {
 
 /** Tyrum's operations by OpenAPI ids. */
 export const TYRUM_OPERATIONS = {
-  announceTools: onSession({
+  announceTools: onStored({
     method: 'PUT',
     path: '/v1/sessions/{id}/tools',
     summary: 'Announce the tools of the model, for the sizes in context reports',
@@ -34,7 +34,7 @@ export const TYRUM_OPERATIONS = {
     answer: 'ToolsAnnounced',
     handle: announceTools,
   }),
-  promptOfTyrum: onSession({
+  promptOfTyrum: onStored({
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/prompt',
     summary:
@@ -46,7 +46,7 @@ export const TYRUM_OPERATIONS = {
     kind: 'short',
     handle: promptOfTyrum,
   }),
-  getTyrumState: onSession({
+  getTyrumState: onStored({
     method: 'GET',
     path: '/v1/sessions/{id}/tyrum/state',
     summary: "The conversation's state in Tyrum's fields: its checkpoint, pending items, and later messages",
@@ -54,7 +54,7 @@ export const TYRUM_OPERATIONS = {
     kind: 'short',
     handle: tyrumState,
   }),
-  keepTyrumObligations: onSession({
+  keepTyrumObligations: onStored({
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/obligations',
     summary: 'Report pending approvals and calls, and facts that checkpoints must state',
@@ -63,7 +63,7 @@ export const TYRUM_OPERATIONS = {
     answer: 'TyrumObligationsKept',
     handle: keepTyrumObligations,
   }),
-  changeTyrumMemory: onSession({
+  changeTyrumMemory: onStored({
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/memory',
     summary:
@@ -74,7 +74,7 @@ export const TYRUM_OPERATIONS = {
     answer: 'TyrumMemoryChanged',
     handle: changeTyrumMemory,
   }),
-  recallTyrumMemory: onSession({
+  recallTyrumMemory: onStored({
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/memory/recall',
     summary:
@@ -84,7 +84,7 @@ export const TYRUM_OPERATIONS = {
     answer: 'TyrumRecalled',
     handle: recallTyrumMemory,
   }),
-  compactTyrumConversation: onSession({
+  compactTyrumConversation: onStored({
     method: 'POST',
     path: '/v1/sessions/{id}/tyrum/compact',
     summary:
