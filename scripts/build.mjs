@@ -43,7 +43,7 @@ const entries = {
  */
 const questions = Object.fromEntries([
   ['program', 'src/question-program.ts'],
-  ...['context', 'log', 'note', 'object', 'prefix', 'search', 'verify'].map((name) => [
+  ...['context', 'log', 'note', 'object', 'prefix', 'search', 'sessions', 'verify'].map((name) => [
     name,
     `src/cli/review/${name}.ts`,
   ]),

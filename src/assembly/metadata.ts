@@ -49,6 +49,10 @@ export interface DisplayPaths {
   /** Returns whether a file is shown; default all. */
   shows?(source: FilesystemSource): boolean;
   /**
+   * Whether calls are named by their tools alone. A mask cannot find a text that a name has cut.
+   */
+  readonly plainCalls?: true;
+  /**
    * Returns the paths that a relative one may mean in the agent's folder. Without it a relative
    * path names no file.
    */

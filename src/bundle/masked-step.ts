@@ -36,6 +36,7 @@ const MASKED: { readonly [Name in keyof Required<Step>]: Masked<Name> } = {
   native: (native, names) => names.text(native),
   usage: (usage, names) => ({
     ...usage,
+    ...defined({ model: usage.model && names.text(usage.model) }),
     ...defined({ cacheMiss: usage.cacheMiss && { ...usage.cacheMiss, reason: names.text(usage.cacheMiss.reason) } }),
   }),
   event: (event, names) => ({ ...event, ...defined({ detail: event.detail && names.text(event.detail) }) }),

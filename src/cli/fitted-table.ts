@@ -12,8 +12,8 @@ export interface Column {
   readonly share?: number;
   /** Fewest characters of a column that shrinks. */
   readonly least?: number;
-  /** The end of a path says more than its beginning. */
-  readonly keep?: 'start' | 'end';
+  /** The end of a path says more than its beginning. Ids may differ at either end. */
+  readonly keep?: 'start' | 'end' | 'ends';
   readonly style?: keyof Pick<Colours, 'dim' | 'cyan' | 'yellow' | 'green'>;
 }
 
@@ -49,6 +49,18 @@ function shortenedAtStart(text: string, most: number): string {
   const backwards = [...text].reverse().join('');
   return most < 1 ? '' : `…${[...shortened(backwards, most).slice(0, -1)].reverse().join('')}`;
 }
+
+const END_CHARS = 4;
+
+/** Shortens a text in its middle. */
+function shortenedInside(text: string, most: number): string {
+  if (cellsOf(text) <= most) return text;
+  if (most <= 2 * END_CHARS) return shortened(text, most);
+  const end = [...text].slice(-END_CHARS).join('');
+  return `${shortened(text, most - cellsOf(end))}${end}`;
+}
+
+const SHORTENED = { start: shortened, end: shortenedAtStart, ends: shortenedInside } as const;
 
 const STYLES = new RegExp(`(${String.fromCharCode(0x1b)}\\[[\\d;]*m)`);
 
@@ -138,7 +150,7 @@ export function fittedTable(
   const lineOf = (row: readonly string[], isHeading: boolean): string => {
     const cells = kept.map((i, at) => {
       const { align = 'left', keep = 'start', style } = columns[i] as Column;
-      const cell = (keep === 'end' ? shortenedAtStart : shortened)(row[i] ?? '', widths[at] ?? 0);
+      const cell = SHORTENED[keep](row[i] ?? '', widths[at] ?? 0);
       const pad = ' '.repeat(Math.max(0, (widths[at] ?? 0) - cellsOf(cell)));
       const styled = isHeading || style === undefined ? cell : colours[style](cell);
       return align === 'right' ? `${pad}${styled}` : at === kept.length - 1 ? styled : `${styled}${pad}`;

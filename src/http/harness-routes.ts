@@ -4,8 +4,10 @@ import type { FindHiddenTexts } from '../history/ask/hidden-texts.js';
 import type { Backend } from '../host/backend.js';
 import { importedSessions } from '../host/imported-sessions.js';
 import type { Logger } from '../host/log.js';
+import { SessionRows } from '../host/session-rows.js';
 import { SessionTitles } from '../host/session-titles.js';
 import type { ServerSettings } from '../host/settings.js';
+import { clientFolder } from '../process/data-folder.js';
 import type { Tell } from '../telemetry/telemetry.js';
 import { parseTraceparent } from '../telemetry/trace.js';
 import { defined } from '../values/defined.js';
@@ -113,6 +115,7 @@ export function harnessRoutes({
   const { strict = false, shortIds = false } = settings.tools;
   const sessions = new ApiSessions(backend, { strict, shortIds });
   const titles = new SessionTitles();
+  const rows = new SessionRows(settings.node.dataDir, clientFolder(settings.node.dataDir, settings.nodeUrl));
   // A title is recorded text, so only the owner of the data folder sees those of all sessions.
   const titlesOf: Exchange['titlesOf'] = async (client, listed) =>
     reviewsAll
@@ -145,7 +148,13 @@ export function harnessRoutes({
       const ask = async () =>
         answerReviewRequest(
           question,
-          { client: await sessions.client(), query: searchParams, all: reviewsAll, hiddenTexts },
+          {
+            client: await sessions.client(),
+            query: searchParams,
+            all: reviewsAll,
+            hiddenTexts,
+            ...(reviewsAll ? { rows } : {}),
+          },
           response,
         );
       return questions[question.kind ?? 'short'].run(ask, goneSignal(response));

@@ -7,6 +7,7 @@ import type { HarnessSession } from '../harness/harness-session.js';
 import type { FindHiddenTexts } from '../history/ask/hidden-texts.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
 import type { Logger } from '../host/log.js';
+import type { SessionRows } from '../host/session-rows.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { ApiSessions } from './api-sessions.js';
@@ -54,6 +55,8 @@ export interface AskedPast {
   readonly all: boolean;
   /** Finds what the redaction rules of a session hide. */
   readonly hiddenTexts: FindHiddenTexts;
+  /** The sessions of the data folder with their titles and figures, for its owner. */
+  readonly rows?: SessionRows;
 }
 
 /** A person's permissions on a server, beyond questions. */

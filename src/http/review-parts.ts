@@ -36,6 +36,8 @@ export const usage = z
     cache_write: count.optional(),
     cache_miss: z.object({ reason: z.string(), tokens: count.optional() }).optional(),
     thinking_dropped: count.describe('Blocks').optional(),
+    model: z.string().optional().describe('The model that answered, if a recording names it'),
+    cost: z.number().optional().describe('US dollars, as the agent recorded it'),
   })
   .describe("The provider's report on the model call, in tokens");
 /** Costs and savings of an epoch. */

@@ -126,7 +126,7 @@ const gzipped = promisify(gzip);
  */
 export async function answerReviewRequest(
   question: ContractQuestion,
-  { client, query, all, hiddenTexts }: Omit<AskedPast, 'timeline' | 'access'> & { readonly query: URLSearchParams },
+  { client, query, all, ...more }: Omit<AskedPast, 'timeline' | 'access'> & { readonly query: URLSearchParams },
   response: ServerResponse,
 ): Promise<void> {
   const { answer, media, parameters, ask } = question;
@@ -138,7 +138,7 @@ export async function answerReviewRequest(
   let body: unknown;
   try {
     if (session !== undefined) await access.requireNamed(session);
-    body = await ask({ timeline, access, client, all, hiddenTexts }, asked as never, signal);
+    body = await ask({ timeline, access, client, all, ...more }, asked as never, signal);
   } catch (error) {
     if (signal.aborted) return;
     throw await whyUnknown(client, session, error);

@@ -54,6 +54,8 @@ export const STEP_SHAPES = {
       cacheWrite: count.optional(),
       cacheMiss: z.strictObject({ reason: text, tokens: count.optional() }).optional(),
       thinkingDropped: count.optional(),
+      model: text.optional(),
+      cost: z.number().nonnegative().optional(),
     })
     .optional(),
   event: z

@@ -76,6 +76,10 @@ export interface ModelUsage {
    * content.
    */
   readonly thinkingDropped?: number;
+  /** The model that answered, if a recording names it. */
+  readonly model?: string;
+  /** The cost of the call as the agent recorded it, in US dollars. */
+  readonly cost?: number;
 }
 
 /**

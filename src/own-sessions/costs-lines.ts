@@ -1,10 +1,11 @@
 import { type Column, fittedTable, wrapped } from '../cli/fitted-table.js';
 import { grouped } from '../cli/output.js';
+import { costCell } from '../cli/session-table.js';
 import { dollars, homeless, shortCount } from '../cli/shown-values.js';
+import { DOLLAR_PRICES_AS_OF } from '../history/money/dollar-prices.js';
 import type { ContextUse } from './context-use.js';
 import { allTokens } from './counted-tokens.js';
-import { DOLLAR_PRICES_AS_OF } from './dollar-prices.js';
-import { costCell, type Shown } from './first-screen.js';
+import { listedCost, type Shown } from './first-screen.js';
 import type { CacheLoss } from './session-facts.js';
 import type { CostKey, CostRow, Costs } from './sum-costs.js';
 
@@ -40,7 +41,7 @@ function costRow(row: CostRow, home: string): readonly string[] {
     shortCount(row.cacheWrite),
     shortCount(row.cacheRead),
     shortCount(row.output),
-    costCell(row),
+    costCell(listedCost(row)),
   ];
 }
 

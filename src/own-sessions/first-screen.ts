@@ -1,7 +1,8 @@
-import { type Column, fittedTable } from '../cli/fitted-table.js';
+import { fittedTable } from '../cli/fitted-table.js';
 import { type Colours, grouped } from '../cli/output.js';
-import { dollars, homeless, shortCount, shortDay, shortTime } from '../cli/shown-values.js';
-import { AGENT_NAMES, AGENTS, type Agent } from './agent-homes.js';
+import { type ListedSession, sessionTable } from '../cli/session-table.js';
+import { homeless, shortDay } from '../cli/shown-values.js';
+import { AGENT_NAMES, AGENTS } from './agent-homes.js';
 import { allTokens, type Spent, spentBy } from './counted-tokens.js';
 import type { UnreadFile } from './find-files.js';
 import { type FoundSession, type FoundSessions, lastUse, ownSessions } from './find-sessions.js';
@@ -43,48 +44,22 @@ function agentRows({ sessions, now }: FirstScreen): readonly (readonly string[])
   });
 }
 
-/** Returns the cost of sessions for a list: empty if no price is known, marked if some lack one. */
-export function costCell({ calls, unpriced, dollars: amount }: Spent): string {
-  if (calls === unpriced) return '';
-  return `${unpriced > 0 ? '>' : ''}${dollars(amount)}`;
-}
+/** Returns the cost of sessions for a list; undefined if no price is known. */
+export const listedCost = ({ calls, unpriced, dollars: amount }: Spent): ListedSession['cost'] =>
+  calls === unpriced ? undefined : { amount, isPart: unpriced > 0 };
 
-/** Names for a table that has little room. */
-const SHORT_NAMES: Readonly<Record<Agent, string>> = {
-  ...AGENT_NAMES,
-  'claude-code': 'Claude',
-  'gemini-cli': 'Gemini',
-};
-
-const SESSION_COLUMNS: readonly Column[] = [
-  { heading: '#', align: 'right', style: 'dim' },
-  { heading: 'title', share: 3, least: 12 },
-  { heading: 'agent' },
-  { heading: 'folder', share: 1, least: 6 },
-  { heading: 'last used' },
-  { heading: 'calls', align: 'right' },
-  { heading: 'tokens', align: 'right' },
-  { heading: 'cost', align: 'right' },
-];
-
-/** The end of a path says more than its beginning. */
-function folderCell(folder: string | undefined, home: string): string {
-  const path = homeless(folder ?? '', home);
-  return path.split(/[\\/]/).slice(-2).join('/').length < path.length ? (path.split(/[\\/]/).at(-1) ?? '') : path;
-}
-
-function sessionRow(session: FoundSession, nth: number, { now, home }: FirstScreen): readonly string[] {
+function listed(session: FoundSession, nth: number): ListedSession {
   const spent = spentBy(session);
-  return [
-    String(nth),
-    session.title === '' ? '(no prompt)' : session.title,
-    SHORT_NAMES[session.agent],
-    folderCell(session.folder, home),
-    shortTime(new Date(lastUse(session)), now),
-    grouped(session.calls),
-    spent.calls === 0 ? '' : shortCount(allTokens(spent)),
-    costCell(spent),
-  ];
+  return {
+    nth,
+    title: session.title,
+    agent: AGENT_NAMES[session.agent],
+    folder: session.folder,
+    used: new Date(lastUse(session)),
+    calls: session.calls,
+    tokens: spent.calls === 0 ? undefined : allTokens(spent),
+    cost: listedCost(spent),
+  };
 }
 
 /** Returns the lines that name files that are no sessions. */
@@ -133,12 +108,12 @@ export function firstScreenLines(screen: FirstScreen, shown: Shown): readonly st
           agents,
           shown,
         );
-  const last = own.slice(0, SHOWN_SESSIONS).map((session, i) => sessionRow(session, i + 1, screen));
+  const last = own.slice(0, SHOWN_SESSIONS).map((session, i) => listed(session, i + 1));
   return [
     colours.bold(`Palimpsest ${version}: what your agents did on this machine`),
     '',
     ...found,
-    ...(last.length === 0 ? [] : ['', ...fittedTable(SESSION_COLUMNS, last, shown)]),
+    ...(last.length === 0 ? [] : ['', ...sessionTable(last, { ...shown, now: screen.now, home })]),
     '',
     recordedLine(recorded),
     ...unreadLines(unread, home),

@@ -1,7 +1,7 @@
 import { localDay } from '../cli/shown-values.js';
+import { dollarPricesOf } from '../history/money/dollar-prices.js';
 import { AGENT_NAMES } from './agent-homes.js';
 import { addAnswer, nothingSpent, type Spent } from './counted-tokens.js';
-import { dollarPricesOf } from './dollar-prices.js';
 import { type FoundSession, lastUse } from './find-sessions.js';
 import { CACHE_LOSSES, type CacheLoss } from './session-facts.js';
 

@@ -6,6 +6,7 @@ import { collect, dataFlag, jsonFlag, numberBetween, wholeBetween } from '../fla
 import type { ReviewFlags } from './answer.js';
 import type { NoteFlags } from './note.js';
 import type { SearchFlags } from './search.js';
+import type { SessionsFlags } from './sessions.js';
 import type { VerifyFlags } from './verify.js';
 
 const MOMENTS = [
@@ -129,8 +130,11 @@ export function reviewCommands(contracts: readonly Contract[], reports: readonly
   const formats = contracts.flatMap(({ reports }) => reports ?? []);
   const sessions = withMoment(new Command('sessions'))
     .description('list the sessions, most recently used first')
-    .addOption(limitFlag('maximum number of sessions'))
-    .action(async (flags: ReviewFlags) => (await logs()).sessionsAction(flags));
+    .addOption(new Option('--cwd <folder>', 'only sessions of this folder and those below it'))
+    .addOption(new Option('--agent <name>', 'only sessions of this agent, such as claude'))
+    .addOption(new Option('--since <time>', 'only sessions used since then: a time, or 24h, 7d, 2w'))
+    .addOption(limitFlag('maximum number of sessions (default: 100 on a terminal)'))
+    .action(async (flags: SessionsFlags) => (await import('./sessions.js')).sessionsAction(flags));
   const log = withMoment(new Command('log'))
     .description(
       'show the turns of a session, newest first; without a session, the latest of all; with --object alone, the ' +

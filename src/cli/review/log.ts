@@ -1,21 +1,14 @@
-import { listSessions, type SessionSummary } from '../../client/session/open-session.js';
 import { askQuery, askTurns, askVersions, askWho } from '../../history/ask/ask.js';
 import type { LoggedCall, LoggedEvent, LoggedTurn } from '../../history/ask/logged-turn.js';
 import type { LoggedVersion } from '../../history/ask/object-log.js';
-import { askedMoment } from '../../history/ask/reference.js';
 import type { QueryAnswer } from '../../history/ask/run-query.js';
 import type { Sighting } from '../../history/ask/seen-by.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { ranges } from '../../history/rebuild/turn-spans.js';
-import { type ImportedSession, importedSessions } from '../../host/imported-sessions.js';
-import { SessionTitles } from '../../host/session-titles.js';
-import { sessionLockOwners } from '../../journal/session-lock.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { VERBS } from '../../session/verb-outcome.js';
-import { type Column, fittedTable } from '../fitted-table.js';
-import { type Colours, columns, escapedLine, firstLine, grouped, standardOutput } from '../output.js';
-import { shortTime } from '../shown-values.js';
+import { type Colours, columns, escapedLine, firstLine } from '../output.js';
 import {
   type Answer,
   answerReview,
@@ -253,88 +246,6 @@ export async function whoAction(object: string, flags: ReviewFlags): Promise<voi
         sightings.length === 0 ? ['no session has seen it'] : sightings.flatMap((one) => sightingLines(one, colours)),
       holds: basisText(basis),
       json: async () => (await wireAnswers()).whoAnswer(basis, id, sightings),
-    };
-  });
-}
-
-const SESSION_COLUMNS: readonly Column[] = [
-  { heading: 'title', share: 2, least: 12 },
-  { heading: 'from' },
-  { heading: 'last used' },
-  { heading: 'turns', align: 'right' },
-  { heading: 'steps', align: 'right' },
-  { heading: '' },
-  { heading: 'session', share: 1, least: 8, style: 'dim' },
-];
-
-/** Facts beside the sessions that their table shows. */
-interface TableOptions {
-  readonly titles: ReadonlyMap<string, string>;
-  readonly imported: ReadonlyMap<string, ImportedSession>;
-  /** Processes that have sessions open, by session. */
-  readonly owners: ReadonlyMap<string, number>;
-  readonly colours: Colours;
-  readonly width: number;
-}
-
-/** Formats the sessions of a database for a terminal, titles before ids. */
-export function sessionTable(
-  sessions: readonly SessionSummary[],
-  { titles, imported, owners, colours, width }: TableOptions,
-): readonly string[] {
-  const now = new Date();
-  const rows = sessions.map(({ id, turns, steps, lastActivity, parent }) => [
-    titles.get(id) ?? (parent === undefined ? '' : `fork of ${titles.get(parent.session) ?? parent.session}`),
-    imported.get(id)?.agent ?? '',
-    shortTime(lastActivity, now),
-    grouped(turns),
-    grouped(steps),
-    owners.has(id) ? 'open' : '',
-    id,
-  ]);
-  return fittedTable(SESSION_COLUMNS, rows, { colours, width });
-}
-
-/** `sessions` */
-export async function sessionsAction(flags: ReviewFlags): Promise<void> {
-  await answerReview(flags, async ({ timeline, clientDir, dataDir }) => {
-    const point = await timeline.find(askedMoment(flags), undefined);
-    const all = await listSessions(point.snapshot, []);
-    const shown = flags.limit === undefined ? all : all.slice(0, flags.limit);
-    const owners = new Map((await sessionLockOwners(clientDir)).map((owner) => [String(owner.session), owner.pid]));
-    const imported = await importedSessions(dataDir);
-    const titles = standardOutput(flags).isTerminal
-      ? await new SessionTitles().of(shown, point.snapshot, imported)
-      : new Map<string, string>();
-    const rows = shown.map(({ id, turns, steps, lastActivity, parent }) => {
-      const pid = owners.get(id);
-      const { subagentOf } = imported.get(id) ?? {};
-      const from =
-        parent !== undefined
-          ? `fork of ${parent.session} at step ${parent.seq}`
-          : subagentOf === undefined
-            ? ''
-            : `sub-agent of ${subagentOf}`;
-      return [
-        id,
-        String(turns),
-        String(steps),
-        shownTime(lastActivity),
-        [from, pid === undefined ? '' : `open in process ${pid}`].filter((text) => text !== '').join(', '),
-      ];
-    });
-    return {
-      lines: (colours, width) => {
-        if (rows.length === 0)
-          return ['no sessions; import one with palimpsest open, or record them with palimpsest watch --background'];
-        if (width !== undefined) return sessionTable(shown, { titles, imported, owners, colours, width });
-        return columns(['session', 'turns', 'steps', 'last activity', ''], rows, colours);
-      },
-      holds: pointText(point),
-      json: async () => {
-        const { sessionsAnswer } = await import('../../http/api-answers.js');
-        return { ...sessionsAnswer(shown), open: [...owners].map(([session, pid]) => ({ session, pid })) };
-      },
     };
   });
 }

@@ -155,6 +155,10 @@ export function callName(call: NamedCall): string {
   return what === '' ? shortTool(call.tool) : `${shortTool(call.tool)} ${what}`;
 }
 
+/** Returns the name of a stored call, or its tool alone. */
+export const storedCallName = (document: Readonly<Record<string, unknown>>, plainCalls?: true): string =>
+  plainCalls === true ? shortTool(String(document.tool)) : callName(namedCall(document));
+
 /** Returns a stored call for naming. Stored arguments are always an object. */
 export function namedCall(document: Readonly<Record<string, unknown>>): NamedCall {
   const { tool, args } = document;

@@ -6,7 +6,7 @@ import { defined } from '../../values/defined.js';
 import { bordersOf } from '../rebuild/epoch-chain.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { begins, type TurnSpan, turnSpans } from '../rebuild/turn-spans.js';
-import { callName, namedCall } from './call-names.js';
+import { storedCallName } from './call-names.js';
 import {
   type FoundTurn,
   fileRefsOf,
@@ -33,7 +33,7 @@ export interface LogOptions {
 const MANY_TURNS = 500;
 
 /** Returns the calls of some turns by id. Calls missing in the database are absent. */
-async function callsOf({ present }: Timeline, spans: readonly TurnSpan[]): Promise<LoggedCalls> {
+async function callsOf({ present, paths }: Timeline, spans: readonly TurnSpan[]): Promise<LoggedCalls> {
   const heads = await present.heads(spans.flatMap(({ steps }) => steps.flatMap(({ call }) => call?.id ?? [])));
   return new Map(
     [...heads].map(([id, { document, marks }]) => [
@@ -41,7 +41,7 @@ async function callsOf({ present }: Timeline, spans: readonly TurnSpan[]): Promi
       {
         id: id as ObjectId,
         tool: String(document.tool),
-        name: callName(namedCall(document)),
+        name: storedCallName(document, paths.plainCalls),
         status: String(document.status),
         args: typeof document.args_display === 'string' ? document.args_display : JSON.stringify(document.args),
         chars: marks.size ?? 0,

@@ -131,6 +131,11 @@ export class Timeline {
     return present === undefined ? undefined : new Timeline(this.store, this.paths, present);
   }
 
+  /** Returns the same present with other names of files and calls. */
+  shownBy(paths: DisplayPaths): Timeline {
+    return new Timeline(this.store, paths, this.present);
+  }
+
   /**
    * Returns the parts of a session that earlier questions read. Undefined if none did. A question
    * that needs few of them can skip the request.

@@ -6,7 +6,10 @@ import type { EntryOf, RecordingFormat } from '../recordings/neutral-session.js'
 export const INPUT_WITHOUT_CACHE: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'cline', 'opencode']);
 
 /** Returns a recorded usage as a step stores it. Undefined if nothing was counted. */
-export function modelUsage(format: RecordingFormat, usage: EntryOf<'message'>['usage']): ModelUsage | undefined {
+export function modelUsage(
+  { format, model }: { readonly format: RecordingFormat; readonly model?: string | undefined },
+  usage: EntryOf<'message'>['usage'],
+): ModelUsage | undefined {
   const count = (figure: number | undefined): number | undefined =>
     figure !== undefined && Number.isFinite(figure) && figure >= 0 ? Math.round(figure) : undefined;
   const [all, output, cacheRead, cacheWrite] = [usage?.input, usage?.output, usage?.cache_read, usage?.cache_write].map(
@@ -19,5 +22,8 @@ export function modelUsage(format: RecordingFormat, usage: EntryOf<'message'>['u
     cacheRead,
     cacheWrite,
   });
-  return Object.keys(found).length === 0 ? undefined : found;
+  if (Object.keys(found).length === 0) return undefined;
+  const cost = usage?.cost;
+  const isCost = cost !== undefined && Number.isFinite(cost) && cost >= 0;
+  return { ...found, ...defined({ model: model?.toWellFormed(), cost: isCost ? cost : undefined }) };
 }

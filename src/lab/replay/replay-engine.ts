@@ -83,6 +83,8 @@ export class ReplayEngine {
   /** The replayed sessions in the order of the recording. */
   readonly sessions: RecordedSession[] = [];
   readonly #options: EngineOptions;
+  /** The present model of each recorded session. */
+  readonly #models = new Map<string, string>();
   /** Sessions by the recording's id. After a rewind, the branch that continues. */
   readonly #current = new Map<string, RecordedSession>();
   /**
@@ -246,10 +248,10 @@ export class ReplayEngine {
     if (entry.role === 'user' && entry.origin === 'person') await this.#unanswered(session);
     if (answer) this.evidence.said(session.seen, entry.text);
     const { role, text, name } = entry;
-    const { growing = false } = this.#options;
+    const model = this.#models.get(session.entry.native_id) ?? session.entry.model;
     const step = await session.message(
       { role, text, ...defined({ name }) },
-      defined({ native: entry.native_id, usage: growing ? modelUsage(session.entry.format, entry.usage) : undefined }),
+      defined({ native: entry.native_id, usage: modelUsage({ format: session.entry.format, model }, entry.usage) }),
     );
     if (answer) session.said = step;
   }
@@ -359,6 +361,8 @@ export class ReplayEngine {
    */
   async #event(entry: EntryOf<'event'>): Promise<void> {
     const session = this.#of(entry);
+    if (entry.name === 'model-change' && entry.text !== undefined)
+      this.#models.set(session.entry.native_id, entry.text);
     if (HISTORY_EVENTS.has(entry.name)) {
       session.answering = false;
       // A return to the conversation itself, or to one that was left before.

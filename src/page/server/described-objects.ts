@@ -1,5 +1,5 @@
 import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
-import { callName, namedCall } from '../../history/ask/call-names.js';
+import { storedCallName } from '../../history/ask/call-names.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { Head } from '../../store/snapshot-rows.js';
@@ -20,7 +20,7 @@ export async function describe(
   const learn = (id: ObjectId, { document, marks }: Pick<Head, 'document' | 'marks'>): void => {
     const metadata = metadataOf(document, marks, paths);
     if (metadata === undefined) return;
-    const name = metadata.type === 'file' ? metadata.displayPath : callName(namedCall(document));
+    const name = metadata.type === 'file' ? metadata.displayPath : storedCallName(document, shown.plainCalls);
     found.set(id, { ...metadata, name });
   };
   for (const id of ids) {

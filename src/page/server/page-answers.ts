@@ -1,4 +1,5 @@
 import pLimit from 'p-limit';
+import type { DisplayPaths } from '../../assembly/metadata.js';
 import { type CollectedSession, objectsOf } from '../../bundle/collect-session.js';
 import { askTurns } from '../../history/ask/ask.js';
 import { withLedger } from '../../history/ask/context-report.js';
@@ -45,6 +46,8 @@ export interface PagedSession {
   readonly collected: CollectedSession;
   /** The last step, unless the page reaches the session's end. */
   readonly upto: number | undefined;
+  /** Whether the answers will be masked. Calls then have the names of their tools alone. */
+  readonly isMasked?: boolean;
   readonly onProgress?: ((what: 'calls' | 'objects', done: number, total: number) => void) | undefined;
 }
 
@@ -205,7 +208,10 @@ async function corpusAnswer(
 export async function pageAnswers(paged: PagedSession): Promise<PageAnswers> {
   const { collected, upto, onProgress } = paged;
   const last = Math.max(0, ...collected.transactions.map(({ here }) => here));
-  const timeline = await (paged.timeline.upTo(last) ?? paged.timeline).of(collected.session);
+  const known = await (paged.timeline.upTo(last) ?? paged.timeline).of(collected.session);
+  const { paths } = known;
+  const plain = { display: (source: Parameters<typeof paths.display>[0]) => paths.display(source), plainCalls: true };
+  const timeline = paged.isMasked === true ? known.shownBy(plain as DisplayPaths) : known;
   const own = { ...paged, timeline, sighted: new SightedSessions(timeline) };
   const { session } = collected;
   const at = upto === undefined ? undefined : `step:${upto}`;

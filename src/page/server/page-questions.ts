@@ -2,15 +2,18 @@ import * as z from 'zod';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyMismatch } from '../../history/verify/verify-assembly.js';
 import { contractEntries } from '../../http/http-contract.js';
+import { ApiError } from '../../http/problem.js';
 import { at, clocks, moment, objectName, pin, sessionName } from '../../http/question-parameters.js';
 import { shownBasis, shownRequest } from '../../http/review-answers.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
+import type { ObjectId } from '../../objects/ids.js';
 import { VERBS } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import type { CallChanges } from './call-changes.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 import type { RequestView } from './request-view.js';
+import { SORTS } from './session-list.js';
 import type { SessionStrip } from './session-strip.js';
 import type { StripChange } from './strip-changes.js';
 import type { VerbPrice } from './verb-price.js';
@@ -67,8 +70,38 @@ async function mismatchOf(timeline: Timeline, proof: AssemblyProof): Promise<Ass
   return verifyAssembly({ rebuilder: new AssemblyRebuilder(contexts, present), present }, proof);
 }
 
+const step = z.coerce.number().int().min(0).optional();
+
 /** The questions that only the page asks, by their OpenAPI ids. */
 export const PAGE_QUESTIONS = {
+  sessionList: question({
+    path: '/v1/list',
+    summary: 'The sessions with their titles, agents, folders, figures and costs',
+    parameters: z.strictObject({
+      text: z.string().max(200).optional().describe('Words of the title, or the beginning of an id'),
+      agent: z.string().max(100).optional(),
+      cwd: z.string().max(5_000).optional().describe('The folder of the session, or one above it'),
+      since: z.string().max(100).optional().describe('A time, or 24h, 7d, 2w'),
+      sort: z
+        .enum([...SORTS, ...SORTS.map((sort) => `-${sort}` as const)])
+        .optional()
+        .describe('The greatest first; with - the least; default used'),
+      limit: z.coerce.number().int().min(1).max(1_000).default(100),
+      from: z.coerce.number().int().min(0).default(0).describe('Number of rows to skip'),
+      ...pin,
+    }),
+    example: { agent: 'claude', since: '7d' },
+    answer: 'SessionList',
+    ask: async ({ timeline, rows }, { tx: _tx, ...asked }) => {
+      if (rows === undefined)
+        throw new ApiError(
+          'forbidden',
+          'titles and figures of all sessions are for the owner of the data folder: run palimpsest review',
+        );
+      const { sessionList } = await import('./session-list.js');
+      return sessionList(timeline, rows, asked);
+    },
+  }),
   strip: question({
     path: '/v1/strip',
     summary: 'A session call by call: the contents of its contexts, and the events between them',
@@ -80,6 +113,52 @@ export const PAGE_QUESTIONS = {
       const { sessionStrip } = await import('./session-strip.js');
       return stripAnswer(await sessionStrip(timeline, session, moment(when)));
     },
+  }),
+  conversation: question({
+    path: '/v1/conversation',
+    summary: 'A session as a conversation: prompts, answers, calls with results and changes, and what others did',
+    parameters: z.strictObject({
+      session: sessionName,
+      after: step.describe('Rows after this step'),
+      before: step.describe('Rows before this step'),
+      around: step.describe('Rows around this step'),
+      call: step.describe('Rows around this tool call, by its number'),
+      limit: z.coerce.number().int().min(1).max(1_000).default(200).describe('Maximum number of steps'),
+      ...pin,
+    }),
+    example: { session: 'fix-cart' },
+    answer: 'Conversation',
+    ask: async ({ timeline }, { tx: _tx, ...asked }) =>
+      (await import('./conversation.js')).conversation(timeline, asked),
+  }),
+  stale: question({
+    path: '/v1/stale',
+    summary: 'Tool calls that changed a file whose newest version the agent had not seen',
+    parameters: z.strictObject({ session: sessionName, ...pin }),
+    example: { session: 'fix-cart' },
+    answer: 'Stale',
+    ask: async ({ timeline }, { session }) => (await import('./file-authors.js')).staleCalls(timeline, session),
+  }),
+  authors: question({
+    path: '/v1/authors',
+    summary: 'The versions of a file with their authors, as far as the calls of a session show them',
+    parameters: z.strictObject({ session: sessionName, object: objectName, ...pin }),
+    example: { session: 'fix-cart', object: 'src/cart.ts' },
+    answer: 'Authors',
+    ask: async ({ timeline, access }, { session, object }) => {
+      const { fileAuthors } = await import('./file-authors.js');
+      const found = await fileAuthors(timeline, session, object);
+      await access.requireObject(found.object as ObjectId);
+      return found;
+    },
+  }),
+  money: question({
+    path: '/v1/money',
+    summary: 'The cost of a session by cause, with its most expensive moments',
+    parameters: z.strictObject({ session: sessionName, ...pin }),
+    example: { session: 'fix-cart' },
+    answer: 'Money',
+    ask: async ({ timeline }, { session }) => (await import('./session-money.js')).sessionMoney(timeline, session),
   }),
   request: question({
     path: '/v1/request',

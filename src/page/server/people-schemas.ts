@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { basis, contextKind, count, price, time, usage } from '../../http/review-parts.js';
+import { cost, sessionRow, spentTokens } from '../../http/session-list.js';
 
 const versionPlace = z.object({ number: count, valid_time: time, tx_id: count });
 
@@ -15,48 +16,6 @@ export const actor = z
     why: z.string().describe('A sentence with the evidence'),
   })
   .describe('The author of a file version');
-
-const spentTokens = z
-  .object({ fresh: count, cache_read: count, cache_write: count, output: count, total: count })
-  .describe('As the provider counted them. `fresh`: prompt tokens outside of the cache');
-
-const cost = z
-  .object({
-    amount: z.number(),
-    currency: z.literal('USD'),
-    source: z
-      .enum(['recorded', 'list', 'mixed'])
-      .describe('recorded: the agent wrote it down; list: our price list of `prices_as_of`; mixed: both'),
-    unpriced: count.describe('Calls without a known price, which the amount leaves out'),
-  })
-  .nullable();
-
-const sessionRow = z.object({
-  id: z.string(),
-  title: z.string().describe("The harness's title, else the first words of the user; may be empty"),
-  agent: z.string().nullable().describe('Such as Claude Code; null if it is not known'),
-  model: z.string().nullable().describe('The one with the most calls'),
-  folder: z.string().nullable(),
-  from: time.nullable(),
-  to: time,
-  turns: count,
-  steps: count,
-  parent: z.object({ session: z.string(), at: count.nullable(), kind: z.enum(['fork', 'sub-agent']) }).nullable(),
-  open: z.boolean().describe('Whether a process has it open'),
-  figures: z
-    .object({
-      calls: count.describe('Calls of the model'),
-      tool_calls: count,
-      tokens: spentTokens.nullable().describe('null if no provider counted them'),
-      cost,
-      files_changed: count,
-      failures: count.describe('Tool calls that failed'),
-      open_findings: count.nullable().describe('Of the last palimpsest verify; null before the first'),
-      notes: count,
-    })
-    .nullable()
-    .describe('null until they are counted: ask again'),
-});
 
 const file = z.object({
   id: z.string(),
@@ -219,6 +178,14 @@ export const PEOPLE_ANSWERS = {
         .describe('Oldest first; `again`: tokens that the request before had too, and the provider read anew'),
     })
     .describe('The cost of a session by cause'),
+  Authors: z
+    .object({
+      session: z.string(),
+      basis,
+      object: z.string(),
+      versions: z.array(z.object({ ...versionPlace.shape, by: actor })).describe('Oldest first'),
+    })
+    .describe('The versions of a file with their authors'),
   Stale: z
     .object({
       session: z.string(),

@@ -125,7 +125,7 @@ async function* partsOf(
     '<div id="page"></div>',
     '',
   ].join('\n');
-  const { scope, objects, answers } = await pageAnswers(paged);
+  const { scope, objects, answers } = await pageAnswers({ ...paged, isMasked: mask !== undefined });
   const known = new Map<string, Packed>();
   let versions = 0;
   for await (const answer of answers()) {

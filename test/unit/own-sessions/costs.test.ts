@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { cellsOf } from '../../../src/cli/fitted-table.js';
 import { coloursFor } from '../../../src/cli/output.js';
+import { dollarsOf } from '../../../src/history/money/dollar-prices.js';
 import type { RecordedEntry } from '../../../src/lab/recordings/neutral-session.js';
 import { agentHomes } from '../../../src/own-sessions/agent-homes.js';
 import { policyLines } from '../../../src/own-sessions/compare-policies.js';
 import { sinceTime } from '../../../src/own-sessions/costs-action.js';
 import { costsLines, limitsOf } from '../../../src/own-sessions/costs-lines.js';
-import { dollarsOf } from '../../../src/own-sessions/dollar-prices.js';
 import type { FoundSession } from '../../../src/own-sessions/find-sessions.js';
 import { CACHE_LOSSES, FactsCollector } from '../../../src/own-sessions/session-facts.js';
 import { sumCosts } from '../../../src/own-sessions/sum-costs.js';

@@ -1,29 +1,41 @@
 import { describe, expect, test } from '@jest/globals';
 import { cellsOf } from '../../../../src/cli/fitted-table.js';
 import { coloursFor } from '../../../../src/cli/output.js';
-import { sessionTable } from '../../../../src/cli/review/log.js';
-import { sessionId } from '../../../../src/objects/ids.js';
+import { listed } from '../../../../src/cli/review/sessions.js';
+import { sessionTable } from '../../../../src/cli/session-table.js';
+import { noSpending } from '../../../../src/history/money/call-cost.js';
+import type { SessionRow } from '../../../../src/host/session-rows.js';
 
-const colours = coloursFor({ isTerminal: false, env: {} });
-const session = (id: string, parent?: string) => ({
-  id: sessionId(id),
+const place = { colours: coloursFor({ isTerminal: false, env: {} }), now: new Date(2026, 10, 21), home: '/home/me' };
+const id = '5f0c1a52-7a3e-4b1d-9c55-0d2f7be6a101';
+const spent = { ...noSpending(), calls: 5, unpriced: 1, fresh: 12_000, output: 500, amount: 1.25 };
+const first: SessionRow = {
+  id,
+  title: 'Sort the shelf by title and by author and by year of print',
+  agent: 'Claude Code',
+  folder: '/home/me/work/shelf',
+  to: new Date(2026, 10, 20, 9, 5),
   turns: 3,
   steps: 1_234,
-  lastActivity: new Date(2026, 10, 20, 9, 5),
-  openHere: false,
-  ...(parent === undefined ? {} : { parent: { session: sessionId(parent), seq: 7 } }),
-});
-const id = '5f0c1a52-7a3e-4b1d-9c55-0d2f7be6a101';
-const imported = new Map([[id, { agent: 'Claude Code', title: 'x', path: '/a', size: 1, mtime: 1 }]]);
-const titles = new Map([[id, 'Sort the shelf by title and by author and by year of print']]);
+  figures: { calls: 1_234, toolCalls: 9, filesChanged: 4, failures: 2, spent },
+};
+const others: readonly SessionRow[] = [
+  { ...first, id: `${id}+2` },
+  { ...first, id: `${id}.2` },
+  { id: 'fork-of-it', title: '', to: first.to, turns: 1, steps: 2, parent: { session: id, at: 7, kind: 'fork' } },
+  { id: 'mcp-1', title: '', to: first.to, turns: 1, steps: 2, owner: 7 },
+];
 
 describe('the table of sessions on a terminal', () => {
-  test.each([80, 120])('has titles before ids and fits %d columns', (width) => {
-    const sessions = [session(id), session('fork-of-it', id), session('mcp-1')];
-    const lines = sessionTable(sessions, { titles, imported, owners: new Map([['mcp-1', 7]]), colours, width });
+  test.each([80, 100, 160])('has titles, agents and costs before ids and fits %d columns', (width) => {
+    const lines = sessionTable([first, ...others].map(listed), { ...place, width });
     expect(lines.filter((line) => cellsOf(line) > width)).toEqual([]);
-    expect(lines[1]).toMatch(/^Sort the shelf .*Claude Code {2}20 Nov(?: 2026| 09:05) +3 +1,234 .*5f0c1a52/);
-    expect(lines[2]).toMatch(/^fork of Sort the/);
-    expect(lines[3]).toMatch(/^ +20 Nov.* open +mcp-1$/);
+    expect(lines[0]).toMatch(/^title .*agent .*last used .*calls .*tokens .*cost .*session$/);
+    expect(lines[1]).toMatch(/^Sort the s.* Claude .*20 Nov 09:05 +1,234 +12\.5k +>\$1\.25 .*a101$/);
+    expect(lines[4]).toMatch(/^fork of 5f0/);
+    expect(lines[5]).toMatch(width >= 100 ? /^\(no prompt\) .* open +mcp-1$/ : /^\(no prompt\) .* mcp-1$/);
+    const ids = lines.slice(1).map((line) => line.split(' ').at(-1));
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(lines[0]?.includes('failed')).toBe(width >= 100);
   });
 });

@@ -1,4 +1,4 @@
-import { type ModelPrices, TARIFFS } from '../assembly/epoch/prices.js';
+import { type ModelPrices, TARIFFS } from '../../assembly/epoch/prices.js';
 
 /** A model's list prices in US dollars for a million tokens. */
 interface DollarPrices {

@@ -1,0 +1,54 @@
+import type { SessionId } from '../../objects/ids.js';
+import type { ModelUsage, Step } from '../../objects/step.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { sessionCalls } from '../ask/session-calls.js';
+import { addCall, noSpending, type Spending } from './call-cost.js';
+
+/** The figures of a session in a list. */
+export interface SessionFigures {
+  /** Calls of the model. */
+  readonly calls: number;
+  readonly toolCalls: number;
+  readonly spent: Spending;
+  /** The model of most calls. */
+  readonly model?: string;
+  readonly filesChanged: number;
+  /** Tool calls that failed. */
+  readonly failures: number;
+  /** Beginning of the first step, milliseconds since 1970. */
+  readonly from?: number;
+}
+
+/**
+ * Returns the number of model calls among some steps. If the harness reported no messages of the
+ * model, each tool call counts as one.
+ */
+export function modelCalls(steps: readonly Step[]): number {
+  const answers = steps.filter(({ message }) => message?.role === 'assistant').length;
+  return answers > 0 ? answers : steps.filter(({ call }) => call !== undefined).length;
+}
+
+function mostUsed(usages: readonly ModelUsage[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const { model } of usages) if (model !== undefined) counts.set(model, (counts.get(model) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0];
+}
+
+/** Counts the figures of a session. Reads its steps and the heads of its calls. */
+export async function sessionFigures(snapshot: StoreSnapshot, session: SessionId): Promise<SessionFigures> {
+  const steps = await snapshot.steps(session);
+  const calls = [...(await sessionCalls(snapshot, steps)).values()];
+  const spent = noSpending();
+  for (const { usage, at } of steps) if (usage !== undefined) addCall(spent, usage, { at });
+  const model = mostUsed(steps.flatMap(({ usage }) => usage ?? []));
+  const changed = calls.flatMap(({ changes, failed, fileRefs }) => (changes && !failed ? fileRefs : []));
+  return {
+    calls: Math.max(modelCalls(steps), spent.calls),
+    toolCalls: calls.length,
+    spent,
+    filesChanged: new Set(changed).size,
+    failures: calls.filter(({ failed }) => failed).length,
+    ...(model === undefined ? {} : { model }),
+    ...(steps[0] === undefined ? {} : { from: steps[0].at }),
+  };
+}

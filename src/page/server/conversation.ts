@@ -1,0 +1,300 @@
+import { linesAsked, namedCall } from '../../history/ask/call-names.js';
+import type { LoggedEpoch } from '../../history/ask/logged-turn.js';
+import { type SessionCall, sessionCalls } from '../../history/ask/session-calls.js';
+import { type ActedVersion, SessionActors } from '../../history/ask/version-actors.js';
+import { costOf } from '../../history/money/call-cost.js';
+import { modelCalls } from '../../history/money/session-figures.js';
+import { bordersOf } from '../../history/rebuild/epoch-chain.js';
+import { requireSession } from '../../history/rebuild/find-session.js';
+import { HistoryError } from '../../history/rebuild/history-error.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
+import { shownBasis } from '../../http/review-answers.js';
+import type { Shaped } from '../../http/wire-shape.js';
+import { wireShape } from '../../http/wire-shape.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import { defined } from '../../values/defined.js';
+import { type Described, describe } from './described-objects.js';
+import { editDiff } from './edit-diff.js';
+import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
+
+type Row = Shaped<PageBody<'Conversation'>['rows'][number]>;
+
+/** The part of a conversation to return. */
+export interface ConversationQuestion {
+  readonly session: string;
+  readonly after?: number | undefined;
+  readonly before?: number | undefined;
+  readonly around?: number | undefined;
+  /** The number of a tool call, from 1. */
+  readonly call?: number | undefined;
+  readonly limit: number;
+}
+
+const MOST_MESSAGE = 20_000;
+const HEAD_CHARS = 2_000;
+const TAIL_CHARS = 1_000;
+
+/** Text that harnesses put in front of what a person wrote. No person reads it as a prompt. */
+const NOT_SAID = new RegExp(
+  [
+    /^\s*<(?:environment_context|permissions|user_instructions|INSTRUCTIONS)/,
+    /^\s*<(?:system-reminder|command-|local-command)/,
+    /^# AGENTS\.md/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'i',
+);
+
+/** Returns who speaks in a message: `harness` for texts that no person wrote. */
+export function speakerOf({ role, text }: { readonly role: string; readonly text: string }) {
+  if (role === 'assistant') return 'assistant' as const;
+  if (role === 'system' || role === 'developer') return 'system' as const;
+  return role === 'user' && !NOT_SAID.test(text) ? ('user' as const) : ('harness' as const);
+}
+
+/** Returns the beginning and the end of a long text. */
+function abridged(text: string): { readonly text: string; readonly isCut: boolean } {
+  if (text.length <= HEAD_CHARS + TAIL_CHARS) return { text, isCut: false };
+  const left = text.length - HEAD_CHARS - TAIL_CHARS;
+  const shown = `${text.slice(0, HEAD_CHARS)}\n… ${left} characters …\n${text.slice(-TAIL_CHARS)}`;
+  return { text: shown.toWellFormed(), isCut: true };
+}
+
+const EVENTS: Readonly<Record<NonNullable<Step['event']>['kind'], string>> = {
+  compacted: 'The harness compacted its history.',
+  shortened: 'The harness sends less of its history.',
+  diverged: "The harness's history continues differently.",
+  forked: "The harness's history branches here.",
+  paused: "Palimpsest was turned off: the harness's own list goes out from here.",
+  resumed: 'Palimpsest was turned on.',
+  bypassed: "A model call went out with the harness's own list.",
+  lost: 'An acknowledged step was lost in a damaged journal.',
+};
+
+/** The facts beside the steps of a session. */
+interface Facts {
+  readonly timeline: Timeline;
+  readonly calls: ReadonlyMap<ObjectId, SessionCall>;
+  /** The numbers of tool calls and model calls by step. */
+  readonly numbers: ReadonlyMap<number, number>;
+  readonly answers: ReadonlyMap<number, number>;
+  readonly outputs: ReadonlyMap<string, { readonly output: string; readonly args: object; readonly display: string }>;
+  readonly files: ReadonlyMap<ObjectId, Described>;
+  readonly stale: ReadonlySet<number>;
+  readonly versions: ReadonlyMap<ObjectId, readonly ActedVersion[]>;
+}
+
+function callRow(step: Step, call: SessionCall, facts: Facts): Row {
+  const { seq, turn, at, notes = [] } = step;
+  const { output = '', args = {}, display = '' } = facts.outputs.get(call.id) ?? {};
+  const named = namedCall({ tool: call.tool, args });
+  const shown = abridged(output);
+  const lines = call.changes ? undefined : linesAsked(named);
+  return {
+    kind: 'call',
+    step: seq,
+    turn,
+    at: new Date(at),
+    id: call.id,
+    number: facts.numbers.get(seq) ?? 0,
+    name: call.name,
+    tool: call.tool,
+    failed: call.failed,
+    args: display,
+    result: shown.text,
+    resultChars: output.length,
+    isCut: shown.isCut,
+    files: call.fileRefs.slice(0, 50).flatMap((id) => {
+      const file = facts.files.get(id);
+      if (file === undefined) return [];
+      const version = facts.versions.get(id)?.find(({ by }) => by.step === seq);
+      const effect = call.changes
+        ? ('changed' as const)
+        : call.fileRefs.length > 3
+          ? ('listed' as const)
+          : ('read' as const);
+      return [{ id, name: file.name, effect, ...defined({ lines, version }) }];
+    }),
+    diff: editDiff(named),
+    notes,
+    call: facts.answers.get(seq),
+    stale: facts.stale.has(seq),
+  } as Row;
+}
+
+function rowsOf(step: Step, facts: Facts): readonly Row[] {
+  const { seq, turn, opens, message, call, event, by, usage, undoes } = step;
+  const where = { step: seq, turn, at: new Date(step.at) };
+  const rows: Row[] = [];
+  if (opens !== undefined) rows.push({ kind: 'turn', ...where, openedBy: opens.rule });
+  if (event !== undefined) {
+    const isCompaction = event.kind === 'compacted';
+    const detail = isCompaction || event.detail === undefined ? '' : ` ${event.detail}`;
+    const more = isCompaction ? defined({ summary: event.detail, dropped: event.missing }) : {};
+    rows.push({ kind: 'event', ...where, event: event.kind, text: `${EVENTS[event.kind]}${detail}`, ...more });
+  }
+  if (message !== undefined) {
+    const text = message.text.slice(0, MOST_MESSAGE).toWellFormed();
+    rows.push({
+      kind: 'message',
+      ...where,
+      role: speakerOf(message),
+      text,
+      isCut: text.length < message.text.length,
+      ...defined({ call: facts.answers.get(seq), usage }),
+      ...defined({ cost: usage === undefined ? undefined : costOf(usage, { at: step.at }) }),
+    });
+  }
+  const made = call === undefined ? undefined : facts.calls.get(call.id);
+  if (made !== undefined) rows.push(callRow(step, made, facts));
+  if (by !== undefined) {
+    const changed = Object.values(step.changes).reduce((sum, ids) => sum + ids.length, 0);
+    const things = `${changed} ${changed === 1 ? 'object' : 'objects'}`;
+    const text = undoes === undefined ? `A person changed the sets: ${things}.` : `A person took back step ${undoes}.`;
+    rows.push({ kind: 'person', ...where, text });
+  }
+  return rows;
+}
+
+const epochRow = ({ seq, at, number, reason, price }: LoggedEpoch, turn: number): Row => ({
+  kind: 'epoch',
+  step: seq,
+  turn,
+  at,
+  number,
+  reason,
+  ...defined({ price }),
+  text: `Epoch ${number} of contexts began (${reason}).`,
+});
+
+/** Numbers the model calls: each answer, and the tool calls that it made. */
+function answerNumbers(steps: readonly Step[]): ReadonlyMap<number, number> {
+  const numbers = new Map<number, number>();
+  const hasAnswers = steps.some(({ message }) => message?.role === 'assistant');
+  let number = 0;
+  for (const { seq, message, call } of steps) {
+    if (message?.role === 'assistant' || (!hasAnswers && call !== undefined)) number += 1;
+    if (number > 0 && (message?.role === 'assistant' || call !== undefined)) numbers.set(seq, number);
+  }
+  return numbers;
+}
+
+/** Returns the steps of a part of a conversation. */
+function stepsOfPart(
+  steps: readonly Step[],
+  numbers: ReadonlyMap<number, number>,
+  { after, before, around, call, limit }: ConversationQuestion,
+): readonly Step[] {
+  const wanted = call === undefined ? around : [...numbers].find(([, number]) => number === call)?.[0];
+  if (call !== undefined && wanted === undefined)
+    throw new HistoryError('beyond-end', `the session has no tool call ${call}: it has ${numbers.size}`);
+  if (before !== undefined) return steps.filter(({ seq }) => seq < before).slice(-limit);
+  if (wanted === undefined) return steps.filter(({ seq }) => seq > (after ?? 0)).slice(0, limit);
+  const at = steps.findIndex(({ seq }) => seq >= wanted);
+  const first = Math.max(0, (at < 0 ? steps.length : at) - Math.floor(limit / 2));
+  return steps.slice(first, first + limit);
+}
+
+const actorsOf = new WeakMap<Timeline, Map<SessionId, Promise<SessionActors>>>();
+
+/** Returns the authors of file versions. Questions of one timeline share them. */
+export function sessionActors(timeline: Timeline, session: SessionId): Promise<SessionActors> {
+  const known = actorsOf.get(timeline) ?? new Map<SessionId, Promise<SessionActors>>();
+  actorsOf.set(timeline, known);
+  const actors = known.get(session) ?? SessionActors.of(timeline, session);
+  known.set(session, actors);
+  return actors;
+}
+
+/** Returns rows for changes of files that were not made by the session's own calls. */
+function changeRows(steps: readonly Step[], { versions, files }: Facts): readonly Row[] {
+  const [first, last] = [steps[0], steps.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  return [...versions].flatMap(([object, all]) =>
+    all.flatMap(({ by, number, validTime, txId }): readonly Row[] => {
+      const at = validTime.getTime();
+      if (by.kind === 'agent' || number === 1 || at < first.at || at > last.at) return [];
+      const step = steps.findLast((one) => one.at <= at) ?? first;
+      const name = files.get(object)?.name ?? object;
+      const version = { number, validTime, txId };
+      return [{ kind: 'change', step: step.seq, turn: step.turn, at: validTime, object, name, version, by } as Row];
+    }),
+  );
+}
+
+/**
+ * Returns a part of a session as a conversation. It has prompts, answers, calls with their results
+ * and changes, epochs and events. Changes by others are in their places.
+ *
+ * @throws {HistoryError} `unknown-session`, `beyond-end`
+ */
+export async function conversation(asked: Timeline, question: ConversationQuestion): Promise<PageBody<'Conversation'>> {
+  const session = await requireSession(asked.present, question.session);
+  const timeline = await asked.of(session);
+  const steps = await timeline.steps(session);
+  const calls = await sessionCalls(timeline.present, steps);
+  const numbers = new Map(steps.filter(({ call }) => call !== undefined).map(({ seq }, i) => [seq, i + 1]));
+  const part = stepsOfPart(steps, numbers, question);
+  const [firstSeq, lastSeq] = [part[0]?.seq ?? 0, part.at(-1)?.seq ?? 0];
+  const ids = part.flatMap(({ call }) => call?.id ?? []);
+  const [heads, actors, records] = await Promise.all([
+    timeline.present.heads([...new Set(ids)]),
+    sessionActors(timeline, session),
+    timeline.present.assemblies(session, {
+      first: firstSeq,
+      last: lastSeq,
+      onDamaged: () => undefined,
+      beginEpochs: true,
+    }),
+  ]);
+  const shownFiles = [...new Set(ids.flatMap((id) => calls.get(id)?.fileRefs.slice(0, 50) ?? []))];
+  const changed = new Set(actors.changed);
+  const versions = new Map<ObjectId, readonly ActedVersion[]>();
+  for (const id of shownFiles) if (changed.has(id)) versions.set(id, await actors.versions(id));
+  const [found, files, stale] = await Promise.all([
+    timeline.present.versionsOf([...heads.values()]),
+    describe(timeline, shownFiles),
+    actors.stale(),
+  ]);
+  const outputs = new Map(
+    [...found].flatMap(([id, { version }]) => {
+      if (version.type !== 'toolcall') return [];
+      const { args, content } = version;
+      const display = typeof version.args_display === 'string' ? version.args_display : JSON.stringify(args);
+      return [[id as string, { output: content ?? '', args: args as object, display }] as const];
+    }),
+  );
+  const facts: Facts = {
+    timeline,
+    calls,
+    numbers,
+    answers: answerNumbers(steps),
+    outputs,
+    files,
+    versions,
+    stale: new Set(stale.map(({ step }) => step.seq)),
+  };
+  const turnOf = new Map(steps.map(({ seq, turn }) => [seq, turn]));
+  const epochs = bordersOf(records)
+    .filter(({ step }) => step >= firstSeq && step <= lastSeq)
+    .map(({ step, at, epoch: { number, reason, price } }) =>
+      epochRow({ seq: step, at: new Date(at), number, reason, ...defined({ price }) }, turnOf.get(step) ?? 0),
+    );
+  const rows = [...part.flatMap((step) => rowsOf(step, facts)), ...epochs, ...changeRows(part, facts)];
+  const prompt = steps.find(({ message }) => message !== undefined && speakerOf(message) === 'user')?.message?.text;
+  return wireShape(PAGE_ANSWERS.Conversation, {
+    session,
+    basis: shownBasis(timeline.present.basis),
+    title: (prompt ?? '').slice(0, 200).replace(/\s+/g, ' ').trim().toWellFormed(),
+    lastStep: steps.at(-1)?.seq ?? 0,
+    toolCalls: numbers.size,
+    modelCalls: modelCalls(steps),
+    rows: rows.sort((a, b) => a.step - b.step),
+    ...defined({
+      before: firstSeq > (steps[0]?.seq ?? 0) ? firstSeq : undefined,
+      after: lastSeq < (steps.at(-1)?.seq ?? 0) ? lastSeq : undefined,
+    }),
+  });
+}

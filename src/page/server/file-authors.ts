@@ -1,0 +1,58 @@
+import { requireObject } from '../../history/ask/find-object.js';
+import type { VersionActor } from '../../history/ask/version-actors.js';
+import { requireSession } from '../../history/rebuild/find-session.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
+import { shownBasis } from '../../http/review-answers.js';
+import { wireShape } from '../../http/wire-shape.js';
+import { sessionActors } from './conversation.js';
+import { describe } from './described-objects.js';
+import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
+
+const shownActor = (by: VersionActor) => ({ ...by });
+
+/**
+ * Returns the versions of a file with their authors, as far as the calls of a session show them.
+ *
+ * @throws {HistoryError} `unknown-session`, `unknown-object`
+ */
+export async function fileAuthors(asked: Timeline, name: string, object: string): Promise<PageBody<'Authors'>> {
+  const session = await requireSession(asked.present, name);
+  const timeline = await asked.of(session);
+  const id = await requireObject(timeline.present, object, { session, paths: timeline.paths });
+  const versions = await (await sessionActors(timeline, session)).versions(id);
+  return wireShape(PAGE_ANSWERS.Authors, {
+    session,
+    basis: shownBasis(timeline.present.basis),
+    object: id,
+    versions: versions.map((version) => ({ ...version, by: shownActor(version.by) })),
+  });
+}
+
+/**
+ * Returns the calls of a session that changed a file whose newest version the agent had not seen.
+ *
+ * @throws {HistoryError} `unknown-session`
+ */
+export async function staleCalls(asked: Timeline, name: string): Promise<PageBody<'Stale'>> {
+  const session = await requireSession(asked.present, name);
+  const timeline = await asked.of(session);
+  const found = await (await sessionActors(timeline, session)).stale();
+  const files = await describe(timeline, [...new Set(found.map(({ object }) => object))]);
+  return wireShape(PAGE_ANSWERS.Stale, {
+    session,
+    basis: shownBasis(timeline.present.basis),
+    calls: found.map(({ step, call, object, seen, was }) => ({
+      step: step.seq,
+      turn: step.turn,
+      at: new Date(step.at),
+      id: call.id,
+      name: call.name,
+      failed: call.failed,
+      object,
+      file: files.get(object)?.name ?? object,
+      seen,
+      was,
+      by: was.by,
+    })),
+  });
+}

@@ -1,0 +1,67 @@
+import { sinceTime } from '../../history/ask/since-time.js';
+import { tokensOf } from '../../history/money/call-cost.js';
+import { DOLLAR_PRICES_AS_OF } from '../../history/money/dollar-prices.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
+import type { SessionRow, SessionRows } from '../../host/session-rows.js';
+import { shownBasis } from '../../http/review-answers.js';
+import { shapedRow } from '../../http/session-list.js';
+import { wireShape } from '../../http/wire-shape.js';
+import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
+
+/** Orders of a list, the greatest first. */
+export const SORTS = ['used', 'cost', 'tokens', 'calls', 'failures', 'title'] as const;
+type Sort = (typeof SORTS)[number];
+
+const KEYS: Readonly<Record<Sort, (row: SessionRow) => number | string>> = {
+  used: ({ to }) => to.getTime(),
+  cost: ({ figures }) => figures?.spent.amount ?? -1,
+  tokens: ({ figures }) => (figures === undefined ? -1 : tokensOf(figures.spent)),
+  calls: ({ figures }) => figures?.calls ?? -1,
+  failures: ({ figures }) => figures?.failures ?? -1,
+  title: ({ title }) => title.toLowerCase(),
+};
+
+/** The longest wait for figures, so that a list appears at once. */
+const MOST_MS = 400;
+
+/** The parameters of a list. */
+export interface ListQuestion {
+  readonly text?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly cwd?: string | undefined;
+  readonly since?: string | undefined;
+  readonly sort?: string | undefined;
+  readonly limit: number;
+  readonly from: number;
+}
+
+function sorted(rows: readonly SessionRow[], sort = 'used'): readonly SessionRow[] {
+  const isRising = sort.startsWith('-');
+  const key = KEYS[sort.replace(/^-/, '') as Sort];
+  const sign = isRising ? 1 : -1;
+  return [...rows].sort((a, b) => {
+    const [x, y] = [key(a), key(b)];
+    return x === y ? 0 : x < y ? -sign : sign;
+  });
+}
+
+/** Returns a part of the list of sessions. */
+export async function sessionList(
+  timeline: Timeline,
+  list: SessionRows,
+  { since, sort, limit, from, ...filter }: ListQuestion,
+): Promise<PageBody<'SessionList'>> {
+  const { present } = timeline;
+  const wanted = { ...filter, since: since === undefined ? undefined : sinceTime(since, Date.now()) };
+  const rows = await list.list(present, wanted);
+  const shown = sorted(rows, sort).slice(from, from + limit);
+  const counted = await list.withFigures(present, shown, { mostMs: MOST_MS });
+  const now = new Set(counted.flatMap(({ id, figures }) => (figures === undefined ? [] : [id])));
+  return wireShape(PAGE_ANSWERS.SessionList, {
+    basis: shownBasis(present.basis),
+    total: rows.length,
+    counted: rows.filter(({ id, figures }) => figures !== undefined || now.has(id)).length,
+    pricesAsOf: DOLLAR_PRICES_AS_OF,
+    sessions: counted.map(shapedRow),
+  });
+}

@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { CallReport } from '../../../src/client/session/call-report.js';
+import type { ContextClient } from '../../../src/client/session/context-client.js';
+import { reportDetail } from '../../../src/history/ask/context-report.js';
+import { countHere } from '../../../src/history/ask/token-count.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { SessionRows } from '../../../src/host/session-rows.js';
+import { answerReviewRequest } from '../../../src/http/review-routes.js';
+import { PAGE_ANSWERS, type PageBody } from '../../../src/page/server/page-schemas.js';
+import { mentions, openClient, wholeRead } from '../../support/context.js';
+import { hiddenTexts, question } from '../../support/contracts.js';
+import { temporaryRoot } from '../../support/mcp-clients.js';
+
+describe('a page that was started in another folder', () => {
+  const name = `people${randomUUID().slice(0, 8)}`;
+  let folder: Awaited<ReturnType<typeof temporaryRoot>>;
+  let elsewhere: Awaited<ReturnType<typeof temporaryRoot>>;
+  let client: ContextClient;
+  let reviewer: ContextClient;
+  const server = createServer((request, response) => {
+    const { pathname, searchParams: query } = new URL(request.url ?? '/', 'http://localhost');
+    const rows = new SessionRows(elsewhere.root);
+    const of = { client: reviewer, query, all: true, hiddenTexts, rows };
+    answerReviewRequest(question(pathname), of, response).catch((error: unknown) => {
+      response.statusCode = 500;
+      response.end(String(error));
+    });
+  });
+  const ask = async <N extends keyof typeof PAGE_ANSWERS>(
+    path: string,
+    answer: N,
+    parameters: Readonly<Record<string, string | number>> = {},
+  ): Promise<PageBody<N>> => {
+    const url = new URL(path, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    for (const [key, value] of Object.entries(parameters)) url.searchParams.set(key, String(value));
+    const response = await fetch(url);
+    const text = await response.text();
+    expect([response.status, text.slice(0, 300)]).toEqual([200, expect.anything()]);
+    return PAGE_ANSWERS[answer].parse(JSON.parse(text)) as PageBody<N>;
+  };
+  const path = (file: string): string => join(folder.root, file);
+
+  beforeAll(async () => {
+    [folder, elsewhere] = [await temporaryRoot(), await temporaryRoot()];
+    client = await openClient(folder.root);
+    reviewer = await openClient(elsewhere.root, { shareSessions: true });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const session = await client.openSession({ id: name });
+    const call = async (tool: string, args: CallReport['args'], content: string, more: Partial<CallReport> = {}) =>
+      (await session.recordCall({ tool, args, status: 'ok', content, answer: () => content, ...more })).applied;
+    const readings = async (file: string) => ({ readings: [await wholeRead(client, file)] });
+    await writeFile(path('cart.ts'), 'one\n');
+    await session.reportMessage({ role: 'user', text: 'Fix the cart,\nplease.' });
+    await session.reportMessage({ role: 'assistant', text: 'I look.' }, undefined, {
+      input: 10_000,
+      output: 100,
+      model: 'claude-sonnet-4-5',
+    });
+    await call('read', { path: 'cart.ts' }, 'one\n', await readings('cart.ts'));
+    await writeFile(path('cart.ts'), 'two\n');
+    await call('ls', { path: '.' }, 'cart.ts', { mentions: await mentions(client, ['cart.ts']) });
+    const { id } = await client.files.locate('cart.ts');
+    await (await client.openSession({ id: `${name}-other` })).recordCall({
+      tool: 'read',
+      args: { path: 'cart.ts' },
+      status: 'ok',
+      content: 'two\n',
+      answer: () => 'two\n',
+      ...(await readings('cart.ts')),
+    });
+    await writeFile(path('cart.ts'), 'three\n');
+    await session.reportMessage({ role: 'assistant', text: 'I edit.' }, undefined, {
+      input: 12_000,
+      output: 50,
+      model: 'claude-sonnet-4-5',
+      cost: 0.5,
+    });
+    await call('edit', { path: 'cart.ts', oldText: 'one', newText: 'three' }, 'done', await readings('cart.ts'));
+    await call('bash', { command: 'npm test' }, 'no', { status: 'fail' });
+    await session.recordEvent({ kind: 'compacted', detail: 'We fixed the cart.', missing: 2 });
+    await session.assemble({ deliver: 'library' });
+    await client.closeSession(session);
+    await client.delivered();
+    expect(id).not.toBe('');
+  });
+  afterAll(async () => {
+    await new Promise((resolve) => server.close(resolve));
+    await Promise.all([client.close(), reviewer.close()]);
+    await Promise.all([folder.remove(), elsewhere.remove()]);
+  });
+
+  test('shows the objects that the report of the command line has, by the names of what was done', async () => {
+    const strip = await ask('/v1/strip', 'Strip', { session: name });
+    const timeline = await Timeline.open(await client.delivered());
+    const { ledger } = await reportDetail(timeline, { reference: name, text: {}, count: countHere });
+    expect(strip.bands.map(({ id }) => id).sort()).toEqual(ledger.objects.map(({ id }) => id).sort());
+    const names = strip.bands.map((band) => [band.name, band.failed]);
+    expect(names).toEqual(
+      expect.arrayContaining([
+        [path('cart.ts'), false],
+        ['read cart.ts', false],
+        ['bash npm test', true],
+      ]),
+    );
+  });
+
+  test('answers a pinned address for ever alike', async () => {
+    const { basis } = await ask('/v1/strip', 'Strip', { session: name });
+    const tx = basis.tx_id as number;
+    const places = [
+      ['/v1/strip', 'Strip', { session: name, tx }],
+      ['/v1/request', 'Request', { session: name, tx }],
+      ['/v1/conversation', 'Conversation', { session: name, tx }],
+      ['/v1/money', 'Money', { session: name, tx }],
+    ] as const;
+    const all = () => Promise.all(places.map(([where, answer, of]) => ask(where, answer, of)));
+    const before = await all();
+    const session = await client.openSession({ id: name });
+    await session.reportMessage({ role: 'user', text: 'And more.' });
+    await session.assemble({ deliver: 'library' });
+    await client.closeSession(session);
+    await client.delivered();
+    expect(await all()).toEqual(before);
+    const now = await ask('/v1/conversation', 'Conversation', { session: name });
+    expect(now.last_step).toBeGreaterThan((before[2] as PageBody<'Conversation'>).last_step);
+  });
+
+  test('lists the session with its title, calls, cost and failures', async () => {
+    const list = await ask('/v1/list', 'SessionList', { text: name, sort: 'cost' });
+    expect(list).toMatchObject({ total: 2, sessions: [{ id: name, title: 'Fix the cart, please.' }, { title: '' }] });
+    expect(list.sessions[0]?.folder).toBe(folder.root);
+    // 10,000 tokens in and 100 out at list prices, and half a dollar that the agent recorded.
+    expect(list.sessions[0]?.figures).toMatchObject({
+      calls: 2,
+      tool_calls: 4,
+      tokens: { total: 22_150 },
+      cost: { amount: expect.closeTo(0.5315, 6), source: 'mixed', unpriced: 0 },
+      files_changed: 1,
+      failures: 1,
+    });
+  });
+
+  test('returns the conversation with results, changes, compactions and outdated copies', async () => {
+    const { rows, title, tool_calls } = await ask('/v1/conversation', 'Conversation', { session: name });
+    expect([title, tool_calls]).toEqual(['Fix the cart, please.', 4]);
+    const edit = rows.find((row) => row.kind === 'call' && row.tool === 'edit');
+    expect(edit).toMatchObject({
+      name: 'edit cart.ts',
+      number: 3,
+      call: 2,
+      stale: true,
+      diff: [{ lines: ['-one', '+three'] }],
+      files: [{ name: path('cart.ts'), effect: 'changed', version: { number: 3 } }],
+    });
+    expect(rows.find((row) => row.kind === 'event')).toMatchObject({ summary: 'We fixed the cart.', dropped: 2 });
+    const part = await ask('/v1/conversation', 'Conversation', { session: name, call: 4, limit: 2 });
+    expect(part.rows.some((row) => row.kind === 'call' && row.name === 'bash npm test')).toBe(true);
+  });
+
+  test('names the authors of versions, and calls that changed an outdated copy', async () => {
+    const { calls } = await ask('/v1/stale', 'Stale', { session: name });
+    expect(calls).toMatchObject([{ name: 'edit cart.ts', seen: { number: 1 }, was: { number: 2 } }]);
+    const { versions } = await ask('/v1/authors', 'Authors', { session: name, object: path('cart.ts') });
+    expect(versions.map(({ by }) => by.kind)).toEqual(['unknown', 'unknown', 'agent']);
+    expect(versions[2]?.by).toMatchObject({ name: 'edit cart.ts', step: expect.any(Number) });
+  });
+
+  test('divides the cost by cause and names the most expensive moments', async () => {
+    const money = await ask('/v1/money', 'Money', { session: name });
+    expect(money).toMatchObject({ calls: 2, spent: { amount: expect.closeTo(0.5315, 6) } });
+    const sum = money.causes.reduce((all, { amount }) => all + (amount ?? 0), 0);
+    expect(sum).toBeCloseTo(0.5315, 6);
+    expect(money.causes.find(({ cause }) => cause === 'lost-cache')?.tokens).toBe(10_000);
+    expect(money.costliest[0]?.sentence).toMatch(/^10,000 tokens were written again in turn 1 because /);
+  });
+
+  test('says what is known of a request that was not recorded', async () => {
+    const at = { session: `${name}-other` };
+    const request = await ask('/v1/request', 'Request', at);
+    expect(request).toMatchObject({ recorded: false, request: null, why: expect.stringMatching(/did not see them/) });
+    expect(request.items.map((item) => item.name)).toContain('read cart.ts');
+    const changes = await ask('/v1/changes', 'Changes', at);
+    expect(changes).toMatchObject({ recorded: false, prefix: null, changes: [{ name: 'read cart.ts', kind: 'came' }] });
+  });
+});
