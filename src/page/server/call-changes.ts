@@ -14,9 +14,8 @@ import type { Step } from '../../objects/step.js';
 import { isVerb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { ownMember } from '../../values/own-member.js';
-import { type Compaction, compactionBetween } from './compactions.js';
 import { type Described, describe } from './described-objects.js';
-import { unseenAt } from './request-view.js';
+import { type Compaction, compactionBetween, unseenAt } from './request-view.js';
 
 /**
  * The change of one item between two requests:

@@ -1,7 +1,10 @@
-import { linesAsked, namedCall } from '../../history/ask/call-names.js';
+import { patchedPaths } from '../../foreign-tools/patch-envelope.js';
+import { textArgument } from '../../foreign-tools/tool-arguments.js';
+import { kindOfCall, linesAsked, type NamedCall, namedCall } from '../../history/ask/call-names.js';
 import type { LoggedEpoch } from '../../history/ask/logged-turn.js';
 import { type SessionCall, sessionCalls } from '../../history/ask/session-calls.js';
-import { type ActedVersion, SessionActors } from '../../history/ask/version-actors.js';
+import { diffTexts } from '../../history/ask/text-diff.js';
+import type { ActedVersion } from '../../history/ask/version-actors.js';
 import { costOf } from '../../history/money/call-cost.js';
 import { modelCalls } from '../../history/money/session-figures.js';
 import { bordersOf } from '../../history/rebuild/epoch-chain.js';
@@ -11,12 +14,68 @@ import type { Timeline } from '../../history/rebuild/timeline.js';
 import { shownBasis } from '../../http/review-answers.js';
 import type { Shaped } from '../../http/wire-shape.js';
 import { wireShape } from '../../http/wire-shape.js';
-import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
 import { type Described, describe } from './described-objects.js';
-import { editDiff } from './edit-diff.js';
+import { sessionActors } from './file-authors.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
+
+/** Lines of a change, as in a unified diff. */
+interface EditHunk {
+  readonly oldStart: number;
+  readonly oldLines: number;
+  readonly newStart: number;
+  readonly newLines: number;
+  readonly lines: readonly string[];
+}
+
+const MOST_LINES = 400;
+const SIGNS = { same: ' ', added: '+', removed: '-' } as const;
+
+function hunksOf(before: string, after: string): readonly EditHunk[] {
+  const { hunks = [] } = diffTexts(before, after);
+  return hunks.map(({ lines, ...hunk }) => ({
+    ...hunk,
+    // A replaced text is a part of a file, so its missing line end says nothing.
+    lines: lines.flatMap(({ kind, text }) => (kind === 'note' ? [] : [`${SIGNS[kind]}${text}`])).slice(0, MOST_LINES),
+  }));
+}
+
+/** Returns the lines of a patch that a call gives, as one hunk. */
+function patchHunk(text: string): readonly EditHunk[] {
+  const lines = text.split('\n').filter((line) => /^[-+ ]/.test(line) && !/^(?:---|\+\+\+)/.test(line));
+  const removed = lines.filter((line) => line.startsWith('-')).length;
+  const added = lines.filter((line) => line.startsWith('+')).length;
+  const same = lines.length - removed - added;
+  const shown = lines.slice(0, MOST_LINES);
+  return [{ oldStart: 0, oldLines: same + removed, newStart: 0, newLines: same + added, lines: shown }];
+}
+
+/**
+ * Returns the change that a call's arguments describe. Its line numbers count from the beginning of
+ * the replaced text. Undefined for a call that changes no file by its arguments.
+ */
+function editDiff(call: NamedCall): readonly EditHunk[] | undefined {
+  const kind = kindOfCall(call);
+  const { args } = call;
+  if (kind === 'write') {
+    const content = textArgument(args, 'content');
+    return content === undefined ? undefined : hunksOf('', content);
+  }
+  if (kind === 'edit') {
+    const edits = Array.isArray(args.edits) ? (args.edits as readonly unknown[]) : [args];
+    const found = edits.flatMap((edit) => {
+      if (typeof edit !== 'object' || edit === null) return [];
+      const [before, after] = [textArgument(edit as never, 'oldText'), textArgument(edit as never, 'newText')];
+      return before === undefined && after === undefined ? [] : hunksOf(before ?? '', after ?? '');
+    });
+    return found.length === 0 ? undefined : found;
+  }
+  if (kind !== 'patch') return undefined;
+  const text = textArgument(args, 'script') ?? (typeof args.patch === 'string' ? args.patch : '');
+  return patchedPaths(text).length === 0 ? undefined : patchHunk(text);
+}
 
 type Row = Shaped<PageBody<'Conversation'>['rows'][number]>;
 
@@ -195,17 +254,6 @@ function stepsOfPart(
   const at = steps.findIndex(({ seq }) => seq >= wanted);
   const first = Math.max(0, (at < 0 ? steps.length : at) - Math.floor(limit / 2));
   return steps.slice(first, first + limit);
-}
-
-const actorsOf = new WeakMap<Timeline, Map<SessionId, Promise<SessionActors>>>();
-
-/** Returns the authors of file versions. Questions of one timeline share them. */
-export function sessionActors(timeline: Timeline, session: SessionId): Promise<SessionActors> {
-  const known = actorsOf.get(timeline) ?? new Map<SessionId, Promise<SessionActors>>();
-  actorsOf.set(timeline, known);
-  const actors = known.get(session) ?? SessionActors.of(timeline, session);
-  known.set(session, actors);
-  return actors;
 }
 
 /** Returns rows for changes of files that were not made by the session's own calls. */

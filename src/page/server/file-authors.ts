@@ -1,12 +1,23 @@
 import { requireObject } from '../../history/ask/find-object.js';
-import type { VersionActor } from '../../history/ask/version-actors.js';
+import { SessionActors, type VersionActor } from '../../history/ask/version-actors.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { shownBasis } from '../../http/review-answers.js';
 import { wireShape } from '../../http/wire-shape.js';
-import { sessionActors } from './conversation.js';
+import type { SessionId } from '../../objects/ids.js';
 import { describe } from './described-objects.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
+
+const actorsOf = new WeakMap<Timeline, Map<SessionId, Promise<SessionActors>>>();
+
+/** Returns the authors of file versions. Questions of one timeline share them. */
+export function sessionActors(timeline: Timeline, session: SessionId): Promise<SessionActors> {
+  const known = actorsOf.get(timeline) ?? new Map<SessionId, Promise<SessionActors>>();
+  actorsOf.set(timeline, known);
+  const actors = known.get(session) ?? SessionActors.of(timeline, session);
+  known.set(session, actors);
+  return actors;
+}
 
 const shownActor = (by: VersionActor) => ({ ...by });
 
