@@ -28,13 +28,13 @@ const MOST_SEGMENTS = 2;
 const MOST_FILES = 2;
 
 /** Returns the last two parts of a path. They say more than its beginning. */
-export function shortPath(path: string): string {
+function shortPath(path: string): string {
   const parts = path.split(/[\\/]/).filter((part) => part !== '');
   return parts.length <= MOST_SEGMENTS ? path : parts.slice(-MOST_SEGMENTS).join('/');
 }
 
 /** Returns a tool's name without the prefix of its server: `mcp__fs__read_file` is `read_file`. */
-export function shortTool(tool: string): string {
+function shortTool(tool: string): string {
   const last = tool.split(/__|[.:/]/).at(-1) || tool;
   return /^[A-Z][a-z]+$/.test(last) ? last.toLowerCase() : last;
 }

@@ -5,7 +5,7 @@ import { cost, sessionRow, spentTokens } from '../../http/session-list.js';
 const versionPlace = z.object({ number: count, valid_time: time, tx_id: count });
 
 /** The author of a file version. */
-export const actor = z
+const actor = z
   .object({
     kind: z.enum(['agent', 'person', 'git', 'editor', 'unknown']),
     session: z.string().nullable(),

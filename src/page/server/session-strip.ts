@@ -100,7 +100,7 @@ export function endsOfTurns(steps: readonly Step[], isImported: boolean): readon
 }
 
 /** Builds the columns of calls that went out with the harness's own list. */
-export const bypassedCalls = (steps: readonly Step[]): readonly StripCall[] =>
+const bypassedCalls = (steps: readonly Step[]): readonly StripCall[] =>
   steps.flatMap(({ seq, turn, at, event }) =>
     event?.kind === 'bypassed'
       ? [{ kind: 'unseen', turn, step: seq - 1, at: new Date(at), sections: [] } as const]
