@@ -28,6 +28,12 @@ export const shownBasis = ({ validTime, txId, txTime }: Basis) => ({
   txTime,
 });
 
+/**
+ * The basis of an answer at a pinned address. A database opened by its number alone does not know
+ * the time of that transaction, so the answer leaves it out and stays the same for ever.
+ */
+export const pinnedBasis = (basis: Basis) => ({ ...shownBasis(basis), txTime: undefined });
+
 function shownPoint({ basis, place }: Point) {
   return { basis: shownBasis(basis), place: place === undefined ? undefined : { ...place, step: place.seq } };
 }

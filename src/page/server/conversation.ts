@@ -11,7 +11,7 @@ import { bordersOf } from '../../history/rebuild/epoch-chain.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
-import { shownBasis } from '../../http/review-answers.js';
+import { pinnedBasis } from '../../http/review-answers.js';
 import type { Shaped } from '../../http/wire-shape.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { ObjectId } from '../../objects/ids.js';
@@ -334,7 +334,7 @@ export async function conversation(asked: Timeline, question: ConversationQuesti
   const prompt = steps.find(({ message }) => message !== undefined && speakerOf(message) === 'user')?.message?.text;
   return wireShape(PAGE_ANSWERS.Conversation, {
     session,
-    basis: shownBasis(timeline.present.basis),
+    basis: pinnedBasis(timeline.present.basis),
     title: (prompt ?? '').slice(0, 200).replace(/\s+/g, ' ').trim().toWellFormed(),
     lastStep: steps.at(-1)?.seq ?? 0,
     toolCalls: numbers.size,

@@ -2,7 +2,7 @@ import { requireObject } from '../../history/ask/find-object.js';
 import { SessionActors, type VersionActor } from '../../history/ask/version-actors.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
-import { shownBasis } from '../../http/review-answers.js';
+import { pinnedBasis } from '../../http/review-answers.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { SessionId } from '../../objects/ids.js';
 import { describe } from './described-objects.js';
@@ -33,7 +33,7 @@ export async function fileAuthors(asked: Timeline, name: string, object: string)
   const versions = await (await sessionActors(timeline, session)).versions(id);
   return wireShape(PAGE_ANSWERS.Authors, {
     session,
-    basis: shownBasis(timeline.present.basis),
+    basis: pinnedBasis(timeline.present.basis),
     object: id,
     versions: versions.map((version) => ({ ...version, by: shownActor(version.by) })),
   });
@@ -51,7 +51,7 @@ export async function staleCalls(asked: Timeline, name: string): Promise<PageBod
   const files = await describe(timeline, [...new Set(found.map(({ object }) => object))]);
   return wireShape(PAGE_ANSWERS.Stale, {
     session,
-    basis: shownBasis(timeline.present.basis),
+    basis: pinnedBasis(timeline.present.basis),
     calls: found.map(({ step, call, object, seen, was }) => ({
       step: step.seq,
       turn: step.turn,

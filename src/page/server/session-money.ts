@@ -4,7 +4,7 @@ import { addCall, costOf, noSpending, shownCost, shownTokens } from '../../histo
 import { DOLLAR_PRICES_AS_OF, dollarPricesOf } from '../../history/money/dollar-prices.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
-import { shownBasis } from '../../http/review-answers.js';
+import { pinnedBasis } from '../../http/review-answers.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
@@ -146,7 +146,7 @@ export async function sessionMoney(asked: Timeline, name: string): Promise<PageB
   };
   return wireShape(PAGE_ANSWERS.Money, {
     session,
-    basis: shownBasis(timeline.present.basis),
+    basis: pinnedBasis(timeline.present.basis),
     pricesAsOf: DOLLAR_PRICES_AS_OF,
     prices: [...models].map(([model, count]) => ({ model, calls: count, ...perMillion(model) })),
     spent: shownCost(spent),
