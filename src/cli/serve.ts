@@ -1,7 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { STEER_VARIABLE, variable } from '../host/environment.js';
+import { MASK_SETTINGS, STEER_VARIABLE, variable } from '../host/environment.js';
 import type { LogLevel } from '../host/log.js';
-import { MASK_SETTINGS } from '../host/open-mask.js';
 import type { ServerFlags, ServerSettings } from '../host/settings.js';
 import type { ServedAddresses } from '../http/http-server.js';
 import { type ProgramParts, servedContracts } from './contract.js';

@@ -1,6 +1,11 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
+/** Values of `--mask`: the secrets to mask before anything is recorded. */
+export const MASK_SETTINGS = ['off', 'known', 'strict'] as const;
+/** A value of `--mask`. */
+export type MaskSetting = (typeof MASK_SETTINGS)[number];
+
 /** The environment of a process. Entry points pass it on; no code below reads the process's own. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -7,7 +7,8 @@ import { protectDataFolder } from '../node/data-folder.js';
 import type { EnsureNodeOptions } from '../node/ensure-node.js';
 import { clientFolder } from '../process/data-folder.js';
 import { defined } from '../values/defined.js';
-import { type MaskSetting, openMask } from './open-mask.js';
+import type { MaskSetting } from './environment.js';
+import { openMask } from './open-mask.js';
 import { NodeUse } from './open-store.js';
 import { isDurable, type Settings } from './settings.js';
 

@@ -3,11 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordMask } from '../client/record-mask.js';
 import { createWholeFile, textOf } from '../process/owned-file.js';
-
-/** Values of `--mask`: the secrets to mask before anything is recorded. */
-export const MASK_SETTINGS = ['off', 'known', 'strict'] as const;
-/** A value of `--mask`. */
-export type MaskSetting = (typeof MASK_SETTINGS)[number];
+import type { MaskSetting } from './environment.js';
 
 /** The secret key of a data folder's marks, and the user's own texts and patterns. */
 const KEY_FILE = 'mask-key';

@@ -13,8 +13,14 @@ import { CodedError } from '../values/coded-error.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import { parseNodeUrls, parseToken } from '../xtdb/address.js';
-import { dataFolder, type Environment, telemetryEnvironment, variable } from './environment.js';
-import { MASK_SETTINGS, type MaskSetting } from './open-mask.js';
+import {
+  dataFolder,
+  type Environment,
+  MASK_SETTINGS,
+  type MaskSetting,
+  telemetryEnvironment,
+  variable,
+} from './environment.js';
 import { readSharedLogSettings, type SharedLogFlags } from './shared-log-settings.js';
 
 /**

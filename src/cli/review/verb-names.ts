@@ -8,6 +8,7 @@ const REVIEW_VERBS: ReadonlySet<string> = new Set([
   'who',
   'query',
   'report',
+  'search',
   'verify',
   'restore',
   'note',

@@ -6,7 +6,6 @@ import { withData } from '../../cli/review/commands.js';
 import type { SessionLock } from '../../journal/session-lock.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import type { SessionId } from '../../objects/ids.js';
-import { inShell } from '../../process/program-files.js';
 import { defined } from '../../values/defined.js';
 import type { Entry } from '../projection/entry.js';
 import type { CheckpointWriter } from './checkpoint-writer.js';
@@ -26,9 +25,9 @@ const PROGRAM_MS = 120_000;
 const MOST_BYTES = 4_194_304;
 const MOST_TOKENS = 100_000_000;
 
-function run(command: string, input: string, signal: AbortSignal | undefined): Promise<string> {
+async function run(command: string, input: string, signal: AbortSignal | undefined): Promise<string> {
+  const shell = (await import('../../process/program-files.js')).inShell(command);
   return new Promise((resolve, reject) => {
-    const shell = inShell(command);
     const limits = { timeout: PROGRAM_MS, maxBuffer: MOST_BYTES, encoding: 'utf8', ...defined({ signal }) } as const;
     const child = execFile(shell.command, shell.args, { ...limits, ...shell.options }, (error, stdout) => {
       if (error === null) resolve(stdout);
