@@ -29,8 +29,8 @@ export const shownBasis = ({ validTime, txId, txTime }: Basis) => ({
 });
 
 /**
- * The basis of an answer at a pinned address. A database opened by its number alone does not know
- * the time of that transaction, so the answer leaves it out and stays the same for ever.
+ * The basis of an answer at a pinned address. A database that is opened by its number does not know
+ * the time of that transaction. The answer leaves the time out, so that it stays the same.
  */
 export const pinnedBasis = (basis: Basis) => ({ ...shownBasis(basis), txTime: undefined });
 

@@ -222,7 +222,7 @@ describe('a sent request', () => {
     const view = await askRequest(await timeline(), `${name}@step:5`, {});
     expect(view.request).toMatchObject({ delivered: 'gateway', kind: 'sent', matches: true });
     const calls = view.items.filter(({ type }) => type === 'toolcall');
-    expect(calls.map(({ name: tool }) => tool)).toEqual(['Read', 'Read', 'Read', 'Read']);
+    expect(calls.map(({ name: tool }) => tool)).toEqual(['read /a', 'read /a', 'read /a', 'read /a']);
     expect(view.items.find(({ text: shown }) => shown.includes('look at the file'))).toMatchObject({ step: 1 });
     const report = await askHere(['report', 'detail', `${name}@step:5`, '--json', '--data', suiteData()]);
     const { objects, assembly } = JSON.parse(report.stdout) as {

@@ -120,7 +120,10 @@ describe('requests that a model got without Palimpsest (decision E12)', () => {
     expect(list.reported.map(({ context }) => [context.turn, context.kind])).toEqual([[1, 'sent']]);
     expect(list.unseen).toEqual([2]);
     const strip = await sessionStrip(timeline, inLoop, {});
-    expect(strip.calls).toMatchObject([{ turn: 1, kind: 'sent' }]);
+    expect(strip.calls).toMatchObject([
+      { turn: 1, kind: 'sent' },
+      { turn: 2, kind: 'unseen' },
+    ]);
     expect(strip.marks).toContainEqual(expect.objectContaining({ kind: 'event', event: 'bypassed' }));
   });
 

@@ -50,7 +50,7 @@ describe('an answer that comes in parts', () => {
     const usage = { input_tokens: 3, output_tokens: 5, cache_read_input_tokens: 70, cache_creation_input_tokens: 20 };
     await append(prompt, { ...answer, message: { ...(answer?.message as object), usage } });
     const [, step] = await watched.reached(id, 2);
-    expect(step?.usage).toEqual({ input: 3, output: 5, cacheRead: 70, cacheWrite: 20 });
+    expect(step?.usage).toEqual({ model: 'a-model', input: 3, output: 5, cacheRead: 70, cacheWrite: 20 });
   });
 });
 
