@@ -9,7 +9,7 @@ export type SettingsErrorCode =
   | 'unusable-folder'
   | 'not-set-up';
 
-/** Thrown if an agent's settings cannot be read or changed. The files are as before. */
+/** Thrown if an agent's settings cannot be read or changed. The files stay unchanged. */
 export class SettingsError extends CodedError<SettingsErrorCode> {
   override readonly name = 'SettingsError';
 }

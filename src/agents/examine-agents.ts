@@ -47,16 +47,17 @@ interface OwnEntry {
   readonly scope: Scope;
   readonly value: unknown;
   /**
-   * Whether doctor may run it: `folder` with all else that the agent runs in this folder, `server`
-   * without the agent, `no` not at all. Settings of a project may come from strangers.
+   * How `doctor` may test it. `folder`: run the agent here, with all that its settings start.
+   * `server`: start only our server. `no`: run nothing, since strangers may write a project's
+   * settings.
    */
   readonly trust: 'folder' | 'server' | 'no';
 }
 
-/** The program by its name, or a server as a setup wrote it for a program that has moved since. */
+/** Matches our name, or a flag that only our setup writes, for a program that has moved since. */
 const OURS = /palimpsest|"--short-ids"/;
 
-/** Returns whether a value in settings is about this program, also one that the user wrote. */
+/** Returns whether a value in settings names this program, even if the user wrote it. */
 function isAboutUs(value: unknown, change: Change): boolean {
   const ours = change.kind === 'entry' ? [] : change.values;
   const text = JSON.stringify(value) ?? '';
@@ -70,7 +71,7 @@ export interface Examination {
   readonly data: SetupData;
 }
 
-/** Returns what a setup would write now; a stand-in if it would refuse. */
+/** Returns what a setup would write now. If it would refuse, uses a placeholder command. */
 async function wantedOf(agent: Agent, scope: Scope, { at, packageFolder, data }: Examination): Promise<Wanted> {
   const program = { packageFolder, node: process.execPath };
   const server = await serverCommand(agent, scope, { at, data, program }).catch(() => () => ({
@@ -81,8 +82,8 @@ async function wantedOf(agent: Agent, scope: Scope, { at, packageFolder, data }:
 }
 
 /**
- * Decides whether an entry may be run. Settings of the user may, and those of a project as this
- * user's setup wrote them.
+ * Decides how far to trust an entry. The user's own settings are trusted. A project's entry is
+ * trusted only if this user's setup wrote it or would write the same.
  */
 function trustIn(
   { path, value }: Pick<OwnEntry, 'path' | 'value'>,
@@ -142,7 +143,7 @@ function commandOf(value: unknown): ServerCommand | undefined {
   return isText(program) && rest.every(isText) ? { command: program, args: rest } : undefined;
 }
 
-/** Starts the server of an entry as the agent would, with a program that is not of the project. */
+/** Starts the server of an entry as the agent would, but with no program from the project. */
 async function serverAnswers(value: unknown, at: Surroundings, cwd: string): Promise<boolean> {
   const named = commandOf(value);
   if (named === undefined) return false;
@@ -160,10 +161,10 @@ const WORDS: Readonly<Record<Reach, string>> = {
   absent: 'DOES NOT KNOW US',
 };
 
-/** A longer answer of an agent says nothing more. */
+/** Maximum shown length of an agent's answer or a command. */
 const SHOWN_CHARS = 400;
 
-/** Asks the agent. If it only lists the server or has no check, starts the server as it would. */
+/** Runs the agent's check. If there is none, or it only lists the server, starts the server. */
 async function reachOf({ agent, program }: Installed, { value, trust }: OwnEntry, asked: Asked) {
   const { at, cwd } = asked;
   let [reach, detail]: [Reach, string] = ['listed', ''];
@@ -181,10 +182,10 @@ async function reachOf({ agent, program }: Installed, { value, trust }: OwnEntry
   return { reach: 'failed' as const, detail: `its server did not answer: ${shown}` };
 }
 
-/** Where an agent is asked. */
+/** The place where an agent's check runs. */
 interface Asked {
   readonly at: Surroundings;
-  /** This folder if the user set it up, else the home: agents run what a folder's settings name. */
+  /** This folder if the user set it up, else the home. Agents run what a folder's settings name. */
   readonly cwd: string;
 }
 
@@ -243,8 +244,8 @@ async function examineAgent(agent: Agent, examination: Examination): Promise<Exa
 }
 
 /**
- * Examines every agent on this machine. An agent that is set up runs its own check, which starts
- * the server for a moment. The others are not run. No settings of a project decide what runs,
+ * Examines every agent on this machine. An agent that is set up runs its own check, which briefly
+ * starts the server. Other agents are not run. A project's settings decide nothing that runs here,
  * unless this user's setup wrote them.
  */
 export async function examineAgents(examination: Examination): Promise<readonly ExaminedAgent[]> {

@@ -2,20 +2,20 @@ import { ownMember } from '../values/own-member.js';
 import { asList, asObject, type Json, parsedBody } from './json-facts.js';
 import type { Wire } from './wires.js';
 
-/** Maximum size of the answers of one request that are kept, in UTF-16 units. */
+/** Maximum size of a kept answer, in UTF-16 units of its events. */
 const MOST_KEPT = 32 * 1_048_576;
 
 /**
- * Returns whether a later request may go on from the answer without repeating it. This is so in a
+ * Returns whether a later request may continue the answer without repeating it. This holds in a
  * message thread of Anthropic, and for a response that the provider stores.
  */
 export function mayBeContinued(wire: Wire, body: Buffer): boolean {
-  // Few requests have threads, and Codex stores nothing. They need not be parsed.
+  // Most requests have no thread, and Codex stores nothing. A search of the bytes saves parsing.
   if (wire === 'anthropic') return body.includes('"thread"') && asObject(parsedBody(body).thread).type !== undefined;
   return wire === 'responses' && !body.includes('"store":false') && parsedBody(body).store !== false;
 }
 
-/** The member of an open block that a delta extends, and the type of that delta. */
+/** By type of delta: the member with its new text, and the member of the open block to extend. */
 const APPENDED: Readonly<Record<string, readonly [from: string, to: string]>> = {
   text_delta: ['text', 'text'],
   thinking_delta: ['thinking', 'thinking'],
@@ -30,8 +30,8 @@ interface OpenBlock {
 }
 
 /**
- * Collects the content of one answer whole, so that a request that goes on from it can be rebuilt.
- * Blocks of unknown types stay as they are. After an unknown change of a block it keeps nothing.
+ * Collects the whole content of one answer, so that a request that continues it can be rebuilt.
+ * Blocks of unknown types stay as they are. After a delta of an unknown type it keeps nothing.
  */
 export class KeptAnswer {
   readonly #wire: Wire;
@@ -60,7 +60,7 @@ export class KeptAnswer {
     this.#isWhole = answer.error === undefined || answer.error === null;
   }
 
-  /** Returns the blocks or items of the answer as JSON; undefined if it did not come whole. */
+  /** Returns the blocks or items of the answer as JSON; undefined if a part is missing. */
   json(): Buffer | undefined {
     return this.#isWhole && !this.#isLost ? Buffer.from(JSON.stringify(this.#items)) : undefined;
   }

@@ -16,7 +16,7 @@ export interface LogHead {
   readonly started: string;
 }
 
-/** Runs of span entries, by their first and last number. Together they are a text. */
+/** The span entries that make up a text: runs of consecutive numbers, each as first and last. */
 export type SpanRuns = readonly (readonly [first: number, last: number])[];
 
 /** How a request of a gateway that steers went out. */
@@ -24,17 +24,17 @@ export interface SteerFacts {
   /** The control arm's requests are never changed. */
   readonly arm: 'steered' | 'control';
   readonly how: 'steered' | 'continued' | 'own' | 'exact';
-  /** The reason for a request without our context. */
+  /** The reason why the request went out without our context. */
   readonly why?: string;
-  /** The time that it waited for its context. */
+  /** Milliseconds for which the request waited for its context. */
   readonly ms: number;
   /** Size of the client's own body. */
   readonly bytes: number;
 }
 
 /**
- * A request before it is forwarded. `spans` make up its body. Spans of earlier requests are named
- * again and not written again.
+ * A request, logged before it is forwarded. `spans` make up its body. A span that an earlier
+ * request wrote is named, not written again.
  */
 export interface LoggedRequest {
   readonly kind: 'request';
@@ -56,7 +56,7 @@ export interface LoggedRequest {
   readonly steer?: SteerFacts;
 }
 
-/** The end of a request, by the number of its entry. */
+/** The end of a request. `request` is the number of that request's entry. */
 export interface LoggedAnswer {
   readonly kind: 'answer';
   readonly request: number;
@@ -64,8 +64,8 @@ export interface LoggedAnswer {
   /** Absent if there was no answer: the client left, or the upstream could not be reached. */
   readonly facts?: AnswerFacts;
   /**
-   * The answer's blocks or items as JSON, if a later request may go on from it without repeating
-   * it.
+   * The answer's blocks or items as JSON. Present if a later request may continue the answer
+   * without repeating it.
    */
   readonly kept?: { readonly spans: SpanRuns; readonly bytes: number };
 }

@@ -38,13 +38,13 @@ export interface SentRequest extends RequestFacts {
   /** Undefined if the client left before the answer, or the gateway was killed. */
   readonly answer: AnswerFacts | undefined;
   /**
-   * The whole body, made of earlier requests and answers, and the number of these requests. Present
-   * if the request goes on from an earlier answer and the log has everything before it.
+   * The body rebuilt from earlier requests and answers, and the number of these requests. Present
+   * if the request continues an earlier answer and the log has everything before it.
    */
   readonly rebuilt?: { readonly spans: readonly Buffer[]; readonly from: number };
 }
 
-/** A request that a later one may go on from. */
+/** A request whose answer a later request may continue. */
 interface Continued {
   readonly request: LoggedRequest;
   readonly kept: NonNullable<LoggedAnswer['kept']>;
@@ -57,8 +57,8 @@ interface SpanPlace {
 }
 
 /**
- * Opens a log file. Undefined if there is no readable file of this name, so that one foreign entry
- * of the folder hides no other log. Opening a pipe does not wait for its writer.
+ * Opens a log file. Returns undefined for an unreadable or irregular file, so that a foreign entry
+ * of the folder does not stop the reading of other logs. Never waits for the writer of a pipe.
  */
 async function opened(path: string): Promise<FileHandle | undefined> {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
@@ -102,7 +102,7 @@ class FollowedLog {
         const before = this.#at;
         const ended = this.#frames(read, this.#at + read.length >= size);
         for (const [request, answer, number] of ended) yield* this.#sent(file, { request, answer, number });
-        // A frame longer than the window needs a larger one; at the end of the file, more bytes.
+        // No whole frame: wait for more bytes at the end of the file, else enlarge the window.
         if (this.#at === before && read.length >= size - before) return;
         window = this.#at === before ? window * 2 : WINDOW;
       }
@@ -111,7 +111,7 @@ class FollowedLog {
     }
   }
 
-  /** Yields the requests without an answer. Their gateway has ended. */
+  /** Yields the requests without an answer. Call it only once the gateway has ended. */
   async *unanswered(): AsyncGenerator<SentRequest> {
     const file = await opened(this.path);
     if (file === undefined) return;
@@ -123,7 +123,7 @@ class FollowedLog {
     }
   }
 
-  /** Reads whole frames and returns the requests that they end. */
+  /** Reads the whole frames and returns the requests whose answers are among them. */
   #frames(bytes: Buffer, isWholeRest: boolean): readonly (readonly [LoggedRequest, LoggedAnswer, number])[] {
     const ended: [LoggedRequest, LoggedAnswer, number][] = [];
     let at = 0;
@@ -214,7 +214,7 @@ class FollowedLog {
       for (let one = first; one <= last; one += 1) {
         const place = this.#spans.get(one);
         if (place === undefined) return undefined;
-        // A damaged list of spans could name one of them without end.
+        // A damaged list could name the same span again and again.
         left -= place.length;
         if (left < 0) return undefined;
         const span = Buffer.alloc(place.length);
@@ -244,7 +244,7 @@ export class GatewayLogReader {
     for (const file of await this.#logs()) for await (const request of file.more()) yield await this.#whole(request);
   }
 
-  /** Adds the whole body to a request that goes on from an earlier answer. */
+  /** Adds the rebuilt body to a request that continues an earlier answer. */
   async #whole(request: SentRequest): Promise<SentRequest> {
     if (request.thread?.type !== 'continue' && request.previous === undefined) return request;
     const whole = await rebuiltBody(request.wire, Buffer.concat(request.spans), async (answer) => {
@@ -258,8 +258,8 @@ export class GatewayLogReader {
   }
 
   /**
-   * Removes the files whose gateway has ended and that have no entry since a time. Their requests
-   * are recorded or left out by then. A file that cannot be removed stays.
+   * Removes the files whose gateway has ended and whose last entry is older than `before`. By then
+   * their requests are recorded or left out. A file that cannot be removed stays.
    */
   async removeOld(before: number): Promise<void> {
     for (const file of await this.#logs()) {

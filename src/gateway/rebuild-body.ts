@@ -9,19 +9,19 @@ export interface Exchange {
   readonly answer: Buffer;
 }
 
-/** A body that is made of several requests and their answers. */
+/** A body that was put together from several requests and their answers. */
 interface RebuiltBody {
   readonly body: Buffer;
   /** Number of earlier requests in it. */
   readonly from: number;
 }
 
-/** Maximum number of requests that one body is made of. */
+/** Maximum number of requests in one rebuilt body. */
 const MOST_EXCHANGES = 1_000;
-/** Maximum size of the parts of a rebuilt body. */
+/** Maximum total size of the parts of a rebuilt body, in bytes. */
 const LARGEST = 64 * 1_048_576;
 
-/** Returns the id of the answer that a body goes on from. */
+/** Returns the id of the answer that a body continues. */
 function previousOf(wire: Wire, body: Json): string | undefined {
   const thread = asObject(body.thread);
   const id =
@@ -41,7 +41,7 @@ interface Parsed {
   readonly answer: readonly unknown[];
 }
 
-/** Later requests of a thread have no prompt and no tools. They are those of the first one. */
+/** Joins a thread. Its first request alone has prompt and tools. Later settings win. */
 function wholeThread(earlier: readonly Parsed[], own: Json): Json {
   const messages = earlier.flatMap(({ body, answer }) => [
     ...asList(body.messages),
@@ -51,16 +51,16 @@ function wholeThread(earlier: readonly Parsed[], own: Json): Json {
   return { ...settings, messages: [...messages, ...asList(own.messages)] };
 }
 
-/** A response inherits the input of those before it, and no setting. */
+/** Joins responses. Each inherits the input and output of those before it, but no settings. */
 const wholeResponse = (earlier: readonly Parsed[], own: Json): Json => ({
   ...own,
   input: [...earlier.flatMap(({ body, answer }) => [...inputOf(body), ...answer]), ...inputOf(own)],
 });
 
 /**
- * Rebuilds the whole body of a request that goes on from an earlier answer. It has the messages of
- * all requests before it with their answers, then its own. Undefined if the request is whole
- * itself, or if `exchangeOf` lacks a part of what came before.
+ * Rebuilds the whole body of a request that continues an earlier answer: the messages and answers
+ * of all requests before it, then its own messages. Returns undefined if the request is already
+ * whole, or if `exchangeOf` lacks an earlier request or answer.
  */
 export async function rebuiltBody(
   wire: Wire,

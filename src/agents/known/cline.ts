@@ -5,7 +5,7 @@ import { desktopFolder } from '../desktop-folder.js';
 
 const FILE = 'cline_mcp_settings.json';
 
-/** Newer versions and the program share a folder. Older extensions use one of the editor. */
+/** Newer extensions share a folder with the `cline` program. Older ones use the editor's folder. */
 function files(at: Surroundings): readonly [string, string] {
   const root = variable(at.env, 'CLINE_DIR') ?? join(at.home, '.cline');
   const shared = variable(at.env, 'CLINE_DATA_DIR') ?? join(root, 'data');

@@ -126,8 +126,8 @@ function TwoSessions({ a, b, rows }: { readonly a: string; readonly b: string; r
 }
 
 /**
- * Shows the policies of a laboratory run, whose report the reader opens from disk; it is not
- * uploaded.
+ * Shows the policies of a laboratory run. The reader opens the run's report from disk. The browser
+ * reads it without uploading it.
  */
 function Laboratory() {
   const [run, setRun] = useState<LabRun | string>();

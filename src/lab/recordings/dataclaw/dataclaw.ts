@@ -70,7 +70,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Exports of DataClaw: one session of any agent a line. Paths and names in them are anonymised, and
- * older exports have no results.
+ * Reads exports of DataClaw. Each line is one session, of any agent. Paths and names in it are
+ * anonymised. Older exports have no results.
  */
 export const dataclaw: Importer = { format: 'dataclaw', recognise, read };
