@@ -15,16 +15,16 @@ export const gatewayFolder = (dataDir: string): string => join(dataDir, 'gateway
 /** The end of the names of log files. */
 export const LOG_ENDING = '.log';
 
-/** A file above this size is followed by a new one. */
+/** Above this size, in bytes, the log continues in a new file. */
 const LARGEST_FILE = 128 * 1_048_576;
 /** A request waits this long for its entry. A disk that hangs must not stop the agent. */
 const LONGEST_WAIT_MS = 1_000;
 
-/** A logged request, whose end is logged once. */
+/** A logged request. The caller logs its end once. */
 export interface OpenRequest {
   /**
-   * Logs the end. Without facts there was no answer. `kept` is the content of an answer that a
-   * later request may go on from. Never rejects.
+   * Logs the end. Omit `facts` if there was no answer. `kept` is the content of the answer, if a
+   * later request may refer to it instead of repeating it. Never rejects.
    */
   end(facts: AnswerFacts | undefined, kept?: Buffer): Promise<void>;
 }
@@ -39,8 +39,8 @@ export interface LogTroubles {
 export type NewRequest = Omit<LoggedRequest, 'kind' | 'spans' | 'bytes'> & { readonly body: Buffer };
 
 /**
- * The append-only log of one gateway process. It never fails towards its caller: a request that
- * cannot be logged is forwarded all the same, and is missing from the record.
+ * The append-only log of one gateway process. Its methods never reject. If a request cannot be
+ * logged, the gateway still forwards it, and the record lacks it.
  */
 export class GatewayLog {
   readonly #folder: string;
@@ -123,7 +123,7 @@ export class GatewayLog {
     this.#closing.add(closing);
   }
 
-  /** Returns the file for a new request, which it then belongs to. The first one creates it. */
+  /** Returns the file for a new request and counts the request as open there. */
   #taken(): Promise<LogFile> {
     const before: Promise<LogFile | undefined> = this.#file?.catch(() => undefined) ?? Promise.resolve(undefined);
     this.#file = before.then(async (known) => {

@@ -16,7 +16,7 @@ import type { DirectCalls } from './direct-calls.js';
 
 /** Maximum length of a line. A long `write` is one line. */
 const LONGEST_LINE_BYTES = 64 * 1024 * 1024;
-/** Bytes kept of each end of an overlong line. One of the ends holds the request's id. */
+/** Bytes kept of each end of an overlong line. The request's id is usually in one of them. */
 const END_BYTES = 1_024;
 const LINE_END = 0x0a;
 const BYTE_ORDER_MARK = '\ufeff';
@@ -62,24 +62,24 @@ class Line {
 
 /**
  * The stdio transport of a server, with one message or batch per line. Time and memory are linear
- * in a line. It answers each message of a batch on a separate line as soon as possible. It answers
- * an invalid message or a line over 64 MiB with an error, under its id if that is readable, and
- * continues.
+ * in the length of a line. Each message of a batch gets its answer on a separate line as soon as
+ * possible. An invalid message or a line over 64 MiB gets an error, with the message's id if that
+ * is readable. The transport then continues.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
   /**
-   * Receives every message that does not nest too deep. A message that it does not take goes to
-   * `onmessage`.
+   * The short path for plain tool calls. It sees every message that does not nest too deep. The
+   * messages that it does not take go to `onmessage`.
    */
   direct?: Pick<DirectCalls, 'take'>;
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #longest: number;
   #line: Line;
-  /** Whether texts replace ids that a double cannot represent. */
+  /** Whether strings replace numeric ids that a double cannot represent. */
   #hasExactIds = false;
   readonly #onData = (chunk: Buffer): void => this.#read(chunk);
   readonly #onError = (error: Error): void => this.onerror?.(error);

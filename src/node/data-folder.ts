@@ -25,7 +25,7 @@ const DATABASE_FOLDERS: readonly string[] = ['golden', 'index'];
 
 /** The paths in one data folder. */
 export interface DataFolder {
-  /** Absolute, with symbolic links resolved: one folder is one node under any name. */
+  /** Absolute, with symbolic links resolved, so that every path of a folder leads to one node. */
   readonly dir: string;
   readonly stateFile: string;
   readonly logFile: string;
@@ -158,8 +158,8 @@ const markerOf = (dir: string): string => join(dir, 'palimpsest.json');
 /**
  * Checks that this version knows the format of a data folder before it writes there. Read-only.
  * Returns the format; undefined for a folder without a database.
- * @throws {NodeError} `data-newer`, or `data-corrupt` for a damaged marker, or a missing one beside
- *   a database
+ * @throws {NodeError} `data-newer`, or `data-corrupt` if the marker is damaged, or missing although
+ *   the folder has a database
  */
 export async function checkDataFormat(dir: string): Promise<number | undefined> {
   const text = await textOf(markerOf(dir)).catch((error: unknown) => {
@@ -201,8 +201,7 @@ export async function sweepDataFolder(dir: string): Promise<void> {
 
 /**
  * Restricts an existing data folder and its content to its owner, checks its format, and removes
- * unfinished files of killed processes. For processes that write there before they request the
- * node.
+ * unfinished files of killed processes. Call it before writing to the folder without a node.
  * @throws {NodeError} `data-newer`, `data-corrupt`; `data-unwritable` if it belongs to another
  *   user, its modes cannot change, or it is a shared folder with other content
  */

@@ -123,7 +123,8 @@ const writeManifest = (dir: string, manifest: Manifest): Promise<void> =>
   replaceFile(join(dir, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
 
 /**
- * Reads the manifest in `dir` if every file that it names holds the bytes that it was made with.
+ * Reads the manifest of an installation. Returns undefined if the manifest is unreadable, or if a
+ * file is missing or has changed since the build.
  */
 async function readManifest(place: Place, files: FrontFiles): Promise<Manifest | undefined> {
   const { dir } = place;
@@ -147,7 +148,7 @@ async function readManifest(place: Place, files: FrontFiles): Promise<Manifest |
   }
 }
 
-/** Fetches and compiles in a draft folder, which is renamed only when complete. */
+/** Fetches libraries and compiles the front in a draft folder, which is renamed at the end. */
 export async function buildJars(dir: string, files: FrontFiles, options: InstallOptions): Promise<Manifest> {
   const draft = join(options.cacheDir, `.draft-${randomUUID()}`);
   try {
@@ -194,8 +195,8 @@ export async function buildJars(dir: string, files: FrontFiles, options: Install
 }
 
 /**
- * Makes the class-data archive for compiled jars, where they lie. It only makes starts faster, so
- * the node does without it if the trial run fails or takes too long.
+ * Makes the class-data archive in the final folder of the compiled jars. The archive only makes
+ * starts faster. If the trial run fails or takes too long, the node runs without it.
  */
 async function addArchive({ dir }: Place, { jars, made }: Manifest, options: InstallOptions): Promise<Manifest> {
   options.onProgress?.('Making the class-data archive (first start only) …');

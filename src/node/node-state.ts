@@ -52,8 +52,8 @@ const stateSchema = z.object({
   startedAt: z.string(),
   restarts: z.int().nonnegative(),
   /**
-   * The last exit of the JVM; null if it never exited. `reason` is why it accepted no more writes,
-   * if its supervisor ended it for that.
+   * The last exit of the JVM; null if it never exited. `reason` is set if the supervisor ended the
+   * JVM because it accepted no more writes, and says why it did not.
    */
   frontExit: z
     .object({ code: z.int().nullable(), signal: z.string().nullable(), at: z.string(), reason: z.string().optional() })
@@ -140,7 +140,7 @@ export type NodeLiveness =
   /** No process runs: there is no state, or a crash left it behind. */
   | { readonly kind: 'none'; readonly state: NodeState | undefined }
   | { readonly kind: 'supervised'; readonly state: NodeState }
-  /** The supervisor was killed and the JVM was not: it works, but no process would restart it. */
+  /** The supervisor was killed. The JVM still works, but no process would restart it. */
   | { readonly kind: 'orphaned'; readonly state: NodeState };
 
 /** Derives liveness from a state and its living processes. */

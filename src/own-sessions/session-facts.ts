@@ -22,7 +22,7 @@ const tokens = z.number().nonnegative();
 const countedAnswerSchema = z.tuple([z.number().nullable(), count, tokens, tokens, tokens, tokens, tokens.nullable()]);
 export type CountedAnswer = z.output<typeof countedAnswerSchema>;
 
-/** Why a provider had to read again what it had in its cache. */
+/** Why a provider had to process cached tokens again. */
 export const CACHE_LOSSES = ['pause', 'compaction', 'rewind', 'model change', 'other'] as const;
 export type CacheLoss = (typeof CACHE_LOSSES)[number];
 

@@ -1,6 +1,6 @@
 /**
- * Returns the index of the first item, in sorted order, whose place is not before `at`; the number
- * of items if there is none.
+ * Returns the index of the first item whose place is `at` or later, by binary search. The items
+ * must be sorted by place. Returns the number of items if all places are earlier.
  */
 export function firstFrom<T>(things: readonly T[], at: number, placeOf: (thing: T) => number): number {
   let [low, high] = [0, things.length];

@@ -10,8 +10,8 @@ export interface NodeStatus {
   /** True if the node has stopped indexing. It then still answers 200, with stale data. */
   readonly ingesterFailed: boolean;
   /**
-   * Why it has stopped, as one line without document content. Absent while it indexes, and if it
-   * gives no reason.
+   * The reason why indexing stopped, as one line without document content. Absent if the node still
+   * indexes or gives no reason.
    */
   readonly ingesterError?: string;
   /** Steps that its index is behind a log shared with other nodes; absent if not reported. */
@@ -64,8 +64,8 @@ const MAX_HELD_MS = 10_000;
 const MARGIN_MS = 5_000;
 
 /**
- * Sends a request. If another node may answer, or `awaited` names a transaction, the answer comes
- * from a node that has indexed it.
+ * Sends a request. If `awaited` names a transaction, only a node that has indexed the transaction
+ * answers. By default this is the newest transaction seen, if another node may give the answer.
  *
  * @throws {XtdbError}
  */

@@ -3,8 +3,8 @@ import { defined } from '../../values/defined.js';
 import type { AnswerBody, RequestBody } from './http-schemas.js';
 
 /**
- * Returns the session as Amplifier's context manager. Loads on the first request, because it counts
- * tokens with a vocabulary.
+ * Returns the session as Amplifier's context manager. The module is loaded on the first request,
+ * because its token counter loads a vocabulary.
  */
 async function contextOf({ client, session }: OpenContext) {
   const { AmplifierContext } = await import('./amplifier-context.js');

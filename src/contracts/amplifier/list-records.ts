@@ -20,7 +20,7 @@ const LONGEST_ARGUMENTS = 100_000;
 /** A message as its record stores it. */
 export interface KeptMessage extends MessageShape {
   readonly isPrompt: boolean;
-  /** The position of a prompt message among the others, which are recorded at one time. */
+  /** The position of a prompt message among the others. Their records have equal times. */
   readonly place?: number;
 }
 

@@ -13,10 +13,12 @@ export interface LineFinding {
 /**
  * The kinds of line faults.
  *
- * - `invalid-json`: not JSON, or a repeated key · `not-an-object`
- * - `missing-field`, `invalid-field`: the field is absent; it has the wrong type or value
- * - `native-field`: a key that would import a provider's own thread
- * - `unknown-type`: of an event
+ * - `invalid-json`: the line is not JSON, or repeats a key
+ * - `not-an-object`: the line is JSON, but no object
+ * - `missing-field`: a required field is absent
+ * - `invalid-field`: a field has the wrong type or value
+ * - `native-field`: a key would import a provider's own thread
+ * - `unknown-type`: the event has an unknown type
  */
 export type LineIssue =
   | 'invalid-json'

@@ -27,7 +27,7 @@ export function serverCompaction({ over, keep, rights }: ServerCompactionSetting
     rule: (timeline) => (call, conversation) => {
       if (tokensOf(charsOf(conversation.parts(call))) <= over) return undefined;
       const start = startOfTail(itemsOf(call), keep);
-      // The user's newest message is what the model answers.
+      // The user's newest message stays, because the model answers it.
       const last = itemsOf(call).findLast(({ kind }) => kind === 'user');
       const leave = withoutSystem(call).filter((item) => item.position < start && item !== last);
       return summarised(call, conversation, { leave, chars: summaryChars(timeline) });

@@ -8,7 +8,7 @@ import { shapedRow } from '../../http/session-list.js';
 import { wireShape } from '../../http/wire-shape.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 
-/** Orders of a list, the greatest first. */
+/** Sort keys of a list, greatest first. A leading `-` reverses the order. */
 export const SORTS = ['used', 'cost', 'tokens', 'calls', 'failures', 'title'] as const;
 type Sort = (typeof SORTS)[number];
 
@@ -21,7 +21,7 @@ const KEYS: Readonly<Record<Sort, (row: SessionRow) => number | string>> = {
   title: ({ title }) => title.toLowerCase(),
 };
 
-/** The longest wait for figures, so that a list appears at once. */
+/** Maximum wait for figures, in milliseconds. Later figures are left out of the answer. */
 const MOST_MS = 400;
 
 /** The parameters of a list. */
