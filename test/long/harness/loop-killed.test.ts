@@ -85,6 +85,7 @@ describe('a model’s context in a harness’s loop', () => {
         if (context === null) throw new Error('no context');
         expect(await own.call('handed', { session, sha256: 'a'.repeat(64) as never, chars: n, messages: n })).toEqual({
           kept: true,
+          at: { turn: 1, step: expect.any(Number) },
         });
         messages.push(
           {

@@ -105,7 +105,7 @@ describe('palimpsest mcp', () => {
     const { tools, nextCursor } = (
       JSON.parse(listed) as { readonly result: { readonly tools: readonly unknown[]; readonly nextCursor?: string } }
     ).result;
-    expect({ count: tools.length, nextCursor }).toEqual({ count: 13, nextCursor: undefined });
+    expect({ count: tools.length, nextCursor }).toEqual({ count: 14, nextCursor: undefined });
   });
 });
 
