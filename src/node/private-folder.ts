@@ -27,6 +27,8 @@ const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'journal',
   'logs',
   'loops',
+  'mask-key',
+  'mask-rules',
   'remote',
   'replays',
   'restores',

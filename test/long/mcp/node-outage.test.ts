@@ -44,7 +44,7 @@ describe('without a database', () => {
   test('makes each call of a named session report an unreachable foreign node, without hanging or acting', async () => {
     const agent = await stdioAgent(root, [...QUIET, '--session', 'named'], { XTDB_URL: 'http://127.0.0.1:9' });
     try {
-      expect((await agent.client.listTools()).tools).toHaveLength(12);
+      expect((await agent.client.listTools()).tools).toHaveLength(13);
       for (const content of ['one', 'two']) {
         const { text, isError } = await agent.call('write', { path: 'never.txt', content });
         expect(text).toMatch(/^Error: write could not begin: .*cannot reach the node.*\nNothing was done/);
