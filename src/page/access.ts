@@ -1,3 +1,5 @@
+import { signal } from '@preact/signals';
+
 /**
  * Key of the page's secret in its origin's storage, which other servers of this machine neither
  * receive nor read.
@@ -25,6 +27,32 @@ export async function refusedBy(response: Response): Promise<Refused> {
     readonly detail?: string;
   };
   return new Refused(code, response.status, detail);
+}
+
+/** Why the page cannot ask at present, and what the reader can do; undefined if it can. */
+export const trouble = signal<
+  { readonly kind: 'gone' | 'ended' | 'starting' | 'stopped'; readonly text: string } | undefined
+>(undefined);
+
+/** The error of a question that reached no server. */
+export const unreachable = (): Refused =>
+  new Refused(
+    'unreachable',
+    0,
+    'The review server does not answer. Start `palimpsest review` again, and open the address that it prints.',
+  );
+
+/** Records the result of a question; undefined if it was answered. */
+export function noteTrouble(refused: Refused | undefined): void {
+  if (refused === undefined) trouble.value = undefined;
+  else if (refused.status === 0) trouble.value = { kind: 'gone', text: refused.message };
+  else if (refused.status === 401)
+    trouble.value = {
+      kind: 'ended',
+      text: 'The server was restarted, or this address has expired. Open the last address of `palimpsest review`.',
+    };
+  else if (refused.status === 503) trouble.value = { kind: 'starting', text: refused.message };
+  else if (refused.status === 502 || refused.status === 504) trouble.value = { kind: 'stopped', text: refused.message };
 }
 
 async function handIn(token: string): Promise<void> {

@@ -17,5 +17,5 @@ export async function act<T>(path: string, body: object): Promise<T> {
 }
 
 /** Returns the path of a change to a session. */
-export const actionPath = (session: string, what: 'sets' | 'undo' | 'fork' | 'restore'): string =>
+export const actionPath = (session: string, what: 'sets' | 'undo' | 'fork' | 'restore' | 'notes'): string =>
   `/v1/sessions/${encodeURIComponent(session)}/${what}`;

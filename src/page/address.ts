@@ -1,29 +1,21 @@
-/** A view of the page. */
-export type ViewName =
-  | 'sessions'
-  | 'strip'
-  | 'turns'
-  | 'request'
-  | 'changes'
-  | 'object'
-  | 'search'
-  | 'files'
-  | 'compare'
-  | 'query';
-
 /** The name of every view, in navigation order. */
-export const VIEWS: Readonly<Record<ViewName, string>> = {
+export const VIEWS = {
   sessions: 'Sessions',
-  strip: 'Strip',
-  turns: 'Turns',
-  request: 'Request',
-  changes: 'Changes',
-  object: 'Object',
-  search: 'Search',
+  conversation: 'Conversation',
+  strip: 'Context',
+  request: 'Call',
+  changes: 'What changed',
+  money: 'Money',
   files: 'Files',
+  object: 'File',
+  search: 'Search',
   compare: 'Compare',
+  notes: 'Notes and sharing',
   query: 'Query',
-};
+} as const;
+
+/** A view of the page. */
+export type ViewName = keyof typeof VIEWS;
 
 /**
  * A place in the page: a view and its parameters, including the transaction at which it was read.
@@ -98,8 +90,10 @@ export function commandLine({ view, of }: Address): string | undefined {
   const { session, step, id, q } = of;
   const commands: Readonly<Record<ViewName, string | undefined>> = {
     sessions: 'palimpsest sessions',
+    conversation: session && `palimpsest log ${quoted(session)}`,
     strip: session && `palimpsest report list ${quoted(session)}`,
-    turns: session && `palimpsest log ${quoted(session)}`,
+    money: undefined,
+    notes: session && `palimpsest note ${quoted(session)}`,
     request: session && `palimpsest context ${quoted(step === undefined ? session : `${session}@step:${step}`)}`,
     changes:
       session &&

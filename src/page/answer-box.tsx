@@ -1,5 +1,25 @@
 import type { ComponentChildren } from 'preact';
+import type { Refused } from './access.js';
 import type { Answered } from './ask.js';
+
+/** Shows why there is no answer. Missing records are facts and not failures. */
+function RefusedBox({ refused }: { readonly refused: Refused }) {
+  const isAbsent = refused.status === 404 || refused.code === 'not-seen';
+  return (
+    <div class={isAbsent ? 'note' : 'refused'} role={isAbsent ? 'status' : 'alert'}>
+      {refused.message}
+    </div>
+  );
+}
+
+/** Says that an answer is being read. */
+export function Waiting() {
+  return (
+    <p class="note waiting" role="status">
+      Reading…
+    </p>
+  );
+}
 
 /** Shows an answer, or that it is loading or was refused. */
 export function AnswerBox<T>({
@@ -9,18 +29,7 @@ export function AnswerBox<T>({
   readonly answer: Answered<T>;
   readonly children: (value: T) => ComponentChildren;
 }) {
-  if (answer.state === 'waiting')
-    return (
-      <p class="note" role="status">
-        Reading…
-      </p>
-    );
-  if (answer.state === 'refused')
-    return (
-      <div class="refused" role="alert">
-        <strong>{answer.refused.code}</strong>
-        <p>{answer.refused.message}</p>
-      </div>
-    );
+  if (answer.state === 'waiting') return <Waiting />;
+  if (answer.state === 'refused') return <RefusedBox refused={answer.refused} />;
   return <>{children(answer.value)}</>;
 }

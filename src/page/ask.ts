@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { credentials, Refused, refusedBy } from './access.js';
+import { credentials, noteTrouble, Refused, refusedBy, unreachable } from './access.js';
 import { VIEWS, type ViewName } from './address.js';
 
 /** The parameters of a question; undefined ones are left out. */
@@ -48,9 +48,10 @@ function addressOf(path: string, parameters: Parameters): string {
 }
 
 async function fetched(address: string, left = RETRIES): Promise<unknown> {
-  const response = await fetch(address, { headers: credentials() });
-  if (response.ok) return response.json();
-  const refused = await refusedBy(response);
+  const response = await fetch(address, { headers: credentials() }).catch(() => undefined);
+  const refused = response === undefined ? unreachable() : response.ok ? undefined : await refusedBy(response);
+  noteTrouble(refused);
+  if (refused === undefined) return response?.json();
   if (refused.status !== 503 || left === 0) throw refused;
   await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   return fetched(address, left - 1);
@@ -68,7 +69,7 @@ export function answerFrom(other: AnswerSource): void {
 export const isServed = (): boolean => source.isServed;
 
 /** Views that need a database, or a comparison beyond one session's file. */
-const SERVED_VIEWS: ReadonlySet<ViewName> = new Set(['files', 'compare']);
+const SERVED_VIEWS: ReadonlySet<ViewName> = new Set(['compare', 'money', 'query']);
 
 /** Returns the available views, in navigation order. */
 export const offeredViews = (): readonly ViewName[] =>
@@ -141,11 +142,7 @@ export function useAnswer<T>(
     ask<T>(path, parameters).then(
       (value) => take({ state: 'there', value }),
       (error: unknown) => {
-        const refused =
-          error instanceof Refused
-            ? error
-            : new Refused('unreachable', 0, 'the server does not answer; is it still running?');
-        take({ state: 'refused', refused });
+        take({ state: 'refused', refused: error instanceof Refused ? error : unreachable() });
       },
     );
     return () => {

@@ -1,9 +1,10 @@
-import { useEffect } from 'preact/hooks';
-import { type Answered, answers, useAnswer } from './ask.js';
+import { useEffect, useMemo } from 'preact/hooks';
+import { type Answered, type Parameters as AskedOf, answers, isServed, useAnswer } from './ask.js';
 import { followed } from './follow.js';
 import { place, refine } from './place.js';
-import { neighbour } from './strip-layout.js';
+import { columnOf, neighbour } from './strip-layout.js';
 import type { Strip } from './wire.js';
+import { nameBelow } from './words.js';
 
 /** Returns the current strip of the address's session, if the page follows it. */
 function liveStrip(): Strip | undefined {
@@ -22,12 +23,14 @@ export function knownTx(): string | undefined {
 }
 
 /**
- * Keeps a view's answers on screen until the next ones load; undefined if the session is not
- * followed.
+ * Asks a question at the transaction of the address, so that its answer stays the same. Waits until
+ * the transaction is known. A followed session's answers stay on screen until the next ones load.
  */
-export function keptWhileFollowed(): { readonly keeps?: string } {
+export function useQuestion<T>(path: string | undefined, parameters: AskedOf = {}): Answered<T> {
   const { session, live } = place.value.of;
-  return live === undefined || session === undefined ? {} : { keeps: session };
+  const tx = knownTx();
+  const isReady = tx !== undefined || session === undefined || !isServed();
+  return useAnswer<T>(isReady ? path : undefined, { ...parameters, tx }, live === undefined ? {} : { keeps: session });
 }
 
 /**
@@ -53,6 +56,10 @@ export function useStrip(): Answered<Strip> {
   const { session, tx, live } = place.value.of;
   const strip = answer.state === 'there' && tx === undefined && live === undefined ? answer.value : undefined;
   const known = strip?.basis.tx_id;
+  useMemo(() => {
+    if (answer.state !== 'there') return;
+    nameBelow(answer.value.bands.filter(({ type }) => type === 'file').map(({ name }) => name));
+  }, [answer.state === 'there' ? answer.value.bands : undefined]);
   useEffect(() => {
     if (known === undefined || known === null) return;
     // This strip is also the one at its own transaction, so no request is needed.
@@ -61,6 +68,9 @@ export function useStrip(): Answered<Strip> {
   }, [known]);
   return answer;
 }
+
+/** Returns the number, from 1, of the model call that a step came from: the last one up to it. */
+export const callNumber = ({ calls }: Strip, step: number): number => Math.max(1, columnOf(calls, step + 1));
 
 /** Returns the call of the address; default: the last one. */
 export function chosenStep({ calls }: Strip): number | undefined {

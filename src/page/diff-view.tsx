@@ -1,68 +1,43 @@
-import type { StructuredPatchHunk } from 'diff';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { Runs } from './text-view.js';
+import { type DiffRow, diffRows, type Folded, foldedRows, type Hunk, hunkRows, markedRows } from './diff-rows.js';
+import { CopyButton, Runs } from './text-view.js';
 import { VirtualList } from './virtual-list.js';
+import { plural } from './words.js';
 
 /** Maximum time to compare two texts before they count as too different, milliseconds. */
 const LIMIT_MS = 1_500;
-const ROW_PX = 18;
-const MOST_PX = 560;
+const ROW_PX = 20;
+const MOST_PX = 640;
+/** Maximum rows shown without a virtual list. */
+const PLAIN_ROWS = 400;
 /** Maximum shown length of a line in a difference; the text itself shows all of it. */
 const MOST_CHARS = 2_000;
+const CLASSES: Readonly<Record<DiffRow['sign'], string>> = { '+': 'added', '-': 'removed', ' ': 'same' };
 
-interface DiffRow {
-  readonly sign: '+' | '-' | ' ' | '@';
-  readonly text: string;
-  readonly old?: number;
-  readonly new?: number;
-}
-
-const CLASSES: Readonly<Record<DiffRow['sign'], string>> = { '+': 'added', '-': 'removed', ' ': 'same', '@': 'hunk' };
-
-function rowsOf(hunks: readonly StructuredPatchHunk[]): readonly DiffRow[] {
-  return hunks.flatMap((hunk): readonly DiffRow[] => {
-    let [before, after] = [hunk.oldStart, hunk.newStart];
-    const lines = hunk.lines.map((line): DiffRow => {
-      const [sign, text] = [line[0], line.slice(1, MOST_CHARS)];
-      if (sign === '+') return { sign, text, new: after++ };
-      if (sign === '-') return { sign, text, old: before++ };
-      if (sign === ' ') return { sign, text, old: before++, new: after++ };
-      return { sign: '@', text: line };
-    });
-    return [{ sign: '@', text: `lines ${hunk.oldStart}, ${hunk.newStart}` }, ...lines];
-  });
-}
-
-/**
- * Shows how one text became another, line by line. The comparison loads with the first difference.
- */
-export function DiffView({
-  before,
-  after,
-  label,
-}: {
-  readonly before: string;
-  readonly after: string;
+interface DiffRowsProps {
+  readonly all: readonly DiffRow[];
   readonly label: string;
-}) {
-  const [hunks, setHunks] = useState<readonly StructuredPatchHunk[] | 'too different'>();
-  useEffect(() => {
-    let isWanted = true;
-    setHunks(undefined);
-    void import('diff').then(({ structuredPatch }) => {
-      const patch = structuredPatch('', '', before, after, '', '', { context: 3, timeout: LIMIT_MS });
-      if (isWanted) setHunks(patch?.hunks ?? 'too different');
-    });
-    return () => {
-      isWanted = false;
-    };
-  }, [before, after]);
-  const rows = useMemo(() => (hunks === undefined || hunks === 'too different' ? [] : rowsOf(hunks)), [hunks]);
-  if (hunks === undefined) return <p class="note">Comparing…</p>;
-  if (hunks === 'too different') return <p class="note">Too different to be compared line by line.</p>;
-  if (rows.length === 0) return <p class="note">The texts are equal.</p>;
+  /** Shown above the difference: the name of the file. */
+  readonly title?: ComponentChildren;
+  /** The two texts to copy. Without them, the lines of the difference are copied. */
+  readonly texts?: { readonly before: string; readonly after: string };
+}
+
+function DiffRows({ all, label, title, texts }: DiffRowsProps) {
+  const [opened, setOpened] = useState<ReadonlySet<number>>(new Set());
+  const [wraps, setWraps] = useState(true);
+  const rows = useMemo(() => foldedRows(all, opened), [all, opened]);
+  const count = (sign: DiffRow['sign']): number => all.filter((row) => row.sign === sign).length;
   const row = (i: number) => {
-    const { sign, text, old, new: fresh } = rows[i] ?? { sign: ' ' as const, text: '' };
+    const shown = rows[i] as Folded;
+    if ('fold' in shown)
+      return (
+        <button type="button" class="fold" onClick={() => setOpened(new Set([...opened, shown.fold]))}>
+          Show {plural(shown.count, 'equal line')}
+        </button>
+      );
+    const { sign, text, old, new: fresh, marks = [] } = shown;
     return (
       <div class={`text-row ${CLASSES[sign]}`}>
         <span class="gutter" aria-hidden="true">
@@ -71,14 +46,88 @@ export function DiffView({
         <span class="gutter" aria-hidden="true">
           {fresh ?? ''}
         </span>
-        <span class="sign">{sign === '@' ? '' : sign}</span>
-        <Runs text={text} />
+        <span class="sign">{sign}</span>
+        <Runs text={text.slice(0, MOST_CHARS)} marks={marks} />
       </div>
     );
   };
+  const isLong = rows.length > PLAIN_ROWS;
   return (
-    <div class="text diff">
-      <VirtualList label={label} count={rows.length} rowHeight={ROW_PX} height={MOST_PX} row={row} />
+    <div class={`text diff ${wraps ? '' : 'unwrapped'}`}>
+      <div class="text-bar">
+        <span>{title ?? label}</span>
+        <span class="good">+{count('+')}</span>
+        <span class="bad">−{count('-')}</span>
+        <span class="spread" />
+        {!isLong && (
+          <button type="button" class="quiet" aria-pressed={wraps} onClick={() => setWraps(!wraps)}>
+            Wrap
+          </button>
+        )}
+        {texts === undefined ? (
+          <CopyButton text={() => all.map(({ sign, text }) => `${sign}${text}\n`).join('')} />
+        ) : (
+          <>
+            <CopyButton label="Copy before" text={() => texts.before} />
+            <CopyButton label="Copy after" text={() => texts.after} />
+          </>
+        )}
+      </div>
+      {isLong ? (
+        <VirtualList label={label} count={rows.length} rowHeight={ROW_PX} height={MOST_PX} row={row} />
+      ) : (
+        <section class="text-rows" tabIndex={0} aria-label={label}>
+          {rows.map((_, i) => (
+            <div key={i}>{row(i)}</div>
+          ))}
+        </section>
+      )}
     </div>
   );
+}
+
+/** Shows how one text became another: lines with their changed words, far equal lines folded. */
+export function DiffView({
+  before,
+  after,
+  label,
+  title,
+}: Omit<DiffRowsProps, 'all' | 'texts'> & { readonly before: string; readonly after: string }) {
+  const [all, setAll] = useState<readonly DiffRow[] | 'too different'>();
+  useEffect(() => {
+    let isWanted = true;
+    setAll(undefined);
+    // The comparison loads with the first difference.
+    void import('diff').then(({ diffLines, diffWordsWithSpace }) => {
+      const parts = diffLines(before, after, { timeout: LIMIT_MS });
+      if (isWanted) setAll(parts === undefined ? 'too different' : diffRows(parts, diffWordsWithSpace));
+    });
+    return () => {
+      isWanted = false;
+    };
+  }, [before, after]);
+  if (all === undefined) return <p class="note">Comparing…</p>;
+  if (all === 'too different') return <p class="note">Too different to compare line by line.</p>;
+  if (all.every(({ sign }) => sign === ' ')) return <p class="note">The texts are equal.</p>;
+  return <DiffRows all={all} label={label} title={title} texts={{ before, after }} />;
+}
+
+/** Shows a recorded difference, with its changed words. */
+export function HunksView({
+  hunks,
+  label,
+  title,
+}: Omit<DiffRowsProps, 'all' | 'texts'> & { readonly hunks: readonly Hunk[] }) {
+  const plain = useMemo(() => hunkRows(hunks), [hunks]);
+  const [all, setAll] = useState(plain);
+  useEffect(() => {
+    let isWanted = true;
+    void import('diff').then(({ diffWordsWithSpace }) => {
+      if (isWanted) setAll(markedRows(plain, diffWordsWithSpace));
+    });
+    return () => {
+      isWanted = false;
+    };
+  }, [plain]);
+  return <DiffRows all={all} label={label} title={title} />;
 }

@@ -2,6 +2,7 @@ import { linesWith } from '../history/search/found-lines.js';
 import { ownMember } from '../values/own-member.js';
 import { Refused } from './access.js';
 import type { AnswerSource } from './ask.js';
+import { loggedConversation } from './logged-conversation.js';
 import {
   type AnswerParameters,
   answerKey,
@@ -60,6 +61,8 @@ const SPECIAL: Readonly<Record<string, Special>> = {
     const answer = (await file.answer('/v1/notes', parameters)) as Notes;
     return object === undefined ? answer : { ...answer, said: answer.said.filter((note) => note.object === object) };
   },
+  '/v1/conversation': async (file, { session, tx }) =>
+    loggedConversation(String(session), (await file.answer('/v1/log', { session, tx })) as Log),
   '/v1/query': async () => {
     throw new Refused(
       'not-in-file',

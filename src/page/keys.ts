@@ -8,15 +8,30 @@ export interface KeyBinding {
 const isTyped = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.matches('input, textarea, select') || target.isContentEditable);
 
+/** Actions of keys that work everywhere. */
+interface KeysEverywhere {
+  /** Cmd-K or Ctrl-K. */
+  readonly onPalette: () => void;
+  readonly onEscape: () => void;
+}
+
 /**
- * Listens to keys without modifiers, except while the user types. Calls `onPalette` for Cmd-K and
- * Ctrl-K, everywhere. The returned function ends it.
+ * Listens to keys without modifiers, except while the user types, and to the keys that work
+ * everywhere. The returned function ends it.
  */
-export function listenToKeys(bindings: () => readonly KeyBinding[], onPalette: () => void): () => void {
+export function listenToKeys(
+  bindings: () => readonly KeyBinding[],
+  { onPalette, onEscape }: KeysEverywhere,
+): () => void {
   const onKey = (event: KeyboardEvent): void => {
     if (event.key.toLowerCase() === 'k' && (event.metaKey || event.ctrlKey)) {
       event.preventDefault();
       onPalette();
+      return;
+    }
+    if (event.key === 'Escape') {
+      onEscape();
+      if (isTyped(event.target)) (event.target as HTMLElement).blur();
       return;
     }
     if (event.metaKey || event.ctrlKey || event.altKey || isTyped(event.target)) return;

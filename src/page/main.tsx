@@ -1,5 +1,7 @@
 import { render } from 'preact';
+import './tokens.css';
 import './style.css';
+import './views.css';
 import { enter, Refused } from './access.js';
 import { Page } from './page.js';
 import { followLinks } from './place.js';

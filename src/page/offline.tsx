@@ -1,5 +1,7 @@
 import { render } from 'preact';
+import './tokens.css';
 import './style.css';
+import './views.css';
 import { Refused } from './access.js';
 import { beginAt } from './address.js';
 import { answerFrom } from './ask.js';

@@ -1,48 +1,68 @@
 import { useEffect, useState } from 'preact/hooks';
-import { enterWith, type Refused } from './access.js';
+import { type Refused, trouble } from './access.js';
 import { VIEWS, type ViewName } from './address.js';
 import { isServed, offeredViews, useAnswer } from './ask.js';
-import { move, toggleFollowing, useSessionStrip } from './calls.js';
+import { callNumber, chosenStep, move, toggleFollowing, useSessionStrip } from './calls.js';
+import { Door } from './door.js';
 import { follow, followed } from './follow.js';
 import { type KeyBinding, listenToKeys } from './keys.js';
 import { Palette } from './palette.js';
-import { from, goTo, place } from './place.js';
+import { from, goTo, place, refine } from './place.js';
 import { oneLine } from './shown-text.js';
 import { ChangesView } from './views/changes.js';
 import { CompareView } from './views/compare.js';
+import { ConversationView } from './views/conversation.js';
 import { FilesView } from './views/files.js';
+import { MoneyView } from './views/money.js';
+import { NotesView } from './views/notes.js';
 import { ObjectView } from './views/object.js';
 import { QueryView } from './views/query.js';
 import { RequestPage } from './views/request.js';
 import { SearchView } from './views/search.js';
 import { SessionsView } from './views/sessions.js';
 import { StripView } from './views/strip.js';
-import { TurnsView } from './views/turns.js';
-import type { Strip } from './wire.js';
+import type { Sessions, Strip } from './wire.js';
+import { counted } from './words.js';
 
 /** The component of each view. */
 export type Shown = Readonly<Record<ViewName, () => preact.JSX.Element>>;
 
 const SHOWN: Shown = {
   sessions: SessionsView,
+  conversation: ConversationView,
   strip: StripView,
-  turns: TurnsView,
   request: RequestPage,
   changes: ChangesView,
+  money: MoneyView,
+  files: FilesView,
   object: ObjectView,
   search: SearchView,
-  files: FilesView,
   compare: CompareView,
+  notes: NotesView,
   query: QueryView,
 };
 
-/** Views of one session. */
-const OF_SESSION: ReadonlySet<ViewName> = new Set(['strip', 'turns', 'request', 'changes', 'search', 'files']);
+/** The views in the main row of a session, and the other views that belong to each. */
+const TABS: readonly (readonly [ViewName, readonly ViewName[]])[] = [
+  ['conversation', []],
+  ['strip', []],
+  ['request', ['changes']],
+  ['money', []],
+  ['files', ['object']],
+  ['compare', []],
+  ['notes', []],
+];
 
 function focusSearch(): void {
-  const box = document.querySelector<HTMLInputElement>('main input[type="search"]');
-  if (box !== null) box.focus();
-  else goTo(from('search'));
+  const box = document.querySelector<HTMLInputElement>('input[type="search"]');
+  box?.focus();
+  box?.select();
+}
+
+function focusCall(): void {
+  const box = document.querySelector<HTMLInputElement>('#call');
+  box?.focus();
+  box?.select();
 }
 
 /**
@@ -54,30 +74,34 @@ function bindings(strip: Strip | undefined, onHelp: () => void): readonly KeyBin
     strip === undefined
       ? []
       : [
-          { key: 'j', does: 'the next call', run: () => move(strip, 'next') },
-          { key: 'k', does: 'the call before', run: () => move(strip, 'previous') },
-          { key: ']', does: 'the next turn', run: () => move(strip, 'next-turn') },
-          { key: '[', does: 'the turn before', run: () => move(strip, 'previous-turn') },
-          { key: 's', does: 'the strip', run: () => goTo(from('strip')) },
-          { key: 'r', does: 'the request of the call', run: () => goTo(from('request')) },
-          { key: 'c', does: 'what changed at the call', run: () => goTo(from('changes')) },
+          { key: 'j', does: 'next call', run: () => move(strip, 'next') },
+          { key: 'k', does: 'previous call', run: () => move(strip, 'previous') },
+          { key: ']', does: 'next turn', run: () => move(strip, 'next-turn') },
+          { key: '[', does: 'previous turn', run: () => move(strip, 'previous-turn') },
+          { key: 'g', does: 'go to a call by its number', run: focusCall },
+          { key: 'v', does: 'the conversation', run: () => goTo(from('conversation')) },
+          { key: 's', does: 'the context, call by call', run: () => goTo(from('strip')) },
+          { key: 'r', does: 'what the model saw at the call', run: () => goTo(from('request')) },
+          { key: 'c', does: 'what changed since the call before', run: () => goTo(from('changes')) },
           ...(isServed() ? [{ key: 'f', does: 'follow the session, or stay where it is', run: toggleFollowing }] : []),
         ];
-  return [...calls, { key: '/', does: 'search', run: focusSearch }, { key: '?', does: 'the keys', run: onHelp }];
+  return [...calls, { key: '/', does: 'search', run: focusSearch }, { key: '?', does: 'these keys', run: onHelp }];
 }
 
 function Keys({ keys, onClose }: { readonly keys: readonly KeyBinding[]; readonly onClose: () => void }) {
   return (
-    <aside class="keys" aria-label="Keys">
-      <dl>
-        {[...keys, { key: 'Ctrl-K', does: 'every verb' }].map(({ key, does }) => (
-          <div key={key}>
-            <dt>
-              <kbd>{key}</kbd>
-            </dt>
-            <dd>{does}</dd>
-          </div>
-        ))}
+    <aside class="keys card" aria-label="Keys">
+      <dl class="facts">
+        {[...keys, { key: 'Ctrl K', does: 'every view and action' }, { key: 'Esc', does: 'close' }].map(
+          ({ key, does }) => (
+            <>
+              <dt>
+                <kbd>{key}</kbd>
+              </dt>
+              <dd>{does}</dd>
+            </>
+          ),
+        )}
       </dl>
       <button type="button" onClick={onClose}>
         Close
@@ -86,47 +110,16 @@ function Keys({ keys, onClose }: { readonly keys: readonly KeyBinding[]; readonl
   );
 }
 
-/** Shown to visitors who were not admitted. */
-function Door({ refused }: { readonly refused: Refused }) {
-  const [told, setTold] = useState(refused.message);
-  const onSubmit = (event: Event): void => {
-    event.preventDefault();
-    const form = event.currentTarget as HTMLFormElement;
-    const token = String(new FormData(form).get('token') ?? '');
-    enterWith(token).then(
-      () => location.reload(),
-      (error: unknown) => setTold(error instanceof Error ? error.message : String(error)),
-    );
-  };
-  return (
-    <main class="door">
-      <h1>Palimpsest</h1>
-      <p role="alert">{told}</p>
-      <p>
-        Open the address that <code>palimpsest review</code> printed: it lets one visitor in, once. Of a running{' '}
-        <code>palimpsest serve</code> the token opens this page too.
-      </p>
-      <form onSubmit={onSubmit}>
-        <label>
-          Token <input name="token" type="password" autocomplete="off" required />
-        </label>
-        <button type="submit">Enter</button>
-      </form>
-    </main>
-  );
-}
-
-/** Shows whether the session is followed, and up to where. */
+/** Says whether the page follows the session, and why if it cannot at present. */
 function Follow() {
   const { live, session } = place.value.of;
   const now = followed.value?.session === session ? followed.value : undefined;
+  const isLive = now?.isConnected === true && trouble.value === undefined;
   return (
     <>
       {live !== undefined && (
-        <span class={now?.isConnected === true ? 'live' : 'live lost'} role="status" aria-label="Following">
-          {now === undefined
-            ? 'connecting…'
-            : `${now.isConnected ? 'following' : 'connection lost, trying again'}, step ${now.strip.last_step}`}
+        <span class={`chip ${isLive ? 'good' : 'warn'}`} role="status" aria-label="Following">
+          {isLive ? '● following' : now === undefined ? 'connecting…' : '○ connection lost, trying again'}
         </span>
       )}
       <button type="button" aria-pressed={live !== undefined} onClick={toggleFollowing}>
@@ -136,28 +129,125 @@ function Follow() {
   );
 }
 
-function Header({ named }: { readonly named: Readonly<Record<ViewName, string>> }) {
-  const { view, of } = place.value;
-  const { session, tx } = of;
-  const names = offeredViews().filter((name) => session !== undefined || !OF_SESSION.has(name));
+/** Says why the page cannot read at present, and what to do. */
+function Trouble() {
+  const now = trouble.value;
+  if (now === undefined) return null;
   return (
-    <header>
-      <nav aria-label="Views">
-        {names
-          .filter((name) => name !== 'object' || view === 'object')
-          .map((name) => (
-            <a
-              key={name}
-              href={from(name, name === 'query' ? {} : { ...(name === 'object' ? of : {}) })}
-              aria-current={name === view ? 'page' : undefined}
-            >
-              {named[name]}
+    <div class={`trouble ${now.kind}`} role="alert">
+      {now.kind === 'starting' ? 'The database is starting. This page asks again every second. ' : ''}
+      {now.text}
+    </div>
+  );
+}
+
+/** The number of the chosen call, with its neighbours. */
+function CallNumber({ strip }: { readonly strip: Strip }) {
+  const step = chosenStep(strip);
+  const number = step === undefined ? 0 : callNumber(strip, step);
+  const { length } = strip.calls;
+  if (length === 0) return null;
+  return (
+    <form
+      class="call-number"
+      aria-label="Go to a call"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const wanted = Number(new FormData(event.currentTarget).get('call'));
+        const call = strip.calls[Math.min(length, Math.max(1, wanted)) - 1];
+        if (call !== undefined) refine({ step: call.step, from: undefined }, {});
+      }}
+    >
+      <button type="button" class="quiet" aria-label="Previous call" onClick={() => move(strip, 'previous')}>
+        ‹
+      </button>
+      <label for="call">Call</label>
+      <input
+        id="call"
+        name="call"
+        key={number}
+        inputMode="numeric"
+        autocomplete="off"
+        size={Math.max(2, String(length).length)}
+        defaultValue={String(number)}
+      />
+      <span class="soft">of {counted(length)}</span>
+      <button type="button" class="quiet" aria-label="Next call" onClick={() => move(strip, 'next')}>
+        ›
+      </button>
+    </form>
+  );
+}
+
+interface HeaderProps {
+  readonly named: Readonly<Record<ViewName, string>>;
+  readonly title: string | undefined;
+  readonly strip: Strip | undefined;
+  readonly onPalette: () => void;
+}
+
+function Header({ named, title, strip, onPalette }: HeaderProps) {
+  const { view, of } = place.value;
+  const { session, q } = of;
+  const offered = offeredViews();
+  return (
+    <header class="top">
+      <div class="top-row">
+        <a class="brand" href={from('sessions', {})} title={named.sessions}>
+          <span aria-hidden="true">▤</span> <span class="brand-name">Palimpsest</span>
+        </a>
+        {session !== undefined && (
+          <a class="session-title" href={from('conversation')} title={oneLine(session)}>
+            {oneLine(title ?? session)}
+          </a>
+        )}
+        <span class="spread" />
+        {view !== 'sessions' && (
+          <form
+            class="search-box"
+            onSubmit={(event) => {
+              event.preventDefault();
+              goTo(from('search', { q: String(new FormData(event.currentTarget).get('q') ?? '') }));
+            }}
+          >
+            <input
+              type="search"
+              name="q"
+              key={view === 'search' ? q : ''}
+              defaultValue={view === 'search' ? (q ?? '') : ''}
+              maxLength={1_000}
+              placeholder={session === undefined ? 'Search all sessions' : 'Search this session'}
+              aria-label="Search"
+            />
+          </form>
+        )}
+        {session !== undefined && isServed() && <Follow />}
+        <button type="button" class="quiet palette-open" title="Views and actions" onClick={onPalette}>
+          <kbd>Ctrl K</kbd>
+          <span class="hidden">: views and actions</span>
+        </button>
+      </div>
+      {session !== undefined && (
+        <div class="top-row tabs">
+          <nav aria-label="Views">
+            {TABS.filter(([name]) => offered.includes(name)).map(([name, others]) => (
+              <a
+                key={name}
+                href={from(name)}
+                aria-current={name === view || others.includes(view) ? 'page' : undefined}
+              >
+                {named[name]}
+              </a>
+            ))}
+            <a class="only-narrow" href={from('search')} aria-current={view === 'search' ? 'page' : undefined}>
+              {named.search}
             </a>
-          ))}
-      </nav>
-      {session !== undefined && <span class="session">{oneLine(session)}</span>}
-      {tx !== undefined && <span class="basis">as known after transaction {oneLine(tx)}</span>}
-      {session !== undefined && isServed() && <Follow />}
+          </nav>
+          <span class="spread" />
+          {strip !== undefined && <CallNumber strip={strip} />}
+        </div>
+      )}
+      <Trouble />
     </header>
   );
 }
@@ -176,30 +266,33 @@ export function Page({ refused, views = {}, names = {} }: PageProps) {
   const [palette, setPalette] = useState(false);
   const [help, setHelp] = useState(false);
   const { view, of } = place.value;
-  const strip = useSessionStrip({ isAsked: refused === undefined });
   const { live, session } = of;
+  const isIn = refused === undefined;
+  const answer = useSessionStrip({ isAsked: isIn });
+  const strip = answer.state === 'there' ? answer.value : undefined;
+  const sessions = useAnswer<Sessions>(isIn && isServed() ? '/v1/sessions' : undefined);
+  const row = sessions.state === 'there' ? sessions.value.sessions.find(({ id }) => id === session) : undefined;
   useEffect(() => {
-    const isFollowed = live !== undefined && session !== undefined && refused === undefined && isServed();
-    return isFollowed ? follow(session) : undefined;
+    return live !== undefined && session !== undefined && isIn && isServed() ? follow(session) : undefined;
   }, [live, session]);
-  const door = useAnswer<unknown>(refused === undefined && isServed() ? '/v1/sessions' : undefined);
-  const keys = bindings(strip.state === 'there' ? strip.value : undefined, () => setHelp(!help));
+  const keys = bindings(strip, () => setHelp(!help));
   useEffect(() =>
-    listenToKeys(
-      () => keys,
-      () => setPalette(true),
-    ),
+    listenToKeys(() => keys, {
+      onPalette: () => setPalette(true),
+      onEscape: () => setHelp(false),
+    }),
   );
+  const title = row?.title ?? session;
   useEffect(() => {
-    document.title = `${named[view]}${of.session === undefined ? '' : ` · ${oneLine(of.session, 60)}`} · Palimpsest`;
-  }, [view, of.session]);
-  if (refused !== undefined && refused.status !== 0) return <Door refused={refused} />;
-  if (door.state === 'refused' && door.refused.status === 401) return <Door refused={door.refused} />;
+    document.title = [named[view], ...(title === undefined ? [] : [oneLine(title, 60)]), 'Palimpsest'].join(' · ');
+  }, [view, title]);
+  if (refused !== undefined && refused.status !== 0) return <Door why={refused.message} />;
+  if (trouble.value?.kind === 'ended') return <Door why={trouble.value.text} />;
   const Shown = views[view] ?? SHOWN[view];
   return (
     <>
-      <Header named={named} />
-      <main>
+      <Header named={named} title={title} strip={strip} onPalette={() => setPalette(true)} />
+      <main class={`view-${view}`}>
         <Shown />
       </main>
       {help && <Keys keys={keys} onClose={() => setHelp(false)} />}

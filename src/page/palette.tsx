@@ -10,18 +10,20 @@ interface Verb {
   readonly run: () => void;
 }
 
-/** Description of each view, with the equivalent command. */
+/** The content of each view. */
 const TOLD: Readonly<Record<ViewName, string>> = {
-  sessions: 'sessions: all sessions, the latest first',
-  strip: 'report: the session call by call',
-  turns: 'log: messages, calls and changes of the sets, turn by turn',
-  request: 'context: what the call was sent, byte for byte',
-  changes: 'diff: from call to call, by object',
-  object: 'show, cat, who: an object on both clocks',
-  search: 'search: every message and every version',
-  files: 'restore: the files as the agent had them, beside the disk',
-  compare: 'compare: two sessions, or the policies of a laboratory run',
-  query: 'query: Datalog at the pinned transaction',
+  sessions: 'all sessions, the latest first',
+  conversation: 'prompts, prose and tool calls',
+  strip: 'what stood in the context, call by call',
+  request: 'what the model saw at a call, byte for byte',
+  changes: 'what changed since the call before, and why',
+  money: 'what the session cost, and why',
+  files: 'who changed each file, and stale copies; put files back',
+  object: 'versions of one file',
+  search: 'every message and every version',
+  compare: 'two sessions beside each other',
+  notes: "reviewers' notes; give the session to a colleague",
+  query: 'Datalog at this transaction',
 };
 
 /** Reloads the present view at the newest transaction. */
@@ -32,12 +34,14 @@ function askNewest(): void {
 
 function verbs(): readonly Verb[] {
   const command = commandLine(place.value);
-  const views = offeredViews().map((view) => ({ name: VIEWS[view], told: TOLD[view], run: () => goTo(from(view)) }));
+  const views = offeredViews()
+    .filter((view) => view !== 'object')
+    .map((view) => ({ name: VIEWS[view], told: TOLD[view], run: () => goTo(from(view)) }));
   return [
     ...views,
     {
       name: 'What left',
-      told: 'changes: only what left or became a line',
+      told: 'what left the context, or was collapsed, at this call',
       run: () => goTo(from('changes', { kind: 'gone' })),
     },
     ...(command === undefined
@@ -51,7 +55,7 @@ function verbs(): readonly Verb[] {
         ]),
     {
       name: 'Newest',
-      told: 'ask again, at the newest transaction',
+      told: 'read again, at the newest transaction',
       run: askNewest,
     },
     { name: 'Light', told: 'colours', run: () => setTheme('light') },
@@ -80,9 +84,9 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
     event.preventDefault();
   };
   return (
-    <dialog class="palette" ref={dialog} aria-label="Verbs" onClose={onClose}>
+    <dialog class="palette" ref={dialog} aria-label="Views and actions" onClose={onClose}>
       <input
-        aria-label="Verb"
+        aria-label="View or action"
         placeholder="Where to?"
         value={wanted}
         onInput={(event) => {

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks';
 import { ownMember } from '../values/own-member.js';
 import { act, actionPath } from './act.js';
 import { askFresh, isServed } from './ask.js';
@@ -56,7 +55,7 @@ function priceText({
 
 const recorded = (step: number) => (
   <>
-    Recorded as step {step}, done by a person. <a href={from('turns', { tx: undefined })}>See it</a>
+    Recorded as step {step}, done by a person. <a href={from('conversation', { tx: undefined, step })}>See it</a>
   </>
 );
 
@@ -125,28 +124,6 @@ export function UndoStep({ step }: { readonly step: number }) {
       }
       tellDone={(done) => recorded(done.step ?? 0)}
     />
-  );
-}
-
-/** Undoes any step by its number. */
-export function UndoAnyStep({ last }: { readonly last: number }) {
-  const [step, setStep] = useState(last);
-  if (!isServed()) return null;
-  return (
-    <span>
-      <label>
-        Take back what step{' '}
-        <input
-          type="number"
-          min="1"
-          max={last}
-          value={step}
-          onInput={(event) => setStep(Number(event.currentTarget.value))}
-        />{' '}
-        did to the sets:
-      </label>{' '}
-      <UndoStep step={step} />
-    </span>
   );
 }
 

@@ -6,11 +6,33 @@ const shown = signal<Address>(parseAddress(location));
 /** The present address. */
 export const place = computed(() => shown.value);
 
+/** How long a view may take to be as high as before it was left, milliseconds. */
+const RESTORE_MS = 3_000;
+
+/** Scrolls to a place as soon as the view is high enough; the reader's own scrolling ends it. */
+function scrollBack(y: number): void {
+  const until = performance.now() + RESTORE_MS;
+  const ended = new AbortController();
+  for (const event of ['wheel', 'touchstart', 'keydown'])
+    addEventListener(event, () => ended.abort(), { signal: ended.signal, passive: true });
+  const step = (): void => {
+    scrollTo(0, y);
+    if (ended.signal.aborted || Math.abs(scrollY - y) < 2 || performance.now() > until) ended.abort();
+    else requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+}
+
 /** Goes to an address of the page. `replace` replaces the present history entry. */
 export function goTo(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
-  if (replace) history.replaceState(null, '', address);
-  else history.pushState(null, '', address);
+  const before = shown.value.view;
+  if (replace) history.replaceState(history.state, '', address);
+  else {
+    history.replaceState({ y: scrollY }, '');
+    history.pushState(null, '', address);
+  }
   shown.value = parseAddress(location);
+  if (!replace && shown.value.view !== before) scrollTo(0, 0);
 }
 
 /** Changes parameters of the present address. */
@@ -37,7 +59,11 @@ export function followLinks(): void {
   };
   // The prefix of addresses may only be set now.
   follow();
-  addEventListener('popstate', follow);
+  history.scrollRestoration = 'manual';
+  addEventListener('popstate', ({ state }) => {
+    follow();
+    scrollBack((state as { readonly y?: number } | null)?.y ?? 0);
+  });
   addEventListener('click', (event) => {
     const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
     const link = event.target instanceof Element ? event.target.closest('a') : null;

@@ -1,3 +1,9 @@
+/** A part of a line, from a column to the one after it. */
+export interface MarkedPart {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** A run of a line: plain text, or the code of a character that is invisible or reorders others. */
 export interface TextRun {
   readonly text: string;

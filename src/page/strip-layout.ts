@@ -1,3 +1,4 @@
+import { ownMember } from '../values/own-member.js';
 import type { BandState, StripBand, StripCall, StripMark } from './wire.js';
 
 /** An object's columns with the same state; `to` is the first column after them. */
@@ -36,24 +37,31 @@ export function bandRows(bands: readonly StripBand[], calls: readonly Pick<Strip
   });
 }
 
-/** Selects the rows of a strip. */
-export interface BandFilter {
-  /** A part of a name or an id. */
-  readonly name: string;
-  /** Only objects whose text was in some context. */
-  readonly shownOnly: boolean;
+/** Returns the state of a row's object at a column; undefined before it was known. */
+export const stateAt = ({ spans }: BandRow, column: number): BandState | undefined =>
+  spans.find(({ from, to }) => from <= column && column < to)?.state;
+
+/** The rows of a strip at a column. */
+export interface SortedRows {
+  /** Objects whose text is in the context, pinned ones first, each group by size. */
+  readonly present: readonly BandRow[];
+  /** Objects whose text is in the context of other calls. */
+  readonly elsewhere: readonly BandRow[];
+  /** Objects that were never more than a line. */
+  readonly lines: readonly BandRow[];
 }
 
-const wasShown = ({ spans }: BandRow): boolean => spans.some(({ state }) => state !== 'line');
-
-/** Returns the rows that pass a filter: files before calls, each in order of discovery. */
-export function filteredRows(rows: readonly BandRow[], { name, shownOnly }: BandFilter): readonly BandRow[] {
+/** Sorts rows by the context at a column, and keeps those whose name has a text. */
+export function sortedRows(rows: readonly BandRow[], column: number, name = ''): SortedRows {
   const wanted = name.toLowerCase();
-  const kept = rows.filter(
-    (row) =>
-      (!shownOnly || wasShown(row)) && (row.band.name.toLowerCase().includes(wanted) || row.band.id.includes(name)),
-  );
-  return [...kept.filter(({ band }) => band.type === 'file'), ...kept.filter(({ band }) => band.type !== 'file')];
+  const kept = rows
+    .filter(({ band }) => band.name.toLowerCase().includes(wanted) || band.id === name)
+    .toSorted((a, b) => b.band.chars - a.band.chars);
+  const at = (state: BandState): readonly BandRow[] => kept.filter((row) => stateAt(row, column) === state);
+  const present = [...at('pinned'), ...at('active')];
+  const others = kept.filter((row) => !present.includes(row));
+  const wasShown = ({ spans }: BandRow): boolean => spans.some(({ state }) => state !== 'line');
+  return { present, elsewhere: others.filter(wasShown), lines: others.filter((row) => !wasShown(row)) };
 }
 
 /** Returns the visible range of columns or rows: the first, and the first after it. */
@@ -67,42 +75,72 @@ export function seenRange(
   return { from, to: Math.min(count, Math.ceil((scroll + window) / each) + spare) };
 }
 
-/**
- * The size of each call in one unit: tokens if the provider counted every call, else characters.
- */
+/** The sections of a request, in its order, with their names for people and their colours. */
+const SECTIONS: Readonly<Record<string, { readonly name: string; readonly color: string }>> = {
+  system: { name: 'System prompt', color: '--data-system' },
+  notes: { name: 'Notes of the epoch', color: '--data-notes' },
+  pool: { name: 'One line each', color: '--data-other' },
+  list: { name: "Harness's messages", color: '--data-list' },
+  chat: { name: 'Conversation', color: '--data-chat' },
+  active: { name: 'Files and results', color: '--data-text' },
+};
+
+/** Returns the name and the colour of a section. */
+export const sectionOf = (name: string): { readonly name: string; readonly color: string } =>
+  ownMember(SECTIONS, name) ?? { name, color: '--data-other' };
+
+/** The sizes of the calls by section, in one unit. */
 export interface Fill {
   readonly unit: 'tokens' | 'characters';
-  readonly parts: readonly (readonly { readonly name: string; readonly size: number }[])[];
-  readonly most: number;
+  /** For each section that occurs, its size at each call. */
+  readonly sections: readonly { readonly name: string; readonly sizes: readonly number[] }[];
+  readonly totals: readonly number[];
 }
 
-const usedTokens = ({ usage }: Pick<StripCall, 'usage'>): number =>
-  (usage?.input ?? 0) + (usage?.cache_read ?? 0) + (usage?.cache_write ?? 0);
+/** Returns the provider's count of a call's prompt; undefined without one. */
+export function usedTokens({ usage }: Pick<StripCall, 'usage'>): number | undefined {
+  if (usage === null) return undefined;
+  const { input = 0, cache_read: read = 0, cache_write: written = 0 } = usage;
+  return input + read + written || undefined;
+}
 
 /**
- * Returns the sizes of the calls by section. If no context was delivered, uses the active texts.
+ * Returns the sizes of the calls by section. If no context was recorded, uses the active texts.
  */
 export function fillOf(calls: readonly StripCall[], rows: readonly BandRow[]): Fill {
   const isMeasured = calls.some(({ chars }) => chars !== null);
-  const sizes = new Array<number>(calls.length).fill(0);
+  const active = new Array<number>(calls.length).fill(0);
   if (!isMeasured)
     for (const { band, spans } of rows)
       for (const { from, to, state } of spans)
-        if (state !== 'line') for (let i = from; i < to; i += 1) sizes[i] = (sizes[i] ?? 0) + band.chars;
-  const parts = calls.map(({ sections }, i) =>
-    isMeasured ? sections.map(({ name, chars }) => ({ name, size: chars })) : [{ name: 'active', size: sizes[i] ?? 0 }],
-  );
-  const sums = parts.map((own) => own.reduce((sum, { size }) => sum + size, 0));
-  return { unit: 'characters', parts, most: Math.max(1, ...sums) };
+        if (state !== 'line') for (let i = from; i < to; i += 1) active[i] = (active[i] ?? 0) + band.chars;
+  const names = isMeasured
+    ? Object.keys(SECTIONS).filter((name) => calls.some((call) => call.sections.some((own) => own.name === name)))
+    : ['active'];
+  const sections = names.map((name) => ({
+    name,
+    sizes: isMeasured ? calls.map((call) => call.sections.find((own) => own.name === name)?.chars ?? 0) : active,
+  }));
+  const totals = calls.map((_, i) => sections.reduce((sum, { sizes }) => sum + (sizes[i] ?? 0), 0));
+  return { unit: 'characters', sections, totals };
 }
 
-/** Returns the provider's count of each call as a curve; empty without counts. */
-export function usageCurve(
-  calls: readonly StripCall[],
-): { readonly most: number; readonly tokens: readonly number[] } | undefined {
-  const tokens = calls.map(usedTokens);
-  const most = Math.max(0, ...tokens);
-  return most === 0 ? undefined : { most, tokens };
+/** A turn's columns; `to` is the first column after them. */
+export interface TurnSpan {
+  readonly turn: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Returns the turns of a strip, for a ruler. */
+export function turnSpans(calls: readonly Pick<StripCall, 'turn'>[]): readonly TurnSpan[] {
+  const spans: { turn: number; from: number; to: number }[] = [];
+  for (const [i, { turn }] of calls.entries()) {
+    const last = spans.at(-1);
+    if (last?.turn === turn) last.to = i + 1;
+    else spans.push({ turn, from: i, to: i + 1 });
+  }
+  return spans;
 }
 
 /** Groups the marks by column. */
@@ -113,7 +151,9 @@ export function marksByColumn(
   const found = new Map<number, StripMark[]>();
   for (const mark of marks) {
     const column = Math.min(columnOf(calls, mark.step), calls.length - 1);
-    found.set(column, [...(found.get(column) ?? []), mark]);
+    const own = found.get(column);
+    if (own === undefined) found.set(column, [mark]);
+    else own.push(mark);
   }
   return found;
 }
@@ -127,7 +167,7 @@ export function neighbour(
   step: number,
   move: 'next' | 'previous' | 'next-turn' | 'previous-turn',
 ) {
-  const at = Math.min(columnOf(calls, step), calls.length - 1);
+  const at = Math.max(0, columnOf(calls, step + 1) - 1);
   const here = calls[at];
   if (here === undefined) return undefined;
   if (move === 'next') return calls[at + 1];

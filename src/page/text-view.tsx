@@ -1,16 +1,18 @@
-import { useMemo } from 'preact/hooks';
-import { textRows, textRuns } from './shown-text.js';
+import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { type MarkedPart, textRows, textRuns } from './shown-text.js';
 import { VirtualList } from './virtual-list.js';
 
-const ROW_PX = 18;
+const ROW_PX = 20;
 /** Maximum rows shown without a virtual list. */
-const PLAIN_ROWS = 60;
+const PLAIN_ROWS = 300;
 const MOST_PX = 560;
+/** Milliseconds until a button offers to copy again. */
+const COPIED_MS = 1_500;
 
-/** Shows recorded text in one line of the screen, with every character visible and inert. */
-export function Runs({ text }: { readonly text: string }) {
+function Plain({ text }: { readonly text: string }) {
   return (
-    <bdi class="runs">
+    <>
       {textRuns(text).map((run, i) =>
         run.isEscape ? (
           <span key={i} class="escape">
@@ -20,52 +22,149 @@ export function Runs({ text }: { readonly text: string }) {
           run.text
         ),
       )}
+    </>
+  );
+}
+
+/** Shows recorded text in one line, with every character visible and inert, and parts marked. */
+export function Runs({ text, marks = [] }: { readonly text: string; readonly marks?: readonly MarkedPart[] }) {
+  let at = 0;
+  const parts: ComponentChildren[] = [];
+  for (const { from, to } of marks) {
+    parts.push(<Plain key={at} text={text.slice(at, from)} />);
+    parts.push(
+      <mark key={`m${from}`}>
+        <Plain text={text.slice(from, to)} />
+      </mark>,
+    );
+    at = to;
+  }
+  return (
+    <bdi class="runs">
+      {parts}
+      <Plain text={text.slice(at)} />
     </bdi>
   );
+}
+
+/** Copies exact text, and says so. */
+export function CopyButton({ text, label = 'Copy' }: { readonly text: () => string; readonly label?: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(text());
+    setCopied(true);
+    setTimeout(() => setCopied(false), COPIED_MS);
+  };
+  return (
+    <button type="button" class="quiet" onClick={() => void copy().catch(() => undefined)}>
+      {isCopied ? 'Copied' : label}
+    </button>
+  );
+}
+
+/** Saves exact text as a file. */
+function DownloadButton({ text, name }: { readonly text: () => string; readonly name: string }) {
+  const save = (): void => {
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([text()], { type: 'text/plain' }));
+    link.download = name.replaceAll(/[^\w.-]+/g, '-').slice(-80) || 'text.txt';
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  return (
+    <button type="button" class="quiet" onClick={save}>
+      Download
+    </button>
+  );
+}
+
+/** Returns the place of a selection's end in the text of its row; undefined outside of a row. */
+function placeIn(node: Node, offset: number): number | undefined {
+  const element = node instanceof Element ? node : node.parentElement;
+  const row = element?.closest<HTMLElement>('[data-from]');
+  if (row === null || row === undefined) return undefined;
+  const [from, to] = [Number(row.dataset.from), Number(row.dataset.to)];
+  const runs = row.querySelector('.runs');
+  if (runs === null || !runs.contains(node)) return from;
+  // A code takes more characters than the character that it stands for.
+  if (runs.querySelector('.escape') !== null) return offset === 0 ? from : to;
+  const before = document.createRange();
+  before.setStart(runs, 0);
+  before.setEnd(node, offset);
+  return Math.min(to, from + before.toString().length);
+}
+
+/**
+ * Copies the selected part of a text as it is: no line ends where the screen wraps, and every blank
+ * line.
+ */
+function copyRange(event: ClipboardEvent, text: string): void {
+  const selection = getSelection();
+  if (selection === null || selection.rangeCount === 0 || selection.isCollapsed) return;
+  const { startContainer, startOffset, endContainer, endOffset } = selection.getRangeAt(0);
+  const [from, to] = [placeIn(startContainer, startOffset), placeIn(endContainer, endOffset)];
+  if (from === undefined || to === undefined || from >= to) return;
+  event.clipboardData?.setData('text/plain', text.slice(from, to));
+  event.preventDefault();
 }
 
 interface TextViewProps {
   readonly text: string;
   readonly label: string;
+  /** Shown above the text, instead of the label. */
+  readonly title?: ComponentChildren;
+  /** The name of a downloaded file; without one, the label. */
+  readonly file?: string | undefined;
+  /** The number of the first line. */
+  readonly firstLine?: number;
   /** Returns the link of a line number, from the line's text. */
   readonly lineHref?: (line: string) => string;
 }
 
 /**
- * Shows a recorded text with line numbers. Long texts scroll, and only visible rows are rendered.
+ * Shows a recorded text with line numbers, to copy and to download as it is. Of long texts only
+ * visible rows are rendered.
  */
-export function TextView({ text, label, lineHref }: TextViewProps) {
+export function TextView({ text, label, title, file = label, firstLine = 1, lineHref }: TextViewProps) {
   const rows = useMemo(() => textRows(text), [text]);
+  const isLong = rows.length > PLAIN_ROWS;
   const row = (i: number) => {
     const { line, from, to, goesOn } = rows[i] ?? { line: 0, from: 0, to: 0, goesOn: false };
     const shown = text.slice(from, to);
     const isLink = lineHref !== undefined && !goesOn && shown.trim() !== '';
+    const number = line + firstLine - 1;
     return (
-      <div class="text-row">
+      <div class="text-row" data-from={from} data-to={to}>
         {isLink ? (
-          <a class="gutter" href={lineHref(shown.trim())} aria-label={`In which contexts line ${line} stood`}>
-            {line}
+          <a class="gutter" href={lineHref(shown.trim())} aria-label={`Calls that saw line ${number}`}>
+            {number}
           </a>
         ) : (
           <span class="gutter" aria-hidden="true">
-            {goesOn ? '↪' : line}
+            {goesOn ? '↪' : number}
           </span>
         )}
         <Runs text={shown} />
       </div>
     );
   };
-  if (rows.length <= PLAIN_ROWS)
-    return (
-      <section class="text" tabIndex={0} aria-label={label}>
-        {rows.map((_, i) => (
-          <div key={i}>{row(i)}</div>
-        ))}
-      </section>
-    );
   return (
-    <div class="text">
-      <VirtualList label={label} count={rows.length} rowHeight={ROW_PX} height={MOST_PX} row={row} />
+    <div class="text" onCopy={(event) => copyRange(event, text)}>
+      <div class="text-bar">
+        <span>{title ?? label}</span>
+        <span class="spread" />
+        <CopyButton text={() => text} />
+        <DownloadButton text={() => text} name={file} />
+      </div>
+      {isLong ? (
+        <VirtualList label={label} count={rows.length} rowHeight={ROW_PX} height={MOST_PX} row={row} />
+      ) : (
+        <section class="text-rows" tabIndex={0} aria-label={label}>
+          {rows.map((_, i) => (
+            <div key={i}>{row(i)}</div>
+          ))}
+        </section>
+      )}
     </div>
   );
 }

@@ -185,6 +185,7 @@ describe('floors', () => {
       'preact/hooks',
       '@preact/signals',
       'diff',
+      'uplot',
       '@noble/hashes/sha2.js',
       '@noble/hashes/utils.js',
     ];

@@ -27,6 +27,9 @@ export async function watchedPage(context: BrowserContext, origin: string): Prom
     troubles.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
+  page.on('response', (response) => {
+    if (response.status() >= 400) troubles.push(`response: ${response.status()} ${response.url()}`);
+  });
   page.on('request', (request) => {
     const url = request.url();
     if (!url.startsWith(origin) && !url.startsWith('data:')) troubles.push(`request: ${url}`);

@@ -138,3 +138,21 @@ export async function demoSession(
   await client.closeSession(session);
   return { session: id, file, client };
 }
+
+/** Forks a demonstration and goes on another way. Returns the id of the fork. */
+export async function demoFork({
+  session,
+  client,
+}: {
+  readonly session: string;
+  readonly client: ContextClient;
+}): Promise<string> {
+  const fork = await client.forkSession(session, { id: `${session}-again`, at: 12 });
+  for (const text of ['Try it without the discounts.', 'And once more.']) {
+    await fork.reportMessage({ role: 'user', text });
+    await fork.assemble({ deliver: 'library' });
+    await fork.reportMessage({ role: 'assistant', text: 'It is the count.' });
+  }
+  await client.closeSession(fork);
+  return fork.id;
+}

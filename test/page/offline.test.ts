@@ -55,13 +55,15 @@ describe('a session in one file', () => {
 
   const views: readonly (readonly [string, () => string, RegExp])[] = [
     ['file', () => '', /file/],
-    ['strip', () => 'strip?all=1', /Context strip/],
-    ['turns', () => 'turns', /Turns/],
-    ['request', () => 'request', /Request/],
-    ['changes', () => 'changes', /From call to call/],
-    ['what left', () => 'changes?kind=gone', /From call to call/],
-    ['object', () => `object?id=${made.file}&a=1&b=2`, /Object/],
+    ['context', () => 'strip', /Context/],
+    ['conversation', () => 'conversation', /Conversation/],
+    ['call', () => 'request', /Call/],
+    ['changes', () => 'changes', /What changed/],
+    ['what left', () => 'changes?kind=gone', /What changed/],
+    ['files', () => 'files', /Files/],
+    ['file', () => `object?id=${made.file}&a=1&b=2`, /File/],
     ['search', () => 'search?q=script', /Search/],
+    ['notes', () => 'notes', /Notes/],
     ['query', () => 'query', /Query/],
   ];
 
@@ -87,7 +89,7 @@ describe('a session in one file', () => {
     for (const [i, step] of steps.entries()) {
       await page.goto(`${pathToFileURL(file).href}#/request?step=${step}`);
       await watched.settled();
-      await page.getByRole('status', { name: 'Check' }).getByText('Rebuilt byte for byte').waitFor();
+      await page.getByRole('status', { name: 'Check' }).getByText('Exactly what was sent').waitFor();
       if (i === 0) continue;
       await page.goto(`${pathToFileURL(file).href}#/changes?step=${step}`);
       await watched.settled();
@@ -108,7 +110,7 @@ describe('a session in one file', () => {
     await told.getByText('✓ Everything matches its hash').waitFor();
     expect(await told.innerText()).toContain(`${made.contexts} contexts are byte for byte as sent`);
     const notes = page.getByRole('region', { name: 'Notes' });
-    expect(await notes.innerText()).toMatch(/wrong.*turn 2.*ann[\s\S]*It <b>did<\/b> not look\./);
+    expect(await notes.innerText()).toMatch(/wrong[\s\S]*turn 2[\s\S]*ann[\s\S]*It <b>did<\/b> not look\./);
     expectQuiet(watched);
     await page.close();
   });
@@ -142,14 +144,10 @@ describe('a session in one file', () => {
     await page.close();
   });
 
-  test('shows versions of an object on both clocks, and few rows of a long one', async () => {
-    const watched = await open(`object?id=${made.file}`);
+  test('compares versions of a file, and renders few rows of a long one', async () => {
+    const watched = await open(`object?id=${made.file}&a=1&b=2`);
     const { page } = watched;
-    await page.getByRole('button', { name: 'from 1' }).click();
-    await page.getByRole('button', { name: 'to 2' }).click();
     await page.locator('.diff .added').getByText('const two = 2;').waitFor();
-    await page.getByLabel('True at (valid time)').fill('0');
-    await page.getByRole('heading', { name: /Version 1/ }).waitFor();
     await page.goto(`${pathToFileURL(file).href}#/object?id=${made.long}`);
     await page.getByText('long line long line').first().waitFor();
     expect(await page.locator('.virtual-row').count()).toBeLessThan(200);
@@ -160,22 +158,22 @@ describe('a session in one file', () => {
   test('has keys from call to call, an address for every place, and offers no action of a server', async () => {
     const watched = await open('strip');
     const { page } = watched;
-    const chosen = () => page.locator('.chosen-call strong').innerText();
+    const chosen = () => page.locator('.call-head h2').innerText();
     const last = await chosen();
     await page.keyboard.press('k');
     await expect(chosen()).resolves.not.toBe(last);
     const [before, address] = [await chosen(), page.url()];
     expect(address).toContain('#/strip?');
     await page.keyboard.press('r');
-    await page.getByRole('heading', { name: 'Request', exact: true }).waitFor();
+    await page.getByRole('heading', { name: /as the model saw it/ }).waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('dialog').getByLabel('Verb').fill('turns');
+    await page.getByRole('dialog').getByLabel('View or action').fill('prompts, prose');
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'Turns' }).waitFor();
+    await page.getByText('Look at a.ts').first().waitFor();
     await page.keyboard.press('/');
-    await page.getByLabel('Text').fill('two');
+    await page.keyboard.type('two');
     await page.keyboard.press('Enter');
-    await page.getByText('Stood whole in the context at').first().waitFor();
+    await page.getByText('In full in the context at calls').first().waitFor();
     await page.goBack();
     await page.goto(address);
     await watched.settled();

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { type Serve, startServe } from '../support/mcp-clients.js';
@@ -35,41 +37,12 @@ describe('the review page', () => {
     return watched;
   }
 
-  const views: readonly (readonly [string, () => string, string])[] = [
-    ['sessions', () => '?q=page', 'Sessions'],
-    ['strip', () => `strip?session=${made.session}&all=1`, 'Context strip'],
-    ['turns', () => `turns?session=${made.session}`, 'Turns'],
-    ['request', () => `request?session=${made.session}`, 'Request'],
-    ['changes', () => `changes?session=${made.session}`, 'From call to call'],
-    ['what left', () => `changes?session=${made.session}&kind=gone`, 'From call to call'],
-    ['object', () => `object?session=${made.session}&id=${made.file}&a=1&b=2`, 'Object'],
-    ['search', () => `search?session=${made.session}&q=script`, 'Search'],
-    ['files', () => `files?session=${made.session}`, 'Files'],
-    ['compare', () => `compare?session=${made.session}&with=${made.session}`, 'Compare'],
-    ['query', () => `query?q=${encodeURIComponent('{:find [?tool (count ?e)] :where [[?e :tool ?tool]]}')}`, 'Query'],
-  ];
-
-  test.each(views)('shows %s accessibly, without forbidden actions', async (_name, address, title) => {
-    const watched = await open(address());
-    const { page } = watched;
-    expect(await page.locator('h1').first().textContent()).toContain(title);
-    await page.waitForLoadState('networkidle');
-    await watched.settled();
-    expect(await page.locator('[role=alert]').allTextContents()).toEqual([]);
-    expect(page.url()).not.toContain('token');
-    expectQuiet(watched);
-    expect(await watched.barriers()).toEqual([]);
-    await page.emulateMedia({ colorScheme: 'light' });
-    expect(await watched.barriers()).toEqual([]);
-    await page.close();
-  });
-
   test('hashes the exact request in the browser and matches the delivered one', async () => {
     const watched = await open(`request?session=${made.session}`);
     const check = watched.page.getByRole('status', { name: 'Check' });
-    await check.getByText('Rebuilt byte for byte').waitFor();
-    const [recorded, remade] = await check.locator('code').allTextContents();
-    expect(recorded?.replace(/^recorded\s+/, '')).toBe(remade?.replace(/^made\s+/, ''));
+    await check.getByText('Exactly what was sent to the model').waitFor();
+    const [recorded, remade] = await check.locator('dd code').allTextContents();
+    expect([recorded?.length, recorded]).toEqual([64, remade]);
     expectQuiet(watched);
     await watched.page.close();
   });
@@ -113,7 +86,7 @@ describe('the review page', () => {
       await watched.settled();
       expect(await page.locator('[role=alert]').allTextContents()).toEqual([]);
     }
-    await page.goto(`${origin}/review/turns?session=${made.session}`);
+    await page.goto(`${origin}/review/conversation?session=${made.session}`);
     await watched.settled();
     expect(await page.locator('main').innerText()).toContain('<script>alert(');
     await page.goto(`${origin}/review/request?session=${made.session}&step=${answer.at(-1)?.step}`);
@@ -126,35 +99,99 @@ describe('the review page', () => {
   test('names the author of a change', async () => {
     const watched = await open(`changes?session=${made.session}`);
     const { page } = watched;
-    const gone = page.getByRole('region', { name: /Collapsed/ });
+    const gone = page.getByRole('region', { name: 'Collapsed to one line' });
     await gone.getByText('agent').first().waitFor();
-    expect(await gone.innerText()).toMatch(/a\.ts.*\n?.*made inactive by deactivate/);
+    expect(await gone.innerText()).toMatch(/a\.ts[\s\S]*made inactive by deactivate/);
     await gone.getByRole('button').first().click();
     await page.getByText('const two = 2;').first().waitFor();
     expectQuiet(watched);
     await page.close();
   });
 
-  test('compares two versions of a file, on both clocks', async () => {
+  test('compares two versions of a file, with their words and who made them', async () => {
     const watched = await open(`object?session=${made.session}&id=${made.file}`);
     const { page } = watched;
-    await page.getByRole('button', { name: 'from 1' }).click();
-    await page.getByRole('button', { name: 'to 2' }).click();
     await page.locator('.diff .added').getByText('const two = 2;').waitFor();
     expect(await page.locator('.diff .removed').allInnerTexts()).toEqual([expect.stringContaining('const one = 1;')]);
-    await page.getByLabel('True at (valid time)').fill('0');
-    await page.getByRole('heading', { name: /Version 1/ }).waitFor();
+    await page.locator('.diff .added mark').first().waitFor();
+    expect(await page.locator('.diff .added mark').allInnerTexts()).toEqual(['two', '2']);
+    await page.getByRole('button', { name: 'Show version 1' }).click();
+    await page
+      .getByText(/a\.ts, version 1$/)
+      .first()
+      .waitFor();
+    expectQuiet(watched);
+    await page.close();
+  });
+
+  test('copies and saves the exact text, not the rows of the screen', async () => {
+    const text = await readFile(join(made.root, 'src/long.txt'), 'utf8');
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
+    const watched = await open(`object?session=${made.session}&id=${made.long}`);
+    const { page } = watched;
+    await page.getByText('long line long line').first().waitFor();
+    await page.getByRole('button', { name: 'Copy', exact: true }).first().click();
+    await page.getByText('Copied').waitFor();
+    expect((await page.evaluate(() => navigator.clipboard.readText())) === text).toBe(true);
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download' }).first().click(),
+    ]);
+    expect((await readFile(await saved.path(), 'utf8')) === text).toBe(true);
+    // A selection over wrapped rows has the line's own breaks only.
+    const copied = await page.evaluate(() => {
+      const runs = document.querySelectorAll('.virtual .runs');
+      const range = document.createRange();
+      range.setStart(runs[0]?.firstChild as Node, 5);
+      range.setEnd(runs[2]?.firstChild as Node, 10);
+      getSelection()?.removeAllRanges();
+      getSelection()?.addRange(range);
+      document.execCommand('copy');
+      return navigator.clipboard.readText();
+    });
+    expect(copied).toBe(text.slice(5, 330));
+    expectQuiet(watched);
+    await page.close();
+  });
+
+  test('sends the transaction of the address with every question, so a shared address stays the same', async () => {
+    const watched = await watchedPage(context, origin);
+    const { page } = watched;
+    const asked: string[] = [];
+    page.on('request', (request) => {
+      const url = new URL(request.url());
+      if (url.pathname.startsWith('/v1/')) asked.push(url.pathname + url.search);
+    });
+    for (const view of [
+      'conversation',
+      'strip',
+      'request',
+      'changes',
+      'money',
+      'files',
+      'search',
+      'notes',
+      'compare',
+    ]) {
+      const more = view === 'search' ? '&q=two' : view === 'compare' ? `&with=${made.session}` : '';
+      await page.goto(`${origin}/review/${view}?session=${made.session}${more}#token=${serve.token}`);
+      await watched.settled();
+      await page.waitForLoadState('networkidle');
+    }
+    // The newest strip says which transaction the address gets; the list is no view of one session.
+    const of = asked.filter((address) => !/^\/v1\/(sessions|list|strip\?session=[^&]*$)/.test(address));
+    expect(of.length).toBeGreaterThan(8);
+    expect(of.filter((address) => !/[?&]tx=\d+/.test(address))).toEqual([]);
     expectQuiet(watched);
     await page.close();
   });
 
   test('leads from a line number to the calls whose contexts had the line', async () => {
-    const watched = await open(`object?session=${made.session}&id=${made.file}`);
+    const watched = await open(`object?session=${made.session}&id=${made.file}&a=none`);
     const { page } = watched;
-    await page.getByRole('link', { name: 'In which contexts line 1 stood' }).click();
-    await page.getByRole('heading', { name: 'Search' }).waitFor();
-    await page.getByText('Stood whole in the context at').first().waitFor();
-    expect(await page.getByRole('searchbox').first().inputValue()).toMatch(/^const (one|two) = \d;$/);
+    await page.getByRole('link', { name: 'Calls that saw line 1' }).click();
+    await page.getByText('In full in the context at calls').first().waitFor();
+    expect(await page.getByRole('searchbox').last().inputValue()).toMatch(/^const (one|two) = \d;$/);
     expectQuiet(watched);
     await page.close();
   });
@@ -176,7 +213,7 @@ describe('the review page', () => {
   test('has keys from call to call, and an address for every place', async () => {
     const watched = await open(`strip?session=${made.session}`);
     const { page } = watched;
-    const chosen = () => page.locator('.chosen-call strong').innerText();
+    const chosen = () => page.locator('.call-head h2').innerText();
     const last = await chosen();
     await page.keyboard.press('k');
     await expect(chosen()).resolves.not.toBe(last);
@@ -187,11 +224,11 @@ describe('the review page', () => {
     const before = await chosen();
     const address = page.url();
     await page.keyboard.press('r');
-    await page.getByRole('heading', { name: 'Request', exact: true }).waitFor();
+    await page.getByRole('heading', { name: /as the model saw it/ }).waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('dialog').getByLabel('Verb').fill('strip');
+    await page.getByRole('dialog').getByLabel('View or action').fill('context, call by call');
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'Context strip' }).waitFor();
+    await page.getByRole('heading', { name: /Context at call/ }).waitFor();
     await page.keyboard.press('/');
     expect(await page.evaluate(() => document.activeElement?.getAttribute('type'))).toBe('search');
     await page.goto(address);
@@ -205,12 +242,12 @@ describe('the review page', () => {
     const stranger = await browser.newContext();
     const page = await stranger.newPage();
     await page.goto(`${origin}/review/strip?session=${made.session}#token=wrong`);
-    await page.getByRole('alert').getByText('already used').waitFor();
+    await page.getByRole('alert').getByText('wrong').waitFor();
     expect(page.url()).not.toContain('token');
     expect(await page.locator('main').innerText()).not.toContain('Look at');
     await page.getByLabel('Token').fill(serve.token ?? '');
     await page.getByRole('button', { name: 'Enter' }).click();
-    await page.getByRole('heading', { name: 'Context strip' }).waitFor();
+    await page.getByRole('heading', { name: /Context at call/ }).waitFor();
     await stranger.close();
   });
 });

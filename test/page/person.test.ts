@@ -69,13 +69,13 @@ describe('a session in use, in the page', () => {
     expect(await session.isDelivered(10_000)).toBe(true);
     const [strip, turns] = [
       await open(`strip?session=${session.id}&live=1&step=7`),
-      await open(`turns?session=${session.id}&live=1`),
+      await open(`conversation?session=${session.id}&live=1`),
     ];
     await turns.page.getByText('message 30').first().waitFor();
-    await turns.page.evaluate(() => window.scrollTo(0, 900));
-    await turns.page.locator('section.turn summary').nth(8).focus();
-    const seen = await turns.page.locator('section.turn').nth(8).boundingBox();
-    const filter = strip.page.getByRole('searchbox');
+    const eighth = turns.page.locator('.message', { hasText: 'message 8' });
+    await eighth.getByRole('button', { name: 'Copy' }).focus();
+    const seen = await eighth.boundingBox();
+    const filter = strip.page.getByPlaceholder('Filter by name');
     await filter.fill('a.ts');
     for (let i = 31; i <= 33; i += 1) await say(session, `message ${i}`);
     await session.recordCall({
@@ -87,14 +87,17 @@ describe('a session in use, in the page', () => {
       readings: [await wholeRead(agent, 'src/a.ts')],
     });
     await session.assemble({ deliver: 'library' });
-    await strip.page.getByRole('status', { name: 'Following' }).getByText('following, step 34').waitFor();
-    await strip.page.getByText('1 of 2 objects').waitFor();
+    await strip.page.getByRole('status', { name: 'Following' }).getByText('● following').waitFor();
+    await strip.page.locator('.band-name', { hasText: 'a.ts' }).first().waitFor();
     expect(await filter.evaluate((box) => document.activeElement === box)).toBe(true);
     expect(new URL(strip.page.url()).searchParams.get('step')).toBe('7');
-    await turns.page.getByText('message 33').first().waitFor({ state: 'attached' });
-    const after = await turns.page.locator('section.turn').nth(11).boundingBox();
+    await turns.page
+      .getByRole('navigation', { name: 'Prompts' })
+      .getByText('message 33')
+      .waitFor({ state: 'attached' });
+    const after = await eighth.boundingBox();
     expect(Math.abs((after?.y ?? 0) - (seen?.y ?? 0))).toBeLessThan(3);
-    expect(await turns.page.evaluate(() => document.activeElement?.tagName)).toBe('SUMMARY');
+    expect(await turns.page.evaluate(() => document.activeElement?.textContent)).toBe('Copy');
     // Without following, the page gets a fixed place.
     await strip.page.getByRole('button', { name: 'Follow' }).click();
     await strip.page.waitForURL(/tx=\d+/);
@@ -114,9 +117,9 @@ describe('a session in use, in the page', () => {
     expect(await watched.barriers()).toEqual([]);
     expect((await api.call('getSession', id)).active).toContain(file);
     await page.keyboard.press('Enter');
-    await page.getByText(/In the session it is a line only/).waitFor();
+    await page.getByText('now one line only in the context').waitFor();
     expect((await api.call('getSession', id)).active).not.toContain(file);
-    await page.goto(`${origin}/review/turns?session=${id}&live=1`);
+    await page.goto(`${origin}/review/conversation?session=${id}&live=1`);
     await page
       .getByRole('button', { name: /^undo step/ })
       .last()
@@ -162,46 +165,44 @@ describe('a session in use, in the page', () => {
     await page.getByText(/continues with/).waitFor();
     await page.goto(`${origin}/review/files?session=${id}`);
     await watched.settled();
-    await page.getByRole('textbox', { name: /new folder/ }).fill('as-it-was');
-    await page.getByRole('button', { name: 'write the files into a new folder' }).click();
+    await page.getByRole('textbox', { name: 'New folder' }).fill('as-it-was');
+    await page.getByRole('button', { name: 'Write the files there, into a new folder' }).click();
     await page.getByRole('button', { name: 'Do it' }).click();
-    await page.getByText(/files in/).waitFor();
+    await page.getByText(/1 file in/).waitFor();
     expect(await readFile(join(root, 'as-it-was/src/a.ts'), 'utf8')).toBe(LONG);
     expect(await page.locator('main').innerText()).toContain(`palimpsest restore ${id}@step:`);
     expectQuiet(watched);
     await page.close();
   });
 
-  test('shows two sessions, and the policies of a laboratory run, on one axis', async () => {
+  test('compares a session with its fork, and names their shared past', async () => {
     const id = `${name}-compared`;
     await served(id);
     await api.call('forkSession', id, { id: `${id}-fork` });
     const watched = await open(`compare?session=${id}&with=${id}-fork`);
     const { page } = watched;
-    await page.getByText(/They share the first 1 calls/).waitFor();
-    expect(await page.getByRole('table', { name: 'What is compared' }).innerText()).toMatch(/exact/);
-    const policies = {
-      raw: { score: { exact: 2, series: { tokens: [10, 20, 30] } } },
-      '<b>other</b>': { score: { exact: 3, series: { tokens: [5, 6, 7] } } },
-    };
-    const report = {
-      report: 'laboratory',
-      version: 1,
-      sessions: [{ name: 'first', marks: ['out of support'], policies }],
-    };
-    const file = (text: string) => ({
-      name: 'laboratory.json',
-      mimeType: 'application/json',
-      buffer: Buffer.from(text),
-    });
-    await page.getByLabel('Its laboratory.json').setInputFiles(file('{}'));
-    await page.getByRole('alert').getByText('laboratory.json').waitFor();
-    await page.getByLabel('Its laboratory.json').setInputFiles(file(JSON.stringify(report)));
-    await page.getByText('exact up to call 2, bounded behind it').waitFor();
-    expect(await page.locator('main').innerText()).toContain('<b>other</b>');
-    expect(await page.locator('.compared polyline.bounded').count()).toBeGreaterThan(0);
+    await page.getByText(/They share their past: the first 1 call/).waitFor();
+    expect(await page.locator('main table').first().innerText()).toMatch(/Calls of the model[\s\S]*Cost/);
+    await page.locator('canvas').first().waitFor();
     expect(await watched.barriers()).toEqual([]);
     expectQuiet(watched);
+    await page.close();
+  });
+
+  test('says what to do when its server has gone, and never that it follows', async () => {
+    const id = `${name}-gone`;
+    const other = await startServe(['--share-sessions'], root);
+    const watched = await watchedPage(context, new URL(other.url).origin);
+    const { page } = watched;
+    await served(id);
+    await page.goto(`${new URL(other.url).origin}/review/conversation?session=${id}&live=1#token=${other.token}`);
+    const following = page.getByRole('status', { name: 'Following' });
+    await following.getByText('● following').waitFor();
+    await other.close();
+    await following.getByText('connection lost').waitFor();
+    await page.getByRole('link', { name: 'Money' }).click();
+    await page.getByRole('alert').first().getByText('Start `palimpsest review` again').waitFor();
+    expect(await following.innerText()).not.toContain('●');
     await page.close();
   });
 });

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { type Serve, startServe, temporaryRoot } from '../support/mcp-clients.js';
 import { watchedPage } from './browser.js';
 import { openBrowser } from './chromium.js';
-import { DEMO_FILESYSTEM, DEMO_MOUNT, demoSession } from './demo-session.js';
+import { DEMO_FILESYSTEM, DEMO_MOUNT, demoFork, demoSession } from './demo-session.js';
 
 /** The folder for pictures. Without it the test takes no pictures. */
 const PICTURES = process.env.PALIMPSEST_PICTURES;
@@ -44,20 +44,16 @@ async function smaller(page: Page, png: Buffer): Promise<Buffer> {
     const browser = await openBrowser();
     try {
       const { origin } = new URL(serve.url);
-      const context = await browser.newContext({ colorScheme: 'light', viewport: { width: 1_100, height: 700 } });
-      const fork = await client.forkSession(session, { id: `${session}-again`, at: 12 });
-      for (const text of ['Try it without the discounts.', 'And once more.']) {
-        await fork.reportMessage({ role: 'user', text });
-        await fork.assemble({ deliver: 'library' });
-        await fork.reportMessage({ role: 'assistant', text: 'It is the count.' });
-      }
-      await client.closeSession(fork);
+      const context = await browser.newContext({ colorScheme: 'light', viewport: { width: 1_280, height: 800 } });
+      const fork = await demoFork({ session, client });
       const views = {
-        strip: `strip?session=${session}&live=1`,
-        request: `request?session=${session}`,
+        sessions: `?text=${session}`,
+        conversation: `conversation?session=${session}`,
+        context: `strip?session=${session}`,
+        call: `request?session=${session}`,
         changes: `changes?session=${session}&from=19`,
-        object: `object?session=${session}&id=${file}&a=1&b=2`,
-        compare: `compare?session=${session}&with=${fork.id}`,
+        file: `object?session=${session}&id=${file}&a=1&b=2`,
+        compare: `compare?session=${session}&with=${fork}`,
       };
       const blank = await context.newPage();
       for (const [name, view] of Object.entries(views)) {
@@ -65,8 +61,8 @@ async function smaller(page: Page, png: Buffer): Promise<Buffer> {
         await watched.page.goto(`${origin}/review/${view}#token=${serve.token}`);
         await watched.settled();
         await watched.page.locator('h1').waitFor();
-        if (name === 'request') await watched.page.getByText('Rebuilt byte for byte').waitFor();
-        if (name === 'strip') await watched.page.getByText('following').waitFor();
+        if (name === 'call') await watched.page.getByText('Exactly what was sent').waitFor();
+        await watched.page.waitForLoadState('networkidle');
         expect(await watched.page.locator('main').innerText()).not.toContain(root);
         const picture = await smaller(blank, await watched.page.screenshot());
         expect([name, picture.length < MOST_BYTES]).toEqual([name, true]);

@@ -59,22 +59,27 @@ describe('a replayed session of each format', () => {
       await watched.settled();
       expect([address, await page.locator('[role=alert]').allTextContents()]).toEqual([address, []]);
     };
-    await shown(`${origin}/review/strip?session=${session}&all=1#token=${serve.token}`);
-    const object = await page.locator('.band-names a').first().getAttribute('href');
+    await shown(`${origin}/review/strip?session=${session}#token=${serve.token}`);
+    const object = await page.locator('.band-name').first().getAttribute('href');
     for (const view of [
-      'turns',
+      'conversation',
       'changes',
       'changes?kind=gone',
+      'money',
       'files',
+      'notes',
       'search?q=the',
       'query?q={:find [e] :where [[e :type "chat"]]}',
       'request',
     ]) {
       await shown(`${origin}/review/${view}${view.includes('?') ? '&' : '?'}session=${session}`);
     }
-    await page.getByRole('status', { name: 'Check' }).getByText('Rebuilt byte for byte').waitFor();
+    await page
+      .getByRole('status', { name: 'Check' })
+      .getByText(/Rebuilt from the transcript|Exactly what was sent/)
+      .waitFor();
     if (object !== null) await shown(new URL(object, origin).href);
-    await shown(`${origin}/review/?q=${session}`);
+    await shown(`${origin}/review/?text=${session}`);
     await shown(`${origin}/review/compare?session=${session}&with=${session}`);
     expectQuiet(watched);
     await page.close();
@@ -88,8 +93,9 @@ describe('a replayed session of each format', () => {
       object === null ? [] : [`object?id=${encodeURIComponent(new URL(object, origin).searchParams.get('id') ?? '')}`];
     for (const view of [
       '',
-      'strip?all=1',
-      'turns',
+      'strip',
+      'conversation',
+      'files',
       'changes',
       'changes?kind=gone',
       ...own,
@@ -101,7 +107,10 @@ describe('a replayed session of each format', () => {
       await offline.settled();
       expect([view, await offline.page.locator('[role=alert]').allTextContents()]).toEqual([view, []]);
     }
-    await offline.page.getByRole('status', { name: 'Check' }).getByText('Rebuilt byte for byte').waitFor();
+    await offline.page
+      .getByRole('status', { name: 'Check' })
+      .getByText(/Rebuilt from the transcript|Exactly what was sent/)
+      .waitFor();
     expectQuiet(offline);
     await offline.page.close();
   });

@@ -112,7 +112,8 @@ export class PastContexts {
    */
   async at(session: SessionId, when: When): Promise<PastContext> {
     const point = await this.timeline.find(when, session);
-    const isPlain = when.validTime === undefined && when.tx === undefined;
+    // A step's request does not change with what the database learns later.
+    const isPlain = when.validTime === undefined && (when.tx === undefined || when.moment?.kind === 'step');
     const proof = isPlain ? await this.#recordAt(session, point) : undefined;
     if (proof !== undefined) {
       if (proof.session === session) this.know(await this.timeline.steps(session));

@@ -1,22 +1,22 @@
 import { useState } from 'preact/hooks';
 import { ownMember } from '../../values/own-member.js';
 import { AnswerBox } from '../answer-box.js';
-import { type Answered, useAnswer } from '../ask.js';
-import { askedStep, keptWhileFollowed, useStrip } from '../calls.js';
+import type { Answered } from '../ask.js';
+import { askedStep, callNumber, useQuestion, useStrip } from '../calls.js';
 import { DiffView } from '../diff-view.js';
 import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { TextView } from '../text-view.js';
-import type { Change, Changes, RequestView } from '../wire.js';
-import { counted, shortTime, signed } from '../words.js';
+import type { Change, Changes, RequestView, Strip } from '../wire.js';
+import { counted, localTime, pathEnd, plural, signed } from '../words.js';
 
 const KINDS: Readonly<Record<Change['kind'], string>> = {
-  came: 'Came',
-  loaded: 'Loaded: a line became its text',
-  changed: 'Changed',
-  moved: 'Moved',
-  collapsed: 'Collapsed: its text became a line',
+  collapsed: 'Collapsed to one line',
   left: 'Left',
+  changed: 'Changed',
+  loaded: 'Loaded in full',
+  came: 'New',
+  moved: 'Moved',
 };
 const GONE: ReadonlySet<string> = new Set(['collapsed', 'left']);
 
@@ -27,13 +27,13 @@ const ACTORS: Readonly<Record<Change['actor'], string>> = {
   watcher: 'disk',
   epoch: 'epoch',
   harness: 'harness',
-  rendering: 'rendering',
+  rendering: 'layout',
 };
 
 const VERDICTS: Readonly<Record<string, string>> = {
-  agrees: 'as we expected',
-  'read-less': 'less than we expected: its cache was cold, or something that is not recorded changed',
-  'read-more': 'more than we expected',
+  agrees: 'as expected',
+  'read-less': 'less than expected: its cache was cold, or something that is not recorded changed',
+  'read-more': 'more than expected',
 };
 
 /** Joins all text of one object in a request. */
@@ -49,10 +49,20 @@ function textOf(answer: Answered<RequestView>, { key, object }: Change): string 
     .join('');
 }
 
-function Texts({ change, changes }: { readonly change: Change; readonly changes: Changes }) {
-  const { session, prefix } = changes;
-  const before = useAnswer<RequestView>('/v1/request', { session, at: `step:${prefix.from.step}` });
-  const after = useAnswer<RequestView>('/v1/request', { session, at: `step:${prefix.to.step}` });
+type Prefix = NonNullable<Changes['prefix']>;
+
+function Texts({
+  change,
+  session,
+  prefix,
+}: {
+  readonly change: Change;
+  readonly session: string;
+  readonly prefix: Prefix;
+}) {
+  const before = useQuestion<RequestView>('/v1/request', { session, at: `step:${prefix.from.step}` });
+  const after = useQuestion<RequestView>('/v1/request', { session, at: `step:${prefix.to.step}` });
+  const name = oneLine(pathEnd(change.name, 80));
   return (
     <AnswerBox answer={before}>
       {() => (
@@ -60,8 +70,8 @@ function Texts({ change, changes }: { readonly change: Change; readonly changes:
           {() => {
             const [was, is] = [textOf(before, change), textOf(after, change)];
             if (change.kind === 'changed')
-              return <DiffView before={was} after={is} label={`How ${change.name} changed`} />;
-            return <TextView text={GONE.has(change.kind) ? was : is} label={`${change.name}, as it was sent`} />;
+              return <DiffView before={was} after={is} label={`How ${name} changed`} title={name} />;
+            return <TextView text={GONE.has(change.kind) ? was : is} label={`${name}, as it was sent`} title={name} />;
           }}
         </AnswerBox>
       )}
@@ -69,33 +79,44 @@ function Texts({ change, changes }: { readonly change: Change; readonly changes:
   );
 }
 
-function Row({ change, changes }: { readonly change: Change; readonly changes: Changes }) {
+function Row({
+  change,
+  session,
+  prefix,
+}: {
+  readonly change: Change;
+  readonly session: string;
+  readonly prefix: Prefix | null;
+}) {
   const [isOpen, setOpen] = useState(false);
-  const { name, object, actor, why, tokens_before: before, tokens_after: after } = change;
+  const { name, object, actor, why, step, tokens_before: before, tokens_after: after } = change;
+  const shown = oneLine(pathEnd(name, 80));
   return (
     <>
       <tr>
         <td>
-          <button
-            type="button"
-            aria-expanded={isOpen}
-            onClick={() => setOpen(!isOpen)}
-            aria-label={`Text of ${oneLine(name)}`}
-          >
-            {isOpen ? '−' : '+'}
-          </button>{' '}
-          {object === null ? oneLine(name) : <a href={from('object', { id: object })}>{oneLine(name)}</a>}
+          <button type="button" class="quiet call-name" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            <span class="caret" aria-hidden="true">
+              {isOpen ? '▾' : '▸'}
+            </span>
+            {shown}
+          </button>
         </td>
         <td>
-          <span class={`actor actor-${actor}`}>{ACTORS[actor]}</span>
+          <span class={`chip ${actor === 'agent' ? 'note-of' : actor === 'rendering' ? '' : 'warn'}`}>
+            {ACTORS[actor]}
+          </span>{' '}
+          {step === null ? oneLine(why) : <a href={from('conversation', { step })}>{oneLine(why)}</a>}
         </td>
-        <td>{oneLine(why)}</td>
-        <td class="number">{signed(after - before)}</td>
+        <td class="number" data-name="Tokens">
+          {signed(after - before)}
+        </td>
+        <td class="number">{object !== null && <a href={from('object', { id: object })}>history</a>}</td>
       </tr>
-      {isOpen && (
+      {isOpen && prefix !== null && (
         <tr>
           <td colSpan={4}>
-            <Texts change={change} changes={changes} />
+            <Texts change={change} session={session} prefix={prefix} />
           </td>
         </tr>
       )}
@@ -103,149 +124,212 @@ function Row({ change, changes }: { readonly change: Change; readonly changes: C
   );
 }
 
-/**
- * Shows why the request does not begin with the whole previous one, and the report of the
- * provider's cache.
- */
-function Cause({ changes }: { readonly changes: Changes }) {
-  const { prefix } = changes;
-  const { cause, difference, shared, written, again, answers, cache, to } = prefix;
+function sentenceOf({ sentence, prefix }: Changes): string {
+  if (sentence !== null && sentence !== undefined && sentence !== '') return sentence;
+  if (prefix === null) return '';
+  if (prefix.is_prefix)
+    return `The request begins with the whole one before it; ${plural(prefix.written, 'token')} are new.`;
+  const why = prefix.cause === null ? 'for a reason that is not recorded' : `because: ${prefix.cause.why}`;
+  return `${plural(prefix.again, 'token')} written again, ${why}.`;
+}
+
+/** Says first why the cache was lost or kept; the bytes are behind a fold. */
+function Cause({ changes, prefix }: { readonly changes: Changes; readonly prefix: Prefix }) {
+  const { difference, shared, written, again, answers, cache, to } = prefix;
+  const isLost = !prefix.is_prefix && again > 0;
   return (
-    <section class="cause" aria-label="The common beginning">
-      <h2>
-        {prefix.is_prefix
-          ? 'It begins with the whole request before it'
-          : 'Where it parts from the request before it, and why'}
-      </h2>
-      {difference !== null && (
-        <p>
-          At byte {counted(difference.byte)} of {counted(to.bytes)}, after {counted(shared.tokens)} tokens: section{' '}
-          {difference.section}, line {difference.line}
-          {difference.object !== null && (
+    <div class={`verdict ${isLost ? 'warn' : 'good'}`} role="status" aria-label="Why">
+      <strong>{oneLine(sentenceOf(changes), 500)}</strong>
+      <details>
+        <summary class="soft">Bytes, and what the provider said</summary>
+        <dl class="facts">
+          <dt>Same beginning</dt>
+          <dd>
+            {plural(shared.tokens, 'token')}, {plural(shared.bytes, 'byte')} of {counted(to.bytes)}
+          </dd>
+          {difference !== null && (
             <>
-              , <a href={from('object', { id: difference.object })}>{oneLine(difference.object, 60)}</a>
+              <dt>First difference</dt>
+              <dd>
+                byte {counted(difference.byte)}, section {difference.section}, line {difference.line}
+                {difference.object !== null && (
+                  <>
+                    , <a href={from('object', { id: difference.object })}>its history</a>
+                  </>
+                )}
+              </dd>
             </>
           )}
-          .
-        </p>
+          <dt>After it</dt>
+          <dd>
+            {plural(written, 'token')}, {counted(again)} of them sent before
+          </dd>
+          {answers !== null && (
+            <>
+              <dt>Reasoning of earlier answers</dt>
+              <dd>
+                {counted(answers.kept)} still valid, {counted(answers.lost)} lost, {counted(answers.left)} left with a
+                closed turn
+              </dd>
+            </>
+          )}
+          <dt>The provider's cache</dt>
+          <dd>
+            {cache === null
+              ? 'not recorded'
+              : `read ${plural(cache.read, 'token')}, ${counted(cache.expected)} expected: ` +
+                (ownMember(VERDICTS, cache.verdict) ?? cache.verdict)}
+          </dd>
+        </dl>
+      </details>
+    </div>
+  );
+}
+
+function Compaction({ compaction }: { readonly compaction: NonNullable<Changes['compaction']> }) {
+  const { summary, dropped, step } = compaction;
+  return (
+    <section class="card" aria-label="Compaction">
+      <h2>
+        The harness compacted its history <small>{plural(dropped.length, 'entry', 'entries')} dropped</small>
+      </h2>
+      {summary === null ? (
+        <p class="soft">The summary is not recorded.</p>
+      ) : (
+        <TextView text={summary} label="The summary that took their place" />
       )}
-      {cause !== null && (
-        <p>
-          <span class="actor">{cause.kind}</span> {oneLine(cause.why, 400)}
-          {cause.epoch?.price != null &&
-            `; ${counted(cause.epoch.price.written)} tokens written again, ` +
-              `${counted(cause.epoch.price.saved_per_call)} saved a call`}
-        </p>
+      {dropped.length > 0 && (
+        <details open={dropped.length < 40}>
+          <summary>What it dropped</summary>
+          <ul class="plain">
+            {dropped.map((one) => (
+              <li key={one.step}>
+                <a href={from('conversation', { step: one.step })}>{oneLine(one.name, 160)}</a>{' '}
+                <span class="soft">{plural(one.chars, 'character')}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
       )}
-      <dl class="facts">
-        <dt>Written behind the common beginning</dt>
-        <dd>
-          {counted(written)} tokens, {counted(again)} of them again
-        </dd>
-        {answers !== null && (
-          <>
-            <dt>Answers of the model, with their reasoning</dt>
-            <dd>
-              {counted(answers.kept)} still valid, {counted(answers.lost)} lost, {counted(answers.left)} left with a
-              closed turn
-            </dd>
-          </>
-        )}
-        <dt>The provider's cache</dt>
-        <dd>
-          {cache === null
-            ? 'nothing is recorded of it'
-            : `read ${counted(cache.read)} tokens, ${counted(cache.expected)} expected: ` +
-              `${ownMember(VERDICTS, cache.verdict) ?? cache.verdict}`}
-        </dd>
-      </dl>
+      <p class="soft">
+        <a href={from('conversation', { step })}>In the conversation</a>
+      </p>
     </section>
+  );
+}
+
+function Filters({ changes }: { readonly changes: Changes }) {
+  const { kind, from: since } = place.value.of;
+  const kinds = (Object.keys(KINDS) as Change['kind'][]).filter((name) =>
+    changes.changes.some((one) => one.kind === name),
+  );
+  return (
+    <div class="filters">
+      <label>
+        Show{' '}
+        <select value={kind ?? ''} onChange={(event) => refine({ kind: event.currentTarget.value })}>
+          <option value="">everything</option>
+          <option value="gone">what left or was collapsed</option>
+          {kinds.map((name) => (
+            <option key={name} value={name}>
+              {KINDS[name].toLowerCase()}
+            </option>
+          ))}
+        </select>
+      </label>
+      {since !== undefined && (
+        <button type="button" onClick={() => refine({ from: undefined })}>
+          Since the call before
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Found({ changes, strip }: { readonly changes: Changes; readonly strip: Strip }) {
+  const { kind } = place.value.of;
+  const { prefix, stayed, why, session, compaction } = changes;
+  const shown = changes.changes.filter(
+    (change) => kind === undefined || (kind === 'gone' ? GONE.has(change.kind) : change.kind === kind),
+  );
+  const numberOf = (step: number): string => counted(callNumber(strip, step));
+  return (
+    <>
+      <div class="row call-head">
+        <h2>
+          {prefix === null
+            ? 'Changes'
+            : `Changes from call ${numberOf(prefix.from.step)} to call ${numberOf(prefix.to.step)}`}
+          {prefix !== null && <small>{` · turn ${prefix.to.turn} · ${localTime(prefix.to.at)}`}</small>}
+        </h2>
+        {prefix !== null && (
+          <span class="soft">
+            {counted(prefix.from.tokens)} → {plural(prefix.to.tokens, 'token')} (
+            {signed(prefix.to.tokens - prefix.from.tokens)})
+          </span>
+        )}
+        <span class="spread" />
+        {prefix !== null && (
+          <a class="button first" href={from('request', { step: prefix.to.step })}>
+            See the request
+          </a>
+        )}
+      </div>
+      {prefix === null ? (
+        <div class="verdict warn" role="status" aria-label="Why">
+          Not recorded: {oneLine(why ?? 'the requests themselves were not seen.', 400)}
+        </div>
+      ) : (
+        <Cause changes={changes} prefix={prefix} />
+      )}
+      {compaction != null && <Compaction compaction={compaction} />}
+      <Filters changes={changes} />
+      {(Object.keys(KINDS) as Change['kind'][]).map((name) => {
+        const own = shown.filter((change) => change.kind === name);
+        if (own.length === 0) return null;
+        return (
+          <section key={name} aria-label={KINDS[name]}>
+            <h2>
+              {KINDS[name]} <small>{counted(own.length)}</small>
+            </h2>
+            <div class="wide">
+              <table class="changes stack">
+                <thead>
+                  <tr>
+                    <th>What</th>
+                    <th>Why</th>
+                    <th class="number">Tokens</th>
+                    <th />
+                  </tr>
+                </thead>
+                <tbody>
+                  {own.map((change) => (
+                    <Row key={change.key} change={change} session={session} prefix={prefix} />
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          </section>
+        );
+      })}
+      {shown.length === 0 && <p class="note">Nothing of that kind.</p>}
+      <p class="soft">{plural(stayed, 'part')} stayed as before.</p>
+    </>
   );
 }
 
 /** Shows the changes from one call to the next, object by object. */
 export function ChangesView() {
-  useStrip();
-  const { session, from: since, kind } = place.value.of;
+  const strip = useStrip();
+  const { session, from: since } = place.value.of;
   const step = askedStep();
   const range = `${since === undefined ? '' : `step:${since}`}..${step === undefined ? 'now' : `step:${step}`}`;
-  const answer = useAnswer<Changes>(
-    session === undefined ? undefined : '/v1/changes',
-    { session, range },
-    keptWhileFollowed(),
-  );
+  const answer = useQuestion<Changes>(session === undefined ? undefined : '/v1/changes', { session, range });
   return (
     <>
-      <h1>From call to call</h1>
-      <div class="filters">
-        <label>
-          Show{' '}
-          <select value={kind ?? ''} onChange={(event) => refine({ kind: event.currentTarget.value })}>
-            <option value="">everything</option>
-            <option value="gone">what left or became a line</option>
-            {Object.entries(KINDS).map(([name, told]) => (
-              <option key={name} value={name}>
-                {told}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          Since step{' '}
-          <input
-            type="number"
-            min="1"
-            value={since ?? ''}
-            placeholder="the call before"
-            onChange={(event) => refine({ from: event.currentTarget.value })}
-          />
-        </label>
-      </div>
-      <AnswerBox answer={answer}>
-        {(changes) => {
-          const { prefix, stayed } = changes;
-          const shown = changes.changes.filter(
-            (change) => kind === undefined || (kind === 'gone' ? GONE.has(change.kind) : change.kind === kind),
-          );
-          return (
-            <>
-              <p>
-                From turn {prefix.from.turn}, step {prefix.from.step} ({shortTime(prefix.from.at)},{' '}
-                {counted(prefix.from.tokens)} tokens) to turn {prefix.to.turn}, step {prefix.to.step} (
-                {shortTime(prefix.to.at)}, {counted(prefix.to.tokens)} tokens). {counted(stayed)} things stayed as they
-                were.
-              </p>
-              <Cause changes={changes} />
-              {(Object.keys(KINDS) as Change['kind'][]).map((name) => {
-                const own = shown.filter((change) => change.kind === name);
-                if (own.length === 0) return null;
-                return (
-                  <section key={name} aria-label={KINDS[name]}>
-                    <h2>
-                      {KINDS[name]} <small>{counted(own.length)}</small>
-                    </h2>
-                    <table class="changes">
-                      <thead>
-                        <tr>
-                          <th>What</th>
-                          <th>Who</th>
-                          <th>Why</th>
-                          <th class="number">Tokens</th>
-                        </tr>
-                      </thead>
-                      <tbody>
-                        {own.map((change) => (
-                          <Row key={change.key} change={change} changes={changes} />
-                        ))}
-                      </tbody>
-                    </table>
-                  </section>
-                );
-              })}
-              {shown.length === 0 && <p class="note">Nothing of that kind.</p>}
-            </>
-          );
-        }}
+      <h1 class="hidden">What changed</h1>
+      <AnswerBox answer={strip}>
+        {(there) => <AnswerBox answer={answer}>{(changes) => <Found changes={changes} strip={there} />}</AnswerBox>}
       </AnswerBox>
     </>
   );

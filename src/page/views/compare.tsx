@@ -1,224 +1,271 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
+import { addressText } from '../address.js';
 import { AnswerBox } from '../answer-box.js';
-import { useAnswer } from '../ask.js';
-import { type Comparison, type LabRun, linePoints, readLabRun, sessionComparison } from '../compared-lines.js';
-import { from, place, refine } from '../place.js';
+import { useQuestion, useStrip } from '../calls.js';
+import { Chart, type ChartSeries } from '../chart.js';
+import { place, refine } from '../place.js';
+import { Prose } from '../prose.js';
+import { useSessionList } from '../session-list.js';
 import { oneLine } from '../shown-text.js';
-import type { Sessions, Strip } from '../wire.js';
-import { counted } from '../words.js';
+import { bandRows, fillOf, usedTokens } from '../strip-layout.js';
+import type { Conversation, ListedSession, Money, Strip } from '../wire.js';
+import { counted, duration, money, pathEnd, plural, shortCount } from '../words.js';
 
-const [WIDTH, HEIGHT] = [960, 300];
-/** Number of lines shown by default. */
-const SHOWN_FIRST = 4;
-/** Number of line styles of the page. */
-const STYLES = 8;
+const COLORS = ['--data-text', '--data-pinned'] as const;
 
-const markOf = (exact: number, calls: number): string =>
-  exact >= calls ? 'exact' : exact === 0 ? 'bounded' : `exact up to call ${exact}, bounded behind it`;
+const titleOf = ({ title, id }: ListedSession): string => (title === '' ? id : title);
 
-function Chart({ comparison, shown }: { readonly comparison: Comparison; readonly shown: ReadonlySet<string> }) {
-  const { lines, unit, shared } = comparison;
-  const own = lines.flatMap((line, i) => (shown.has(line.name) ? [{ line, style: i % STYLES }] : []));
-  const calls = Math.max(1, ...own.map(({ line }) => line.sizes.length));
-  const most = Math.max(1, ...own.flatMap(({ line }) => line.sizes));
-  const partAt = shared === undefined ? undefined : (shared * WIDTH) / calls;
-  return (
-    <figure class="compared">
-      <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        role="img"
-        aria-label={`Size of each request in ${unit}, over ${calls} calls`}
-      >
-        {partAt !== undefined && <line class="parting" x1={partAt} x2={partAt} y1={0} y2={HEIGHT} />}
-        {own.map(({ line, style }) => {
-          const points = linePoints(line, { width: WIDTH, height: HEIGHT - 4, calls, most });
-          return (
-            <g key={line.name} class={`line line-${style}`}>
-              <title>{oneLine(line.name)}</title>
-              <polyline points={points.exact} />
-              <polyline class="bounded" points={points.bounded} />
-            </g>
-          );
-        })}
-      </svg>
-      <figcaption>
-        {counted(calls)} calls, at most {counted(Math.round(most))} {unit}. Dashed: a bound.
-        {shared !== undefined && ` They share the first ${counted(shared)} calls.`}
-      </figcaption>
-    </figure>
+/** The size of the context at each call; of two sessions in the same unit. */
+function sizesOf(strips: readonly Strip[]): readonly (readonly (number | null)[])[] {
+  const isCounted = strips.every(({ calls }) => calls.every((call) => usedTokens(call) !== undefined));
+  return strips.map(({ calls, bands }) =>
+    isCounted ? calls.map((call) => usedTokens(call) ?? null) : fillOf(calls, bandRows(bands, calls)).totals,
   );
 }
 
-function Compared({ comparison }: { readonly comparison: Comparison }) {
-  const { lines, unit, marks } = comparison;
-  const [shown, setShown] = useState<ReadonlySet<string>>(new Set(lines.slice(0, SHOWN_FIRST).map(({ name }) => name)));
-  const toggle = (name: string): void => {
-    const next = new Set(shown);
-    if (!next.delete(name)) next.add(name);
-    setShown(next);
-  };
-  return (
-    <>
-      <Chart comparison={comparison} shown={shown} />
-      <table aria-label="What is compared">
-        <thead>
-          <tr>
-            <th>Shown</th>
-            <th>What</th>
-            <th class="number">Calls</th>
-            <th class="number">Largest, {unit}</th>
-            <th class="number">Mean</th>
-            <th>Mark</th>
-          </tr>
-        </thead>
-        <tbody>
-          {lines.map(({ name, sizes, exact }, i) => (
-            <tr key={name}>
-              <td>
-                <input
-                  type="checkbox"
-                  checked={shown.has(name)}
-                  onChange={() => toggle(name)}
-                  aria-label={`show ${oneLine(name)}`}
-                />
-              </td>
-              <td class={`line-name line-${i % STYLES}`}>{oneLine(name)}</td>
-              <td class="number">{counted(sizes.length)}</td>
-              <td class="number">{counted(Math.round(Math.max(0, ...sizes)))}</td>
-              <td class="number">
-                {counted(Math.round(sizes.reduce((sum, size) => sum + size, 0) / Math.max(1, sizes.length)))}
-              </td>
-              <td>{markOf(exact, sizes.length)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {marks.length > 0 && (
-        <ul aria-label="What limits it">
-          {marks.map((mark) => (
-            <li key={mark}>{oneLine(mark, 400)}</li>
-          ))}
-        </ul>
-      )}
-    </>
-  );
+/** Adds up the price of the calls; null from the first call without a price. */
+function spentOf({ by_call: calls }: Money): readonly (number | null)[] {
+  let sum: number | null = 0;
+  return calls.map(({ amount }) => {
+    sum = sum === null || amount === null ? null : sum + amount;
+    return sum;
+  });
 }
 
-function TwoSessions({ a, b, rows }: { readonly a: string; readonly b: string; readonly rows: Sessions['sessions'] }) {
-  const [left, right] = [useAnswer<Strip>('/v1/strip', { session: a }), useAnswer<Strip>('/v1/strip', { session: b })];
-  return (
-    <AnswerBox answer={left}>
-      {(one) => (
-        <AnswerBox answer={right}>
-          {(other) => (
-            <>
-              <Compared key={`${a} ${b}`} comparison={sessionComparison(one, other, rows)} />
-              <p>
-                <a href={from('strip', { session: a, tx: undefined, step: undefined })}>strip of {oneLine(a)}</a>,{' '}
-                <a href={from('strip', { session: b, tx: undefined, step: undefined })}>strip of {oneLine(b)}</a>
-              </p>
-            </>
-          )}
-        </AnswerBox>
-      )}
-    </AnswerBox>
-  );
+/** Returns the number of calls that a fork and its parent share; undefined for other sessions. */
+function sharedCalls(rows: readonly ListedSession[], strips: readonly Strip[]): number | undefined {
+  for (const [i, row] of rows.entries()) {
+    const at = row.parent?.at;
+    if (row.parent?.session === rows[1 - i]?.id && at !== null && at !== undefined)
+      return strips[i]?.calls.filter(({ step }) => step <= at).length;
+  }
+  return undefined;
 }
 
-/**
- * Shows the policies of a laboratory run. The reader opens the run's report from disk. The browser
- * reads it without uploading it.
- */
-function Laboratory() {
-  const [run, setRun] = useState<LabRun | string>();
-  const [name, setName] = useState('');
-  const names = useMemo(() => (run === undefined || typeof run === 'string' ? [] : [...run.sessions.keys()]), [run]);
-  const comparison = typeof run === 'object' ? run.sessions.get(name === '' ? (names[0] ?? '') : name) : undefined;
-  const onFile = (event: Event): void => {
-    const [file] = (event.currentTarget as HTMLInputElement).files ?? [];
-    if (file === undefined) return;
-    file.text().then(
-      (text) => {
-        try {
-          setRun(readLabRun(text));
-          setName('');
-        } catch (error) {
-          setRun(error instanceof Error ? error.message : String(error));
-        }
-      },
-      (error: unknown) => setRun(String(error)),
-    );
-  };
+interface CurvesProps {
+  readonly strips: readonly Strip[];
+  readonly moneys: readonly Money[];
+  readonly rows: readonly ListedSession[];
+  readonly shared: number | undefined;
+}
+
+function Curves({ strips, moneys, rows, shared }: CurvesProps) {
+  const names = rows.map(titleOf);
+  const sizes = useMemo(() => sizesOf(strips), [strips]);
+  const isCounted = strips.every(({ calls }) => calls.every((call) => usedTokens(call) !== undefined));
+  const length = Math.max(...sizes.map((own) => own.length));
+  const padded = (own: readonly (number | null)[]): readonly (number | null)[] =>
+    Array.from({ length }, (_, i) => own[i] ?? null);
+  const series = useMemo(
+    (): readonly ChartSeries[] =>
+      sizes.map((own, i) => ({
+        name: names[i] ?? '',
+        color: COLORS[i] ?? '--data-other',
+        values: padded(own),
+        draws: 'steps',
+        width: 2,
+        isDashed: i === 1,
+      })),
+    [sizes],
+  );
+  const spent = useMemo(() => moneys.map(spentOf), [moneys]);
+  const prices = useMemo(
+    (): readonly ChartSeries[] =>
+      spent.map((own, i) => ({
+        name: names[i] ?? '',
+        color: COLORS[i] ?? '--data-other',
+        values: padded(own),
+        draws: 'steps',
+        width: 2,
+        isDashed: i === 1,
+      })),
+    [spent],
+  );
+  const unit = isCounted ? 'tokens' : 'characters';
+  const tip = (lines: readonly ChartSeries[], format: (n: number) => string) => (column: number) => [
+    `Call ${column + 1}${shared !== undefined && column < shared ? ' (shared past)' : ''}`,
+    ...lines.map(({ name, values }) => {
+      const value = values[column];
+      return `${oneLine(name, 40)}: ${value === null || value === undefined ? '–' : format(value)}`;
+    }),
+  ];
   return (
-    <section aria-label="Policies">
-      <h2>Policies of a laboratory run</h2>
-      <p>
-        <label>
-          Its laboratory.json <input type="file" accept=".json,application/json" onChange={onFile} />
-        </label>{' '}
-        {names.length > 0 && (
-          <label>
-            Session{' '}
-            <select value={name === '' ? names[0] : name} onChange={(event) => setName(event.currentTarget.value)}>
-              {names.map((one) => (
-                <option key={one} value={one}>
-                  {oneLine(one)}
-                </option>
-              ))}
-            </select>
-          </label>
+    <section class="card" aria-label="Call by call">
+      <ul class="legend">
+        {names.map((name, i) => (
+          <li key={i}>
+            <i
+              class={`line-sign ${i === 1 ? 'dashed' : ''}`}
+              style={{ color: `var(${COLORS[i] ?? '--data-other'})` }}
+            />{' '}
+            {oneLine(name, 60)}
+          </li>
+        ))}
+        {shared !== undefined && shared > 0 && (
+          <li>
+            <i class="shared-sign" /> {plural(shared, 'shared call')}
+          </li>
         )}
-      </p>
-      {typeof run === 'string' && <p role="alert">{run}</p>}
-      {comparison !== undefined && <Compared key={name} comparison={comparison} />}
+      </ul>
+      <h2>Context at each call, in {unit}</h2>
+      <Chart
+        label={`Context of both sessions at each of ${length} calls`}
+        series={series}
+        height={210}
+        left={{ label: unit, size: 60 }}
+        shaded={shared}
+        tip={tip(series, counted)}
+      />
+      {spent.length === 2 && spent.every((own) => own.some((sum) => sum !== null)) && (
+        <>
+          <h2>Spent up to each call</h2>
+          <Chart
+            label="Money spent by both sessions up to each call"
+            series={prices}
+            height={150}
+            left={{ label: 'US dollars', size: 60 }}
+            leftFormat={(n) => money(n, 'USD')}
+            shaded={shared}
+            tip={tip(prices, (n) => money(n, 'USD'))}
+          />
+        </>
+      )}
     </section>
   );
 }
 
-/** Compares two sessions, or the policies of a laboratory run, on one axis of calls. */
-export function CompareView() {
-  const { session = '', with: other = '' } = place.value.of;
-  const answer = useAnswer<Sessions>('/v1/sessions');
+const ROWS: readonly (readonly [string, (row: ListedSession) => string])[] = [
+  ['Agent, model', ({ agent, model }) => [agent, model].filter((one) => one !== null).join(', ') || 'not recorded'],
+  ['Turns', ({ turns }) => counted(turns)],
+  ['Calls of the model', ({ figures }) => (figures === null ? 'not counted' : counted(figures.calls))],
+  ['Tool calls', ({ figures }) => (figures === null ? 'not counted' : counted(figures.tool_calls))],
+  ['of them failed', ({ figures }) => (figures === null ? 'not counted' : counted(figures.failures))],
+  ['Time', ({ from, to }) => (from === null ? 'not recorded' : duration(Date.parse(to) - Date.parse(from)))],
+  ['Tokens', ({ figures }) => (figures?.tokens == null ? 'not recorded' : shortCount(figures.tokens.total))],
+  [
+    'Cost',
+    ({ figures }) => (figures?.cost == null ? 'not recorded' : money(figures.cost.amount, figures.cost.currency)),
+  ],
+  ['Files changed', ({ figures }) => (figures === null ? 'not counted' : counted(figures.files_changed))],
+];
+
+function Beside({ rows, outcomes }: { readonly rows: readonly ListedSession[]; readonly outcomes: readonly string[] }) {
+  return (
+    <div class="wide">
+      <table>
+        <thead>
+          <tr>
+            <td />
+            {rows.map((row) => (
+              <th key={row.id} scope="col">
+                <a href={addressText({ view: 'conversation', of: { session: row.id } })}>{oneLine(titleOf(row), 80)}</a>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {ROWS.map(([name, format]) => {
+            const values = rows.map(format);
+            return (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                {values.map((value, i) => (
+                  <td key={i} class={value === values[0] ? 'soft' : ''}>
+                    {value}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+          <tr>
+            <th scope="row">Last answer</th>
+            {outcomes.map((outcome, i) => (
+              <td key={i}>{outcome === '' ? 'not recorded' : <Prose text={outcome} />}</td>
+            ))}
+          </tr>
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Returns the last message of a session's model; empty without one. */
+function useOutcome(session: string, strip: Strip | undefined): string {
+  const answer = useQuestion<Conversation>(strip === undefined ? undefined : '/v1/conversation', {
+    session,
+    before: (strip?.last_step ?? 0) + 1,
+  });
+  if (answer.state !== 'there') return '';
+  const last = answer.value.rows.findLast((row) => row.kind === 'message' && row.role === 'assistant');
+  return last?.kind === 'message' ? last.text : '';
+}
+
+function TwoSessions({ rows }: { readonly rows: readonly [ListedSession, ListedSession] }) {
+  const [one, other] = rows;
+  const left = useQuestion<Strip>('/v1/strip', { session: one.id });
+  const right = useQuestion<Strip>('/v1/strip', { session: other.id });
+  const spentLeft = useQuestion<Money>('/v1/money', { session: one.id });
+  const spentRight = useQuestion<Money>('/v1/money', { session: other.id });
+  const strips = useMemo(
+    () => [left, right].flatMap((answer) => (answer.state === 'there' ? [answer.value] : [])),
+    [left.state, right.state],
+  );
+  const moneys = useMemo(
+    () => [spentLeft, spentRight].flatMap((answer) => (answer.state === 'there' ? [answer.value] : [])),
+    [spentLeft.state, spentRight.state],
+  );
+  const outcomes = [useOutcome(one.id, strips[0]), useOutcome(other.id, strips[1])];
+  const shared = strips.length < 2 ? undefined : sharedCalls(rows, strips);
   return (
     <>
-      <h1>Compare</h1>
-      <section aria-label="Sessions">
-        <h2>Two sessions</h2>
-        <AnswerBox answer={answer}>
-          {({ sessions }) => (
-            <>
-              <div class="filters">
-                {(
-                  [
-                    ['session', 'Session', session],
-                    ['with', 'beside', other],
-                  ] as const
-                ).map(([field, told, value]) => (
-                  <label key={field}>
-                    {told}{' '}
-                    <select
-                      value={value}
-                      onChange={(event) =>
-                        refine({ [field]: event.currentTarget.value, tx: undefined, step: undefined })
-                      }
-                    >
-                      <option value="">choose one</option>
-                      {sessions.map(({ id, title, parent }) => (
-                        <option key={id} value={id}>
-                          {title === undefined ? oneLine(id) : `${oneLine(title)} (${oneLine(id)})`}
-                          {parent === undefined ? '' : `, fork of ${oneLine(parent.session)}`}
-                        </option>
-                      ))}
-                    </select>
-                  </label>
-                ))}
-              </div>
-              {session !== '' && other !== '' && <TwoSessions a={session} b={other} rows={sessions} />}
-            </>
-          )}
-        </AnswerBox>
-      </section>
-      <Laboratory />
+      {shared !== undefined && shared > 0 && <p>They share their past: the first {plural(shared, 'call')}.</p>}
+      {strips.length === 2 && <Curves strips={strips} moneys={moneys} rows={rows} shared={shared} />}
+      <AnswerBox answer={left}>{() => <AnswerBox answer={right}>{() => null}</AnswerBox>}</AnswerBox>
+      <Beside rows={rows} outcomes={outcomes} />
+    </>
+  );
+}
+
+/** Compares the session with another one: sizes and money call by call, outcomes, and files. */
+export function CompareView() {
+  useStrip();
+  const { session, with: other } = place.value.of;
+  const answer = useSessionList({ limit: 1_000 });
+  const listed = answer.state === 'there' ? answer.value.sessions : [];
+  const [one, two] = [session, other].map((id) => listed.find((row) => row.id === id));
+  return (
+    <>
+      <h1 class="hidden">Compare</h1>
+      <AnswerBox answer={answer}>
+        {({ sessions }) => {
+          const others = sessions.filter(({ id }) => id !== session);
+          const kin = others.filter(
+            ({ id, parent }) =>
+              parent?.session === session || sessions.find((row) => row.id === session)?.parent?.session === id,
+          );
+          return (
+            <div class="filters">
+              <label>
+                Compare with{' '}
+                <select value={other ?? ''} onChange={(event) => refine({ with: event.currentTarget.value }, {})}>
+                  <option value="">choose a session</option>
+                  {[...kin, ...others.filter((row) => !kin.includes(row))].map((row) => (
+                    <option key={row.id} value={row.id}>
+                      {kin.includes(row) ? '⑂ ' : ''}
+                      {oneLine(titleOf(row), 80)}
+                    </option>
+                  ))}
+                </select>
+              </label>
+            </div>
+          );
+        }}
+      </AnswerBox>
+      {one === undefined || two === undefined ? (
+        <p class="note">Choose the session to compare with. Forks and their parents come first.</p>
+      ) : (
+        <TwoSessions key={`${one.id} ${two.id}`} rows={[one, two]} />
+      )}
     </>
   );
 }

@@ -1,13 +1,10 @@
 import { useState } from 'preact/hooks';
-import { AnswerBox } from '../answer-box.js';
-import { useAnswer } from '../ask.js';
 import type { EmbeddedSession } from '../embedded.js';
 import { from } from '../place.js';
 import { oneLine } from '../shown-text.js';
-import { TextView } from '../text-view.js';
 import { type Verified, verifyFile } from '../verify-file.js';
-import type { Notes } from '../wire.js';
-import { counted, shortTime } from '../words.js';
+import { counted } from '../words.js';
+import { Said } from './notes.js';
 
 type Check =
   | { readonly state: 'unasked' }
@@ -78,40 +75,6 @@ function Verify({ file }: { readonly file: EmbeddedSession }) {
   );
 }
 
-function Said() {
-  const answer = useAnswer<Notes>('/v1/notes', {});
-  return (
-    <section aria-label="Notes">
-      <h2>What reviewers said</h2>
-      <AnswerBox answer={answer}>
-        {({ said }) =>
-          said.length === 0 ? (
-            <p class="note">No reviewer has written a note.</p>
-          ) : (
-            <ol class="notes">
-              {said.map(({ turn, step, at, object, verdict, text, by }, i) => (
-                <li key={i}>
-                  <p>
-                    {verdict !== null && <strong>{verdict}</strong>}{' '}
-                    <a href={from('request', { step })}>{`turn ${turn}, step ${step}`}</a>
-                    {object !== null && (
-                      <>
-                        , <a href={from('object', { id: object })}>{oneLine(object, 60)}</a>
-                      </>
-                    )}{' '}
-                    <small>{`${by === null ? '' : `${oneLine(by)}, `}${shortTime(at)}`}</small>
-                  </p>
-                  {text !== null && <TextView text={text} label={`Note ${i + 1}`} />}
-                </li>
-              ))}
-            </ol>
-          )
-        }
-      </AnswerBox>
-    </section>
-  );
-}
-
 /** Shows the content of a file, its verification, and the notes on it. */
 export function FileView({ file }: { readonly file: EmbeddedSession }) {
   const { session, turn, step, calls, objects, versions, tx, masked } = file.manifest;
@@ -135,11 +98,10 @@ export function FileView({ file }: { readonly file: EmbeddedSession }) {
         )}
       </dl>
       <p class="note">
-        This file needs no server and asks none. <a href={from('strip')}>The context strip</a> shows the session call by
-        call.
+        This file needs no server and asks none. <a href={from('conversation')}>The conversation</a> begins the session.
       </p>
       <Verify file={file} />
-      <Said />
+      <Said strip={undefined} />
     </>
   );
 }

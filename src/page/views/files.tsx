@@ -1,25 +1,29 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { act, actionPath } from '../act.js';
+import { ActorLink } from '../actor.js';
 import { AnswerBox } from '../answer-box.js';
-import { useAnswer } from '../ask.js';
-import { askedStep, useStrip } from '../calls.js';
-import { from, place } from '../place.js';
+import { isServed } from '../ask.js';
+import { askedStep, callNumber, useQuestion, useStrip } from '../calls.js';
+import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { StepByStep } from '../step-by-step.js';
-import type { FilesCopied, RestorePlan } from '../wire.js';
-import { counted, shortId } from '../words.js';
+import { CopyButton } from '../text-view.js';
+import type { FilesCopied, RestorePlan, Stale, Strip, StripBand } from '../wire.js';
+import { counted, pathEnd, plural } from '../words.js';
 
-const STATES: Readonly<Record<RestorePlan['files'][number]['state'], string>> = {
-  same: 'as the agent had it',
-  changed: 'another version',
-  'newer-outside': 'changed outside of what is recorded',
-  missing: 'gone',
-  'absent-then': 'had been deleted then',
-  'never-read': 'never read',
-  'not-kept': 'only its hash was kept',
-  'outside-roots': 'outside of the allowed folders',
-  unreachable: 'cannot be reached',
-  'not-regular': 'no regular file any more',
+type State = RestorePlan['files'][number]['state'];
+
+const STATES: Readonly<Record<State, { readonly name: string; readonly tone: 'good' | 'warn' | 'bad' | '' }>> = {
+  same: { name: 'as the agent had it', tone: 'good' },
+  changed: { name: 'another version', tone: 'warn' },
+  'newer-outside': { name: 'changed since, outside of what is recorded', tone: 'warn' },
+  missing: { name: 'gone', tone: 'bad' },
+  'absent-then': { name: 'was deleted then', tone: 'warn' },
+  'never-read': { name: 'never read', tone: '' },
+  'not-kept': { name: 'only its hash was kept', tone: '' },
+  'outside-roots': { name: 'outside of the allowed folders', tone: '' },
+  unreachable: { name: 'cannot be reached', tone: '' },
+  'not-regular': { name: 'no regular file any more', tone: 'bad' },
 };
 
 /** Quotes a text for a shell. */
@@ -29,109 +33,223 @@ const quoted = (text: string): string =>
 function CopyTo({ plan }: { readonly plan: RestorePlan }) {
   const [to, setTo] = useState(`${plan.session}-step-${plan.step}`);
   const { session, step } = plan;
+  const had = plan.files.filter((file) => file.had !== null).length;
+  if (had === 0) return <p class="soft">The agent had read no file then, so there is nothing to write.</p>;
   return (
-    <p>
+    <div class="row">
       <label>
-        Write them as the agent had them into the new folder{' '}
-        <input value={to} onInput={(event) => setTo(event.currentTarget.value)} />
-      </label>{' '}
+        New folder <input value={to} onInput={(event) => setTo(event.currentTarget.value)} />
+      </label>
       <StepByStep<number, FilesCopied>
         key={to}
-        label="write"
-        name="write the files into a new folder"
-        ask={() => Promise.resolve(plan.files.filter(({ had }) => had !== null).length)}
-        run={(files) =>
-          files === 0 ? undefined : () => act<FilesCopied>(actionPath(session, 'restore'), { at: `step:${step}`, to })
-        }
+        label="Write the files there"
+        name="Write the files there, into a new folder"
+        ask={() => Promise.resolve(had)}
+        run={() => () => act<FilesCopied>(actionPath(session, 'restore'), { at: `step:${step}`, to })}
         tell={(files) =>
-          files === 0
-            ? 'The agent had no file then.'
-            : `${counted(files)} files; nothing that is there already is written over.`
+          `${plural(files, 'file')} as the agent had them go into the new folder ${oneLine(to, 120)}, below the ` +
+          'folder in which the server was started. Nothing there is overwritten.'
         }
         tellDone={({ folder, written, not_kept: left }) => (
           <>
-            {counted(written.length)} files in <code>{oneLine(folder, 200)}</code>
+            {plural(written.length, 'file')} in <code>{oneLine(folder, 200)}</code>
             {left.length > 0 && `; of ${counted(left.length)} only the hash was kept`}.
           </>
         )}
       />
-    </p>
+    </div>
   );
 }
 
-/** Shows a session's files as its agent had them at a call, beside those on disk. */
-export function FilesView() {
-  useStrip();
+/** Puts files back: obstacles first, then the folder, then the command for the files themselves. */
+function PutBack({ plan, call }: { readonly plan: RestorePlan; readonly call: number }) {
+  const command = `palimpsest restore ${quoted(`${plan.session}@step:${plan.step}`)} --apply --in-place`;
+  return (
+    <section class="card" aria-label="Put them back">
+      <h2>Put them back as they were at call {counted(call)}</h2>
+      {plan.in_the_way.length > 0 ? (
+        <div class="verdict warn">
+          <strong>{plural(plan.in_the_way.length, 'obstacle')} to putting them back in place:</strong>
+          <ul class="plain" aria-label="In the way">
+            {plan.in_the_way.map((why) => (
+              <li key={why}>{oneLine(why, 300)}</li>
+            ))}
+          </ul>
+        </div>
+      ) : (
+        <p class="soft">Nothing is in the way.</p>
+      )}
+      <CopyTo plan={plan} />
+      <p>
+        Over the files themselves, only by the command line. It keeps what it replaces, to give it back:{' '}
+        <code>{command}</code> <CopyButton text={() => command} label="Copy the command" />
+      </p>
+    </section>
+  );
+}
+
+function StaleCalls({ stale }: { readonly stale: Stale }) {
+  if (stale.calls.length === 0) return null;
+  return (
+    <section class="verdict bad" aria-label="Stale copies">
+      <strong>{plural(stale.calls.length, 'call')} changed a file whose newest version the agent had not seen</strong>
+      <ul class="plain">
+        {stale.calls.slice(0, 20).map(({ step, name, object, file, seen, was, by, failed }) => (
+          <li key={`${step} ${object}`}>
+            <a href={from('conversation', { step })}>{oneLine(name, 80)}</a>
+            {failed && ' (failed)'}: had seen version {seen.number} of{' '}
+            <a href={from('object', { id: object, a: seen.number, b: was.number })}>{oneLine(pathEnd(file, 60))}</a>, on
+            the disk was version {was.number}, by <ActorLink by={by} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+interface FileRow {
+  readonly id: string;
+  readonly name: string;
+  readonly band: StripBand | undefined;
+  readonly versions: number;
+  readonly plan: RestorePlan['files'][number] | undefined;
+  readonly stale: number;
+}
+
+/** Joins what is known of each file of a session. */
+function rowsOf(strip: Strip, plan: RestorePlan | undefined, stale: Stale | undefined): readonly FileRow[] {
+  const planned = new Map(plan?.files.map((file) => [file.id, file]));
+  const bands = strip.bands.filter(({ type }) => type === 'file');
+  const known = new Set(bands.map(({ id }) => id));
+  const rowOf = (id: string, name: string, band: StripBand | undefined): FileRow => {
+    const changes = strip.marks.filter(({ kind, object }) => kind === 'version' && object === id);
+    return {
+      id,
+      name,
+      band,
+      versions: changes.length,
+      plan: planned.get(id),
+      stale: stale?.calls.filter(({ object }) => object === id).length ?? 0,
+    };
+  };
+  const rows = [
+    ...bands.map((band) => rowOf(band.id, band.name, band)),
+    ...(plan?.files ?? []).filter(({ id }) => !known.has(id)).map(({ id, path }) => rowOf(id, path, undefined)),
+  ];
+  return rows.toSorted((a, b) => b.stale - a.stale || b.versions - a.versions || (a.name < b.name ? -1 : 1));
+}
+
+const differs = ({ plan }: FileRow): boolean =>
+  plan !== undefined && (STATES[plan.state].tone === 'warn' || STATES[plan.state].tone === 'bad');
+
+function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly call: number }) {
+  const { q = '', differing } = place.value.of;
+  const [most, setMost] = useState(100);
+  const hasPlan = rows.some(({ plan }) => plan !== undefined);
+  const found = rows.filter(
+    (row) => row.name.toLowerCase().includes(q.toLowerCase()) && (differing === undefined || differs(row)),
+  );
+  return (
+    <>
+      <div class="filters">
+        <label>
+          <span class="hidden">Filter by name</span>
+          <input
+            type="search"
+            placeholder="Filter by name"
+            value={q}
+            onInput={(event) => refine({ q: event.currentTarget.value })}
+          />
+        </label>
+        {hasPlan && (
+          <label>
+            <input
+              type="checkbox"
+              checked={differing !== undefined}
+              onChange={(event) => refine({ differing: event.currentTarget.checked ? 1 : undefined })}
+            />{' '}
+            Only those that differ from the disk
+          </label>
+        )}
+        <span class="soft">{plural(found.length, 'file')}</span>
+      </div>
+      <div class="wide">
+        <table class="files stack">
+          <thead>
+            <tr>
+              <th>File</th>
+              <th class="number">Changes in this session</th>
+              {hasPlan && <th>On the disk, beside call {counted(call)}</th>}
+            </tr>
+          </thead>
+          <tbody>
+            {found.slice(0, most).map((row) => (
+              <tr key={row.id}>
+                <td>
+                  <a href={from('object', { id: row.id })} title={oneLine(row.name)}>
+                    {oneLine(pathEnd(row.name, 70))}
+                  </a>{' '}
+                  {row.stale > 0 && <span class="chip bad">{plural(row.stale, 'call')} on a stale copy</span>}
+                </td>
+                <td class="number" data-name="Changes">
+                  {row.versions === 0 ? <span class="soft">0</span> : counted(row.versions)}
+                </td>
+                {hasPlan && (
+                  <td data-name="On the disk">
+                    {row.plan !== undefined && (
+                      <span class={`chip ${STATES[row.plan.state].tone}`} title={oneLine(row.plan.why ?? '', 200)}>
+                        {STATES[row.plan.state].name}
+                      </span>
+                    )}
+                  </td>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {found.length > most && (
+        <button type="button" onClick={() => setMost(found.length)}>
+          Show {counted(found.length - most)} more
+        </button>
+      )}
+    </>
+  );
+}
+
+function Files({ strip }: { readonly strip: Strip }) {
   const { session } = place.value.of;
   const step = askedStep();
   const at = step === undefined ? undefined : `step:${step}`;
-  const answer = useAnswer<RestorePlan>(session === undefined ? undefined : '/v1/restore', { session, at });
+  const planned = useQuestion<RestorePlan>(isServed() ? '/v1/restore' : undefined, { session, at });
+  const staleCalls = useQuestion<Stale>(isServed() ? '/v1/stale' : undefined, { session });
+  const plan = planned.state === 'there' ? planned.value : undefined;
+  const stale = staleCalls.state === 'there' ? staleCalls.value : undefined;
+  const rows = useMemo(() => rowsOf(strip, plan, stale), [strip, plan, stale]);
+  const call = callNumber(strip, step ?? strip.calls.at(-1)?.step ?? 0);
+  const counts = Object.entries(plan?.counts ?? {}).filter(([, count]) => count > 0);
   return (
     <>
-      <h1>Files then and now</h1>
-      <AnswerBox answer={answer}>
-        {(plan) => {
-          const command = `palimpsest restore ${quoted(`${plan.session}@step:${plan.step}`)} --apply --in-place`;
-          return (
-            <>
-              <p>
-                As the agent had them at turn {plan.turn}, step {plan.step}:{' '}
-                {Object.entries(plan.counts)
-                  .map(([state, count]) => `${counted(count)} ${STATES[state as keyof typeof STATES] ?? state}`)
-                  .join(', ') || 'no files'}
-                .
-              </p>
-              <table>
-                <thead>
-                  <tr>
-                    <th>File</th>
-                    <th>On the disk</th>
-                    <th>The agent had</th>
-                    <th>There is</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {plan.files.map(({ id, path, state, why, had, now }) => (
-                    <tr key={id} class={state === 'same' || state === 'never-read' ? '' : 'stale'}>
-                      <td>
-                        <a href={from('object', { id })}>{oneLine(path)}</a>
-                      </td>
-                      <td>
-                        {STATES[state]}
-                        {why !== null && ` (${oneLine(why)})`}
-                      </td>
-                      <td>
-                        <code>{shortId(had ?? '')}</code>
-                      </td>
-                      <td>
-                        <code>{shortId(now ?? '')}</code>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-              <CopyTo plan={plan} />
-              <p>
-                In place, over the files themselves, by the command line alone; what is replaced is kept and can be
-                given back: <code>{command}</code>{' '}
-                <button
-                  type="button"
-                  onClick={() => void navigator.clipboard.writeText(command).catch(() => undefined)}
-                >
-                  Copy the command
-                </button>
-              </p>
-              {plan.in_the_way.length > 0 && (
-                <ul aria-label="In the way">
-                  {plan.in_the_way.map((why) => (
-                    <li key={why}>{oneLine(why, 300)}</li>
-                  ))}
-                </ul>
-              )}
-            </>
-          );
-        }}
-      </AnswerBox>
+      {stale !== undefined && <StaleCalls stale={stale} />}
+      {counts.length > 0 && (
+        <p>
+          Beside the disk at call {counted(call)}:{' '}
+          {counts.map(([state, count]) => `${counted(count)} ${STATES[state as State]?.name ?? state}`).join(', ')}.
+        </p>
+      )}
+      <Table rows={rows} call={call} />
+      {isServed() && <AnswerBox answer={planned}>{(there) => <PutBack plan={there} call={call} />}</AnswerBox>}
+    </>
+  );
+}
+
+/** Shows the files of a session: their authors, stale copies, and how they differ from the disk. */
+export function FilesView() {
+  const strip = useStrip();
+  return (
+    <>
+      <h1 class="hidden">Files</h1>
+      <AnswerBox answer={strip}>{(there) => <Files strip={there} />}</AnswerBox>
     </>
   );
 }

@@ -1,39 +1,49 @@
-import { useMemo } from 'preact/hooks';
+import { ActorLink } from '../actor.js';
 import { AnswerBox } from '../answer-box.js';
 import { isServed, useAnswer } from '../ask.js';
-import { keptWhileFollowed, knownTx, useSessionStrip } from '../calls.js';
+import { callNumber, useQuestion, useSessionStrip, useStrip } from '../calls.js';
 import { DiffView } from '../diff-view.js';
 import { SetVerbs } from '../person.js';
 import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { TextView } from '../text-view.js';
-import type { Log, LoggedVersion, Show, Strip, Who } from '../wire.js';
-import { counted, rangesOf, shortId, shortTime } from '../words.js';
+import type { Authors, Log, LoggedVersion, Show, Stale, Strip, Who } from '../wire.js';
+import { counted, localTime, pathEnd, plural, rangesOf } from '../words.js';
 
 const MOST_VERSIONS = 1_000;
 
-const STATES = { line: 'a line only', active: 'active', pinned: 'pinned' } as const;
+const STATES = { line: 'one line only', active: 'in full', pinned: 'pinned, in full' } as const;
+
+const VERSION_STATES: Readonly<Record<LoggedVersion['state'], string>> = {
+  text: '',
+  stub: 'found, not read',
+  'not-text': 'not a text',
+  deleted: 'deleted',
+  removed: 'removed from the database',
+};
 
 /** Maximum characters of a line that are searched for. */
 const MOST_SEARCHED = 200;
 
-/** Links to the calls whose context contained a line. */
+/** Links to the calls that saw a line. */
 const whereItStood = (line: string): string => from('search', { q: line.slice(0, MOST_SEARCHED) });
-
-/** Returns the version valid at a moment, as known after a transaction. */
-function heldAt(versions: readonly LoggedVersion[], validTime: string, txId: number): LoggedVersion | undefined {
-  return versions
-    .filter((version) => version.valid_time <= validTime && version.tx_id <= txId)
-    .toSorted((a, b) => (a.valid_time < b.valid_time ? -1 : 1) || a.tx_id - b.tx_id)
-    .at(-1);
-}
 
 function useVersion(id: string, version: LoggedVersion | undefined) {
   const asked = version === undefined || version.state === 'removed' ? undefined : '/v1/show';
   return useAnswer<Show>(asked, { object: id, valid_time: version?.valid_time, tx: version?.tx_id });
 }
 
-function Compared({ id, a, b }: { readonly id: string; readonly a: LoggedVersion; readonly b: LoggedVersion }) {
+function Compared({
+  id,
+  name,
+  a,
+  b,
+}: {
+  readonly id: string;
+  readonly name: string;
+  readonly a: LoggedVersion;
+  readonly b: LoggedVersion;
+}) {
   const [before, after] = [useVersion(id, a), useVersion(id, b)];
   return (
     <AnswerBox answer={before}>
@@ -44,6 +54,7 @@ function Compared({ id, a, b }: { readonly id: string; readonly a: LoggedVersion
               before={was.text ?? ''}
               after={is.text ?? ''}
               label={`From version ${a.number} to version ${b.number}`}
+              title={`${pathEnd(name, 60)}: version ${a.number} → ${b.number}`}
             />
           )}
         </AnswerBox>
@@ -52,23 +63,27 @@ function Compared({ id, a, b }: { readonly id: string; readonly a: LoggedVersion
   );
 }
 
-function Chosen({ id, version }: { readonly id: string; readonly version: LoggedVersion }) {
+function Text({ id, name, version }: { readonly id: string; readonly name: string; readonly version: LoggedVersion }) {
   const answer = useVersion(id, version);
+  if (version.state === 'removed') return <p class="note">This version was removed from the database.</p>;
   return (
     <AnswerBox answer={answer}>
       {({ text, whole, object }) => (
         <>
-          <h2>
-            Version {version.number} <small>{`${version.state}, ${counted(version.chars)} characters`}</small>
-          </h2>
           {text === null ? (
-            <p class="note">It has no text.</p>
+            <p class="note">This version has no text: {VERSION_STATES[version.state] || 'nothing was read'}.</p>
           ) : (
-            <TextView text={text} label={`Version ${version.number}`} lineHref={whereItStood} />
+            <TextView
+              text={text}
+              label={`${name}, version ${version.number}`}
+              title={`${pathEnd(name, 60)}, version ${version.number}`}
+              file={name.split('/').at(-1)}
+              lineHref={whereItStood}
+            />
           )}
-          {!whole && <p class="note">Only the head and the tail of the text were kept.</p>}
-          <details>
-            <summary>The document, with its five hashes</summary>
+          {!whole && <p class="soft">Only the beginning and the end of the text were kept.</p>}
+          <details class="ids">
+            <summary class="soft">Ids and hashes</summary>
             <TextView text={JSON.stringify({ ...object, content: undefined }, null, 2)} label="The document" />
           </details>
         </>
@@ -77,231 +92,219 @@ function Chosen({ id, version }: { readonly id: string; readonly version: Logged
   );
 }
 
-/** A slider over the moments at which one of the two clocks has a change. */
-function Scrubber({
-  label,
-  moments,
-  at,
-  onMove,
-}: {
-  readonly label: string;
-  readonly moments: readonly string[];
-  readonly at: number;
-  readonly onMove: (at: number) => void;
-}) {
-  return (
-    <label class="scrubber">
-      <span>{label}</span>
-      <input
-        type="range"
-        min={0}
-        max={Math.max(0, moments.length - 1)}
-        value={at}
-        onInput={(event) => onMove(Number(event.currentTarget.value))}
-      />
-      <output>{moments[at] ?? ''}</output>
-    </label>
-  );
-}
-
-/** Returns the turns of this session in which a call showed an outdated version. */
-function staleTurns(
-  versions: readonly LoggedVersion[],
-  seen: Who['sessions'][number]['versions'][number],
-  strip: Strip | undefined,
-): readonly number[] {
-  if (strip === undefined) return [];
-  const newer = versions.filter((version) => version.valid_time > seen.valid_time && version.state !== 'stub');
-  const shown = strip.calls.filter(({ step }) => seen.steps.some(({ first, last }) => first <= step && step <= last));
-  const stale = shown.filter((call) => newer.some((version) => version.valid_time <= call.at));
-  return [...new Set(stale.map(({ turn }) => turn))];
-}
-
-function Seen({ id, versions }: { readonly id: string; readonly versions: readonly LoggedVersion[] }) {
+/** Calls of this session that changed the file on a stale copy. */
+function StaleCalls({ id }: { readonly id: string }) {
   const { session } = place.value.of;
-  const answer = useAnswer<Who>('/v1/who', { object: id });
-  const strip = useSessionStrip();
-  const numberOf = (txId: number, validTime: string): number | undefined =>
-    versions.find((version) => version.tx_id === txId && version.valid_time === validTime)?.number;
+  const answer = useQuestion<Stale>(session === undefined || !isServed() ? undefined : '/v1/stale', { session });
+  const own = answer.state === 'there' ? answer.value.calls.filter(({ object }) => object === id) : [];
+  if (own.length === 0) return null;
   return (
-    <section aria-label="Who saw it">
-      <h2>Sessions that saw it</h2>
-      <AnswerBox answer={answer}>
-        {({ sessions }) => (
-          <table>
-            <thead>
-              <tr>
-                <th>Session</th>
-                <th>Known from</th>
-                <th>Version</th>
-                <th>Active in turns</th>
-                <th>After steps</th>
-                <th>Requests not seen in turns</th>
-                <th>Stale in turns</th>
-              </tr>
-            </thead>
-            <tbody>
-              {sessions.flatMap((sighting) => {
-                const shown = sighting.versions.length === 0 ? [undefined] : sighting.versions;
-                return shown.map((seen, i) => {
-                  const stale =
-                    seen === undefined || sighting.session !== session
-                      ? []
-                      : staleTurns(versions, seen, strip.state === 'there' ? strip.value : undefined);
-                  return (
-                    <tr key={`${sighting.session} ${i}`} class={stale.length > 0 ? 'stale' : ''}>
-                      <td>
-                        <a href={from('strip', { session: sighting.session, tx: undefined, step: undefined })}>
-                          {oneLine(sighting.session)}
-                        </a>
-                      </td>
-                      <td>
-                        turn {sighting.known_from.turn}, step {sighting.known_from.step}
-                      </td>
-                      <td>
-                        {seen === undefined ? 'a line only' : `version ${numberOf(seen.tx_id, seen.valid_time) ?? '?'}`}
-                      </td>
-                      <td>{seen === undefined ? '' : rangesOf(seen.turns)}</td>
-                      <td>
-                        {seen?.steps
-                          .map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`))
-                          .join(', ')}
-                      </td>
-                      <td>{rangesOf(sighting.unseen)}</td>
-                      <td>{stale.length === 0 ? '' : <span class="bad">{rangesOf(stale)}</span>}</td>
-                    </tr>
-                  );
-                });
-              })}
-            </tbody>
-          </table>
-        )}
-      </AnswerBox>
-    </section>
+    <div class="verdict bad" role="status">
+      <strong>{plural(own.length, 'call')} acted on a stale copy:</strong>
+      <ul class="plain">
+        {own.map(({ step, name, seen, was, by }) => (
+          <li key={step}>
+            <a href={from('conversation', { step })}>{oneLine(name, 80)}</a> had seen version {seen.number}. On the disk
+            was version {was.number}, by <ActorLink by={by} />
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 
-/** Shows a person's actions on the object in the address's session. */
-function InSession({ id, name }: { readonly id: string; readonly name: string }) {
-  const strip = useSessionStrip();
-  const band = strip.state === 'there' ? strip.value.bands.find((one) => one.id === id) : undefined;
-  const state = band?.changes.at(-1)?.state;
-  if (state === undefined || !isServed()) return null;
-  return (
-    <p>
-      In the session it is {STATES[state]}. <SetVerbs object={id} name={band?.name ?? name} state={state} />
-    </p>
-  );
+/** Where a version was seen. */
+interface Sighted {
+  readonly who: Who;
+  readonly session: string | undefined;
+  readonly strip: Strip | undefined;
 }
 
-function Versions({ id, versions }: { readonly id: string; readonly versions: readonly LoggedVersion[] }) {
-  const { a, b, valid, known } = place.value.of;
-  const oldest = useMemo(() => versions.toReversed(), [versions]);
-  const valids = useMemo(() => [...new Set(versions.map((version) => version.valid_time))].sort(), [versions]);
-  const txs = useMemo(() => [...new Set(versions.map((version) => version.tx_id))].sort((x, y) => x - y), [versions]);
-  const [atValid, atTx] = [
-    Math.min(Number(valid ?? valids.length - 1), valids.length - 1),
-    Math.min(Number(known ?? txs.length - 1), txs.length - 1),
-  ];
-  const chosen = heldAt(oldest, valids[atValid] ?? '', txs[atTx] ?? 0);
-  const [left, right] = [a, b].map((number) => versions.find((version) => String(version.number) === number));
+/** Returns the numbers of the model calls that had a version in full. */
+function seenBy({ tx_id: tx, valid_time: at }: LoggedVersion, { who, session, strip }: Sighted): string {
+  const own = who.sessions.find((sighting) => sighting.session === session);
+  const seen = own?.versions.find((one) => one.tx_id === tx && one.valid_time === at);
+  if (seen === undefined || strip === undefined) return '';
+  const calls = strip.calls.flatMap(({ step }, i) =>
+    seen.steps.some(({ first, last }) => first <= step && step <= last) ? [i + 1] : [],
+  );
+  return rangesOf(calls);
+}
+
+function History({
+  id,
+  name,
+  versions,
+}: {
+  readonly id: string;
+  readonly name: string;
+  readonly versions: readonly LoggedVersion[];
+}) {
+  const { a, b, session } = place.value.of;
+  const strip = useSessionStrip();
+  const who = useQuestion<Who>('/v1/who', { object: id });
+  const isFile = strip.state === 'there' && strip.value.bands.some((band) => band.id === id && band.type === 'file');
+  const authors = useQuestion<Authors>(isFile && isServed() ? '/v1/authors' : undefined, { session, object: id });
+  const authorOf = ({ tx_id: tx, valid_time: at }: LoggedVersion) =>
+    authors.state === 'there'
+      ? authors.value.versions.find((one) => one.tx_id === tx && one.valid_time === at)?.by
+      : undefined;
+  const there = strip.state === 'there' ? strip.value : undefined;
+  const right = versions.find(({ number }) => String(number) === b) ?? versions[0];
+  const before = versions.find(({ number, state }) => number === (right?.number ?? 0) - 1 && state === 'text');
+  const left = a === 'none' ? undefined : (versions.find(({ number }) => String(number) === a) ?? before);
+  const others = who.state === 'there' ? who.value.sessions.filter((sighting) => sighting.session !== session) : [];
   return (
     <>
-      <Scrubber
-        label="True at (valid time)"
-        moments={valids.map(shortTime)}
-        at={atValid}
-        onMove={(at) => refine({ valid: at })}
-      />
-      <Scrubber
-        label="Known after (transaction)"
-        moments={txs.map(String)}
-        at={atTx}
-        onMove={(at) => refine({ known: at })}
-      />
-      <table>
-        <thead>
-          <tr>
-            <th>Version</th>
-            <th>State</th>
-            <th>True from</th>
-            <th>Known since</th>
-            <th class="number">Characters</th>
-            <th>Content</th>
-            <th>Compare</th>
-          </tr>
-        </thead>
-        <tbody>
-          {versions.map((version) => (
-            <tr key={`${version.number} ${version.tx_id}`} class={version === chosen ? 'chosen' : ''}>
-              <td>
-                {version.number}
-                {version === chosen && ' ◀'}
-              </td>
-              <td>{version.state}</td>
-              <td>{shortTime(version.valid_time)}</td>
-              <td>
-                {shortTime(version.tx_time)}, transaction {version.tx_id}
-              </td>
-              <td class="number">{counted(version.chars)}</td>
-              <td>
-                <code>{shortId(version.content_hash ?? '')}</code>
-              </td>
-              <td>
-                <button type="button" aria-pressed={version === left} onClick={() => refine({ a: version.number })}>
-                  from {version.number}
-                </button>{' '}
-                <button type="button" aria-pressed={version === right} onClick={() => refine({ b: version.number })}>
-                  to {version.number}
-                </button>
-              </td>
+      <div class="wide">
+        <table class="versions stack">
+          <thead>
+            <tr>
+              <th>Version</th>
+              <th>By</th>
+              <th>Since</th>
+              <th>In full at calls</th>
+              <th class="number">Characters</th>
+              <th />
             </tr>
-          ))}
-        </tbody>
-      </table>
-      {left !== undefined && right !== undefined && (
-        <section aria-label="Difference">
-          <h2>
-            From version {left.number} to version {right.number}
-          </h2>
-          <Compared id={id} a={left} b={right} />
+          </thead>
+          <tbody>
+            {versions.map((version) => (
+              <tr key={version.number} class={version === right ? 'chosen' : ''}>
+                <td class="nowrap" data-name="Version">
+                  {version.number} <span class="soft">{VERSION_STATES[version.state]}</span>
+                </td>
+                <td data-name="By">
+                  <ActorLink by={authorOf(version)} />
+                </td>
+                <td class="nowrap" data-name="Since">
+                  {localTime(version.valid_time)}
+                </td>
+                <td data-name="In full at calls">
+                  {who.state === 'there'
+                    ? seenBy(version, { who: who.value, session, strip: there }) || <span class="soft">none</span>
+                    : '…'}
+                </td>
+                <td class="number" data-name="Characters">
+                  {counted(version.chars)}
+                </td>
+                <td class="number">
+                  <button type="button" onClick={() => refine({ a: undefined, b: version.number })}>
+                    Show <span class="hidden">version {version.number}</span>
+                  </button>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <div class="filters">
+        {(
+          [
+            ['a', 'Compare version', left, 'none'],
+            ['b', 'with version', right, undefined],
+          ] as const
+        ).map(([field, label, value, none]) => (
+          <label key={field}>
+            {label}{' '}
+            <select value={value?.number ?? none} onChange={(event) => refine({ [field]: event.currentTarget.value })}>
+              {none !== undefined && <option value={none}>none: only the text</option>}
+              {versions.map(({ number }) => (
+                <option key={number} value={number}>
+                  {number}
+                </option>
+              ))}
+            </select>
+          </label>
+        ))}
+      </div>
+      {right !== undefined &&
+        (left === undefined || left === right ? (
+          <Text id={id} name={name} version={right} />
+        ) : (
+          <>
+            <Compared id={id} name={name} a={left} b={right} />
+            <details>
+              <summary>All of version {right.number}</summary>
+              <Text id={id} name={name} version={right} />
+            </details>
+          </>
+        ))}
+      {others.length > 0 && (
+        <section aria-label="Other sessions">
+          <h2>Other sessions that saw it</h2>
+          <ul class="plain">
+            {others.map((sighting) => (
+              <li key={sighting.session}>
+                <a
+                  href={from('conversation', {
+                    session: sighting.session,
+                    tx: undefined,
+                    step: sighting.known_from.step,
+                  })}
+                >
+                  {oneLine(sighting.session)}
+                </a>{' '}
+                <span class="soft">
+                  since turn {sighting.known_from.turn}; in full in {plural(sighting.active.length, 'turn')}
+                </span>
+              </li>
+            ))}
+          </ul>
         </section>
       )}
-      {chosen === undefined ? <p class="note">There was no version then.</p> : <Chosen id={id} version={chosen} />}
-      <Seen id={id} versions={versions} />
     </>
   );
 }
 
-/**
- * Shows an object: its versions on both clocks, the difference between any two, and the sessions
- * that saw each.
- */
-export function ObjectView() {
-  const { id } = place.value.of;
-  const asked = id === undefined ? undefined : '/v1/log';
-  const answer = useAnswer<Log>(asked, { object: id, tx: knownTx(), limit: MOST_VERSIONS }, keptWhileFollowed());
+/** Returns the name of an object: from the strip of the session, else from its newest version. */
+function useName(id: string, strip: Strip | undefined): string {
+  const band = strip?.bands.find((one) => one.id === id);
+  const shown = useQuestion<Show>(band === undefined && strip !== undefined ? '/v1/show' : undefined, { object: id });
+  if (band !== undefined) return band.name;
+  return shown.state === 'there' ? (shown.value.version.display ?? id) : id;
+}
+
+/** Shows a file, or the result of a call: its versions, their authors, the calls that had them. */
+function Shown({ id }: { readonly id: string }) {
+  const strip = useStrip();
+  const there = strip.state === 'there' ? strip.value : undefined;
+  const name = useName(id, there);
+  const band = there?.bands.find((one) => one.id === id);
+  const state = band?.changes.at(-1)?.state;
+  const answer = useQuestion<Log>('/v1/log', { object: id, limit: MOST_VERSIONS });
+  const made = band?.type === 'toolcall' ? band.changes[0]?.step : undefined;
   return (
     <>
-      <h1>Object {id === undefined ? '' : <code>{oneLine(id, 80)}</code>}</h1>
-      <form
-        class="filters"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const wanted = new FormData(event.currentTarget).get('id');
-          refine({ id: String(wanted ?? ''), a: undefined, b: undefined, valid: undefined, known: undefined }, {});
-        }}
-      >
-        <label>
-          Id or path <input type="search" name="id" defaultValue={id ?? ''} />
-        </label>
-        <button type="submit">Show</button>
-      </form>
-      {id !== undefined && <InSession id={id} name={id} />}
-      {id !== undefined && (
-        <AnswerBox answer={answer}>
-          {({ versions }) => <Versions key={id} id={id} versions={versions ?? []} />}
-        </AnswerBox>
+      <div class="row call-head">
+        <h2 title={oneLine(name)}>{oneLine(pathEnd(name, 90))}</h2>
+        {state !== undefined && <span class="chip">now {STATES[state]} in the context</span>}
+        {made !== undefined && there !== undefined && (
+          <a href={from('conversation', { step: made })}>made after call {counted(callNumber(there, made))}</a>
+        )}
+        <span class="spread" />
+        {state !== undefined && isServed() && <SetVerbs object={id} name={name} state={state} />}
+      </div>
+      <StaleCalls id={id} />
+      <AnswerBox answer={answer}>
+        {({ versions }) => <History key={id} id={id} name={name} versions={versions ?? []} />}
+      </AnswerBox>
+    </>
+  );
+}
+
+/** Shows an object of the address. */
+export function ObjectView() {
+  const { id } = place.value.of;
+  return (
+    <>
+      <h1 class="hidden">File</h1>
+      {id === undefined ? (
+        <p class="note">
+          Choose a file in <a href={from('files')}>Files</a>.
+        </p>
+      ) : (
+        <Shown key={id} id={id} />
       )}
     </>
   );

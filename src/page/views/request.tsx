@@ -1,187 +1,280 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { ownMember } from '../../values/own-member.js';
 import { AnswerBox } from '../answer-box.js';
-import { ask, useAnswer } from '../ask.js';
-import { askedStep, keptWhileFollowed, useStrip } from '../calls.js';
+import { ask } from '../ask.js';
+import { askedStep, knownTx, useQuestion, useStrip } from '../calls.js';
 import { from, place } from '../place.js';
 import { sha256 } from '../sha256.js';
 import { oneLine } from '../shown-text.js';
+import { sectionOf } from '../strip-layout.js';
 import { TextView } from '../text-view.js';
 import type { PastContext, RequestItem, RequestView } from '../wire.js';
-import { counted, shortTime } from '../words.js';
+import { counted, localTime, pathEnd, plural } from '../words.js';
 
 type Check =
   | { readonly state: 'checking' }
-  | { readonly state: 'equal' | 'unequal'; readonly bytes: number; readonly sha256: string }
+  | { readonly state: 'equal' | 'unequal'; readonly text: string; readonly sha256: string }
   | { readonly state: 'failed'; readonly why: string };
-
-async function hashed(text: string): Promise<{ readonly bytes: number; readonly sha256: string }> {
-  const bytes = new TextEncoder().encode(text);
-  return { bytes: bytes.length, sha256: await sha256(bytes) };
-}
 
 /**
  * Requests the whole context and hashes it in the browser. It is equal if it matches the call's
  * record.
  */
-function useCheck(view: RequestView): Check {
+function useCheck(session: string, step: number, recorded: string): Check {
   const [check, setCheck] = useState<Check>({ state: 'checking' });
-  const { session, request } = view;
+  const tx = knownTx();
   useEffect(() => {
     let isWanted = true;
     setCheck({ state: 'checking' });
-    ask<PastContext>('/v1/context', { session, at: `step:${request.step}` })
+    ask<PastContext>('/v1/context', { session, at: `step:${step}`, tx })
       .then(async ({ text }) => {
-        const made = await hashed(text);
-        if (isWanted) setCheck({ state: made.sha256 === request.sha256 ? 'equal' : 'unequal', ...made });
+        const made = await sha256(new TextEncoder().encode(text));
+        if (isWanted) setCheck({ state: made === recorded ? 'equal' : 'unequal', text, sha256: made });
       })
       .catch((error: unknown) => {
-        if (isWanted) setCheck({ state: 'failed', why: String(error) });
+        if (isWanted) setCheck({ state: 'failed', why: error instanceof Error ? error.message : String(error) });
       });
     return () => {
       isWanted = false;
     };
-  }, [session, request.step, request.sha256]);
+  }, [session, step, recorded]);
   return check;
 }
 
-/** Replaces the proof if text was masked. */
-function Masked({ view }: { readonly view: RequestView }) {
-  return (
-    <div class="check checking" role="status" aria-label="Check">
-      This file masks a part of the request, so it is not the delivered one, whose hash is left out. The masked request
-      has the hash <code class="digest">{view.request.sha256}</code>
-    </div>
-  );
+type Recorded = NonNullable<RequestView['request']>;
+
+function verdictOf(check: Check, { kind }: Recorded, unequal: RequestView['unequal']): readonly [string, string] {
+  if (check.state === 'checking') return ['', 'This browser is hashing the request…'];
+  if (check.state === 'failed') return ['bad', `The check failed: ${check.why}`];
+  if (check.state === 'unequal')
+    return ['bad', `✗ This is not the request that was sent: ${unequal?.why ?? 'it has another hash'}`];
+  return kind === 'sent'
+    ? ['good', '✓ Exactly what was sent to the model: this browser hashed it and found the recorded hash.']
+    : [
+        'warn',
+        'Rebuilt from the transcript. The agent sent a request of its own, which was not recorded byte for byte.',
+      ];
 }
 
-function Verified({ view }: { readonly view: RequestView }) {
-  const check = useCheck(view);
-  const { request, unequal } = view;
+function Verified({ view, request }: { readonly view: RequestView; readonly request: Recorded }) {
+  const check = useCheck(view.session, request.step, request.sha256);
+  const [tone, verdict] =
+    view.redacted === true
+      ? ['', 'A part of this request is masked, so it is not the one that was sent, whose hash is left out.']
+      : verdictOf(check, request, view.unequal);
   return (
-    <div class={`check ${check.state}`} role="status" aria-label="Check">
-      {check.state === 'checking' && 'Rebuilt. This browser is hashing it…'}
-      {check.state === 'equal' &&
-        (request.rebuilt_from !== undefined
-          ? `Rebuilt from ${request.rebuilt_from} earlier requests and this one (${counted(check.bytes)} bytes). The ` +
-            'request itself had only the new part; the provider held the rest.'
-          : request.kind === 'sent'
-            ? `✓ Rebuilt byte for byte: ${counted(check.bytes)} bytes, hashed by this browser, equal the delivered ` +
-              'request.'
-            : `Rebuilt byte for byte as a replay of the transcript rendered it (${counted(check.bytes)} bytes). The ` +
-              'model was sent the request of its own harness.')}
-      {check.state === 'unequal' && `✗ Not the delivered request: ${unequal?.why ?? 'the hash is another one'}`}
-      {check.state === 'failed' && `The check failed: ${check.why}`}
-      <code class="digest">recorded {request.sha256}</code>
-      {check.state !== 'checking' && check.state !== 'failed' && (
-        <code class="digest">made &nbsp;&nbsp;&nbsp;&nbsp;{check.sha256}</code>
+    <div class={`verdict ${tone}`} role="status" aria-label="Check">
+      {verdict}
+      <details>
+        <summary class="soft">Hashes</summary>
+        <dl class="facts">
+          <dt>{view.redacted === true ? 'of the masked request' : 'recorded'}</dt>
+          <dd>
+            <code>{request.sha256}</code>
+          </dd>
+          {'sha256' in check && (
+            <>
+              <dt>of this text</dt>
+              <dd>
+                <code>{check.sha256}</code>
+              </dd>
+            </>
+          )}
+        </dl>
+      </details>
+      {'text' in check && (
+        <details>
+          <summary class="soft">The whole request as one text</summary>
+          <TextView text={check.text} label="The whole request" file={`${view.session}-step-${request.step}.txt`} />
+        </details>
       )}
     </div>
   );
 }
 
-const TITLES: Readonly<Record<string, string>> = {
-  system: 'System prompt',
-  pool: 'Metadata pool',
-  chat: 'Chat',
-  active: 'Active content',
-  notes: 'Notes of the epoch',
-  list: "The harness's own messages",
-};
-
+/** Adjacent parts of one section. */
 interface Group {
   readonly section: string;
   readonly items: readonly RequestItem[];
+  readonly tokens: number;
 }
 
-/** Groups adjacent parts of one section. */
 function groupsOf(items: readonly RequestItem[]): readonly Group[] {
-  const groups: { section: string; items: RequestItem[] }[] = [];
+  const groups: { section: string; items: RequestItem[]; tokens: number }[] = [];
   for (const item of items) {
     const last = groups.at(-1);
-    if (last?.section === item.section) last.items.push(item);
-    else groups.push({ section: item.section, items: [item] });
+    if (last?.section === item.section) {
+      last.items.push(item);
+      last.tokens += item.tokens;
+    } else groups.push({ section: item.section, items: [item], tokens: item.tokens });
   }
   return groups;
 }
 
-function Item({ item }: { readonly item: RequestItem }) {
-  const { name, object, step, version, tokens, text } = item;
+const nameOf = (section: string): string => sectionOf(section).name;
+const colorOf = (section: string): string => `var(${sectionOf(section).color})`;
+
+/** The sizes of the sections as one bar. */
+function Composition({ groups }: { readonly groups: readonly Group[] }) {
   return (
-    <details open class="item">
-      <summary>
-        {oneLine(name)}{' '}
-        <small>
-          {version !== null &&
-            `version ${version.number}, true from ${shortTime(version.valid_time)}, known since transaction ` +
-              `${version.tx_id} · `}
-          {step !== null && `step ${step} · `}
-          {counted(tokens)} tokens
-        </small>
-      </summary>
-      {object !== null && <a href={from('object', { id: object })}>its versions</a>}
-      <TextView text={text.endsWith('\n') ? text.slice(0, -1) : text} label={`${name}, as it was sent`} />
-    </details>
+    <>
+      <div class="parts" aria-hidden="true">
+        {groups.map(({ section, tokens }, i) => (
+          <i key={i} style={{ flexGrow: tokens, background: colorOf(section) }} title={nameOf(section)} />
+        ))}
+      </div>
+      <ul class="legend">
+        {groups.map(({ section, tokens, items }, i) => (
+          <li key={i}>
+            <i style={{ background: colorOf(section) }} /> {nameOf(section)}{' '}
+            <span class="soft">
+              {plural(tokens, 'token')}
+              {items.length > 1 && `, ${plural(items.length, 'part')}`}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 
-function Section({ group }: { readonly group: Group }) {
-  const { section, items } = group;
-  const tokens = items.reduce((sum, item) => sum + item.tokens, 0);
-  const isList = items.every(({ form }) => form === 'line' || form === 'plain');
-  const text = useMemo(() => items.map((item) => item.text).join(''), [items]);
+const ROLES: Readonly<Record<string, string>> = { user: 'User', assistant: 'Model', system: 'System' };
+
+/** The line before an object's text. */
+const LABEL = /^(ACTIVE_CONTENT|TOOL_RESULT|FILE) /;
+
+/** Returns the first words of a part, without its label. */
+function startOf({ object, text }: RequestItem): string {
+  const lines = text.split('\n', 6).filter((line) => line.trim() !== '' && !(object !== null && LABEL.test(line)));
+  return lines[0]?.trim() ?? '';
+}
+
+function Item({ item, most, isOpen }: { readonly item: RequestItem; readonly most: number; readonly isOpen: boolean }) {
+  const { section, name, object, step, version, tokens, text } = item;
+  const [open, setOpen] = useState(isOpen);
+  const shown = oneLine(ownMember(ROLES, name) ?? pathEnd(name, 80), 100);
   return (
-    <details open class="section">
+    <details class="item" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <h2>{ownMember(TITLES, section) ?? section}</h2>{' '}
-        <small>{`${counted(items.length)} parts, ${counted(tokens)} tokens`}</small>
+        <span class="item-name">{shown}</span>
+        {version !== null && <span class="chip">version {version.number}</span>}
+        <span class="item-start soft">{open ? '' : oneLine(startOf(item), 140)}</span>
+        <span class="item-bar" aria-hidden="true">
+          <i style={{ width: `${Math.max(1, (tokens * 100) / most)}%`, background: colorOf(section) }} />
+        </span>
+        <span class="number soft">{counted(tokens)}</span>
       </summary>
-      {isList ? (
-        <TextView text={text.endsWith('\n') ? text.slice(0, -1) : text} label={ownMember(TITLES, section) ?? section} />
-      ) : (
-        items.map((item, i) => <Item key={i} item={item} />)
+      {open && (
+        <>
+          <TextView
+            text={text}
+            label={`${shown}, as it was sent`}
+            title={
+              <>
+                {object !== null && <a href={from('object', { id: object })}>History of {shown}</a>}
+                {object === null && step !== null && <a href={from('conversation', { step })}>In the conversation</a>}
+                {version !== null && ` · as it was on ${localTime(version.valid_time)}`}
+              </>
+            }
+            file={`${name}.txt`}
+          />
+        </>
       )}
     </details>
   );
 }
 
-const epochText = (epoch: number | null): string => (epoch === null ? '' : `, epoch ${epoch}`);
+function Section({ group, most }: { readonly group: Group; readonly most: number }) {
+  const { section, items, tokens } = group;
+  const isList = items.length > 1 && items.every(({ form }) => form === 'line' || form === 'plain');
+  const text = useMemo(() => (isList ? items.map((item) => item.text).join('') : ''), [items]);
+  return (
+    <section class="card flush" aria-label={nameOf(section)}>
+      <h2 class="section-head">
+        <i class="swatch" style={{ background: colorOf(section) }} /> {nameOf(section)}{' '}
+        <small>{plural(tokens, 'token')}</small>
+      </h2>
+      {isList ? (
+        <details class="item">
+          <summary>
+            <span class="item-name">{plural(items.length, 'line')}, one for each file and call</span>
+            <span class="spread" />
+            <span class="number soft">{counted(tokens)}</span>
+          </summary>
+          <TextView text={text} label={nameOf(section)} />
+        </details>
+      ) : (
+        items.map((item, i) => <Item key={i} item={item} most={most} isOpen={items.length === 1 && tokens < 400} />)
+      )}
+    </section>
+  );
+}
 
-/** Shows one call's request, part by part, with its verification. */
+function Head({ view }: { readonly view: RequestView }) {
+  const { request, number, total, previous, next, items } = view;
+  const tokens = items.reduce((sum, item) => sum + item.tokens, 0);
+  return (
+    <div class="row call-head">
+      <h2>
+        {request === null ? 'What is known' : `Call ${counted(number)}, as the model saw it`}
+        {request !== null && <small>{` of ${counted(total)} · turn ${request.turn} · ${localTime(request.at)}`}</small>}
+      </h2>
+      <span class="soft">
+        {plural(request?.tokens ?? tokens, 'token')}
+        {request !== null && `, ${plural(request.bytes, 'byte')}`}
+      </span>
+      {request?.epoch != null && <span class="chip">epoch {request.epoch}</span>}
+      <span class="spread" />
+      {previous !== null && (
+        <a class="button" href={from('request', { step: previous })}>
+          ‹ Call before
+        </a>
+      )}
+      {next !== null && (
+        <a class="button" href={from('request', { step: next })}>
+          Next call ›
+        </a>
+      )}
+      {request !== null && (
+        <a class="button first" href={from('changes', { step: request.step })}>
+          What changed
+        </a>
+      )}
+    </div>
+  );
+}
+
+/** Shows what the model was sent at one call, part by part, with its verification. */
 export function RequestPage() {
   useStrip();
   const { session } = place.value.of;
   const step = askedStep();
   const at = step === undefined ? undefined : `step:${step}`;
-  const answer = useAnswer<RequestView>(
-    session === undefined ? undefined : '/v1/request',
-    { session, at },
-    keptWhileFollowed(),
-  );
+  const answer = useQuestion<RequestView>(session === undefined ? undefined : '/v1/request', { session, at });
   return (
     <>
-      <h1>Request</h1>
+      <h1 class="hidden">Call</h1>
       <AnswerBox answer={answer}>
-        {(view) => (
-          <>
-            <p>
-              Request {view.number} of {view.total}: turn {view.request.turn}, step {view.request.step},{' '}
-              {shortTime(view.request.at)}, layout {view.request.layout}
-              {epochText(view.request.epoch)}, sent by {view.request.delivered}. {counted(view.request.tokens)} tokens (
-              {view.tokenizer}
-              ), {counted(view.request.bytes)} bytes.
-            </p>
-            <nav aria-label="Calls">
-              {view.previous !== null && <a href={from('request', { step: view.previous })}>← the call before</a>}{' '}
-              {view.next !== null && <a href={from('request', { step: view.next })}>the next call →</a>}{' '}
-              <a href={from('changes', { step: view.request.step })}>what changed</a>
-            </nav>
-            {view.redacted === true ? <Masked view={view} /> : <Verified view={view} />}
-            {groupsOf(view.items).map((group, i) => (
-              <Section key={i} group={group} />
-            ))}
-          </>
-        )}
+        {(view) => {
+          const groups = groupsOf(view.items);
+          const most = Math.max(1, ...view.items.map(({ tokens }) => tokens));
+          return (
+            <>
+              <Head view={view} />
+              {view.request === null ? (
+                <div class="verdict warn" role="status" aria-label="Check">
+                  Not recorded: {view.why ?? 'the request itself was not seen. These parts are known from elsewhere.'}
+                </div>
+              ) : (
+                <Verified view={view} request={view.request} />
+              )}
+              <Composition groups={groups} />
+              {groups.map((group, i) => (
+                <Section key={i} group={group} most={most} />
+              ))}
+            </>
+          );
+        }}
       </AnswerBox>
     </>
   );

@@ -1,124 +1,183 @@
 import { AnswerBox } from '../answer-box.js';
-import { useAnswer } from '../ask.js';
-import { chosenStep, useStrip } from '../calls.js';
-import { from, place, refine } from '../place.js';
-import { oneLine } from '../shown-text.js';
+import { callNumber, useQuestion, useSessionStrip, useStrip } from '../calls.js';
+import { from, goTo, place } from '../place.js';
+import { type MarkedPart, oneLine } from '../shown-text.js';
 import { Runs } from '../text-view.js';
-import type { Search, SearchHit } from '../wire.js';
-import { counted, shortTime } from '../words.js';
+import type { Search, SearchHit, Strip } from '../wire.js';
+import { counted, localTime, pathEnd, plural } from '../words.js';
 
 type Ranges = SearchHit['whole'];
+const MOST_RANGES = 12;
 
-const isIn = (ranges: Ranges, step: number): boolean =>
-  ranges.some(({ from: first, to: last }) => step >= first && step <= last);
-
-function stateAt({ whole, as_line: asLine }: SearchHit, step: number): string {
-  return isIn(whole, step) ? 'whole' : isIn(asLine, step) ? 'as a line' : 'no';
-}
-
-function Exposure({ told, ranges }: { readonly told: string; readonly ranges: Ranges }) {
+function Exposure({
+  label,
+  ranges,
+  strip,
+}: {
+  readonly label: string;
+  readonly ranges: Ranges;
+  readonly strip: Strip | undefined;
+}) {
   if (ranges.length === 0) return null;
+  const numberOf = (step: number): string => (strip === undefined ? `step ${step}` : counted(callNumber(strip, step)));
   return (
     <p class="exposure">
-      {told}{' '}
-      {ranges.slice(0, 12).map(({ from: first, to: last, calls }, i) => (
+      <span class="soft">{label}</span>{' '}
+      {ranges.slice(0, MOST_RANGES).map(({ from: first, to: last, calls }, i) => (
         <span key={first}>
           {i > 0 && ', '}
-          <a href={from('request', { step: first })}>{first === last ? `step ${first}` : `steps ${first}–${last}`}</a> (
-          {counted(calls)} {calls === 1 ? 'call' : 'calls'})
+          <a href={from('request', { step: first })}>
+            {calls === 1 ? numberOf(first) : `${numberOf(first)}–${numberOf(last)}`}
+          </a>
         </span>
       ))}
-      {ranges.length > 12 && ` and ${counted(ranges.length - 12)} more`}
+      {ranges.length > MOST_RANGES && ` and ${counted(ranges.length - MOST_RANGES)} more`}
     </p>
   );
 }
 
+const KINDS: Readonly<Record<SearchHit['kind'], string>> = {
+  message: 'message',
+  toolcall: 'result of a call',
+  file: 'file',
+  system_prompt: 'system prompt',
+};
+
+/** Finds a text in a line, as the search did: case counts if the text has a capital. */
+function marksIn(line: string, text: string): readonly MarkedPart[] {
+  const isExact = /\p{Lu}/u.test(text);
+  const [whole, wanted] = isExact ? [line, text] : [line.toLowerCase(), text.toLowerCase()];
+  const found: MarkedPart[] = [];
+  // Lowering may change the length of a line, whose places then say nothing.
+  if (wanted === '' || whole.length !== line.length) return found;
+  for (let from = whole.indexOf(wanted); from >= 0; from = whole.indexOf(wanted, from + wanted.length))
+    found.push({ from, to: from + wanted.length });
+  return found;
+}
+
 function Hit({
   hit,
-  step,
+  strip,
   seen,
 }: {
   readonly hit: SearchHit;
-  readonly step: number | undefined;
+  readonly strip: Strip | undefined;
   readonly seen: boolean;
 }) {
-  const { kind, name, object, version, count, lines, whole, as_line: asLine } = hit;
+  const { q = '' } = place.value.of;
+  const { kind, name, object, version, count, lines, whole, as_line: asLine, step, turn, at } = hit;
+  const session = hit.session ?? place.value.of.session;
+  const isOther = session !== place.value.of.session;
+  const to = isOther ? { session, tx: undefined } : {};
   return (
-    <li class="hit">
-      <h2>
-        {object === null ? oneLine(name) : <a href={from('object', { id: object })}>{oneLine(name)}</a>}{' '}
-        <small>
-          {kind === 'message'
-            ? 'message'
-            : kind === 'file' && version !== null
-              ? `version ${version.number}, true from ${shortTime(version.valid_time)}`
-              : kind === 'system_prompt'
-                ? 'prompt'
-                : 'call'}
-          {hit.step !== null && `, turn ${hit.turn ?? '?'}, step ${hit.step}`} · {counted(count)}{' '}
-          {count === 1 ? 'place' : 'places'}
-          {step !== undefined && seen && ` · in the context at step ${step}: ${stateAt(hit, step)}`}
-        </small>
-      </h2>
-      {lines.map(({ line, excerpt }) => (
-        <div class="text-row" key={line}>
-          <span class="gutter">{line}</span>
-          <Runs text={excerpt} />
-        </div>
-      ))}
-      <Exposure told="Stood whole in the context at" ranges={whole} />
-      <Exposure told="Its object was a line at" ranges={asLine} />
+    <li class="card">
+      <div class="row">
+        <strong>
+          {step !== null ? (
+            <a href={from('conversation', { ...to, step })}>{oneLine(pathEnd(name, 80))}</a>
+          ) : (
+            <a href={from('object', { ...to, id: object ?? '', ...(version === null ? {} : { b: version.number }) })}>
+              {oneLine(pathEnd(name, 80))}
+            </a>
+          )}
+        </strong>
+        <span class="soft">
+          {KINDS[kind]}
+          {version !== null && `, version ${version.number}`}
+          {turn !== null && ` · turn ${turn}`}
+          {step !== null && strip !== undefined && !isOther && `, call ${counted(callNumber(strip, step))}`}
+          {at != null && ` · ${localTime(at)}`}
+        </span>
+        {isOther && <span class="chip">{oneLine(session ?? '')}</span>}
+        <span class="spread" />
+        <span class="chip">{plural(count, 'place')}</span>
+      </div>
+      <div class="hit-lines">
+        {lines.map(({ line, excerpt }) => (
+          <div class="text-row" key={line}>
+            <span class="gutter">{line}</span>
+            <Runs text={excerpt} marks={marksIn(excerpt, q)} />
+          </div>
+        ))}
+      </div>
+      <Exposure label="In full in the context at calls" ranges={whole} strip={isOther ? undefined : strip} />
+      <Exposure label="As one line at calls" ranges={asLine} strip={isOther ? undefined : strip} />
       {whole.length === 0 && asLine.length === 0 && (
-        <p class="exposure">
-          {seen ? 'Stood in no context that was seen.' : "Palimpsest did not see the model's requests."}
+        <p class="exposure soft">
+          {seen
+            ? 'In the context of no call that was seen.'
+            : 'Not recorded: the requests of this session were not seen.'}
         </p>
       )}
     </li>
   );
 }
 
-/**
- * Searches all messages and versions of a session, and shows the contexts that contained each
- * match.
- */
+/** Searches messages and versions of one session or all, and shows the calls that saw a match. */
 export function SearchView() {
-  const strip = useStrip();
-  const { session, tx, q } = place.value.of;
-  const answer = useAnswer<Search>(session === undefined || q === undefined || q === '' ? undefined : '/v1/search', {
-    session,
-    tx,
+  useStrip();
+  const strip = useSessionStrip();
+  const { session, q, all } = place.value.of;
+  const isAll = all !== undefined || session === undefined;
+  const answer = useQuestion<Search>(q === undefined || q === '' ? undefined : '/v1/search', {
+    session: isAll ? undefined : session,
     text: q,
   });
-  const step = strip.state === 'there' ? chosenStep(strip.value) : undefined;
-  const seen = strip.state !== 'there' || strip.value.calls.some(({ kind }) => kind !== 'unseen');
+  const there = strip.state === 'there' ? strip.value : undefined;
+  const seen = there === undefined || there.calls.some(({ kind }) => kind !== 'unseen');
   return (
     <>
-      <h1>Search</h1>
+      <h1 class="hidden">Search</h1>
       <form
         class="filters"
         onSubmit={(event) => {
           event.preventDefault();
-          refine({ q: String(new FormData(event.currentTarget).get('q') ?? '') }, {});
+          goTo(from('search', { q: String(new FormData(event.currentTarget).get('text') ?? ''), all }));
         }}
       >
         <label>
-          Text <input type="search" name="q" defaultValue={q ?? ''} maxLength={1_000} />
+          <span class="hidden">Text</span>
+          <input
+            type="search"
+            name="text"
+            defaultValue={q ?? ''}
+            maxLength={1_000}
+            placeholder="Text"
+            size={40}
+            key={q}
+          />
         </label>
-        <button type="submit">Search</button>
+        <button type="submit" class="first">
+          Search
+        </button>
+        {session !== undefined && (
+          <label>
+            <input
+              type="checkbox"
+              checked={isAll}
+              onChange={(event) => goTo(from('search', { q, all: event.currentTarget.checked ? 1 : undefined }))}
+            />{' '}
+            All sessions
+          </label>
+        )}
       </form>
       {q !== undefined && q !== '' && (
         <AnswerBox answer={answer}>
           {({ hits, texts, chars, is_cut: isCut }) => (
             <>
-              <p class="note" role="status">
-                {counted(hits.length)} texts hold it; {counted(texts)} texts with {counted(chars)} characters were
-                looked through
-                {isCut && ', and there are more'}.
+              <p class="soft" role="status">
+                {hits.length === 0
+                  ? `Nothing has “${oneLine(q, 80)}”`
+                  : `${plural(hits.length, 'text')} with “${oneLine(q, 80)}”, the first appearance first`}
+                {isCut && ', and there are more'}. {plural(texts, 'text')} with {counted(chars)} characters were
+                searched.
               </p>
-              <ol class="hits">
-                {hits.map((hit, i) => (
-                  <Hit key={i} hit={hit} step={step} seen={seen} />
-                ))}
+              <ol class="plain">
+                {hits
+                  .toSorted((a, b) => (a.at < b.at ? -1 : 1))
+                  .map((hit, i) => (
+                    <Hit key={i} hit={hit} strip={there} seen={seen} />
+                  ))}
               </ol>
             </>
           )}

@@ -1,357 +1,343 @@
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AnswerBox } from '../answer-box.js';
-import { isServed, useAnswer } from '../ask.js';
-import { chosenStep, useStrip } from '../calls.js';
-import { ForkHere, SetVerbs, UndoStep } from '../person.js';
-import { from, goTo, place, refine } from '../place.js';
+import { isServed } from '../ask.js';
+import { Band, type BandProps, bandTip } from '../band.js';
+import { callNumber, chosenStep, useQuestion, useStrip } from '../calls.js';
+import { Chart, type ChartSeries } from '../chart.js';
+import { ForkHere, UndoStep } from '../person.js';
+import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
-import { bandRows, columnOf, fillOf, filteredRows, marksByColumn, seenRange, usageCurve } from '../strip-layout.js';
-import { treemap } from '../treemap.js';
-import type { ReportDetail, Strip, StripMark } from '../wire.js';
-import { counted, NOT_SEEN, shortTime } from '../words.js';
+import {
+  type BandRow,
+  bandRows,
+  type Fill,
+  fillOf,
+  marksByColumn,
+  sectionOf,
+  sortedRows,
+  turnSpans,
+  usedTokens,
+} from '../strip-layout.js';
+import type { Money, Strip, StripCall, StripMark } from '../wire.js';
+import { counted, localTime, money, plural } from '../words.js';
 
-const COLUMN = 10;
-const ROW = 16;
-const FILL = 90;
-const MARKS = 18;
-const HEAD = FILL + MARKS;
-const NAMES = 240;
-const MOST_PX = 560;
+const ROWS_FIRST = 25;
+const CHART_PX = 170;
+/** Room for the names of rows, and for the axis of prices, pixels. */
+const [NAMES, NAMES_NARROW, SIZES] = [250, 116, 66];
+const NARROW = 720;
 
-const SYMBOLS: Readonly<Record<StripMark['kind'], string>> = { epoch: '◆', verb: '▲', event: '✂', version: '✎' };
+const SYMBOLS: Readonly<Record<StripMark['kind'], { readonly sign: string; readonly name: string }>> = {
+  epoch: { sign: '◆', name: 'new epoch' },
+  verb: { sign: '▲', name: 'pinned, loaded or collapsed by hand' },
+  event: { sign: '✂', name: 'compacted by the harness' },
+  version: { sign: '✎', name: 'changed on the disk' },
+};
 
-function markText({ kind, step, number, reason, price, tool, event, object, by }: StripMark): string {
-  const told: Readonly<Record<StripMark['kind'], string>> = {
-    epoch:
-      `epoch ${number ?? ''} began: ` +
-      (reason ?? '') +
+/** Describes a mark in a sentence. */
+function markText(mark: StripMark, names: ReadonlyMap<string, string>): string {
+  const { kind, number, reason, price, tool, event, object, by } = mark;
+  const name = object === null ? '' : (names.get(object) ?? object.slice(0, 12));
+  if (kind === 'epoch')
+    return (
+      `Epoch ${number ?? ''} began (${reason ?? ''})` +
       (price === null
         ? ''
-        : `, ${counted(price.written)} tokens written again, ${counted(price.saved_per_call)} saved a call`),
-    verb: `${tool ?? ''}${by === null ? '' : ` by a ${by}`}`,
-    event: `the harness's history: ${event ?? ''}`,
-    version: `version ${number ?? ''} of ${object === null ? '' : object.slice(0, 12)} on the disk`,
-  };
-  return `step ${step}: ${told[kind]}`;
+        : `: ${plural(price.written, 'token')} written again, ${counted(price.saved_per_call)} saved a call`)
+    );
+  if (kind === 'verb') return `${tool ?? ''} ${name}${by === null ? ', by the agent' : ', by a person'}`;
+  if (kind === 'version') return `${name} changed on the disk (version ${number ?? '?'})`;
+  return `The harness: ${event ?? 'its history changed'}`;
 }
 
-function Treemap({ detail }: { readonly detail: ReportDetail }) {
-  const [width, height] = [900, 260];
-  const tiles = treemap(
-    detail.objects.map((object) => ({ ...object, size: object.shown_tokens })),
-    width,
-    height,
-  );
+/** Returns the sizes of the calls as areas above each other, the largest sum first. */
+function areasOf({ sections }: Fill): readonly ChartSeries[] {
+  const sums = new Array<number>(sections[0]?.sizes.length ?? 0).fill(0);
+  return sections
+    .map(({ name, sizes }): ChartSeries => {
+      const values = sizes.map((size, i) => {
+        sums[i] = (sums[i] ?? 0) + size;
+        return sums[i];
+      });
+      return {
+        name: sectionOf(name).name,
+        color: sectionOf(name).color,
+        values,
+        draws: 'area',
+      };
+    })
+    .toReversed();
+}
+
+function Legend({ fill, strip, hasPrice }: { readonly fill: Fill; readonly strip: Strip; readonly hasPrice: boolean }) {
+  const kinds = new Set(strip.marks.map(({ kind }) => kind));
   return (
-    <svg class="treemap" viewBox={`0 0 ${width} ${height}`}>
-      <title>Tokens by object</title>
-      {tiles.map(({ of, x, y, width: w, height: h }) => (
-        <a key={of.id} href={from('object', { id: of.id })}>
-          <rect
-            class={of.active ? 'active' : 'line'}
-            x={x}
-            y={y}
-            width={Math.max(0, w - 1)}
-            height={Math.max(0, h - 1)}
-          >
-            <title>{`${oneLine(of.name)}: ${counted(of.shown_tokens)} tokens`}</title>
-          </rect>
-          {w > 60 && h > 18 && (
-            <text x={x + 4} y={y + 14}>
-              {oneLine(of.name, Math.floor(w / 8))}
-            </text>
-          )}
-        </a>
+    <ul class="legend" aria-label="Legend">
+      {fill.sections.map(({ name }) => (
+        <li key={name}>
+          <i style={{ background: `var(${sectionOf(name).color})` }} /> {sectionOf(name).name}
+        </li>
       ))}
-    </svg>
+      {strip.bands.some(({ changes }) => changes.some(({ state }) => state === 'pinned')) && (
+        <li>
+          <i style={{ background: 'var(--data-pinned)' }} /> Pinned
+        </li>
+      )}
+      {hasPrice && (
+        <li>
+          <i class="line-sign" /> Price of the call
+        </li>
+      )}
+      {(Object.keys(SYMBOLS) as StripMark['kind'][])
+        .filter((kind) => kinds.has(kind))
+        .map((kind) => (
+          <li key={kind}>
+            <span aria-hidden="true">{SYMBOLS[kind].sign}</span> {SYMBOLS[kind].name}
+          </li>
+        ))}
+    </ul>
   );
 }
 
-/** Shows how the tokens of one call are spent. */
-function Ledger({
-  session,
-  step,
-  bands,
+/** The number of turns that the ruler has room to name. */
+const MOST_NAMED = 24;
+
+/** Returns the turns whose numbers fit above their columns. */
+function namedTurns(spans: ReturnType<typeof turnSpans>, calls: number): ReadonlySet<number> {
+  let free = 0;
+  const named = new Set<number>();
+  for (const { turn, from: first } of spans) {
+    if (first < free) continue;
+    named.add(turn);
+    free = first + calls / MOST_NAMED;
+  }
+  return named;
+}
+
+/** The turns and the marks above the columns. */
+function Ruler({
+  strip,
+  marked,
 }: {
-  readonly session: string;
-  readonly step: number;
-  readonly bands: Strip['bands'];
+  readonly strip: Strip;
+  readonly marked: ReadonlyMap<number, readonly StripMark[]>;
 }) {
-  const states = useMemo(() => new Map(bands.map(({ id, changes }) => [id, changes.at(-1)?.state ?? 'line'])), [bands]);
-  const answer = useAnswer<ReportDetail>('/v1/report/detail', { session, at: `step:${step}` });
+  const { calls } = strip;
+  const spans = useMemo(() => turnSpans(calls), [calls]);
+  const named = useMemo(() => namedTurns(spans, calls.length), [spans]);
+  const percent = (column: number): string => `${(column * 100) / calls.length}%`;
+  const each = Math.max(1, Math.ceil(calls.length / 60));
+  const signs = new Map<number, readonly [number, readonly StripMark[]]>();
+  for (const [column, own] of marked) {
+    const slot = Math.floor(column / each);
+    const known = signs.get(slot);
+    signs.set(slot, [known?.[0] ?? column, [...(known?.[1] ?? []), ...own]]);
+  }
   return (
-    <section aria-label="Ledger">
-      <h2>Where the tokens of step {step} go</h2>
-      <AnswerBox answer={answer}>
-        {(detail) => (
-          <>
-            <p>
-              {counted(detail.assembly.total.tokens)} tokens ({detail.tokenizer}):{' '}
-              {detail.assembly.sections.map(({ name, tokens }) => `${name} ${counted(tokens)}`).join(', ')}
-            </p>
-            <Treemap detail={detail} />
-            <table>
-              <thead>
-                <tr>
-                  <th>Object</th>
-                  <th>Shown as</th>
-                  <th class="number">Tokens</th>
-                  <th class="number">Characters stored</th>
-                  {isServed() && <th>Now</th>}
-                </tr>
-              </thead>
-              <tbody>
-                {detail.objects.slice(0, 20).map(({ id, name, active, shown_tokens: tokens, raw_chars: raw }) => (
-                  <tr key={id}>
-                    <td>
-                      <a href={from('object', { id })}>{oneLine(name)}</a>
-                    </td>
-                    <td>{active ? 'text' : 'line'}</td>
-                    <td class="number">{counted(tokens)}</td>
-                    <td class="number">{counted(raw)}</td>
-                    {isServed() && (
-                      <td>
-                        <SetVerbs object={id} name={name} state={states.get(id) ?? 'line'} />
-                      </td>
-                    )}
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </>
-        )}
-      </AnswerBox>
-    </section>
+    <div class="ruler" aria-hidden="true">
+      {spans.map(({ turn, from: first, to }) => (
+        <span key={turn} class="ruler-turn" style={{ left: percent(first), width: percent(to - first) }}>
+          {named.has(turn) ? (to - first >= calls.length / 12 ? `turn ${turn}` : turn) : ''}
+        </span>
+      ))}
+      {[...signs.values()].map(([column, own]) => (
+        <span key={column} class="ruler-mark" style={{ left: percent(column + 0.5) }}>
+          {[...new Set(own.map(({ kind }) => SYMBOLS[kind].sign))].slice(0, 2).join('')}
+        </span>
+      ))}
+    </div>
   );
 }
 
-function Chart({ strip }: { readonly strip: Strip }) {
-  const { of } = place.value;
-  const { calls, bands, marks } = strip;
-  const step = chosenStep(strip) ?? 0;
-  const chosen = Math.min(columnOf(calls, step), calls.length - 1);
-  const all = useMemo(() => bandRows(bands, calls), [bands, calls]);
-  const shownOnly = of.all === undefined;
-  const rows = useMemo(() => filteredRows(all, { name: of.q ?? '', shownOnly }), [all, of.q, shownOnly]);
-  const fill = useMemo(() => fillOf(calls, all), [calls, all]);
-  const curve = useMemo(() => usageCurve(calls), [calls]);
-  const marked = useMemo(() => marksByColumn(marks, calls), [marks, calls]);
-  const box = useRef<HTMLElement>(null);
-  const [view, setView] = useState({ x: 0, y: 0, width: 1_000, height: MOST_PX });
-  useLayoutEffect(() => {
+interface RowsProps {
+  readonly name: string;
+  readonly rows: readonly BandRow[];
+  readonly isOpen: boolean;
+  readonly props: Omit<BandProps, 'row'>;
+}
+
+function Rows({ name, rows, isOpen, props }: RowsProps) {
+  const [most, setMost] = useState(ROWS_FIRST);
+  if (rows.length === 0) return null;
+  return (
+    <details class="rows" open={isOpen}>
+      <summary>
+        {name} <small>{counted(rows.length)}</small>
+      </summary>
+      {rows.slice(0, most).map((row) => (
+        <Band key={row.band.id} row={row} {...props} />
+      ))}
+      {rows.length > most && (
+        <button type="button" class="quiet" onClick={() => setMost(rows.length)}>
+          Show {counted(rows.length - most)} more
+        </button>
+      )}
+    </details>
+  );
+}
+
+function CallHead({ strip, call, fill }: { readonly strip: Strip; readonly call: StripCall; readonly fill: Fill }) {
+  const column = callNumber(strip, call.step) - 1;
+  const total = fill.totals[column] ?? 0;
+  const used = usedTokens(call);
+  return (
+    <div class="row call-head">
+      <h2>
+        Context at call {column + 1} <small>{`turn ${call.turn} · ${localTime(call.at)}`}</small>
+      </h2>
+      <span>
+        {used === undefined
+          ? plural(total, fill.unit.slice(0, -1))
+          : `${plural(used, 'token')} counted by the provider`}
+      </span>
+      {call.epoch !== null && <span class="chip">epoch {call.epoch}</span>}
+      {call.kind === 'transcript' && <span class="chip">from the transcript</span>}
+      {call.kind === 'unseen' && <span class="chip warn">request not seen</span>}
+      <span class="spread" />
+      <a class="button" href={from('request', { step: call.step })}>
+        See the request
+      </a>
+      <a class="button" href={from('changes', { step: call.step })}>
+        See the changes
+      </a>
+      <ForkHere step={call.step} />
+    </div>
+  );
+}
+
+function useWidth(): readonly [preact.RefObject<HTMLDivElement>, number] {
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
     const element = box.current;
     if (element === null) return undefined;
-    const look = (): void =>
-      setView({
-        x: element.scrollLeft,
-        y: element.scrollTop,
-        width: element.clientWidth,
-        height: element.clientHeight,
-      });
-    const observer = new ResizeObserver(look);
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return;
-    const at = chosen * COLUMN;
-    const width = element.clientWidth - NAMES;
-    if (at < element.scrollLeft || at + COLUMN > element.scrollLeft + width)
-      element.scrollLeft = Math.max(0, at - width / 2);
-  }, [chosen]);
-  const columns = seenRange(view.x, view.width, { each: COLUMN, count: calls.length, spare: 4 });
-  const seen = seenRange(view.y, view.height, { each: ROW, count: rows.length, spare: 4 });
-  const budget = Number(of.budget ?? 0);
-  const most = Math.max(fill.most, 1);
-  const bars = [];
-  for (let i = columns.from; i < columns.to; i += 1) {
-    let top = FILL;
-    for (const { name, size } of fill.parts[i] ?? []) {
-      const height = (size / most) * (FILL - 6);
-      top -= height;
-      bars.push(
-        <rect
-          key={`${i} ${name}`}
-          class={`section-${name}`}
-          x={i * COLUMN}
-          y={top}
-          width={COLUMN - 1}
-          height={height}
-        />,
-      );
-    }
-  }
-  const points = curve?.tokens
-    .slice(columns.from, columns.to)
-    // A call without a provider's count has no point.
-    .flatMap((tokens, n) => {
-      if (tokens === 0) return [];
-      const y = FILL - (tokens / Math.max(curve.most, budget)) * (FILL - 6);
-      return [`${(columns.from + n) * COLUMN + COLUMN / 2},${y}`];
-    })
-    .join(' ');
-  const signs = [...marked].filter(([column]) => column >= columns.from && column < columns.to);
-  const width = calls.length * COLUMN;
+  return [box, width];
+}
+
+function Whole({ strip }: { readonly strip: Strip }) {
+  const { of } = place.value;
+  const { calls, bands, marks } = strip;
+  const step = chosenStep(strip) ?? 0;
+  const chosen = callNumber(strip, step) - 1;
+  const rows = useMemo(() => bandRows(bands, calls), [bands, calls]);
+  const sorted = useMemo(() => sortedRows(rows, chosen, of.q), [rows, chosen, of.q]);
+  const fill = useMemo(() => fillOf(calls, rows), [calls, rows]);
+  const marked = useMemo(() => marksByColumn(marks, calls), [marks, calls]);
+  const names = useMemo(() => new Map(bands.map(({ id, name }) => [id, oneLine(name, 60)])), [bands]);
+  const [hovered, setHovered] = useState<{ readonly row: BandRow; readonly column: number }>();
+  const [box, width] = useWidth();
+  const spent = useQuestion<Money>(isServed() ? '/v1/money' : undefined, { session: of.session });
+  const prices = spent.state === 'there' ? spent.value.by_call : undefined;
+  const series = useMemo((): readonly ChartSeries[] => {
+    const byStep = new Map(prices?.map(({ step: own, amount }) => [own, amount]));
+    const amounts = calls.map((call) => byStep.get(call.step) ?? null);
+    const hasPrices = amounts.some((amount) => amount !== null);
+    return [
+      ...areasOf(fill),
+      ...(hasPrices
+        ? [{ name: 'Price', color: '--data-price', width: 2, values: amounts, draws: 'steps', isRight: true } as const]
+        : []),
+    ];
+  }, [fill, prices, calls]);
+  const hasPrice = series.some(({ isRight }) => isRight === true);
+  const namesPx = width < NARROW ? NAMES_NARROW : NAMES;
   const call = calls[chosen];
+  const props = {
+    strip,
+    chosen,
+    onHover: (row: BandRow | undefined, column: number) => setHovered(row === undefined ? undefined : { row, column }),
+  };
+  const tip = (column: number): readonly string[] => {
+    const at = calls[column];
+    const price = hasPrice ? series.at(-1)?.values[column] : null;
+    return [
+      `Call ${column + 1}, turn ${at?.turn ?? '?'}`,
+      `${plural(fill.totals[column] ?? 0, fill.unit.slice(0, -1))}`,
+      ...(price === null || price === undefined ? [] : [money(price, 'USD')]),
+      ...(marked.get(column) ?? []).slice(0, 4).map((mark) => markText(mark, names)),
+    ];
+  };
+  const own = marked.get(chosen) ?? [];
   return (
     <>
-      <section
-        class="strip"
-        ref={box}
-        tabIndex={0}
-        aria-label="Context strip: one column a call, one row an object"
-        style={{ maxHeight: `${MOST_PX}px` }}
-        onScroll={({ currentTarget: { scrollLeft: x, scrollTop: y, clientWidth, clientHeight } }) =>
-          setView({ x, y, width: clientWidth, height: clientHeight })
-        }
-      >
-        <div class="strip-whole" style={{ width: `${NAMES + width}px`, height: `${HEAD + rows.length * ROW}px` }}>
-          <div class="strip-head" style={{ height: `${HEAD}px`, width: `${NAMES + width}px` }}>
-            <div class="strip-corner" style={{ width: `${NAMES}px`, height: `${HEAD}px` }}>
-              <span>
-                {counted(most)} {fill.unit} at most
-              </span>
-              {curve !== undefined && <span class="curve-told">{counted(curve.most)} tokens, said the provider</span>}
-              <span>
-                {counted(rows.length)} of {counted(bands.length)} objects
-              </span>
-            </div>
-            <svg
-              width={width}
-              height={HEAD}
-              role="img"
-              aria-label="How full each call was"
-              onClick={(event) => {
-                const column = Math.floor((event.clientX - event.currentTarget.getBoundingClientRect().left) / COLUMN);
-                refine({ step: calls[column]?.step });
-              }}
-            >
-              <rect class="chosen" x={chosen * COLUMN} y={0} width={COLUMN} height={HEAD} />
-              {bars}
-              {points !== undefined && <polyline class="curve" points={points} />}
-              {signs.map(([column, own]) => (
-                <text key={column} class={`mark mark-${own[0]?.kind ?? ''}`} x={column * COLUMN} y={FILL + 13}>
-                  {SYMBOLS[own[0]?.kind ?? 'event']}
-                  <title>{own.map(markText).join('\n')}</title>
-                </text>
-              ))}
-            </svg>
-          </div>
-          <svg
-            class="bands"
-            width={width}
-            height={(seen.to - seen.from) * ROW}
-            style={{ top: `${HEAD + seen.from * ROW}px`, left: `${NAMES}px` }}
-            role="img"
-            aria-label="Objects over the calls"
-          >
-            <rect class="chosen" x={chosen * COLUMN} y={0} width={COLUMN} height={(seen.to - seen.from) * ROW} />
-            {rows.slice(seen.from, seen.to).flatMap(({ band, spans }, n) =>
-              spans
-                .filter((span) => span.to > columns.from && span.from < columns.to)
-                .map((span) => (
-                  <rect
-                    key={`${band.id} ${span.from}`}
-                    class={`band-${span.state}`}
-                    x={Math.max(span.from, columns.from) * COLUMN}
-                    y={n * ROW + 2}
-                    width={(Math.min(span.to, columns.to) - Math.max(span.from, columns.from)) * COLUMN - 1}
-                    height={ROW - 4}
-                  >
-                    <title>{`${oneLine(band.name)}: ${span.state}`}</title>
-                  </rect>
-                )),
-            )}
-          </svg>
-          <ul class="band-names" style={{ top: `${HEAD + seen.from * ROW}px`, width: `${NAMES}px` }}>
-            {rows.slice(seen.from, seen.to).map(({ band }) => (
-              <li key={band.id} style={{ height: `${ROW}px` }}>
-                <a href={from('object', { id: band.id })}>{oneLine(band.name, 60)}</a>
+      {call !== undefined && <CallHead strip={strip} call={call} fill={fill} />}
+      <div class="card strip" ref={box} style={{ '--names': `${namesPx}px`, '--sizes': `${SIZES}px` }}>
+        <Legend fill={fill} strip={strip} hasPrice={hasPrice} />
+        <Ruler strip={strip} marked={marked} />
+        {width > 0 && (
+          <Chart
+            label={`Size of the context at each of ${plural(calls.length, 'call')}, in ${fill.unit}`}
+            series={series}
+            height={CHART_PX}
+            left={{ label: fill.unit, size: namesPx }}
+            {...(hasPrice
+              ? { right: { label: 'US dollars', size: SIZES, format: (n: number) => money(n, 'USD') } }
+              : { padRight: SIZES })}
+            chosen={chosen}
+            tip={tip}
+            onChoose={(column) => refine({ step: calls[column]?.step })}
+          />
+        )}
+        <div class="band head soft">
+          <label>
+            <span class="hidden">Filter by name</span>
+            <input
+              type="search"
+              placeholder="Filter by name"
+              value={of.q ?? ''}
+              onInput={(event) => refine({ q: event.currentTarget.value })}
+            />
+          </label>
+          <span class="band-told" aria-live="polite">
+            {hovered === undefined ? '' : bandTip(hovered.row, hovered.column, strip).join(' · ')}
+          </span>
+          <span class="band-size">chars</span>
+        </div>
+        <Rows name={`In the context at call ${chosen + 1}`} rows={sorted.present} isOpen props={props} />
+        <Rows
+          name="In the context of other calls"
+          rows={sorted.elsewhere}
+          isOpen={sorted.present.length < 8}
+          props={props}
+        />
+        <Rows name="Never more than one line" rows={sorted.lines} isOpen={false} props={props} />
+      </div>
+      {own.length > 0 && (
+        <section aria-label="Events of this call">
+          <h2>Events of call {chosen + 1}</h2>
+          <ul class="plain">
+            {own.slice(0, 30).map((mark, i) => (
+              <li key={i}>
+                <span aria-hidden="true">{SYMBOLS[mark.kind].sign}</span> {oneLine(markText(mark, names), 300)}{' '}
+                {mark.kind === 'verb' && <UndoStep step={mark.step} />}
               </li>
             ))}
           </ul>
-        </div>
-      </section>
-      {call !== undefined && (
-        <p class="chosen-call">
-          <strong>
-            Turn {call.turn}, step {call.step}
-          </strong>{' '}
-          {shortTime(call.at)}
-          {call.chars !== null && ` · ${counted(call.chars)} characters`}
-          {call.epoch !== null && ` · epoch ${call.epoch}`}
-          {call.usage !== null && ` · the provider read ${counted(call.usage.cache_read ?? 0)} tokens from its cache`}
-          {call.kind === 'transcript' && ' · from the transcript'}
-          {call.delivered !== null && (
-            <>
-              {' '}
-              · <a href={from('request', { step: call.step })}>the request</a> ·{' '}
-              <a href={from('changes', { step: call.step })}>what changed</a>
-            </>
-          )}{' '}
-          <ForkHere step={call.step} />
-        </p>
-      )}
-      <ul class="marks" aria-label="Marks of this call">
-        {(marked.get(chosen) ?? []).slice(0, 30).map((mark, i) => (
-          <li key={i}>
-            {SYMBOLS[mark.kind]} {oneLine(markText(mark), 300)} {mark.kind === 'verb' && <UndoStep step={mark.step} />}
-          </li>
-        ))}
-      </ul>
-      {call?.kind === 'unseen' && <p class="note">{NOT_SEEN}</p>}
-      {call !== undefined && call.kind !== 'unseen' && of.session !== undefined && (
-        <Ledger session={of.session} step={call.step} bands={bands} />
+        </section>
       )}
     </>
   );
 }
 
-/** Shows a session call by call: the size of each call, and the state of each object. */
+/** Shows the context of every call, and where each object stood in it. */
 export function StripView() {
-  const { of } = place.value;
   const answer = useStrip();
   return (
     <>
-      <h1>Context strip</h1>
-      <div class="filters">
-        <label>
-          Object{' '}
-          <input type="search" value={of.q ?? ''} onInput={(event) => refine({ q: event.currentTarget.value })} />
-        </label>
-        <label>
-          <input
-            type="checkbox"
-            checked={of.all !== undefined}
-            onChange={(event) => refine({ all: event.currentTarget.checked ? 1 : undefined })}
-          />{' '}
-          Also those that were never more than a line
-        </label>
-        <ul class="legend" aria-label="Legend">
-          <li class="band-active">text</li>
-          <li class="band-pinned">pinned</li>
-          <li class="band-line">line only</li>
-          <li>{SYMBOLS.epoch} epoch</li>
-          <li>{SYMBOLS.verb} verb</li>
-          <li>{SYMBOLS.event} the harness's history</li>
-          <li>{SYMBOLS.version} changed on the disk</li>
-        </ul>
-      </div>
+      <h1 class="hidden">Context</h1>
       <AnswerBox answer={answer}>
         {(strip) =>
           strip.calls.length === 0 ? (
-            <p class="note">Nothing happened in this session up to here.</p>
+            <p class="note">Nothing has happened in this session up to here.</p>
           ) : (
-            <Chart strip={strip} />
+            <Whole strip={strip} />
           )
         }
       </AnswerBox>
-      {of.session === undefined && (
-        <button type="button" onClick={() => goTo(from('sessions'))}>
-          Choose a session
-        </button>
-      )}
     </>
   );
 }

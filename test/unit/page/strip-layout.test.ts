@@ -3,13 +3,14 @@ import {
   bandRows,
   columnOf,
   fillOf,
-  filteredRows,
   marksByColumn,
   neighbour,
+  type SortedRows,
   seenRange,
-  usageCurve,
+  sortedRows,
+  turnSpans,
+  usedTokens,
 } from '../../../src/page/strip-layout.js';
-import { treemap } from '../../../src/page/treemap.js';
 import type { StripBand, StripCall, StripMark } from '../../../src/page/wire.js';
 
 const call = (turn: number, step: number, more: Partial<StripCall> = {}): StripCall => ({
@@ -67,20 +68,30 @@ describe('the layout of a strip', () => {
     expect(bandRows([band('a', changes)], calls)[0]?.spans).toEqual([{ from: 2, to: 4, state: 'line' }]);
   });
 
-  test('filters rows by name and by whether their text was shown, files first', () => {
+  test('sorts rows by the context of a call: pinned first, then by size', () => {
     const rows = bandRows(
       [
-        band('call', [{ step: 1, state: 'active' }], 'toolcall'),
+        band('small', [{ step: 1, state: 'active' }], 'toolcall'),
+        { ...band('large', [{ step: 1, state: 'active' }]), chars: 500 },
+        band('pinned', [{ step: 1, state: 'pinned' }]),
+        band('later', [{ step: 8, state: 'active' }]),
         band('lined', [{ step: 1, state: 'line' }]),
-        band('file', [{ step: 1, state: 'pinned' }]),
       ],
       calls,
     );
-    const names = (filter: Parameters<typeof filteredRows>[1]) => filteredRows(rows, filter).map((row) => row.band.id);
-    expect(names({ name: '', shownOnly: false })).toEqual(['lined', 'file', 'call']);
-    expect(names({ name: '', shownOnly: true })).toEqual(['file', 'call']);
-    expect(names({ name: 'LIN', shownOnly: false })).toEqual(['lined']);
+    const ids = ({ present, elsewhere, lines }: SortedRows) =>
+      [present, elsewhere, lines].map((own) => own.map((row) => row.band.id));
+    expect(ids(sortedRows(rows, 0))).toEqual([['pinned', 'large', 'small'], ['later'], ['lined']]);
+    expect(ids(sortedRows(rows, 3))).toEqual([['pinned', 'large', 'small', 'later'], [], ['lined']]);
+    expect(ids(sortedRows(rows, 0, 'LIN'))).toEqual([[], [], ['lined']]);
   });
+
+  test('names the turns over the columns', () =>
+    expect(turnSpans(calls)).toEqual([
+      { turn: 1, from: 0, to: 2 },
+      { turn: 2, from: 2, to: 3 },
+      { turn: 3, from: 3, to: 4 },
+    ]));
 
   test('lays out only the visible window, for any size', () => {
     expect(seenRange(5_000, 500, { each: 10, count: 10_000, spare: 4 })).toEqual({ from: 496, to: 554 });
@@ -90,10 +101,10 @@ describe('the layout of a strip', () => {
   test('fills calls without a context with what was active then', () => {
     const ends = [call(1, 2, { chars: null, sections: [] }), call(2, 7, { chars: null, sections: [] })];
     const rows = bandRows([band('a', [{ step: 3, state: 'active' }])], ends);
-    expect(fillOf(ends, rows).parts).toEqual([[{ name: 'active', size: 0 }], [{ name: 'active', size: 100 }]]);
-    expect(fillOf(calls, rows)).toMatchObject({ most: 10 });
-    expect(usageCurve(calls)).toBeUndefined();
-    expect(usageCurve([call(1, 2, { usage: { input: 3, cache_read: 4 } })])).toEqual({ most: 7, tokens: [7] });
+    expect(fillOf(ends, rows)).toMatchObject({ sections: [{ name: 'active', sizes: [0, 100] }], totals: [0, 100] });
+    expect(fillOf(calls, rows)).toMatchObject({ sections: [{ name: 'chat' }], totals: [10, 10, 10, 10] });
+    expect(usedTokens(call(1, 2))).toBeUndefined();
+    expect(usedTokens(call(1, 2, { usage: { input: 3, cache_read: 4 } }))).toBe(7);
   });
 
   test('puts a mark at the first call after it', () => {
@@ -123,16 +134,4 @@ describe('the layout of a strip', () => {
   ] as const)('goes from step %i with %s to %s', (step, move, to) =>
     expect(neighbour(calls, step, move)?.step).toBe(to),
   );
-});
-
-test('gives each part of a treemap an area in proportion to its size, inside, without a gap', () => {
-  const tiles = treemap([{ size: 6 }, { size: 3 }, { size: 0 }, { size: 2 }, { size: 1 }], 120, 100);
-  expect(tiles).toHaveLength(4);
-  for (const { of, width, height } of tiles) expect(width * height).toBeCloseTo((of.size / 12) * 12_000);
-  for (const { x, y, width, height } of tiles) {
-    expect(Math.min(x, y)).toBeGreaterThanOrEqual(-1e-9);
-    expect(x + width).toBeLessThanOrEqual(120 + 1e-9);
-    expect(y + height).toBeLessThanOrEqual(100 + 1e-9);
-  }
-  expect(treemap([], 10, 10)).toEqual([]);
 });

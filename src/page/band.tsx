@@ -1,0 +1,80 @@
+import { from, refine } from './place.js';
+import { oneLine } from './shown-text.js';
+import { type BandRow, stateAt } from './strip-layout.js';
+import type { Strip } from './wire.js';
+import { pathEnd, plural, shortCount } from './words.js';
+
+const STATES = { line: 'one line only', active: 'in full', pinned: 'pinned, in full' } as const;
+
+/** One object over the calls. */
+export interface BandProps {
+  readonly row: BandRow;
+  readonly strip: Strip;
+  readonly chosen: number;
+  readonly onHover: (row: BandRow | undefined, column: number) => void;
+}
+
+/** Shows an object over the calls: where it was in the context, and how large it is. */
+export function Band({ row, strip, chosen, onHover }: BandProps) {
+  const { band, spans } = row;
+  const { length } = strip.calls;
+  const state = stateAt(row, chosen);
+  return (
+    <div class={`band ${state === undefined || state === 'line' ? 'absent' : ''}`}>
+      <a class="band-name" href={from('object', { id: band.id })}>
+        <bdi>{oneLine(band.type === 'file' ? pathEnd(band.name, 40) : band.name, 60)}</bdi>
+      </a>
+      <svg
+        viewBox={`0 0 ${length} 10`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${oneLine(band.name, 80)}: ${state === undefined ? 'not known' : STATES[state]}`}
+        onPointerMove={(event) => {
+          const { left, width } = event.currentTarget.getBoundingClientRect();
+          onHover(row, Math.min(length - 1, Math.max(0, Math.floor(((event.clientX - left) / width) * length))));
+        }}
+        onPointerLeave={() => onHover(undefined, 0)}
+        onClick={(event) => {
+          const { left, width } = event.currentTarget.getBoundingClientRect();
+          refine({ step: strip.calls[Math.floor(((event.clientX - left) / width) * length)]?.step });
+        }}
+      >
+        <rect class="chosen-column" x={chosen} y={0} width={1} height={10} />
+        {spans.map((span) => (
+          <rect
+            key={span.from}
+            class={`band-${span.state}`}
+            x={span.from}
+            y={span.state === 'line' ? 4 : 1}
+            width={span.to - span.from}
+            height={span.state === 'line' ? 2 : 8}
+          />
+        ))}
+      </svg>
+      <span class="band-size">{shortCount(band.chars)}</span>
+    </div>
+  );
+}
+
+/** Describes a band at a column: the name, the size, the state and its cause. */
+export function bandTip({ band, spans }: BandRow, column: number, strip: Strip): readonly string[] {
+  const span = spans.find((one) => one.from <= column && column < one.to);
+  const call = strip.calls[column];
+  const change = band.changes.findLast(({ step }) => step <= (call?.step ?? 0));
+  const verb = strip.marks.find(
+    ({ kind, step, object }) => kind === 'verb' && step === change?.step && object === band.id,
+  );
+  const how =
+    verb !== undefined
+      ? `${verb.tool ?? ''} by ${verb.by === null ? 'the agent' : 'a person'}`
+      : span?.state === 'line'
+        ? 'found, or collapsed'
+        : 'read, written or run';
+  return [
+    oneLine(band.name, 80),
+    plural(band.chars, 'character'),
+    span === undefined
+      ? `not known at call ${column + 1}`
+      : `${STATES[span.state]} since call ${span.from + 1} (${how}, step ${change?.step ?? '?'})`,
+  ];
+}

@@ -1,0 +1,197 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { AnswerBox, Waiting } from '../answer-box.js';
+import { ask, useAnswer } from '../ask.js';
+import { knownTx, useStrip } from '../calls.js';
+import { type RowOf, shownRow } from '../conversation-row.js';
+import { LazyBlock } from '../lazy-block.js';
+import { from, place } from '../place.js';
+import { oneLine } from '../shown-text.js';
+import type { Conversation, ConversationRow, Strip } from '../wire.js';
+import { clockTime } from '../words.js';
+
+/** Rows of one question, rows rendered together, and the height of one until then, pixels. */
+const ASKED = 200;
+const TOGETHER = 25;
+const ROW_PX = 48;
+
+const keyOf = (row: ConversationRow, i: number): string =>
+  `${row.kind} ${row.step} ${'id' in row ? row.id : 'object' in row ? `${row.object} ${row.version.number}` : i}`;
+
+function Placed({ row, isChosen }: { readonly row: ConversationRow; readonly isChosen: boolean }) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (isChosen) box.current?.scrollIntoView({ block: 'center' });
+  }, [isChosen]);
+  const number = row.kind === 'call' ? row.number : undefined;
+  return (
+    <div ref={box} class={isChosen ? 'placed chosen' : 'placed'}>
+      {number === undefined ? (
+        <span class="place-number" />
+      ) : (
+        <a
+          class="place-number"
+          href={from('conversation', { step: row.step })}
+          aria-label={`Tool call ${number}`}
+          title={`Tool call ${number}, step ${row.step}, ${clockTime(row.at)}`}
+        >
+          {number}
+        </a>
+      )}
+      {shownRow(row)}
+    </div>
+  );
+}
+
+/** The rows that were read so far, and the steps to ask from for more. */
+interface Read {
+  readonly rows: readonly ConversationRow[];
+  readonly before: number | null;
+  readonly after: number | null;
+}
+
+/** Reads more rows when its place comes near the screen. */
+function More({ label, onWanted }: { readonly label: string; readonly onWanted: () => void }) {
+  const box = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return undefined;
+    const observer = new IntersectionObserver(
+      (seen) => seen.some(({ isIntersecting }) => isIntersecting) && onWanted(),
+      {
+        rootMargin: '600px 0px',
+      },
+    );
+    observer.observe(element);
+    return () => observer.disconnect();
+  });
+  return (
+    <button type="button" class="quiet" ref={box} onClick={onWanted}>
+      {label}
+    </button>
+  );
+}
+
+/** Lists the prompts that were read so far, beside the conversation. */
+function Outline({ rows }: { readonly rows: readonly ConversationRow[] }) {
+  const prompts = rows.filter((row): row is RowOf<'message'> => row.kind === 'message' && row.role === 'user');
+  if (prompts.length < 2) return null;
+  return (
+    <nav class="outline" aria-label="Prompts">
+      <ol>
+        {prompts.map(({ turn, step, text }) => (
+          <li key={step}>
+            <a href={from('conversation', { step })}>
+              <span class="soft">{turn}</span> {oneLine(text.trim().split('\n')[0] ?? '', 80)}
+            </a>
+          </li>
+        ))}
+      </ol>
+    </nav>
+  );
+}
+
+interface RowsProps {
+  readonly first: Conversation;
+  /** Called for a step that none of the rows has. */
+  readonly onBeyond: (step: string) => void;
+}
+
+function Rows({ first, onBeyond }: RowsProps) {
+  const { session, step, live } = place.value.of;
+  const tx = knownTx();
+  const [read, setRead] = useState<Read>(first);
+  useEffect(() => setRead(first), [first]);
+  const [isReading, setReading] = useState(false);
+  const askedAt = useRef(tx);
+  const more = (where: { readonly before: number } | { readonly after: number }): void => {
+    if (isReading) return;
+    setReading(true);
+    if ('after' in where) askedAt.current = tx;
+    ask<Conversation>('/v1/conversation', { session, tx, limit: ASKED, ...where })
+      .then(({ rows, before, after }) =>
+        setRead((known) =>
+          'before' in where
+            ? { ...known, rows: [...rows, ...known.rows], before }
+            : { ...known, rows: [...known.rows, ...rows], after },
+        ),
+      )
+      .catch(() => undefined)
+      .finally(() => setReading(false));
+  };
+  const { before, after } = read;
+  const rows = useMemo(() => read.rows.filter((row) => row.kind !== 'message' || row.text.trim() !== ''), [read.rows]);
+  useEffect(() => {
+    // The session may have gone on while rows were read.
+    if (live !== undefined && after === null && askedAt.current !== tx) more({ after: read.rows.at(-1)?.step ?? 0 });
+  }, [tx, isReading]);
+  const chosen = step === undefined ? undefined : rows.find((row) => row.kind !== 'turn' && row.step >= Number(step));
+  const isBeyond =
+    step !== undefined &&
+    ((before !== null && Number(step) < (rows[0]?.step ?? 0)) ||
+      (after !== null && Number(step) > (rows.at(-1)?.step ?? 0)));
+  useEffect(() => {
+    if (isBeyond && step !== undefined) onBeyond(step);
+  }, [isBeyond, step]);
+  const blocks = useMemo(() => {
+    const found: ConversationRow[][] = [];
+    for (const row of rows) {
+      const last = found.at(-1);
+      if (last === undefined || last.length >= TOGETHER || row.kind === 'turn') found.push([row]);
+      else last.push(row);
+    }
+    return found;
+  }, [rows]);
+  if (rows.length === 0) return <p class="note">Nothing has happened in this session up to here.</p>;
+  return (
+    <div class="conversation">
+      <Outline rows={rows} />
+      <div class="entries">
+        {before !== null && <More label="Earlier" onWanted={() => more({ before })} />}
+        {blocks.map((block) => (
+          <LazyBlock
+            key={keyOf(block[0] as ConversationRow, 0)}
+            height={block.length * ROW_PX}
+            isWanted={chosen !== undefined && block.includes(chosen)}
+          >
+            {() => block.map((row, i) => <Placed key={keyOf(row, i)} row={row} isChosen={row === chosen} />)}
+          </LazyBlock>
+        ))}
+        {after !== null && <More label="Later" onWanted={() => more({ after })} />}
+      </div>
+    </div>
+  );
+}
+
+/** Reads the conversation around the place of the address; a followed one from its end. */
+function Around({ strip }: { readonly strip: Strip }) {
+  const { session, step, live } = place.value.of;
+  const [around, setAround] = useState(step);
+  // A followed session gets its new rows by their steps, and keeps the first ones.
+  const [{ tx, end }] = useState({ tx: knownTx(), end: strip.last_step + 1 });
+  const isAtEnd = around === undefined && live !== undefined;
+  const answer = useAnswer<Conversation>('/v1/conversation', {
+    session,
+    tx: live === undefined ? knownTx() : tx,
+    around,
+    before: isAtEnd ? end : undefined,
+    limit: ASKED,
+  });
+  return (
+    <AnswerBox answer={answer}>
+      {(conversation) => <Rows key={around} first={conversation} onBeyond={setAround} />}
+    </AnswerBox>
+  );
+}
+
+/** Shows a session as a conversation: prompts, prose, calls with results, and changes by others. */
+export function ConversationView() {
+  const strip = useStrip();
+  return (
+    <>
+      <h1 class="hidden">Conversation</h1>
+      <AnswerBox answer={strip}>
+        {(there) => (knownTx() === undefined ? <Waiting /> : <Around key={there.session} strip={there} />)}
+      </AnswerBox>
+    </>
+  );
+}

@@ -1,0 +1,244 @@
+import { useMemo } from 'preact/hooks';
+import { AnswerBox } from '../answer-box.js';
+import { useQuestion, useStrip } from '../calls.js';
+import { Chart, type ChartSeries } from '../chart.js';
+import { from, goTo, place } from '../place.js';
+import { oneLine } from '../shown-text.js';
+import type { Money } from '../wire.js';
+import { counted, money, plural, shortCount } from '../words.js';
+
+type Cause = Money['causes'][number]['cause'];
+
+const CAUSES: Readonly<Record<Cause, { readonly name: string; readonly about: string; readonly color: string }>> = {
+  'first-writes': { name: 'New text', about: 'read by the model for the first time', color: '--data-text' },
+  'lost-cache': { name: 'Lost cache', about: 'sent before, and paid in full again', color: '--data-pinned' },
+  rent: { name: 'Text kept in context', about: 'read from the cache at every call', color: '--data-system' },
+  answers: { name: 'Answers', about: 'written by the model', color: '--data-chat' },
+};
+
+function Spent({
+  value,
+  name,
+  note,
+}: {
+  readonly value: Money['spent'];
+  readonly name: string;
+  readonly note?: string;
+}) {
+  return (
+    <div>
+      <dt>
+        {name}
+        {note !== undefined && <span class="soft"> {note}</span>}
+      </dt>
+      <dd>{value === null ? 'not recorded' : money(value.amount, value.currency)}</dd>
+    </div>
+  );
+}
+
+const SOURCES: Readonly<Record<NonNullable<Money['spent']>['source'], string>> = {
+  recorded: 'as the agent recorded it',
+  list: 'by the price list',
+  mixed: 'recorded by the agent, else by the price list',
+};
+
+/** The parts of the cost as one bar, with a table. */
+function Causes({ causes, currency }: { readonly causes: Money['causes']; readonly currency: string }) {
+  const isPriced = causes.some(({ amount }) => amount !== null);
+  const sizeOf = ({ amount, tokens }: Money['causes'][number]): number => (isPriced ? (amount ?? 0) : tokens);
+  const sum = causes.reduce((total, cause) => total + sizeOf(cause), 0);
+  if (sum === 0) return null;
+  return (
+    <section aria-label="Where it went" class="card">
+      <h2>Where it went</h2>
+      <div class="parts" aria-hidden="true">
+        {causes.map((cause) => (
+          <i
+            key={cause.cause}
+            style={{ flexGrow: sizeOf(cause), background: `var(${CAUSES[cause.cause].color})` }}
+            title={CAUSES[cause.cause].name}
+          />
+        ))}
+      </div>
+      <table class="bare">
+        <tbody>
+          {causes.map((cause) => (
+            <tr key={cause.cause}>
+              <td>
+                <i class="swatch" style={{ background: `var(${CAUSES[cause.cause].color})` }} />{' '}
+                <strong>{CAUSES[cause.cause].name}</strong> <span class="soft">{CAUSES[cause.cause].about}</span>
+              </td>
+              <td class="number">{plural(cause.tokens, 'token')}</td>
+              <td class="number">{cause.amount === null ? 'no price' : money(cause.amount, currency)}</td>
+              <td class="number soft">{Math.round((sizeOf(cause) * 100) / sum)} %</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Costliest({ moments, currency }: { readonly moments: Money['costliest']; readonly currency: string }) {
+  if (moments.length === 0) return null;
+  return (
+    <section aria-label="The costliest calls" class="card">
+      <h2>The costliest calls</h2>
+      <ol class="moments">
+        {moments.map(({ step, turn, call, amount, tokens, cause, sentence, object }) => (
+          <li key={step}>
+            <span class="moment-amount">{amount === null ? shortCount(tokens) : money(amount, currency)}</span>
+            <div>
+              {oneLine(sentence, 400)}
+              <div class="row soft">
+                <span>
+                  {CAUSES[cause].name} · call {counted(call)}, turn {counted(turn)}
+                </span>
+                <a href={from('changes', { step })}>why</a>
+                <a href={from('request', { step })}>what the model saw</a>
+                {object !== null && <a href={from('object', { id: object })}>its history</a>}
+              </div>
+            </div>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function ByCall({ calls, currency }: { readonly calls: Money['by_call']; readonly currency: string }) {
+  const isPriced = calls.some(({ amount }) => amount !== null);
+  const series = useMemo(
+    (): readonly ChartSeries[] =>
+      isPriced
+        ? [{ name: 'Price', color: '--data-text', values: calls.map(({ amount }) => amount), draws: 'bars' }]
+        : [
+            { name: 'Written', color: '--data-text', values: calls.map(({ written }) => written), draws: 'bars' },
+            { name: 'Written again', color: '--data-pinned', values: calls.map(({ again }) => again), draws: 'bars' },
+          ],
+    [calls],
+  );
+  if (calls.length === 0) return null;
+  const { step } = place.value.of;
+  const chosen = calls.findIndex((call) => String(call.step) === step);
+  return (
+    <section aria-label="Call by call" class="card">
+      <h2>{isPriced ? 'Price of each call' : 'Tokens written at each call'}</h2>
+      <Chart
+        label={`Price of each of ${plural(calls.length, 'call')}`}
+        series={series}
+        height={190}
+        left={{ label: isPriced ? currency : 'tokens', size: 64 }}
+        chosen={chosen < 0 ? undefined : chosen}
+        {...(isPriced ? { leftFormat: (n: number) => money(n, currency) } : {})}
+        tip={(column) => {
+          const call = calls[column];
+          if (call === undefined) return [];
+          return [
+            `Call ${column + 1}${call.amount === null ? '' : `: ${money(call.amount, currency)}`}`,
+            `${plural(call.read, 'token')} read from the cache`,
+            `${plural(call.written, 'token')} written, ${counted(call.again)} of them again`,
+          ];
+        }}
+        onChoose={(column) => goTo(from('changes', { step: calls[column]?.step }))}
+      />
+    </section>
+  );
+}
+
+function Prices({ prices, day }: { readonly prices: Money['prices']; readonly day: string }) {
+  const shown = (price: number | null) => (price === null ? '–' : money(price, 'USD'));
+  return (
+    <details class="card">
+      <summary>Prices of {day}, in US dollars for a million tokens</summary>
+      <table class="bare">
+        <thead>
+          <tr>
+            <th>Model</th>
+            <th class="number">Calls</th>
+            <th class="number">Input</th>
+            <th class="number">From the cache</th>
+            <th class="number">Into the cache</th>
+            <th class="number">Output</th>
+          </tr>
+        </thead>
+        <tbody>
+          {prices.map(({ model, calls, input, cache_read: read, cache_write: written, output }) => (
+            <tr key={model}>
+              <td>{oneLine(model)}</td>
+              <td class="number">{counted(calls)}</td>
+              <td class="number">{shown(input)}</td>
+              <td class="number">{shown(read)}</td>
+              <td class="number">{shown(written)}</td>
+              <td class="number">{shown(output)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
+/** Shows what a session cost, and why. */
+export function MoneyView() {
+  useStrip();
+  const { session } = place.value.of;
+  const answer = useQuestion<Money>(session === undefined ? undefined : '/v1/money', { session });
+  return (
+    <>
+      <h1 class="hidden">Money</h1>
+      <AnswerBox answer={answer}>
+        {({
+          spent,
+          alone,
+          alone_why: why,
+          tokens,
+          calls,
+          causes,
+          costliest,
+          by_call: byCall,
+          prices,
+          prices_as_of: day,
+        }) => {
+          const currency = spent?.currency ?? 'USD';
+          return (
+            <>
+              <dl class="figures">
+                <Spent value={spent} name="Spent" {...(spent === null ? {} : { note: SOURCES[spent.source] })} />
+                <Spent value={alone} name="The same calls with the whole history" />
+                <div>
+                  <dt>Calls</dt>
+                  <dd>{counted(calls)}</dd>
+                </div>
+                {tokens !== null && (
+                  <>
+                    <div>
+                      <dt>Tokens in</dt>
+                      <dd>{shortCount(tokens.fresh + tokens.cache_read + tokens.cache_write)}</dd>
+                    </div>
+                    <div>
+                      <dt>of them from the cache</dt>
+                      <dd>{shortCount(tokens.cache_read)}</dd>
+                    </div>
+                    <div>
+                      <dt>Tokens out</dt>
+                      <dd>{shortCount(tokens.output)}</dd>
+                    </div>
+                  </>
+                )}
+              </dl>
+              {why !== '' && <p class="soft">{oneLine(why, 400)}</p>}
+              {spent !== null && spent.unpriced > 0 && (
+                <div class="verdict warn">{plural(spent.unpriced, 'call')} without a price, left out of the sum.</div>
+              )}
+              <Causes causes={causes} currency={currency} />
+              <Costliest moments={costliest} currency={currency} />
+              <ByCall calls={byCall} currency={currency} />
+              {prices.length > 0 && <Prices prices={prices} day={day} />}
+            </>
+          );
+        }}
+      </AnswerBox>
+    </>
+  );
+}
