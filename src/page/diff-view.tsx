@@ -1,16 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { type DiffRow, diffRows, type Folded, foldedRows, type Hunk, hunkRows, markedRows } from './diff-rows.js';
-import { CopyButton, Runs } from './text-view.js';
-import { VirtualList } from './virtual-list.js';
+import { CopyButton, Runs, TextRows } from './text-view.js';
 import { plural } from './words.js';
 
 /** Maximum time to compare two texts before they count as too different, milliseconds. */
 const LIMIT_MS = 1_500;
-const ROW_PX = 20;
-const MOST_PX = 640;
-/** Maximum rows shown without a virtual list. */
-const PLAIN_ROWS = 400;
+const LIMITS = { plain: 400, height: 640 };
 /** Maximum shown length of a line in a difference; the text itself shows all of it. */
 const MOST_CHARS = 2_000;
 const CLASSES: Readonly<Record<DiffRow['sign'], string>> = { '+': 'added', '-': 'removed', ' ': 'same' };
@@ -51,7 +47,7 @@ function DiffRows({ all, label, title, texts }: DiffRowsProps) {
       </div>
     );
   };
-  const isLong = rows.length > PLAIN_ROWS;
+  const isLong = rows.length > LIMITS.plain;
   return (
     <div class={`text diff ${wraps ? '' : 'unwrapped'}`}>
       <div class="text-bar">
@@ -73,15 +69,7 @@ function DiffRows({ all, label, title, texts }: DiffRowsProps) {
           </>
         )}
       </div>
-      {isLong ? (
-        <VirtualList label={label} count={rows.length} rowHeight={ROW_PX} height={MOST_PX} row={row} />
-      ) : (
-        <section class="text-rows" tabIndex={0} aria-label={label}>
-          {rows.map((_, i) => (
-            <div key={i}>{row(i)}</div>
-          ))}
-        </section>
-      )}
+      <TextRows label={label} count={rows.length} limits={LIMITS} row={row} />
     </div>
   );
 }

@@ -4,9 +4,7 @@ import { type MarkedPart, textRows, textRuns } from './shown-text.js';
 import { VirtualList } from './virtual-list.js';
 
 const ROW_PX = 20;
-/** Maximum rows shown without a virtual list. */
-const PLAIN_ROWS = 300;
-const MOST_PX = 560;
+const LIMITS = { plain: 300, height: 560 };
 /** Milliseconds until a button offers to copy again. */
 const COPIED_MS = 1_500;
 
@@ -108,6 +106,27 @@ function copyRange(event: ClipboardEvent, text: string): void {
   event.preventDefault();
 }
 
+interface TextRowsProps {
+  readonly label: string;
+  readonly count: number;
+  /** More rows than this are a virtual list of this height, in pixels. */
+  readonly limits: { readonly plain: number; readonly height: number };
+  readonly row: (index: number) => ComponentChildren;
+}
+
+/** Shows the rows of a text. Of long texts only visible rows are rendered. */
+export function TextRows({ label, count, limits, row }: TextRowsProps) {
+  if (count > limits.plain)
+    return <VirtualList label={label} count={count} rowHeight={ROW_PX} height={limits.height} row={row} />;
+  return (
+    <section class="text-rows" tabIndex={0} aria-label={label}>
+      {Array.from({ length: count }, (_, i) => (
+        <div key={i}>{row(i)}</div>
+      ))}
+    </section>
+  );
+}
+
 interface TextViewProps {
   readonly text: string;
   readonly label: string;
@@ -127,7 +146,6 @@ interface TextViewProps {
  */
 export function TextView({ text, label, title, file = label, firstLine = 1, lineHref }: TextViewProps) {
   const rows = useMemo(() => textRows(text), [text]);
-  const isLong = rows.length > PLAIN_ROWS;
   const row = (i: number) => {
     const { line, from, to, goesOn } = rows[i] ?? { line: 0, from: 0, to: 0, goesOn: false };
     const shown = text.slice(from, to);
@@ -156,15 +174,7 @@ export function TextView({ text, label, title, file = label, firstLine = 1, line
         <CopyButton text={() => text} />
         <DownloadButton text={() => text} name={file} />
       </div>
-      {isLong ? (
-        <VirtualList label={label} count={rows.length} rowHeight={ROW_PX} height={MOST_PX} row={row} />
-      ) : (
-        <section class="text-rows" tabIndex={0} aria-label={label}>
-          {rows.map((_, i) => (
-            <div key={i}>{row(i)}</div>
-          ))}
-        </section>
-      )}
+      <TextRows label={label} count={rows.length} limits={LIMITS} row={row} />
     </div>
   );
 }

@@ -56,31 +56,18 @@ function Curves({ strips, moneys, rows, shared }: CurvesProps) {
   const length = Math.max(...sizes.map((own) => own.length));
   const padded = (own: readonly (number | null)[]): readonly (number | null)[] =>
     Array.from({ length }, (_, i) => own[i] ?? null);
-  const series = useMemo(
-    (): readonly ChartSeries[] =>
-      sizes.map((own, i) => ({
-        name: names[i] ?? '',
-        color: COLORS[i] ?? '--data-other',
-        values: padded(own),
-        draws: 'steps',
-        width: 2,
-        isDashed: i === 1,
-      })),
-    [sizes],
-  );
+  const seriesOf = (all: readonly (readonly (number | null)[])[]): readonly ChartSeries[] =>
+    all.map((own, i) => ({
+      name: names[i] ?? '',
+      color: COLORS[i] ?? '--data-other',
+      values: padded(own),
+      draws: 'steps',
+      width: 2,
+      isDashed: i === 1,
+    }));
+  const series = useMemo(() => seriesOf(sizes), [sizes]);
   const spent = useMemo(() => moneys.map(spentOf), [moneys]);
-  const prices = useMemo(
-    (): readonly ChartSeries[] =>
-      spent.map((own, i) => ({
-        name: names[i] ?? '',
-        color: COLORS[i] ?? '--data-other',
-        values: padded(own),
-        draws: 'steps',
-        width: 2,
-        isDashed: i === 1,
-      })),
-    [spent],
-  );
+  const prices = useMemo(() => seriesOf(spent), [spent]);
   const unit = isCounted ? 'tokens' : 'characters';
   const tip = (lines: readonly ChartSeries[], format: (n: number) => string) => (column: number) => [
     `Call ${column + 1}${shared !== undefined && column < shared ? ' (shared past)' : ''}`,
