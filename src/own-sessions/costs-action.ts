@@ -25,7 +25,7 @@ export interface CostsFlags {
  * seven days.
  * @throws {UsageError} usage – any other text
  */
-export function sinceTime(text: string, now: Date): number {
+export function sinceDay(text: string, now: Date): number {
   const days = /^(\d{1,5})d$/.exec(text)?.[1];
   if (days !== undefined)
     return new Date(now.getFullYear(), now.getMonth(), now.getDate() - Math.max(1, Number(days)) + 1).getTime();
@@ -79,7 +79,7 @@ const usedSince = (sessions: readonly FoundSession[], since: number | undefined)
 export async function costsAction(flags: CostsFlags): Promise<void> {
   await reportFailure(flags, async () => {
     const { by } = flags;
-    const since = flags.since === undefined ? undefined : sinceTime(flags.since, new Date());
+    const since = flags.since === undefined ? undefined : sinceDay(flags.since, new Date());
     const settings = readSettings(process.env, flags);
     const { dataDir } = settings.node;
     const { sessions, unread, index } = await searchMachine(process.env, dataDir, { withUse: true });

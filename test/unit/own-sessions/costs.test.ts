@@ -5,7 +5,7 @@ import { dollarsOf } from '../../../src/history/money/dollar-prices.js';
 import type { RecordedEntry } from '../../../src/lab/recordings/neutral-session.js';
 import { agentHomes } from '../../../src/own-sessions/agent-homes.js';
 import { policyLines } from '../../../src/own-sessions/compare-policies.js';
-import { sinceTime } from '../../../src/own-sessions/costs-action.js';
+import { sinceDay } from '../../../src/own-sessions/costs-action.js';
 import { costsLines, limitsOf } from '../../../src/own-sessions/costs-lines.js';
 import type { FoundSession } from '../../../src/own-sessions/find-sessions.js';
 import { CACHE_LOSSES, FactsCollector } from '../../../src/own-sessions/session-facts.js';
@@ -223,13 +223,13 @@ describe('the first day of costs', () => {
   const now = new Date(2026, 10, 27, 15);
 
   test('is a day, or a number of days with today as the last', () => {
-    expect(sinceTime('2026-11-01', now)).toBe(new Date(2026, 10, 1).getTime());
-    expect(sinceTime('20261101', now)).toBe(new Date(2026, 10, 1).getTime());
-    expect(sinceTime('1d', now)).toBe(new Date(2026, 10, 27).getTime());
-    expect(sinceTime('7d', now)).toBe(new Date(2026, 10, 21).getTime());
+    expect(sinceDay('2026-11-01', now)).toBe(new Date(2026, 10, 1).getTime());
+    expect(sinceDay('20261101', now)).toBe(new Date(2026, 10, 1).getTime());
+    expect(sinceDay('1d', now)).toBe(new Date(2026, 10, 27).getTime());
+    expect(sinceDay('7d', now)).toBe(new Date(2026, 10, 21).getTime());
   });
 
   test.each(['yesterday', '2026-02-31', '7', ''])('is refused if it is no day: %j', (text) => {
-    expect(() => sinceTime(text, now)).toThrow(/is no day: write 2026-11-01/);
+    expect(() => sinceDay(text, now)).toThrow(/is no day: write 2026-11-01/);
   });
 });
