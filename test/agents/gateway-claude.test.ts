@@ -14,23 +14,10 @@ import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { openClient, testAddress } from '../support/context.js';
 import { temporaryRoot } from '../support/mcp-clients.js';
 import { suiteDatabase } from '../support/replays.js';
-import { type CheckingUpstream, type ModelMove, startCheckingUpstream } from './checking-upstream.js';
+import { type CheckingUpstream, startCheckingUpstream } from './checking-upstream.js';
+import { moves } from './claude-moves.js';
 import { newestAgent } from './install-agent.js';
 import { runProgram } from './run-program.js';
-
-/** The moves of one run: files are read and edited, commands run, then the model speaks. */
-function moves(root: string, from: number, count: number): readonly ModelMove[] {
-  const file = (n: number): string => join(root, 'src', `f${n % 12}.txt`);
-  const work = Array.from({ length: count }, (_, i): ModelMove => {
-    const n = from + i;
-    if (n % 5 === 3) return { tools: [{ name: 'Bash', args: { command: `wc -l ${file(n)}`, description: 'counts' } }] };
-    if (n % 7 === 5) return { say: 'Two at once.', tools: [read(file(n)), read(file(n + 1))] };
-    return { tools: [read(file(n))] };
-  });
-  return [...work, { say: `It is done, up to ${from + count}.` }];
-}
-
-const read = (path: string) => ({ name: 'Read', args: { file_path: path } });
 
 describe('Claude Code behind the gateway', () => {
   test('works for 60 calls with a resumed and a forked session; every request is its context', async () => {

@@ -10,25 +10,12 @@ import { sessionId } from '../../src/objects/ids.js';
 import { openClient } from '../support/context.js';
 import { cliPath, suiteData, temporaryRoot } from '../support/mcp-clients.js';
 import { costsOf, costsOfGrowing } from '../support/request-costs.js';
-import { type CheckingUpstream, type ModelMove, startCheckingUpstream } from './checking-upstream.js';
+import { type CheckingUpstream, startCheckingUpstream } from './checking-upstream.js';
+import { moves } from './claude-moves.js';
 import { newestAgent } from './install-agent.js';
 import { runProgram } from './run-program.js';
 
 const MODEL = 'claude-opus-5-5';
-
-const read = (path: string) => ({ name: 'Read', args: { file_path: path } });
-
-/** The moves of one run: files are read and edited, commands run, then the model speaks. */
-function moves(root: string, from: number, count: number): readonly ModelMove[] {
-  const file = (n: number): string => join(root, 'src', `f${n % 12}.txt`);
-  const work = Array.from({ length: count }, (_, i): ModelMove => {
-    const n = from + i;
-    if (n % 5 === 3) return { tools: [{ name: 'Bash', args: { command: `wc -l ${file(n)}`, description: 'counts' } }] };
-    if (n % 7 === 5) return { say: 'Two at once.', tools: [read(file(n)), read(file(n + 1))] };
-    return { tools: [read(file(n))] };
-  });
-  return [...work, { say: `It is done, up to ${from + count}.` }];
-}
 
 describe('Claude Code behind a gateway that steers', () => {
   test('works for 70 calls over ten runs, a fork and its own tools; every request is its context', async () => {
