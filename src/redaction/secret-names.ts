@@ -109,8 +109,16 @@ export function withoutNamedValues(text: string): string {
 }
 
 /** Placeholders of secrets. */
-const PLACEHOLDER =
-  /^(?:x{3,}|[*.•]{3,}|<.*>|\$.*|%.*%|\{.*|\[.*|(?:your|my|the|some|example|sample|change|replace|dummy|placeholder|insert|enter|todo)(?![a-z0-9]*\d{3}).*|redacted|null|none|nil|undefined|true|false|string|number|boolean|unknown|any|required|optional)$/i;
+const PLACEHOLDER = new RegExp(
+  `^(?:${[
+    /x{3,}|[*.•]{3,}|<.*>|\$.*|%.*%|\{.*|\[.*/,
+    /(?:your|my|the|some|example|sample|change|replace|dummy|placeholder|insert|enter|todo)(?![a-z0-9]*\d{3}).*/,
+    /redacted|null|none|nil|undefined|true|false|string|number|boolean|unknown|any|required|optional/,
+  ]
+    .map(({ source }) => source)
+    .join('|')})$`,
+  'i',
+);
 /** Expressions, members and names of code. */
 const CODE = /[()<>|]|=>|^[A-Za-z_$][\w$]*(?:[.:]+[A-Za-z_$][\w$]*)+[;,]?$|^\/|^\.{1,2}\//;
 const LEAST = 6;

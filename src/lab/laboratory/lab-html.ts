@@ -17,7 +17,8 @@ svg{margin:.3rem .6rem .3rem 0}svg text{font:11px system-ui,sans-serif;fill:#5a6
 svg .title{font-weight:600;fill:#1d2330}svg .left{text-anchor:end;dominant-baseline:middle}
 svg .below{text-anchor:middle}
 svg .axis{text-anchor:end}svg .unit{display:none}svg .point{fill:#1d2330}
-.grid{stroke:#eceef4}.leader{stroke:#d5d9e3;fill:none}.line{fill:none;stroke-width:1.4}.interval{fill:none;stroke-width:1;opacity:.45}
+.grid{stroke:#eceef4}.leader{stroke:#d5d9e3;fill:none}.line{fill:none;stroke-width:1.4}
+.interval{fill:none;stroke-width:1;opacity:.45}
 .legend span{display:inline-block;margin-right:1rem}
 .legend i{display:inline-block;width:1.1rem;height:.55rem;margin-right:.35rem}
 details{margin:.4rem 0}summary{cursor:pointer}

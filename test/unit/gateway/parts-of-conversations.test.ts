@@ -81,7 +81,7 @@ describe('a message thread', () => {
       'was cut off',
       anthropicStream('msg_1').replace('event: message_stop', 'event: x').replace('"message_stop"', '""'),
     ],
-    ['changed in a way that nobody knows', anthropicStream('msg_1').replace('"signature_delta"', '"new_delta"')],
+    ['changed in an unknown way', anthropicStream('msg_1').replace('"signature_delta"', '"new_delta"')],
     ['is another one', anthropicStream('msg_9')],
   ])('is not rebuilt if the answer before it %s', async (_, text) => {
     await answering((nth) => (nth === 1 ? text : anthropicStream(`msg_${nth}`)));
