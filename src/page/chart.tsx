@@ -214,6 +214,11 @@ export function Chart(props: ChartProps) {
         plot,
         {
           ...last.current,
+          // While the library loads, newer series may come. The options must fit these columns.
+          series,
+          height,
+          chosen,
+          shaded,
           onHover: (column) => {
             setHovered(column);
             last.current.onHover?.(column);
