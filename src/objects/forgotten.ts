@@ -1,0 +1,33 @@
+/**
+ * The content that an erasure order removes. A part of the program that keeps copies of recorded
+ * content outside the database gets it.
+ */
+export interface Forgotten {
+  /** Sessions erased whole, by their ids. */
+  readonly sessions: ReadonlySet<string>;
+  /**
+   * Ids of erased documents: objects, and parts such as `step:{session}:{seq}~` and
+   * `chunk:{sha256}~`.
+   */
+  readonly documents: ReadonlySet<string>;
+  /** Texts that the order names. A copy that holds one of them goes too. */
+  readonly texts: readonly string[];
+}
+
+/**
+ * Erases the copies of recorded content that one part of the program keeps in a data folder.
+ * `program.ts` lists all of them.
+ */
+export interface Forgetter {
+  /** The copies, as a noun for plans: `the search index`. */
+  readonly keeps: string;
+  /** Returns one line for each copy that the order concerns. Changes nothing. */
+  find(dataDir: string, forgotten: Forgotten): Promise<readonly string[]>;
+  /**
+   * Erases these copies. When it resolves, no file of the data folder holds their bytes. A killed
+   * erasure calls it again, so it must not fail on what is gone.
+   *
+   * @throws an error that names the process that must end first, if a living one holds a copy
+   */
+  forget(dataDir: string, forgotten: Forgotten): Promise<void>;
+}
