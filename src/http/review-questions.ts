@@ -191,12 +191,14 @@ export const QUESTIONS = {
     example: { session: 'fix-cart', text: 'Math.ceil' },
     answer: 'Search',
     kind: 'long',
-    ask: async ({ timeline, access, all }, { text, session, type, path, lines, limit, ...when }) => {
+    ask: async ({ timeline, access, all, client }, { text, session, type, path, lines, limit, ...when }) => {
       const { askSearch } = await import('../history/search/search.js');
+      const { INDEX_WAIT_MS } = await import('../history/search/search-index.js');
       const asked = { pattern: text, session, kind: type, path, around: lines, limit, ...moment(when) };
       const visible = async (sessions: readonly SessionId[]): Promise<readonly SessionId[]> =>
         (await access.openable(sessions.map((one) => ({ session: one })))).map(({ session: one }) => one);
-      return searchAnswer(await askSearch(timeline, { ...asked, ...(all ? {} : { visible }) }));
+      const index = await client.searchIndex?.of(timeline, { limitMs: INDEX_WAIT_MS });
+      return searchAnswer(await askSearch(timeline, { ...asked, ...(all ? {} : { visible }) }, index));
     },
   }),
   who: question({

@@ -221,9 +221,10 @@ export const REVIEW_ANSWERS = {
   Search: z.object({
     session: z.string().nullable().describe('null: every session was searched'),
     basis,
-    texts: count,
-    chars: count.describe('The searched range'),
-    is_cut: z.boolean().describe('Whether more texts exist than were searched or listed'),
+    texts: count.describe('Texts that were compared'),
+    chars: count.describe('Their length in UTF-16 units'),
+    is_cut: z.boolean().describe('Whether more texts exist than were compared or listed'),
+    is_indexed: z.boolean().describe('Whether an index proposed the texts to compare; else all were compared'),
     hits: z
       .array(
         z.object({

@@ -33,6 +33,7 @@ const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'replays',
   'restores',
   'run',
+  'search',
   'sessions',
   'tmp',
   'trackers',

@@ -8,7 +8,7 @@ import { counted } from '../values/counted.js';
 import { defined } from '../values/defined.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { END_OF_TIME, type TxOp } from '../xtdb/transactions.js';
-import { entityHash } from '../xtdb/tx-log.js';
+import { entityHash, type LoggedTransaction } from '../xtdb/tx-log.js';
 import type { XtdbClient } from '../xtdb/xtdb-client.js';
 import { recordedSessions, recordId, toRecordPart } from './context-records.js';
 import { StoreError } from './errors.js';
@@ -186,6 +186,14 @@ export class ObjectStore {
     if (ids.length < LOG_PAYS_FROM || upto - after > MOST_LOGGED) return undefined;
     const written = await this.#xtdb.log.writtenAfter(after, known);
     return written === undefined ? undefined : new Set(ids.filter((id) => written.has(this.#hashOf(id))));
+  }
+
+  /**
+   * Returns the transactions after `txId` with the documents that they put, about `maxBytes` at
+   * once.
+   */
+  loggedAfter(txId: number, maxBytes: number): Promise<readonly LoggedTransaction[]> {
+    return this.#xtdb.log.documentsAfter(txId, { maxBytes });
   }
 
   /** Records the valid time of a write of this client, so that `now` includes it. */

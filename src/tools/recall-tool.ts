@@ -3,6 +3,7 @@ import type { ContextClient } from '../client/session/context-client.js';
 import { Timeline } from '../history/rebuild/timeline.js';
 import type { SearchedKind } from '../history/search/kinds.js';
 import { askSearch, type SearchHit } from '../history/search/search.js';
+import { INDEX_WAIT_MS } from '../history/search/search-index.js';
 import type { SessionId } from '../objects/ids.js';
 import { withinLimit } from '../process/within-limit.js';
 import { SessionError } from '../session/errors.js';
@@ -80,9 +81,11 @@ export const recallTool = defineTool({
     const visible = (sessions: readonly SessionId[]): Promise<readonly SessionId[]> => openable(client, sessions);
     const scope = everywhere ? { visible } : { session: session.id };
     const asked = { pattern: text, limit: LISTED, around: AROUND, exceptTool: 'recall', ...scope };
-    const { hits, texts, isCut } = await askSearch(timeline, asked);
+    const index = await client.searchIndex?.of(timeline, { limitMs: INDEX_WAIT_MS });
+    const { hits, texts, isCut, isIndexed } = await askSearch(timeline, asked, index);
     const body = hits.flatMap((hit) => hitLines(hit, work));
-    const content = body.length === 0 ? `No match in ${texts} texts.` : body.join('\n');
+    const none = isIndexed ? 'No match.' : `No match in ${texts} texts.`;
+    const content = body.length === 0 ? none : body.join('\n');
     const header = headerLine('recall', { texts, found: hits.length });
     const more = isCut ? '[More texts match or were not searched. Narrow the search.]' : undefined;
     return {

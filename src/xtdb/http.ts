@@ -37,6 +37,8 @@ export interface HttpRequest {
   readonly waits?: boolean;
   /** A limit for this answer in bytes, below the general one. */
   readonly maxAnswerBytes?: number;
+  /** Returns the usable part of an answer that is over its limit, which otherwise is an error. */
+  readonly cut?: (bytes: Buffer) => Buffer;
 }
 
 /** Options of the connection to a node. */
@@ -285,11 +287,10 @@ export class XtdbHttp {
     const { maxAnswerBytes } = this.#options;
     let text: string;
     try {
-      text = await this.#readBody(
-        response.body,
-        what,
-        Math.min(request.maxAnswerBytes ?? maxAnswerBytes, maxAnswerBytes),
-      );
+      text = await this.#readBody(response.body, what, {
+        most: Math.min(request.maxAnswerBytes ?? maxAnswerBytes, maxAnswerBytes),
+        cut: request.cut,
+      });
     } catch (cause) {
       if (signal.aborted || cause instanceof XtdbError) throw cause;
       const code = CUT_OFF.has(codeOf(cause) ?? '') ? 'cut-off' : 'bad-response';
@@ -299,11 +300,21 @@ export class XtdbHttp {
     return interpretAnswer(refused === undefined ? { status, contentType, text } : { ...refused, contentType }, what);
   }
 
-  async #readBody(body: AsyncIterable<Buffer>, what: string, most: number): Promise<string> {
+  async #readBody(
+    body: AsyncIterable<Buffer>,
+    what: string,
+    { most, cut }: { readonly most: number; readonly cut: HttpRequest['cut'] },
+  ): Promise<string> {
     const pieces: Buffer[] = [];
     let size = 0;
+    let isCut = false;
     for await (const piece of body) {
       size += piece.length;
+      if (size > most && cut !== undefined) {
+        pieces.push(piece);
+        isCut = true;
+        break;
+      }
       if (size > most) {
         throw new XtdbError(
           'too-large',
@@ -312,7 +323,8 @@ export class XtdbHttp {
       }
       pieces.push(piece);
     }
-    const bytes = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces, size);
+    const whole = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces, size);
+    const bytes = isCut && cut !== undefined ? cut(whole) : whole;
     if (!isUtf8(bytes)) throw new XtdbError('bad-response', `${what}: the answer is not UTF-8.`);
     return bytes.toString('utf8');
   }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { EdnMap, EdnTagged, type EdnValue, elements, Keyword } from '../edn/values.js';
+import { type StoredDocument, toDocument } from './documents.js';
 import { XtdbError, type XtdbErrorCode } from './errors.js';
 import type { HttpRequest, XtdbHttp } from './http.js';
 import { askIndexed, type RequestOptions } from './requests.js';
@@ -70,6 +71,39 @@ export interface LoggedWrite {
   readonly isNew: boolean;
 }
 
+/** A committed transaction with the documents that it put. */
+export interface LoggedTransaction {
+  readonly txId: number;
+  readonly txTime: Date;
+  readonly puts: readonly { readonly document: StoredDocument; readonly validTime: Date }[];
+}
+
+/** Maximum bytes of an answer with documents. One transaction alone may need this much. */
+const MOST_WITH_DOCUMENTS = 256 * 1_048_576;
+
+const [OPEN, CLOSE, COMMA] = [0x5b, 0x5d, 0x2c];
+const [OPEN_MAP, CLOSE_MAP] = [0x7b, 0x7d];
+const [QUOTE, ESCAPE] = [0x22, 0x5c];
+/** The beginning of a list in transit, whose items are one level deeper. */
+const LIST = '["~#list",[';
+
+/** Returns the complete items of a list or array in transit+json whose end is missing. */
+function wholeItems(bytes: Buffer): Buffer {
+  const isList = bytes.subarray(0, LIST.length).toString('latin1') === LIST;
+  const level = isList ? 2 : 1;
+  const end = isList ? ']]' : ']';
+  let [depth, upto] = [0, 0];
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (byte === QUOTE) {
+      for (at += 1; at < bytes.length && bytes[at] !== QUOTE; at += 1) if (bytes[at] === ESCAPE) at += 1;
+    } else if (byte === OPEN || byte === OPEN_MAP) depth += 1;
+    else if (byte === CLOSE || byte === CLOSE_MAP) depth -= 1;
+    else if (byte === COMMA && depth === level) upto = at;
+  }
+  return upto === 0 ? Buffer.from('[]') : Buffer.concat([bytes.subarray(0, upto), Buffer.from(end)]);
+}
+
 /** The log of a node's committed transactions, which names entities by their hashes. */
 export class TransactionLog {
   readonly #http: XtdbHttp;
@@ -125,6 +159,41 @@ export class TransactionLog {
     return isUnderstood && writes !== undefined ? new Set(writes.keys()) : undefined;
   }
 
+  /**
+   * Returns the transactions after `txId` with their documents, as many as fit into about
+   * `maxBytes` of the answer, at least one if there is one. Foreign and evicted documents are left
+   * out.
+   *
+   * @throws {XtdbError}
+   */
+  async documentsAfter(
+    txId: number,
+    { maxBytes, ...options }: RequestOptions & { readonly maxBytes: number },
+  ): Promise<readonly LoggedTransaction[]> {
+    for (let most = maxBytes; ; most *= 4) {
+      let isCut = false;
+      const cut = (bytes: Buffer): Buffer => {
+        isCut = true;
+        return wholeItems(bytes);
+      };
+      const answer = await askIndexed(this.#http, {
+        method: 'GET',
+        path: '/tx-log',
+        params: { ...(txId < 0 ? {} : { 'after-tx-id': txId }), 'with-ops?': true },
+        accept: 'application/transit+json',
+        maxAnswerBytes: Math.min(most, MOST_WITH_DOCUMENTS),
+        ...(most < MOST_WITH_DOCUMENTS ? { cut } : {}),
+        ...this.#limits(options),
+      });
+      const transactions = elements(answer);
+      if (transactions === undefined)
+        throw new XtdbError('bad-response', 'The database answered with a value that is no log of transactions.');
+      // The first transaction alone may be larger.
+      if (transactions.length === 0 && isCut) continue;
+      return transactions.map(loggedTransaction);
+    }
+  }
+
   #limits(options: RequestOptions): Pick<HttpRequest, 'timeoutMs' | 'signal'> {
     return { timeoutMs: options.timeoutMs ?? this.#timeoutMs, signal: options.signal };
   }
@@ -173,4 +242,21 @@ function writesOf(transactions: readonly EdnValue[]): ReadonlyMap<string, Logged
     }
   }
   return writes;
+}
+
+function loggedTransaction(transaction: EdnValue): LoggedTransaction {
+  const receipt = readReceipt(transaction);
+  const operations = transaction instanceof EdnMap ? elements(transaction.get('xtdb.api/tx-ops')) : undefined;
+  const puts = (operations ?? []).flatMap((operation) => {
+    const [name, value, from] = elements(operation) ?? [];
+    if (!(name instanceof Keyword) || name.name !== PUT) return [];
+    try {
+      return [{ document: toDocument(value ?? null), validTime: from instanceof Date ? from : receipt.txTime }];
+    } catch (error) {
+      // Other programs may keep documents of their own in the same database.
+      if (error instanceof XtdbError) return [];
+      throw error;
+    }
+  });
+  return { ...receipt, puts };
 }

@@ -53,6 +53,7 @@ const EFFECTS: readonly { readonly what: string; readonly pattern: RegExp; reado
       'page',
       'program',
       'restore',
+      'text-index',
     ],
   },
   {

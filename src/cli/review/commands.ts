@@ -202,6 +202,8 @@ export function reviewCommands(contracts: readonly Contract[], reports: readonly
     .addOption(new Option('--as-of <moment>', 'the same as --at'))
     .addOption(new Option('-C, --context <lines>', 'lines around a match (default: 1)').argParser(wholeBetween(0, 20)))
     .addOption(limitFlag('maximum number of texts (default: 20)'))
+    .addOption(new Option('--rebuild', 'build the search index anew first'))
+    .addOption(new Option('--no-index', 'compare every text, without the search index'))
     .action(async (text: string, flags: SearchFlags) => (await import('./search.js')).searchAction(text, flags));
   return [sessions, search, log, show, cat, diff, contextCommand(), who, query, reportCommand(formats, reports)];
 }

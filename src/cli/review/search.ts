@@ -1,13 +1,20 @@
+import { join } from 'node:path';
+import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { CallRange } from '../../history/search/exposure.js';
 import type { SearchedKind } from '../../history/search/kinds.js';
 import { askSearch, type SearchAnswer, type SearchHit } from '../../history/search/search.js';
-import { type Colours, escapedLine, grouped } from '../output.js';
+import { SearchIndex } from '../../history/search/search-index.js';
+import type { TextIndex } from '../../text-index/text-index.js';
+import { type Colours, escapedLine, grouped, progressLine, tell } from '../output.js';
 import { type Answer, answerReview, basisText, type ReviewFlags, shortName, shownTime, wireAnswers } from './answer.js';
 
 /** The flags of `search`. */
 export interface SearchFlags extends ReviewFlags {
   readonly type?: SearchedKind;
   readonly path?: string;
+  readonly rebuild?: boolean;
+  /** False with `--no-index`. */
+  readonly index?: boolean;
 }
 
 const LISTED = 20;
@@ -57,18 +64,35 @@ function hitLines(hit: SearchHit, colours: Colours): readonly string[] {
   ];
 }
 
-function endLine({ hits, texts, chars, isCut }: SearchAnswer): string {
+function endLine({ hits, texts, chars, isCut, isIndexed }: SearchAnswer): string {
+  const how = isIndexed ? 'texts that the index proposed' : 'texts, without an index';
   const found = hits.length === 0 ? 'no match' : `${hits.length} ${hits.length === 1 ? 'text' : 'texts'}`;
   const more = isCut ? '; more texts exist: narrow the search, or raise --limit' : '';
-  return `${found} in ${grouped(texts)} searched texts (${grouped(chars)} characters)${more}`;
+  return `${found} in ${grouped(texts)} ${how} (${grouped(chars)} characters)${more}`;
+}
+
+/** Brings the index up to date, with a progress line, and builds it anew if that is wanted. */
+async function indexFor(
+  timeline: Timeline,
+  clientDir: string,
+  { rebuild = false, index: isWanted = true }: SearchFlags,
+): Promise<TextIndex | undefined> {
+  if (!isWanted) return undefined;
+  const index = new SearchIndex(join(clientDir, 'search'));
+  if (rebuild) await index.clear();
+  const progress = progressLine();
+  const onProgress = (done: number, all: number): void =>
+    progress.show(`indexing: transaction ${grouped(done)} of ${grouped(all)}`);
+  const onFailure = (reason: string): void => tell(`palimpsest: without the search index: ${reason}`);
+  return index.of(timeline, { onProgress, onFailure }).finally(() => progress.end());
 }
 
 /** `search <text>` */
 export async function searchAction(pattern: string, flags: SearchFlags): Promise<void> {
   const { session, type: kind, path, asOf, at = asOf, validTime, tx, limit = LISTED, context: around = 1 } = flags;
-  await answerReview(flags, async ({ timeline }): Promise<Answer> => {
+  await answerReview(flags, async ({ timeline, clientDir }): Promise<Answer> => {
     const asked = { pattern, session, kind, path, at, validTime, tx, limit, around };
-    const answer = await askSearch(timeline, asked);
+    const answer = await askSearch(timeline, asked, await indexFor(timeline, clientDir, flags));
     return {
       lines: (colours) => [...answer.hits.flatMap((hit) => hitLines(hit, colours)), endLine(answer)],
       holds: basisText(answer.basis),

@@ -1,3 +1,4 @@
+import { SearchIndex } from '../../history/search/search-index.js';
 import { type SessionId, sessionId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
 import { DEFAULT_POLICY } from '../../session/step-policy.js';
@@ -59,6 +60,8 @@ export class ContextClient {
   readonly store: ObjectStore;
   /** Masks secrets in all that this client records. */
   readonly mask: RecordMask;
+  /** The search index of its data folder, if it has one. */
+  readonly searchIndex: SearchIndex | undefined;
   readonly #xtdb: XtdbClient;
   readonly #environment: SessionEnvironment;
   readonly #sessions = new SessionRegistry(
@@ -80,6 +83,7 @@ export class ContextClient {
     this.#xtdb = xtdb;
     this.#journal = journal;
     this.#lease = dataDir === undefined ? undefined : { dataDir, what };
+    this.searchIndex = SearchIndex.in(dataDir);
     this.files = files;
     this.mask = options.mask ?? NO_MASK;
     this.store = new ObjectStore(xtdb, new TextCache(options.keptUnits));
@@ -170,9 +174,8 @@ export class ContextClient {
    * and prompt after step `at` or at a moment such as `turn:7`. Default: the parent's last step.
    * Both sessions continue independently. Waits for this client's acknowledged writes to the
    * parent.
-   * @throws {SessionError} `sequence-gap` – the parent lacks the step.
-   * @throws {SessionError} `turn-running` – the turn may continue.
-   * @throws {SessionError} `other-roots`, `unknown-session`, `session-exists`, `node-unavailable`.
+   * @throws {SessionError} `sequence-gap` – the parent lacks the step; `turn-running`;
+   *   `other-roots`, `unknown-session`, `session-exists`, `node-unavailable`.
    * @throws {HistoryError} `malformed-moment`, `beyond-end`, `not-yet`.
    * @throws {XtdbError}
    */
@@ -261,8 +264,7 @@ export class ContextClient {
 
   /**
    * Rebuilds the context of any session at a basis, from the database alone, with the same bytes as
-   * then (decision E7). Take the basis from an assembly's record. Returns undefined if the session
-   * did not exist at that basis.
+   * then (decision E7). Returns undefined if the session did not exist at that basis.
    * @throws {SessionError} `other-roots`
    */
   async contextAsOf(
@@ -325,12 +327,11 @@ export class ContextClient {
 
   #behind(): SessionError {
     const { waiting, outage } = this.#environment.outbox.status;
-    const options = outage === undefined ? {} : { cause: outage };
     return new SessionError(
       'node-unavailable',
       `${waiting} acknowledged steps are not in the database yet, so its history is not complete; ` +
         'look at palimpsest doctor and ask again',
-      options,
+      defined({ cause: outage }),
     );
   }
 
@@ -351,7 +352,6 @@ export class ContextClient {
     const { recovery, tracking } = this.#environment;
     const { takeOver = false, asPerson = false, onProgress } = options;
     const isNew = options.id === undefined;
-    // Check the roots before the takeover.
     if (takeOver) await this.requireRoots(id);
     const lock = this.#lease === undefined ? undefined : await lockSession(this.#lease, id, takeOver);
     try {

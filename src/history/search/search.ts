@@ -1,14 +1,18 @@
 import pLimit from 'p-limit';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
+import { IndexClosed, IndexDamage } from '../../text-index/index-damage.js';
+import type { TextIndex } from '../../text-index/text-index.js';
 import { defined } from '../../values/defined.js';
+import { askOnce } from '../../values/promises.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { askedMoment, type MomentText, parseReference } from '../ask/reference.js';
 import { requireSession } from '../rebuild/find-session.js';
 import type { Timeline, When } from '../rebuild/timeline.js';
 import type { CallRange, Exposure } from './exposure.js';
 import { type FoundText, linesOf } from './found-lines.js';
+import { IndexedPlaces, type OpenScopes } from './indexed-search.js';
 import type { SearchedKind } from './kinds.js';
-import { everyPlace, mergedPlaces, pathOf, type SearchedPlace, textsOf } from './searched-texts.js';
+import { everyPlace, mergedPlaces, type PlaceFilter, pathOf, type SearchedPlace, textsOf } from './searched-texts.js';
 import { SessionScope } from './session-scope.js';
 import { pathFilter, type TextPattern, textPattern } from './text-pattern.js';
 
@@ -57,6 +61,8 @@ export interface SearchAnswer {
   readonly chars: number;
   /** Whether more texts exist than were searched or listed. */
   readonly isCut: boolean;
+  /** Whether an index proposed the texts to compare. Without one, all were compared. */
+  readonly isIndexed: boolean;
 }
 
 /** The scope of a search. */
@@ -99,6 +105,21 @@ export interface SearchedPlaces {
   readonly places: readonly SearchedPlace[];
 }
 
+/** The moment and the scope of a search, without its texts. */
+interface Scope {
+  readonly session: SessionId | undefined;
+  readonly when: When;
+  readonly filter: PlaceFilter;
+}
+
+async function scopeOf(timeline: Timeline, scope: SearchScope): Promise<Scope> {
+  const { session: reference, kind, path, exceptTool, visible: _visible, ...text } = scope;
+  const { name, moment } = reference === undefined ? {} : parseReference(reference);
+  const session = name === undefined ? undefined : await requireSession(timeline.present, name);
+  const filter = { kind, exceptTool, path: path === undefined ? undefined : pathFilter(path) };
+  return { session, when: askedMoment(text, moment), filter };
+}
+
 async function scopesOf(
   timeline: Timeline,
   when: When,
@@ -107,7 +128,7 @@ async function scopesOf(
   if (session !== undefined) return [await SessionScope.open(timeline, session, when)];
   const { snapshot } = await timeline.find(when, undefined);
   const all = (await snapshot.sessions()).map(({ id }) => id);
-  const shown = visible === undefined ? all : await visible(all);
+  const shown = [...(visible === undefined ? all : await visible(all))].sort();
   return pLimit(SESSIONS_AT_ONCE).map(shown, (id) => SessionScope.open(timeline, id, when));
 }
 
@@ -116,18 +137,31 @@ async function scopesOf(
  *
  * @throws {HistoryError} `unknown-session`, `malformed-moment`, `which-session`
  */
-export async function searchedPlaces(
-  timeline: Timeline,
-  { session: reference, kind, path, exceptTool, visible, ...text }: SearchScope,
-): Promise<SearchedPlaces> {
-  const { name, moment } = reference === undefined ? {} : parseReference(reference);
-  const session = name === undefined ? undefined : await requireSession(timeline.present, name);
-  const when = askedMoment(text, moment);
-  const filter = { kind, exceptTool, path: path === undefined ? undefined : pathFilter(path) };
-  const scopes = await scopesOf(timeline, when, { session, visible });
-  const found = await pLimit(SESSIONS_AT_ONCE).map(scopes, (scope) => everyPlace(scope, filter));
+export async function searchedPlaces(timeline: Timeline, scope: SearchScope): Promise<SearchedPlaces> {
+  const { session, when, filter } = await scopeOf(timeline, scope);
+  const scopes = await scopesOf(timeline, when, { session, visible: scope.visible });
+  const found = await pLimit(SESSIONS_AT_ONCE).map(scopes, (one) => everyPlace(one, filter));
   const basis = scopes[0]?.basis ?? timeline.present.basis;
   return { session, basis, places: mergedPlaces(found.flat()) };
+}
+
+/** Opens the sessions of a search as they are needed, each once. */
+function openScopes(timeline: Timeline, { session, when }: Scope, visible: SearchScope['visible']): OpenScopes {
+  const opened = new Map<SessionId, Promise<SessionScope | undefined>>();
+  const open = async (id: SessionId): Promise<SessionScope | undefined> => {
+    if (visible !== undefined && session === undefined && !(await visible([id])).includes(id)) return undefined;
+    const scope = await SessionScope.open(timeline, id, when);
+    const [head, isArriving] = await Promise.all([
+      scope.snapshot.sessionHead(id),
+      scope.snapshot.documents.isArriving(id),
+    ]);
+    return head === undefined || isArriving ? undefined : scope;
+  };
+  return {
+    session,
+    open: async (ids) =>
+      (await Promise.all(ids.map((id) => askOnce(opened, id, () => open(id))))).filter((scope) => scope !== undefined),
+  };
 }
 
 /** Describes a place, with the contexts that had it. */
@@ -181,13 +215,13 @@ export async function* readPlaces(
 }
 
 async function matching(
-  places: readonly SearchedPlace[],
+  batches: AsyncIterable<readonly { readonly place: SearchedPlace; readonly text: string }[]>,
   { ranges }: TextPattern,
   { limit, around }: { readonly limit: number; readonly around: number },
 ): Promise<Pick<SearchAnswer, 'hits' | 'texts' | 'chars' | 'isCut'>> {
   const found: { readonly place: SearchedPlace; readonly lines: FoundText }[] = [];
   let [texts, chars, isCut] = [0, 0, false];
-  for await (const batch of readPlaces(places)) {
+  for await (const batch of batches) {
     isCut = (found.length > limit || chars >= MOST_CHARS) && batch.length > 0;
     if (isCut) break;
     for (const { place, text } of batch) {
@@ -203,9 +237,22 @@ async function matching(
   return { hits, texts, chars, isCut: isCut || found.length > limit };
 }
 
+/** Yields the texts that an index proposes. Undefined if it cannot look up the pattern. */
+function proposed(
+  places: IndexedPlaces,
+  { required }: TextPattern,
+): AsyncIterable<readonly { readonly place: SearchedPlace; readonly text: string }[]> | undefined {
+  const candidates = places.candidates(required);
+  if (candidates === undefined) return undefined;
+  return (async function* () {
+    for await (const batch of places.places(candidates)) yield* readPlaces(batch);
+  })();
+}
+
 /**
  * Searches every message and every version that the database knows at a moment. Reports for each
- * match the contexts that had it.
+ * match the contexts that had it. An index that covers the moment proposes the texts to compare;
+ * without one, all are compared.
  *
  * @throws {HistoryError} `malformed-pattern`, `unknown-session`, `malformed-moment`,
  *   `which-session`
@@ -213,9 +260,26 @@ async function matching(
 export async function askSearch(
   timeline: Timeline,
   { pattern, limit = LISTED, around = 0, ...scope }: AskedSearch,
+  index?: TextIndex,
 ): Promise<SearchAnswer> {
   const wanted = textPattern(pattern);
+  if (index !== undefined) {
+    try {
+      const found = await scopeOf(timeline, scope);
+      const { basis } = await timeline.find(found.when, found.session);
+      const places = new IndexedPlaces(index, openScopes(timeline, found, scope.visible), found.filter);
+      const texts = proposed(places, wanted);
+      if (texts !== undefined) {
+        const answer = await matching(texts, wanted, { limit, around });
+        return { ...defined({ session: found.session }), basis, ...answer, isIndexed: true };
+      }
+    } catch (error) {
+      if (!(error instanceof IndexDamage || error instanceof IndexClosed)) throw error;
+      // The next search builds the index again; this one reads all texts.
+      if (error instanceof IndexDamage) await index.discard();
+    }
+  }
   const { session, basis, places } = await searchedPlaces(timeline, scope);
-  const answer = await matching(places, wanted, { limit, around });
-  return { ...defined({ session }), basis, ...answer };
+  const answer = await matching(readPlaces(places), wanted, { limit, around });
+  return { ...defined({ session }), basis, ...answer, isIndexed: false };
 }

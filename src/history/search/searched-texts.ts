@@ -47,7 +47,7 @@ export function pathOf({ document }: HistoryHead, { paths }: SessionScope): stri
 }
 
 /** Returns the places of one version that a filter selects. */
-function placesOf(
+export function placesOf(
   scope: SessionScope,
   { object, head }: { readonly object: ObjectId; readonly head: HistoryHead },
   { kind, path, exceptTool }: PlaceFilter,
@@ -101,6 +101,11 @@ export function mergedPlaces(places: readonly SearchedPlace[]): readonly Searche
   return [...found].sort(([a, x], [b, y]) => y.at - x.at || (a < b ? -1 : 1)).map(([, place]) => place);
 }
 
+/** A version of an object with a searched text, and the part that is searched. */
+export interface VersionPart extends Pick<HistoryHead, 'document' | 'marks'> {
+  readonly part: 'content' | 'arguments';
+}
+
 /** Formats arguments as lines, one for each value, so that a match has a line of its own. */
 function argumentLines(value: unknown, name: string): readonly string[] {
   if (typeof value !== 'object' || value === null) return [`${name}: ${String(value)}`];
@@ -108,14 +113,23 @@ function argumentLines(value: unknown, name: string): readonly string[] {
 }
 
 /** Returns the hashes under which a version's text may be stored, the whole text first. */
-function hashesOf(place: SearchedPlace): readonly Sha256[] {
-  if (place.object === undefined) return [];
-  const { document, marks } = place.head;
-  if (place.part === 'arguments') return [keptArgsHash(document?.args)].filter((hash) => hash !== undefined);
+export function textHashes({ document, marks, part }: VersionPart): readonly Sha256[] {
+  if (part === 'arguments') return [keptArgsHash(document?.args)].filter((hash) => hash !== undefined);
   if (document === undefined || document.content === null) return [];
   const { file_hash: file, content_hash: content } = document;
   const whole = marks.whole ?? (typeof file === 'string' && file !== content ? (file as Sha256) : undefined);
   return [whole, contentPartHash(document)].filter((hash) => hash !== undefined);
+}
+
+/** Returns the text of a version, given the stored texts. Undefined for a version without text. */
+export function textOfVersion(version: VersionPart, texts: ReadonlyMap<Sha256, string>): string | undefined {
+  for (const hash of textHashes(version)) {
+    const text = texts.get(hash);
+    if (text !== undefined) return text;
+  }
+  const { document } = version;
+  if (version.part === 'arguments') return argumentLines(document?.args ?? {}, '').join('\n');
+  return typeof document?.content === 'string' ? document.content : undefined;
 }
 
 /**
@@ -126,16 +140,13 @@ export async function textsOf(
   snapshot: StoreSnapshot,
   places: readonly SearchedPlace[],
 ): Promise<readonly (string | undefined)[]> {
-  const hashes = places.map(hashesOf);
-  const texts = await snapshot.texts([...new Set(hashes.flat())]);
+  const versions = places.map((place) =>
+    place.object === undefined ? undefined : { ...place.head, part: place.part },
+  );
+  const hashes = versions.flatMap((version) => (version === undefined ? [] : textHashes(version)));
+  const texts = await snapshot.texts([...new Set(hashes)]);
   return places.map((place, i) => {
-    if (place.object === undefined) return place.step.message?.text;
-    for (const hash of hashes[i] ?? []) {
-      const text = texts.get(hash);
-      if (text !== undefined) return text;
-    }
-    const { document } = place.head;
-    if (place.part === 'arguments') return argumentLines(document?.args ?? {}, '').join('\n');
-    return typeof document?.content === 'string' ? document.content : undefined;
+    const version = versions[i];
+    return version === undefined ? place.step?.message?.text : textOfVersion(version, texts);
   });
 }

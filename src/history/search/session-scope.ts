@@ -62,6 +62,11 @@ export class SessionScope {
     return [...[...(await this.#states()).keys()].toReversed(), systemPromptObjectId(this.session)];
   }
 
+  /** Returns whether the session knows an object, or it is its prompt. */
+  async knows(object: ObjectId): Promise<boolean> {
+    return object === systemPromptObjectId(this.session) || (await this.#states()).has(object);
+  }
+
   /** Returns the versions of an object up to the basis. */
   heads(object: ObjectId): Promise<readonly HistoryHead[]> {
     return askOnce(this.#heads, object, () => this.snapshot.historyOfHeads(object));

@@ -194,7 +194,10 @@ async function corpusAnswer(
     }
   }
   const id = sessionId(session);
-  return { found: searchAnswer({ session: id, basis, hits, texts: hits.length, chars: 0, isCut: false }), texts };
+  return {
+    found: searchAnswer({ session: id, basis, hits, texts: hits.length, chars: 0, isCut: false, isIndexed: false }),
+    texts,
+  };
 }
 
 /**

@@ -6,6 +6,10 @@ import type { ContextClient } from '../../../src/client/session/context-client.j
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { askSearch, type SearchAnswer } from '../../../src/history/search/search.js';
+import { SearchIndex } from '../../../src/history/search/search-index.js';
+import { textPattern } from '../../../src/history/search/text-pattern.js';
+import { SegmentDraft } from '../../../src/text-index/segment-draft.js';
+import { TextIndex } from '../../../src/text-index/text-index.js';
 import { openClient, wholeRead } from '../../support/context.js';
 import { type Agent, stdioAgent, temporaryRoot } from '../../support/mcp-clients.js';
 import { uniquePrefix } from '../../support/xtdb.js';
@@ -32,6 +36,8 @@ describe('a search', () => {
   let remove: () => Promise<void>;
   let client: ContextClient;
   let sessions: readonly ContextSession[];
+  let fork: ContextSession;
+  let index: SearchIndex;
 
   const keep = async (session: ContextSession, text: string): Promise<void> => {
     const { txId = 0 } = (await client.snapshot()).basis;
@@ -41,6 +47,13 @@ describe('a search', () => {
   beforeAll(async () => {
     ({ root, remove } = await temporaryRoot());
     client = await openClient(root);
+    const folder = join(root, 'index');
+    const { txId = -1, txTime = new Date(0) } = (await client.snapshot()).basis;
+    const begun = await TextIndex.open(folder);
+    // The index begins here, because other suites fill the same database.
+    await begun.writing(0, () => begun.add(new SegmentDraft(), { txId, txTime: txTime.getTime() }));
+    begun.close();
+    index = new SearchIndex(folder);
     sessions = await Promise.all(['a', 'b'].map((name) => client.openSession({ id: `${prefix}-${name}` })));
     for (let number = 0; number < 12; number += 1) {
       const session = sessions[number % 2] as ContextSession;
@@ -67,14 +80,26 @@ describe('a search', () => {
       await keep(session, whole);
     }
     await sessions[0]?.assemble({ deliver: 'library' });
+    // A fork shares the steps before it.
+    fork = await client.forkSession((sessions[0] as ContextSession).id, { id: `${prefix}-c` });
   });
   afterAll(async () => {
     await client.close();
     await remove();
   });
 
-  const search = async (asked: Parameters<typeof askSearch>[1]): Promise<SearchAnswer> =>
-    askSearch(await Timeline.open(await client.delivered()), asked);
+  /** Returns the answer with the index, which must equal that of a plain scan. */
+  const search = async (asked: Parameters<typeof askSearch>[1]): Promise<SearchAnswer> => {
+    const store = await client.delivered();
+    const timeline = await Timeline.open(store);
+    const ready = await index.upTo(store, { upto: timeline.present.basis.txId ?? -1 });
+    const indexed = await askSearch(timeline, asked, ready);
+    const plain = await askSearch(timeline, asked);
+    expect(ready).toBeDefined();
+    const isLong = textPattern(asked.pattern).required.some((text) => text.length > 2);
+    expect([indexed.isIndexed, indexed.hits]).toEqual([isLong, plain.hits]);
+    return indexed;
+  };
 
   /** Returns the number of matches in each matching text by a plain scan of what was written. */
   const scanned = (isWanted: (one: Written) => boolean, find: (text: string) => number): readonly number[] =>
@@ -101,7 +126,7 @@ describe('a search', () => {
           tx: tx === undefined ? undefined : String(tx),
           limit: 1_000,
           // Texts of other tests are in the same database.
-          ...(isAll ? { visible: async () => sessions.map(({ id }) => id) } : {}),
+          ...(isAll ? { visible: async (all) => all.filter((id) => sessions.some((one) => one.id === id)) } : {}),
         });
         const anyCase = !isExpression && wanted === wanted.toLowerCase();
         const expression = new RegExp(escaped, anyCase ? 'gi' : 'g');
@@ -138,6 +163,11 @@ describe('a search', () => {
     expect(other.hits).toEqual([]);
     const own = await search({ pattern: 'end', session: first?.id, path: '*.txt' });
     expect(new Set(own.hits.map(({ kind }) => kind))).toEqual(new Set(['file']));
+  });
+
+  test('finds the messages that a fork shares with its parent', async () => {
+    const { hits } = await search({ pattern: textOf(4).slice(-8), session: fork.id });
+    expect(hits).toMatchObject([{ kind: 'message', session: fork.id }]);
   });
 
   test('is refused without an answer if it matches everything, or names no session', async () => {

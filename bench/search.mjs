@@ -1,0 +1,16 @@
+/**
+ * Measures the search index: its size, the time to build it beside the time of a replay, and
+ * searches.
+ *
+ * Usage: node bench/search.mjs [MEGABYTES] [MINUTES] [FOLDER]
+ */
+import { bundle } from '../scripts/bundle.mjs';
+
+await bundle({
+  entryPoints: ['bench/search-scale.ts'],
+  entryNames: '[name]',
+  outdir: 'bench/dist',
+  sourcemap: 'linked',
+  external: ['@vscode/ripgrep', 'playwright-core'],
+});
+await import('./dist/search-scale.js');

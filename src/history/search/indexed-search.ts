@@ -1,0 +1,141 @@
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import { parseSource } from '../../objects/source.js';
+import type { Candidate, TextIndex } from '../../text-index/text-index.js';
+import { ENTRY_KINDS, type ForkLine, KEYS, type StepLine, type VersionLine } from './index-entries.js';
+import { mergedPlaces, type PlaceFilter, placesOf, type SearchedPlace } from './searched-texts.js';
+import type { SessionScope } from './session-scope.js';
+
+/** Candidates that are compared together. */
+const BATCH = 64;
+/** Sessions of one text that an answer reports. */
+const MOST_SCOPES = 8;
+
+/** The sessions that a search may look into. */
+export interface OpenScopes {
+  /** The only session of the search; undefined for all. */
+  readonly session: SessionId | undefined;
+  /** Returns those of some sessions that exist and may be searched, in their order. */
+  open(sessions: readonly SessionId[]): Promise<readonly SessionScope[]>;
+}
+
+/** Finds the places that an index proposes for some literals. */
+export class IndexedPlaces {
+  readonly #index: TextIndex;
+  readonly #scopes: OpenScopes;
+  readonly #filter: PlaceFilter;
+  readonly #forks = new Map<SessionId, readonly ForkLine[]>();
+  readonly #knowing = new Map<ObjectId, readonly SessionId[]>();
+
+  constructor(index: TextIndex, scopes: OpenScopes, filter: PlaceFilter) {
+    this.#index = index;
+    this.#scopes = scopes;
+    this.#filter = filter;
+  }
+
+  /**
+   * Returns the candidates for some literals, newest first. Undefined if the index cannot look them
+   * up.
+   */
+  candidates(literals: readonly string[]): readonly Candidate[] | undefined {
+    const { kind, path } = this.#filter;
+    const wanted = path !== undefined ? 'file' : kind;
+    if (path !== undefined && kind !== undefined && kind !== 'file') return [];
+    return this.#index
+      .withLiterals(literals)
+      ?.filter(({ segment, entry }) => wanted === undefined || ENTRY_KINDS[segment.kinds[entry] ?? 0] === wanted)
+      .sort((a, b) => (b.segment.ats[b.entry] ?? 0) - (a.segment.ats[a.entry] ?? 0));
+  }
+
+  /**
+   * Yields the places of candidates, newest first, in the order of a plain scan. They still have to
+   * be compared.
+   */
+  async *places(candidates: readonly Candidate[]): AsyncGenerator<readonly SearchedPlace[]> {
+    const at = (i: number): number | undefined => candidates[i]?.segment.ats[candidates[i]?.entry ?? 0];
+    for (let from = 0; from < candidates.length; ) {
+      let end = Math.min(from + BATCH, candidates.length);
+      // Places of one moment are ordered by their names, so they stay together.
+      while (end < candidates.length && at(end) === at(end - 1)) end += 1;
+      // The output and the arguments of a call are two candidates for the same places.
+      const lines = candidates.slice(from, end).map(({ segment, entry }) => JSON.stringify(segment.line(entry)));
+      const found = await Promise.all([...new Set(lines)].map((line) => this.#placesOf(JSON.parse(line))));
+      yield mergedPlaces(found.flat());
+      from = end;
+    }
+  }
+
+  #placesOf(line: StepLine | VersionLine): Promise<readonly SearchedPlace[]> {
+    return 'object' in line ? this.#versionPlaces(line) : this.#messagePlaces(line);
+  }
+
+  async #messagePlaces({ session, seq }: StepLine): Promise<readonly SearchedPlace[]> {
+    const scopes = await this.#scopes.open(this.#withForks([{ session, seq }]));
+    const places = await Promise.all(
+      scopes.map(async (scope): Promise<readonly SearchedPlace[]> => {
+        const step = await scope.step(seq);
+        return step?.message === undefined ? [] : [{ kind: 'message', at: step.at, scopes: [scope], step }];
+      }),
+    );
+    return places.flat();
+  }
+
+  async #versionPlaces({ object, validTime, txId, source, tool }: VersionLine): Promise<readonly SearchedPlace[]> {
+    if (tool !== undefined && tool === this.#filter.exceptTool) return [];
+    const places: SearchedPlace[] = [];
+    let known = 0;
+    for (const session of this.#sessionsOf(object)) {
+      if (known === MOST_SCOPES) break;
+      const [scope] = await this.#scopes.open([session]);
+      if (scope === undefined || !fits(scope, source, this.#filter)) continue;
+      const head = (await scope.heads(object)).find(
+        (one) => one.txId === txId && one.validTime.getTime() === validTime,
+      );
+      if (head === undefined || !(await scope.knows(object))) continue;
+      known += 1;
+      places.push(...placesOf(scope, { object, head }, this.#filter));
+    }
+    return places;
+  }
+
+  /** Returns the sessions that may know an object, by name. */
+  #sessionsOf(object: ObjectId): readonly SessionId[] {
+    const own = /^system_prompt:(.*)$/s.exec(object)?.[1];
+    if (own !== undefined) return [own as SessionId];
+    const found = this.#knowing.get(object);
+    if (found !== undefined) return found;
+    const steps = this.#index.withKey(KEYS.known(object)).map(({ segment, entry }) => segment.line(entry) as StepLine);
+    const sessions = this.#withForks(steps);
+    this.#knowing.set(object, sessions);
+    return sessions;
+  }
+
+  /** Returns the sessions of some steps, and the forks that share them, by name. */
+  #withForks(steps: readonly StepLine[]): readonly SessionId[] {
+    const first = new Map<SessionId, number>();
+    const add = (session: SessionId, seq: number): void => {
+      if (seq >= (first.get(session) ?? Number.POSITIVE_INFINITY)) return;
+      first.set(session, seq);
+      for (const { fork, seq: last } of this.#forksOf(session)) if (seq <= last) add(fork, seq);
+    };
+    for (const { session, seq } of steps) if (session !== undefined) add(session, seq);
+    const { session } = this.#scopes;
+    return session === undefined ? [...first.keys()].sort() : first.has(session) ? [session] : [];
+  }
+
+  #forksOf(session: SessionId): readonly ForkLine[] {
+    const known = this.#forks.get(session);
+    if (known !== undefined) return known;
+    const found = this.#index
+      .withKey(KEYS.forks(session))
+      .filter(({ segment, entry }) => ENTRY_KINDS[segment.kinds[entry] ?? 0] === 'fork')
+      .map(({ segment, entry }) => segment.line(entry) as ForkLine);
+    this.#forks.set(session, found);
+    return found;
+  }
+}
+
+function fits({ paths }: SessionScope, source: unknown, { path }: PlaceFilter): boolean {
+  if (path === undefined) return true;
+  const parsed = parseSource(source);
+  return parsed !== null && path(paths.display(parsed));
+}

@@ -1,0 +1,133 @@
+import { join } from 'node:path';
+import { withinLimit } from '../../process/within-limit.js';
+import type { ObjectStore } from '../../store/object-store.js';
+import { IndexDamage } from '../../text-index/index-damage.js';
+import { SegmentDraft } from '../../text-index/segment-draft.js';
+import { type IndexPosition, TextIndex } from '../../text-index/text-index.js';
+import type { Timeline } from '../rebuild/timeline.js';
+import { indexEntries } from './index-entries.js';
+
+/** Bytes of the log that are read at once. */
+const LOG_BYTES = 8 * 1_048_576;
+/** Time that a writer waits for another one, in milliseconds. */
+const OTHERS_MS = 600_000;
+
+/** Time that an answer to a program or an agent waits for its index, in milliseconds. */
+export const INDEX_WAIT_MS = 2_000;
+
+/** Reports how far the index is, in transactions. */
+export type IndexProgress = (done: number, all: number) => void;
+
+/** Options of bringing an index up to date. */
+export interface CatchUpOptions {
+  /** The transaction that it must cover. */
+  readonly upto: number;
+  /** Time to wait, in milliseconds. The work goes on in the background. Default: no limit. */
+  readonly limitMs?: number | undefined;
+  readonly onProgress?: IndexProgress | undefined;
+  /** Called with the reason if the index cannot be used. */
+  readonly onFailure?: ((reason: string) => void) | undefined;
+}
+
+/**
+ * The search index of one database. It is derived: any part can be rebuilt from the database, and a
+ * damaged index is removed and built again.
+ */
+export class SearchIndex {
+  readonly #folder: string;
+  #index: Promise<TextIndex> | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Returns the index of a data folder. Undefined without one. */
+  static in(dataDir: string | undefined): SearchIndex | undefined {
+    return dataDir === undefined ? undefined : new SearchIndex(join(dataDir, 'search'));
+  }
+
+  /**
+   * Returns the index once it covers a transaction. Undefined if that takes longer than the limit,
+   * or if it fails: the caller then reads all texts.
+   */
+  async upTo(store: ObjectStore, options: CatchUpOptions): Promise<TextIndex | undefined> {
+    const { upto, limitMs = Number.POSITIVE_INFINITY, onFailure = () => undefined } = options;
+    try {
+      const index = await this.#opened();
+      if (index.position.txId >= upto) return index;
+      this.#running ??= this.#catchUp(index, store, options).finally(() => {
+        this.#running = undefined;
+      });
+      const done = this.#running.then(() => true);
+      const isDone = Number.isFinite(limitMs) ? await withinLimit(done, limitMs, () => false) : await done;
+      return isDone && index.position.txId >= upto ? index : undefined;
+    } catch (error) {
+      if (error instanceof IndexDamage) await this.clear().catch(() => undefined);
+      onFailure(error instanceof Error ? error.message : String(error));
+      return undefined;
+    }
+  }
+
+  /** Returns the index for a timeline, as `upTo` does. */
+  of(timeline: Timeline, options: Omit<CatchUpOptions, 'upto'> = {}): Promise<TextIndex | undefined> {
+    return this.upTo(timeline.store, { ...options, upto: timeline.present.basis.txId ?? -1 });
+  }
+
+  /** Removes the index. The next search builds it again. Throws system errors. */
+  async clear(): Promise<void> {
+    this.#index = undefined;
+    await TextIndex.remove(this.#folder);
+  }
+
+  async #opened(): Promise<TextIndex> {
+    this.#index ??= TextIndex.open(this.#folder);
+    try {
+      const index = await this.#index;
+      await index.reload();
+      return index;
+    } catch (error) {
+      this.#index = undefined;
+      if (!(error instanceof IndexDamage)) throw error;
+      await this.clear();
+      this.#index = TextIndex.open(this.#folder);
+      return this.#index;
+    }
+  }
+
+  #catchUp(
+    index: TextIndex,
+    store: ObjectStore,
+    { upto, onProgress }: Pick<CatchUpOptions, 'upto' | 'onProgress'>,
+  ): Promise<void> {
+    return index.writing(OTHERS_MS, async () => {
+      if (index.position.txId >= upto) return;
+      if (!(await isOf(store, index.position))) await index.clear();
+      const latest = await store.latest();
+      let draft = new SegmentDraft();
+      let position = index.position;
+      while (position.txId < upto) {
+        const logged = await store.loggedAfter(position.txId, LOG_BYTES);
+        // Texts of later transactions are not in this snapshot.
+        const transactions = logged.filter(({ txId }) => txId <= (latest.basis.txId ?? -1));
+        const last = transactions.at(-1);
+        if (last === undefined) break;
+        for (const entry of await indexEntries(transactions, (hashes) => latest.texts(hashes))) draft.add(entry);
+        position = { txId: last.txId, txTime: last.txTime.getTime() };
+        onProgress?.(position.txId, upto);
+        if (!draft.isFull) continue;
+        // A process that is killed later goes on from here.
+        await index.add(draft, position);
+        draft = new SegmentDraft();
+      }
+      await index.add(draft, position);
+    });
+  }
+}
+
+/** Returns whether the database is the one that an index was made of, by its last transaction. */
+async function isOf(store: ObjectStore, { txId, txTime }: IndexPosition): Promise<boolean> {
+  if (txId < 0) return true;
+  const [first] = await store.loggedAfter(txId - 1, 1);
+  return first?.txId === txId && first.txTime.getTime() === txTime;
+}
