@@ -34,6 +34,10 @@ const events = (response: ServerResponse, all: readonly Json[]): void => {
   response.end();
 };
 
+/** The provider's own words, by which Claude Code knows that it has to leave the thinking out. */
+const boundElsewhere = (fault: string): string =>
+  `${fault.split(':', 1)[0]}: Invalid \`signature\` in \`thinking\` block. The block is bound to a different conversation`;
+
 /** Claude Code's first block differs in every request, and the provider does not count it. */
 function withoutBilling(request: ThinkingRequest): ThinkingRequest {
   const { system } = request;
@@ -64,7 +68,7 @@ function messageEvents(
 /**
  * Starts a model on the wire of Anthropic that thinks before each answer and binds its thoughts to
  * everything before them. A request that breaks the prefix or the pairs of calls and results gets
- * the 400 of the provider. A sub-agent gets one answer, a title or a summary another.
+ * the 400 of the provider, in its words. A sub-agent gets one answer, a title or a summary another.
  */
 export async function startCheckingUpstream(): Promise<CheckingUpstream> {
   const check = new PrefixCheck();
@@ -120,15 +124,17 @@ export async function startCheckingUpstream(): Promise<CheckingUpstream> {
       say(response, answered, isSub ? 'nothing to do' : 'A title');
       return;
     }
-    // Behind its own summary, Claude Code keeps the last answer with the thinking of before.
-    const isCompacted = JSON.stringify(request.messages[0] ?? '').includes('This session is being continued');
-    const fault =
-      pairFault(request.messages.filter(({ role }) => role !== 'system')) ??
-      (isCompacted ? undefined : check.examine(request).fault);
+    const unpaired = pairFault(request.messages.filter(({ role }) => role !== 'system'));
+    const fault = unpaired ?? check.examine(request).fault;
     if (fault !== undefined) {
       refusals.push(fault);
       response.writeHead(400, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message: fault } }));
+      response.end(
+        JSON.stringify({
+          type: 'error',
+          error: { type: 'invalid_request_error', message: unpaired ?? boundElsewhere(fault) },
+        }),
+      );
     } else if (isSub) say(response, answered, `the sub-agent is done (${id})`);
     else answerMain(response, request, answered);
   });
