@@ -15,7 +15,7 @@ const withSteering = (command: Command): Command =>
     .addOption(
       new Option(
         '--steer',
-        "change each request of Claude Code's own sessions: old results become lines, and the provider's cache stays " +
+        "change each request of Claude Code and Codex: old results become lines, and the provider's cache stays " +
           'valid; docs/gateway.md says what goes out',
       ),
     )

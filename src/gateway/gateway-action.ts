@@ -19,6 +19,8 @@ export interface OpenGateway {
   readonly onTrouble: (message: string) => void;
   /** Without it, no request is changed. */
   readonly steer?: SteerSettings;
+  /** Whether clients get an answer that makes them use HTTP in place of a WebSocket. */
+  readonly isHttpOnly?: boolean;
 }
 
 /** How the gateway steers sessions. */
@@ -47,7 +49,14 @@ const FIRST_CALL_MS = 5_000;
  *
  * @throws {GatewayError} `port-taken`
  */
-export async function openGateway({ dataDir, bases, port, onTrouble, steer }: OpenGateway): Promise<SteeringGateway> {
+export async function openGateway({
+  dataDir,
+  bases,
+  port,
+  onTrouble,
+  steer,
+  isHttpOnly = steer !== undefined,
+}: OpenGateway): Promise<SteeringGateway> {
   const report = new GatewayReportFile(dataDir);
   let isSaid = false;
   const log = new GatewayLog(dataDir, {
@@ -68,7 +77,14 @@ export async function openGateway({ dataDir, bases, port, onTrouble, steer }: Op
           firstLimitMs: Math.max(steer.limitMs, FIRST_CALL_MS),
           guard: startGuard({ ...steer, dataDir, notify: onTrouble }),
         });
-  const gateway = await serveGateway({ bases, log, port, ...defined({ steering }) }).catch(async (error: unknown) => {
+  const gateway = await serveGateway({
+    bases,
+    log,
+    port,
+    isHttpOnly,
+    onPassed: () => void report.passed(),
+    ...defined({ steering }),
+  }).catch(async (error: unknown) => {
     await Promise.all([report.close(), steering?.close()]);
     throw error;
   });
@@ -127,7 +143,7 @@ export function gatewayAction({ data, port, upstream, ...flags }: GatewayFlags):
     });
     await gateway.steering?.warmUp();
     const { address, verbs } = gateway;
-    const does = steer === undefined ? 'changes nothing' : 'steers the sessions of Claude Code';
+    const does = steer === undefined ? 'changes nothing' : 'steers the sessions of Claude Code and Codex';
     printText(
       `The gateway listens on ${address} and ${does}.\n` +
         (verbs === undefined ? '' : `For the model's own tools, start the agent with ${STEER_VARIABLE}=${verbs}\n`) +

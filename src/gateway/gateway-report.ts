@@ -8,12 +8,14 @@ import { identifySelf, isAlive, processIdentitySchema } from '../process/process
 const reportSchema = processIdentitySchema.extend({
   /** Model calls that were forwarded and could not be logged. */
   missed: z.int().nonnegative(),
+  /** WebSockets for model calls that passed unread. */
+  passed: z.int().nonnegative().default(0),
   /** Time and reason of the last one. */
   at: z.iso.datetime(),
   reason: z.string(),
 });
 
-/** A gateway's report on the model calls that it forwarded without logging them. */
+/** A gateway's report on model calls that it forwarded without logging them. */
 export interface GatewayTrouble extends Omit<z.infer<typeof reportSchema>, 'started'> {
   readonly isRunning: boolean;
 }
@@ -28,15 +30,18 @@ const LONGEST_REASON = 400;
 const reportsFolder = (dataDir: string): string => join(dataDir, 'gateway');
 
 /**
- * Returns the reports of a data folder's gateways that missed a call, latest first. Reports of
+ * Returns the reports of a data folder's gateways that missed a call or passed a WebSocket, latest first. Reports of
  * ended processes are limited to the last day. Read-only.
  */
 export async function gatewayTroubles(dataDir: string, now = Date.now()): Promise<readonly GatewayTrouble[]> {
-  const files = (await readJsonFiles(reportsFolder(dataDir), reportSchema)).filter(({ missed }) => missed > 0);
+  const files = (await readJsonFiles(reportsFolder(dataDir), reportSchema)).filter(
+    ({ missed, passed }) => missed + passed > 0,
+  );
   const troubles = await Promise.all(
-    files.map(async ({ pid, started, missed, at, reason }) => ({
+    files.map(async ({ pid, started, missed, passed, at, reason }) => ({
       pid,
       missed,
+      passed,
       at,
       reason,
       isRunning: await isAlive({ pid, started }),
@@ -55,6 +60,8 @@ export class GatewayReportFile {
   readonly #path: string;
   readonly #file: Promise<FileHandle | undefined>;
   #missed = 0;
+  #passed = 0;
+  #reason = '';
   #queue: Promise<void> = Promise.resolve();
 
   constructor(dataDir: string) {
@@ -65,22 +72,33 @@ export class GatewayReportFile {
   /** Counts one more call. Never rejects. */
   missed(reason: string): Promise<void> {
     this.#missed += 1;
-    this.#queue = this.#queue.then(async () => this.#write(await this.#file, reason)).catch(() => undefined);
-    return this.#queue;
+    this.#reason = reason;
+    return this.#rewritten();
   }
 
-  /** Closes the file. It stays if a call was missed. Idempotent. */
+  /** Counts one more WebSocket for model calls that passes unread. Never rejects. */
+  passed(): Promise<void> {
+    this.#passed += 1;
+    return this.#rewritten();
+  }
+
+  /** Closes the file. It stays if a call was missed or passed. Idempotent. */
   async close(): Promise<void> {
     await this.#queue;
     await (await this.#file)?.close().catch(() => undefined);
-    if (this.#missed === 0) await rm(this.#path, { force: true });
+    if (this.#missed + this.#passed === 0) await rm(this.#path, { force: true });
+  }
+
+  #rewritten(): Promise<void> {
+    this.#queue = this.#queue.then(async () => this.#write(await this.#file)).catch(() => undefined);
+    return this.#queue;
   }
 
   async #create(dataDir: string): Promise<FileHandle | undefined> {
     try {
       await mkdir(reportsFolder(dataDir), { recursive: true, mode: 0o700 });
       const file = await open(this.#path, 'wx', 0o600);
-      await this.#write(file, '');
+      await this.#write(file);
       return file;
     } catch {
       // Without a report the gateway still works, and says its trouble itself.
@@ -88,12 +106,13 @@ export class GatewayReportFile {
     }
   }
 
-  async #write(file: FileHandle | undefined, reason: string): Promise<void> {
+  async #write(file: FileHandle | undefined): Promise<void> {
     const report = {
       ...(await identifySelf()),
       missed: this.#missed,
+      passed: this.#passed,
       at: new Date().toISOString(),
-      reason: reason.slice(0, LONGEST_REASON),
+      reason: this.#reason.slice(0, LONGEST_REASON),
     };
     const bytes = Buffer.alloc(FILE_BYTES, ' ');
     const text = Buffer.from(JSON.stringify(report));

@@ -48,26 +48,29 @@ function runAgent({ command, args, env }: AgentLaunch, own: readonly string[]): 
 /** Maximum wait for the database before the agent starts, milliseconds. */
 const START_MS = 60_000;
 
+const VERBS = ['activate', 'deactivate', 'pin', 'unpin'];
+
 /**
- * Adds the model's own tools to an agent. A flag with several values takes them after a `=` only,
- * because the next word belongs to the user.
+ * Adds the model's own tools to an agent. A flag of Claude Code with several values takes them
+ * after a `=` only, because the next word belongs to the user. Single quotes pass through Windows.
  */
-function withVerbs(launch: AgentLaunch, address: string): AgentLaunch {
-  const server = {
-    command: process.execPath,
-    args: [process.argv[1] ?? '', 'mcp'],
-    env: { [STEER_VARIABLE]: address },
-  };
-  const tools = ['activate', 'deactivate', 'pin', 'unpin'].map((verb) => `mcp__palimpsest__${verb}`);
-  return {
-    ...launch,
-    args: [
-      ...launch.args,
-      `--mcp-config=${JSON.stringify({ mcpServers: { palimpsest: server } })}`,
-      `--allowedTools=${tools.join(',')}`,
-    ],
-    env: { ...launch.env, [STEER_VARIABLE]: address },
-  };
+function withVerbs(agent: string, launch: AgentLaunch, address: string): AgentLaunch {
+  const [command, args] = [process.execPath, [process.argv[1] ?? '', 'mcp']];
+  const env = { [STEER_VARIABLE]: address };
+  const server = { command, args, env };
+  const added =
+    agent === 'claude'
+      ? [
+          `--mcp-config=${JSON.stringify({ mcpServers: { palimpsest: server } })}`,
+          `--allowedTools=${VERBS.map((verb) => `mcp__palimpsest__${verb}`).join(',')}`,
+        ]
+      : [
+          `command='${command}'`,
+          `args=[${args.map((arg) => `'${arg}'`).join(',')}]`,
+          `env={${STEER_VARIABLE}='${address}'}`,
+          `default_tools_approval_mode='approve'`,
+        ].flatMap((setting) => ['-c', `mcp_servers.palimpsest.${setting}`]);
+  return { ...launch, args: [...launch.args, ...added], env: { ...launch.env, ...env } };
 }
 
 async function codexConfig(env: NodeJS.ProcessEnv): Promise<string | undefined> {
@@ -79,8 +82,8 @@ async function codexConfig(env: NodeJS.ProcessEnv): Promise<string | undefined> 
 export function runAction({ agent, args, flags: { data, upstream = [], ...flags } }: RunAgent): Promise<void> {
   return reportFailure({}, async () => {
     const steer = steerSettings(flags);
-    if (steer !== undefined && agent !== 'claude')
-      throw new GatewayError('not-steered', `--steer supports claude; start ${agent} without it`);
+    if (steer !== undefined && agent !== 'claude' && agent !== 'codex')
+      throw new GatewayError('not-steered', `--steer supports claude and codex; start ${agent} without it`);
     const config = agent === 'codex' ? await codexConfig(process.env) : undefined;
     const plan = agentPlan(agent, { env: process.env, codexConfig: config });
     // Written once the agent has ended, because it owns the terminal until then.
@@ -90,6 +93,8 @@ export function runAction({ agent, args, flags: { data, upstream = [], ...flags 
       bases: upstreamBases([...plan.upstreams, ...upstream]),
       port: 0,
       onTrouble: (message) => troubles.push(message),
+      // Codex prefers a WebSocket, whose calls the gateway would not see.
+      isHttpOnly: agent === 'codex',
       ...defined({ steer }),
     });
     const { address, verbs, steering } = gateway;
@@ -97,7 +102,7 @@ export function runAction({ agent, args, flags: { data, upstream = [], ...flags 
       if (steering !== undefined && !(await steering.warmUp(START_MS)))
         troubles.push('the database was not ready in time, so the first model calls were not steered');
       const launch = plan.launch(address);
-      process.exitCode = await runAgent(verbs === undefined ? launch : withVerbs(launch, verbs), args);
+      process.exitCode = await runAgent(verbs === undefined ? launch : withVerbs(agent, launch, verbs), args);
     } finally {
       await gateway.close();
       for (const message of troubles) tell(`palimpsest: ${message}`);

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { refusal } from '../http/request-checks.js';
 import { ClientConnections } from './client-connections.js';
 import { forward, forwardUpgrade } from './forward.js';
@@ -8,7 +9,7 @@ import type { GatewayLog } from './gateway-log.js';
 import { headerOf, pairsOf } from './raw-headers.js';
 import type { Steering } from './steer/steering.js';
 import { VerbEndpoint } from './steer/verb-endpoint.js';
-import { type Target, targetOf } from './wires.js';
+import { type Target, targetOf, wireOf } from './wires.js';
 
 /** A running gateway. */
 export interface Gateway {
@@ -26,6 +27,13 @@ export interface GatewayOptions {
   readonly log: GatewayLog;
   /** Changes the requests of sessions. Without it, no byte is changed. */
   readonly steering?: Steering;
+  /**
+   * Whether model calls over a WebSocket are answered with 426. A client such as Codex then sends
+   * them over HTTP, where the gateway sees them.
+   */
+  readonly isHttpOnly?: boolean;
+  /** Called for each WebSocket for model calls that passes unread. */
+  readonly onPassed?: () => void;
   /** 0 picks a free port. */
   readonly port: number;
 }
@@ -37,6 +45,9 @@ function refuse(response: ServerResponse, status: number, message: string): void
   response.writeHead(status, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ type: 'error', error: { type: 'palimpsest_gateway', message } }));
 }
+
+const refuseUpgrade = (socket: Duplex, status: string): void =>
+  void socket.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
 
 /** Returns the reason for which a request is not forwarded. */
 function faultOf(
@@ -86,7 +97,14 @@ function listen(server: Server, port: number): Promise<void> {
  *
  * @throws {GatewayError} `port-taken`
  */
-export async function serveGateway({ bases, log, port, steering }: GatewayOptions): Promise<Gateway> {
+export async function serveGateway({
+  bases,
+  log,
+  port,
+  steering,
+  isHttpOnly = false,
+  onPassed,
+}: GatewayOptions): Promise<Gateway> {
   const connections = new ClientConnections();
   const target = (request: IncomingMessage): Target | undefined =>
     targetOf(request.url ?? '', bases, {
@@ -107,9 +125,11 @@ export async function serveGateway({ bases, log, port, steering }: GatewayOption
     if (!/^websocket$/i.test(request.headers.upgrade ?? '')) return again(server, request, head);
     const to = target(request);
     const fault = faultOf(request, to);
-    if (fault === undefined && to !== undefined)
-      forwardUpgrade({ request, socket: socket as Socket, head, target: to });
-    else socket.end(`HTTP/1.1 ${fault?.status ?? 404} Refused\r\nConnection: close\r\n\r\n`);
+    if (fault !== undefined || to === undefined) return refuseUpgrade(socket, `${fault?.status ?? 404} Refused`);
+    const isCall = wireOf('POST', to.path) !== undefined;
+    if (isCall && isHttpOnly) return refuseUpgrade(socket, '426 Upgrade Required');
+    if (isCall) onPassed?.();
+    forwardUpgrade({ request, socket: socket as Socket, head, target: to });
   });
   await listen(server, port);
   let closing: Promise<void> | undefined;

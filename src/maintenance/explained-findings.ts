@@ -20,6 +20,7 @@ type OwnFindingCode =
   | 'watches-exhausted'
   | 'loop-bypassed'
   | 'gateway-missed'
+  | 'gateway-passed'
   | AgentFindingCode;
 
 /**
@@ -254,6 +255,11 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
     weight: 'look',
     means: 'model calls passed the gateway without an entry in its log',
     next: 'see the reason beside it, such as a full disk; the calls themselves went out and were answered as always',
+  },
+  'gateway-passed': {
+    weight: 'look',
+    means: 'model calls passed the gateway over a WebSocket, which it does not read: their contexts are not seen',
+    next: 'start the agent with palimpsest run codex, which makes Codex use HTTP',
   },
   'agent-unreachable': {
     weight: 'repair',

@@ -140,12 +140,12 @@ export function findingsOf(
   const loopsFound = loops.map(
     ({ what, session, reason }): Found => ['loop-bypassed', `${what} in session ${session}: ${reason}`],
   );
-  const gatewaysFound = gateways.map(
-    ({ pid, missed, at, reason }): Found => [
-      'gateway-missed',
-      `process ${pid}: ${missed} model calls, the last at ${at}: ${reason}`,
-    ],
-  );
+  const gatewaysFound = gateways.flatMap(({ pid, missed, passed, at, reason }): readonly Found[] => [
+    ...(missed === 0
+      ? []
+      : [['gateway-missed', `process ${pid}: ${missed} model calls, the last at ${at}: ${reason}`] as const]),
+    ...(passed === 0 ? [] : [['gateway-passed', `process ${pid}: ${passed} WebSockets, the last at ${at}`] as const]),
+  ]);
   const found = [
     ...format,
     ...asked.flatMap(ofRemote),

@@ -31,6 +31,7 @@ import type { HistoryEvent } from '../../objects/step.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { tokensOf } from '../../values/token-estimate.js';
+import type { PlacedRequest } from '../sidecar/protocol.js';
 import { type LineageHistory, type LineageName, openBranch, openLineage } from './lineage.js';
 
 /** How a session in a harness's loop is opened, under the harness's name for it. */
@@ -244,6 +245,16 @@ export class LoopSession {
     });
     kept.then(this.#wait, this.#wait);
     return kept;
+  }
+
+  /** Stores a whole request, by default as the context at the last step of the followed history. */
+  sent({ step, turn, ...request }: PlacedRequest): Promise<void> {
+    return this.#serial(async () => {
+      const session = this.#current?.session;
+      if (session === undefined) return;
+      const { seq, turn: running } = session.state;
+      await session.keepSent({ ...request, step: step ?? seq, turn: turn ?? running });
+    });
   }
 
   /** Announces a call that has begun (decision 0010). */

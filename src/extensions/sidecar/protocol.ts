@@ -46,6 +46,9 @@ export interface RecordPlace {
   readonly turn: number;
 }
 
+/** A whole request, and its place if it is known. */
+export type PlacedRequest = Omit<WholeRequest, keyof RecordPlace> & Partial<RecordPlace>;
+
 /** The requests from a harness to its sidecar, and their results. */
 export interface Calls {
   /** Resolves when the database answers. */
@@ -64,10 +67,10 @@ export interface Calls {
     readonly result: { readonly kept: boolean; readonly at?: RecordPlace };
   };
   /**
-   * Stores a whole request as the bytes of a delivered context. Does nothing if its session is not
-   * open.
+   * Stores a whole request as the bytes of a delivered context. Without a place, it is the context
+   * at the session's last step. Does nothing if its session is not open.
    */
-  readonly sent: { readonly params: WholeRequest & { readonly session: string }; readonly result: null };
+  readonly sent: { readonly params: PlacedRequest & { readonly session: string }; readonly result: null };
   readonly verb: {
     readonly params: {
       readonly session: string;

@@ -79,7 +79,7 @@ class SidecarSessions {
       return record === undefined ? { kept: false } : { kept: true, at: { step: record.step, turn: record.turn } };
     },
     sent: async ({ session, ...request }) => {
-      await this.#followed.get(session)?.loop.session?.keepSent(request);
+      await this.#followed.get(session)?.loop.sent(request);
       return null;
     },
     verb: async ({ session, verb, ids, callId }) => {

@@ -6,9 +6,9 @@ import { contentText } from '../../harness/content-text.js';
 import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
 import { defined } from '../../values/defined.js';
 import { isJsonObject } from '../../values/json-object.js';
-import { type AnthropicBody, BodyWriter } from './body-writer.js';
+import { type AnthropicBody, BodyWriter, type WireMessage } from './body-writer.js';
 import { memberPlace, textAt } from './json-places.js';
-import type { SteerableRequest, UnsteerableRequest, WireBlock, WireMessage } from './wire-request.js';
+import { BY_PROVIDER, NOTICE, type SteerableRequest, type UnsteerableRequest, type WireBlock } from './wire-request.js';
 
 const THOUGHTS: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking']);
 const ROLES: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system']);
@@ -108,15 +108,6 @@ function modelOf({ model, messages, system }: AnthropicBody): string | undefined
   return isHour ? `${model}:1h` : model;
 }
 
-/** Says to a model without our tools what it finds in place of the earlier conversation. */
-const NOTICE = [
-  'Palimpsest, which runs beside this program, shortened the earlier part of this conversation.',
-  'It is not said by the user.',
-  'A line "toolcall_ref id=... tool=... status=..." stands for a call whose result is not shown.',
-  'A block that begins with ACTIVE_CONTENT shows a file or a result in full.',
-  'If you need a result that is not shown, read the file or run the command again.',
-].join(' ');
-
 /** Our messages. The first one of an earlier conversation begins with `notice`. */
 const saidWith =
   (notice: string | undefined) =>
@@ -135,7 +126,7 @@ const idOf = (message: WireMessage): string =>
   createHash('sha256').update(JSON.stringify(message)).digest('base64').slice(0, 22);
 
 /** The session of a request, and its earlier lists. */
-export interface OfSession {
+interface OfSession {
   readonly session: string;
   readonly seen: SeenByGateway;
 }
@@ -151,19 +142,17 @@ export function anthropicRequest(
 ): SteerableRequest | UnsteerableRequest {
   const body = steerable(parsed);
   const start = /\S/.exec(text)?.index ?? 0;
-  const list = body === undefined ? undefined : memberPlace(text, start, 'messages');
-  if (body === undefined || list === undefined)
+  const place = body === undefined ? undefined : memberPlace(text, start, 'messages');
+  if (body === undefined || place === undefined)
     return { why: 'its messages have a form that Palimpsest does not know' };
   const messages = body.messages.map(({ role, content }) => ({
     role,
     content: typeof content === 'string' ? [{ type: 'text', text: content }] : content.map(plainBlock),
   }));
-  // The provider ignores everything before such a block, and only it can read the block.
-  if (messages.some(({ content }) => content.some(({ type }) => type === 'compaction')))
-    return { why: 'the provider compacted the conversation' };
+  const isLeft = messages.some(({ content }) => content.some(({ type }) => type === 'compaction'));
   const { made, copies } = seen.of(messages);
-  const entries = made.flatMap((of, place) => of.map((entry) => ({ ...entry, place })));
-  const writer = new BodyWriter({ text, body, list, own: messages });
+  const entries = made.flatMap((of, at) => of.map((entry) => ({ ...entry, place: at })));
+  const writer = new BodyWriter({ text, body, list: place, own: messages });
   const withReferences = (message: WireMessage, lines: ReadonlyMap<number, string>): WireMessage => {
     const byBlock = new Map([...lines].map(([index, line]) => [entries[index]?.block, line]));
     return writer.with(message, (block, at) => {
@@ -183,24 +172,27 @@ export function anthropicRequest(
     messages: entries.map(({ report }) => report),
     system: promptOf(body.system),
     ...defined({ model: modelOf(body) }),
-    ...(compacted ? { compacted } : {}),
+    ...(compacted || isLeft ? { compacted: true } : {}),
   };
   const tools = memberPlace(text, start, 'tools');
   const said = saidWith(hasVerbs(body.tools) ? undefined : NOTICE);
+  const list: HarnessList<WireMessage> = {
+    list: reported,
+    places: entries.map(({ place }) => place),
+    messages,
+    said,
+    kept: () => ({ messages: copies(), said }),
+    withReferences,
+    idOf,
+    withoutThoughts,
+  };
   return {
-    list: {
-      list: reported,
-      places: entries.map(({ place }) => place),
-      messages,
-      said,
-      kept: () => ({ messages: copies(), said }),
-      withReferences,
-      idOf,
-      withoutThoughts,
-    },
+    ...(isLeft ? { left: BY_PROVIDER } : {}),
+    // Only entries of this list come back to its functions.
+    list: list as unknown as SteerableRequest['list'],
     frame: createHash('sha256')
       .update(tools === undefined ? '' : textAt(text, tools))
       .digest('hex'),
-    write: (sent) => writer.body(sent),
+    write: (sent) => writer.body(sent as unknown as readonly WireMessage[]),
   };
 }

@@ -1,5 +1,14 @@
 import { type JsonPlace, listPlaces, memberPlace, textAt } from './json-places.js';
-import type { WireBlock, WireMessage } from './wire-request.js';
+import type { WireBlock } from './wire-request.js';
+
+/**
+ * A message of Anthropic's wire as it is compared and hashed: blocks without cache marks, a bare
+ * text as one block.
+ */
+export interface WireMessage {
+  readonly role: string;
+  readonly content: readonly WireBlock[];
+}
 
 /** The parts of a body that steering reads. */
 export interface AnthropicBody {

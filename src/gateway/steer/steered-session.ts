@@ -5,8 +5,8 @@ import { announcedIds } from '../../harness/history-item.js';
 import { type SteeredState, setSteered, steeredState, wasSteered } from '../../host/steered-sessions.js';
 import type { SessionId } from '../../objects/ids.js';
 import { sameData } from '../../values/plain-data.js';
-import { nothingSeen, type OfSession } from './anthropic-request.js';
-import type { SteerableRequest, UnsteerableRequest, WireMessage } from './wire-request.js';
+import { noneSeen, type ReadRequest } from './read-request.js';
+import type { SteerableRequest, WireEntry } from './wire-request.js';
 
 /**
  * How a request of a steered session went out:
@@ -25,11 +25,10 @@ export interface SteeredBody {
   /** The reason for a request without our context. */
   readonly why?: string;
   /** The place of the context in its session. */
-  readonly at?: Passage<WireMessage>['at'];
+  readonly at?: Passage<WireEntry>['at'];
+  /** Whether the record has the request's whole history, so that the last step is its place. */
+  readonly isFollowed?: true;
 }
-
-/** Reads a request as one of a session. */
-export type ReadRequest = (of: OfSession) => SteerableRequest | UnsteerableRequest;
 
 /** The services of a gateway's steering for its sessions. */
 export interface SteeredHost {
@@ -52,14 +51,14 @@ const firstCallOf = ({ list }: SteerableRequest): string | undefined => list.lis
 interface LastSteered {
   readonly context: LoopContext;
   /** The client's own list then, as immutable copies. */
-  readonly own: readonly WireMessage[];
+  readonly own: readonly WireEntry[];
 }
 
 /** One session whose requests get our context. Do not call its methods concurrently. */
 export class SteeredSession {
   readonly id: SessionId;
   readonly #host: SteeredHost;
-  readonly #seen = nothingSeen();
+  readonly #seen = noneSeen();
   #state: SteeredState | undefined;
   #frame: string | undefined;
   #last: LastSteered | undefined;
@@ -79,10 +78,11 @@ export class SteeredSession {
     if ('why' in request) return { how: 'exact', why: request.why };
     await this.#noteInherited(request);
     const { guard, limitMs, firstLimitMs } = this.#host;
-    if (!state.on) {
+    const why = state.on ? request.left : 'steering is off for the session';
+    if (why !== undefined) {
       // The session is recorded all the same.
       guard.follow(request.list.list);
-      return this.#own(request, 'steering is off for the session');
+      return { ...this.#own(request, why), isFollowed: true };
     }
     // With other tools the provider refuses the thinking before them, so it leaves with an epoch.
     if (this.#frame !== undefined && this.#frame !== request.frame) guard.again(this.id);
@@ -98,7 +98,7 @@ export class SteeredSession {
   /** Returns the body of a side request, such as one for a summary. It may show the history. */
   async side(read: ReadRequest): Promise<SteeredBody> {
     const { steered, on } = await this.#follow();
-    const request = read({ session: this.id, seen: nothingSeen() });
+    const request = read({ session: this.id, seen: noneSeen() });
     if ('why' in request) return { how: 'exact', why: request.why };
     const { list } = request;
     const last = on ? this.#last : undefined;
@@ -128,7 +128,7 @@ export class SteeredSession {
     return { how: 'exact', why };
   }
 
-  #goesOn({ own }: LastSteered, messages: readonly WireMessage[]): boolean {
+  #goesOn({ own }: LastSteered, messages: readonly WireEntry[]): boolean {
     return own.every((message, i) => message === messages[i] || sameData(message, messages[i]));
   }
 

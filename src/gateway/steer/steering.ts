@@ -9,8 +9,8 @@ import { bodySpans } from '../body-spans.js';
 import type { SteerFacts } from '../log-entries.js';
 import { bodyPieces, proofOf } from '../record-sent.js';
 import { factsOf, type RequestFacts, type RequestHead } from '../request-facts.js';
-import { anthropicRequest } from './anthropic-request.js';
-import { type ReadRequest, type SteeredBody, SteeredSession } from './steered-session.js';
+import { isSteerable, type ReadRequest, readerOf } from './read-request.js';
+import { type SteeredBody, SteeredSession } from './steered-session.js';
 
 /** How a gateway steers. */
 export interface SteeringOptions {
@@ -123,7 +123,8 @@ export class Steering {
   async outgoing(head: RequestHead, body: Buffer): Promise<Outgoing | Refused> {
     const begun = performance.now();
     const own = { body };
-    if (head.wire !== 'anthropic') return own;
+    const { wire } = head;
+    if (!isSteerable(wire)) return own;
     const parsed = parsedBody(body);
     if (parsed === undefined) return own;
     const facts = factsOf(head, parsed.value);
@@ -134,10 +135,10 @@ export class Steering {
     const { control } = this.#options;
     if (isControl(id, control)) return { body, steer: { arm: 'control', how: 'exact', ms: 0, bytes: body.length } };
     if (thread?.type === 'continue') return NO_THREADS;
-    const made = await this.#body(id, facts, (one) => anthropicRequest(parsed.text, parsed.value, one)).catch(
+    const made = await this.#body(id, facts, readerOf(wire, parsed)).catch(
       (error: unknown): SteeredBody => ({ how: 'exact', why: messageOf(error) }),
     );
-    const { how, text, why, at } = made;
+    const { how, text, why, at, isFollowed = false } = made;
     const sent = text === undefined || text === parsed.text ? body : Buffer.from(text);
     const ms = Math.round((performance.now() - begun) * 10) / 10;
     const steer: SteerFacts = {
@@ -149,10 +150,10 @@ export class Steering {
     };
     const answered = (answer: AnswerFacts): void => {
       for (const call of answer.calls ?? []) this.#made(call, id);
-      if (answer.status >= 400 || at === undefined) return;
+      if (answer.status >= 400 || (at === undefined && !isFollowed)) return;
       const pieces = bodyPieces(bodySpans(sent));
       if (pieces === undefined) return;
-      const proof = proofOf({ ...facts, wire: head.wire, answer });
+      const proof = proofOf({ ...facts, wire, answer });
       void this.#guard.sent({ session: id, body: pieces, ...at, at: Date.now(), sent: proof });
     };
     return { body: sent, steer, answered };

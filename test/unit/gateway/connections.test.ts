@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { WebSocket } from 'undici';
 import { upstreamBases } from '../../../src/gateway/bases.js';
 import { openGateway } from '../../../src/gateway/gateway-action.js';
+import { gatewayTroubles } from '../../../src/gateway/gateway-report.js';
 import { type ObservedGateway, observe } from '../../support/observed-gateway.js';
 import { anthropicStream } from '../../support/scripted-streams.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
@@ -63,7 +64,30 @@ describe('the Responses API over a WebSocket', () => {
         expect(upstream.received).toEqual([asked, 'short']);
         expect(heard[1]).toBe(`${asked.length} ${long}`);
         expect(upstream.heads[0]).toMatchObject({ authorization: 'Bearer secret-of-the-test' });
+        const reported = await until(
+          () => gatewayTroubles(dataDir),
+          ({ length }) => length > 0,
+        );
+        expect(reported).toMatchObject([{ missed: 0, passed: 1 }]);
         socket.close();
+      } finally {
+        await opened.close();
+        await upstream.close();
+      }
+    }));
+
+  test('is refused with 426 before it reaches the provider if the gateway has to see each call', () =>
+    withTemporaryFolder(async (dataDir) => {
+      const upstream = await startWebSockets(() => []);
+      const bases = upstreamBases([`codex=${upstream.url}`]);
+      const opened = await openGateway({ dataDir, bases, port: 0, isHttpOnly: true, onTrouble: () => undefined });
+      try {
+        const head = (path: string): string =>
+          `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`;
+        const answer = (await raw(opened.address, head('/codex/responses'))).toString('latin1');
+        expect(answer).toMatch(/^HTTP\/1\.1 426 Upgrade Required\r\n/);
+        expect(upstream.heads).toEqual([]);
+        expect(await gatewayTroubles(dataDir)).toEqual([]);
       } finally {
         await opened.close();
         await upstream.close();
