@@ -30,8 +30,8 @@ const LONGEST_REASON = 400;
 const reportsFolder = (dataDir: string): string => join(dataDir, 'gateway');
 
 /**
- * Returns the reports of a data folder's gateways that missed a call or passed a WebSocket, latest first. Reports of
- * ended processes are limited to the last day. Read-only.
+ * Returns the reports of a data folder's gateways that missed a call or passed a WebSocket, latest
+ * first. Reports of ended processes are limited to the last day. Read-only.
  */
 export async function gatewayTroubles(dataDir: string, now = Date.now()): Promise<readonly GatewayTrouble[]> {
   const files = (await readJsonFiles(reportsFolder(dataDir), reportSchema)).filter(

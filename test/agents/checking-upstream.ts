@@ -35,8 +35,8 @@ const events = (response: ServerResponse, all: readonly Json[]): void => {
 };
 
 /** The provider's own words, by which Claude Code knows that it has to leave the thinking out. */
-const boundElsewhere = (fault: string): string =>
-  `${fault.split(':', 1)[0]}: Invalid \`signature\` in \`thinking\` block. The block is bound to a different conversation`;
+const BOUND = 'Invalid `signature` in `thinking` block. The block is bound to a different conversation';
+const boundElsewhere = (fault: string): string => `${fault.split(':', 1)[0]}: ${BOUND}`;
 
 /** Claude Code's first block differs in every request, and the provider does not count it. */
 function withoutBilling(request: ThinkingRequest): ThinkingRequest {
