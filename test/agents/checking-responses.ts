@@ -26,7 +26,7 @@ function unpaired(input: readonly Json[]): string | undefined {
 
 /** Remembers the issued items, and checks that reasoning and the item after it stay together. */
 class PairCheck {
-  /** The item after each reasoning, by the encrypted content; and the reasoning of each such item. */
+  /** The item after each reasoning, by its encrypted content, and the other way round. */
   readonly #next = new Map<string, string>();
   readonly #before = new Map<string, string>();
   readonly #opaque = new Set<string>();

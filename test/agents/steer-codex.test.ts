@@ -110,7 +110,8 @@ describe('Codex behind a gateway that steers', () => {
         const said = (await (await client.store.latest()).steps(sessionId(id))).map((step) => JSON.stringify(step));
         for (let turn = 0; turn < 10; turn += 1)
           expect(said.filter((step) => step.includes(`"go on with part ${turn}"`))).toHaveLength(1);
-        expect(said.at(-1)).toContain('It is done, up to 60.');
+        // The last answer of a steered session is known with its next request.
+        expect(said.filter((step) => step.includes('It is done, up to 54.'))).toHaveLength(1);
       } finally {
         await client.close();
       }

@@ -33,8 +33,8 @@ const textIn = (content: unknown): string => {
 const isInjected = ({ role, content }: WireEntry): boolean => role === 'user' && INJECTED.test(textIn(content));
 
 /**
- * A part of the input that stays or goes together: an answer of the model with its reasoning and
- * its calls, or any other item alone.
+ * A part of the input that stays or goes as a whole. It is an answer of the model with its
+ * reasoning and calls, or any other item alone.
  */
 interface Unit extends WireEntry {
   readonly items: readonly WireEntry[];
@@ -111,8 +111,9 @@ function steerable(body: unknown): ResponsesBody | UnsteerableRequest {
 }
 
 /**
- * Returns how many items at the beginning stay in every request: the prompt, the first surroundings
- * that the client injects, and everything up to an item that the provider compacted.
+ * Returns how many items at the beginning stay in every request. These are the prompt and what the
+ * client injects before the first message. With an item that the provider compacted, it is
+ * everything up to that item.
  */
 function headOf(input: readonly WireEntry[]): number {
   const first = input.findIndex((item) => {

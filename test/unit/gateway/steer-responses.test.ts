@@ -50,7 +50,8 @@ const REST: readonly Json[] = [
   { type: 'custom_tool_call_output', call_id: 'c', output: [{ type: 'input_text', text: 'done' }] },
 ];
 const bodyOf = (input: readonly Json[], more: Json = {}): string =>
-  `{ "model":"gpt-test", "input" : [ ${input.map((one) => JSON.stringify(one)).join(' , ')} ] ,"tools":[{"name":"exec"}],` +
+  `{ "model":"gpt-test", "input" : [ ${input.map((one) => JSON.stringify(one)).join(' , ')} ] ,` +
+  `"tools":[{"name":"exec"}],` +
   `"n":1.0e3,${JSON.stringify({ ...more, store: false }).slice(1)}\n`;
 const read = (body: string) => responsesRequest(body, JSON.parse(body), { session: 's-1', seen: noItemsSeen() });
 const request = (body: string): SteerableRequest => {
