@@ -1,3 +1,6 @@
+import cliTruncate from 'cli-truncate';
+import stringWidth from 'string-width';
+import wrapAnsi from 'wrap-ansi';
 import { type Colours, escapedLine } from './output.js';
 
 /** A column of a table for people. */
@@ -14,123 +17,81 @@ export interface Column {
   readonly least?: number;
   /** The end of a path says more than its beginning. Ids may differ at either end. */
   readonly keep?: 'start' | 'end' | 'ends';
+  /** A table that is too wide for the terminal leaves columns out, those of lowest rank first. */
+  readonly rank?: number;
   readonly style?: keyof Pick<Colours, 'dim' | 'cyan' | 'yellow' | 'green'>;
 }
 
-const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
-const NO_WIDTH = /^(?:\p{M}|\p{Cf})$/u;
-
-const widthOf = (char: string): number => (NO_WIDTH.test(char) ? 0 : WIDE.test(char) ? 2 : 1);
-
 /** Returns the terminal cells that a text takes, without styles. */
-export function cellsOf(text: string): number {
-  let cells = 0;
-  for (const char of text) cells += widthOf(char);
-  return cells;
-}
+export const cellsOf = (text: string): number => stringWidth(text);
 
-/** Shortens a text to a number of terminal cells. The mark … takes the last one. */
-export function shortened(text: string, most: number): string {
-  if (cellsOf(text) <= most) return text;
-  let cells = 0;
-  let kept = '';
-  for (const char of text) {
-    cells += widthOf(char);
-    if (cells > most - 1) break;
-    kept += char;
-  }
-  return most < 1 ? '' : `${kept.trimEnd()}…`;
-}
+const POSITIONS = { start: 'end', end: 'start', ends: 'middle' } as const;
 
-/** Shortens a text at its beginning. */
-function shortenedAtStart(text: string, most: number): string {
-  if (cellsOf(text) <= most) return text;
-  const backwards = [...text].reverse().join('');
-  return most < 1 ? '' : `…${[...shortened(backwards, most).slice(0, -1)].reverse().join('')}`;
-}
-
-const END_CHARS = 4;
-
-/** Shortens a text in its middle. */
-function shortenedInside(text: string, most: number): string {
-  if (cellsOf(text) <= most) return text;
-  if (most <= 2 * END_CHARS) return shortened(text, most);
-  const end = [...text].slice(-END_CHARS).join('');
-  return `${shortened(text, most - cellsOf(end))}${end}`;
-}
-
-const SHORTENED = { start: shortened, end: shortenedAtStart, ends: shortenedInside } as const;
-
-const STYLES = new RegExp(`(${String.fromCharCode(0x1b)}\\[[\\d;]*m)`);
-
-/** Shortens a line that has styles. A cut line ends with … and without a style. */
-export function cutLine(line: string, most: number): string {
-  const pieces = line.split(STYLES);
-  const isStyle = (at: number): boolean => at % 2 === 1;
-  const total = pieces.reduce((sum, piece, at) => sum + (isStyle(at) ? 0 : cellsOf(piece)), 0);
-  if (total <= most) return line;
-  let room = most;
-  let kept = '';
-  for (const [at, piece] of pieces.entries()) {
-    if (isStyle(at)) kept += piece;
-    else if (cellsOf(piece) < room) {
-      kept += piece;
-      room -= cellsOf(piece);
-    } else return `${kept}${shortened(`${piece}…`, room)}${pieces.length > 1 ? `${String.fromCharCode(0x1b)}[0m` : ''}`;
-  }
-  return kept;
+/** Shortens a text, which may have styles, to a number of terminal cells. A mark … takes one. */
+export function shortened(text: string, most: number, keep: keyof typeof POSITIONS = 'start'): string {
+  const cut = cliTruncate(text, most, { position: POSITIONS[keep] });
+  // cli-truncate keeps a wide character whole that begins in the last cell.
+  return cellsOf(cut) <= most ? cut : shortened(text, most - 1, keep);
 }
 
 /** Breaks a sentence at spaces into lines of a terminal, each with the same beginning. */
 export function wrapped(text: string, width: number | undefined, start = ''): readonly string[] {
   if (width === undefined) return [`${start}${text}`];
-  const lines: string[] = [];
-  let line = start;
-  for (const word of text.split(' ')) {
-    if (line !== start && cellsOf(line) + 1 + cellsOf(word) > width) {
-      lines.push(line);
-      line = start;
-    }
-    line += line === start ? word : ` ${word}`;
-  }
-  return [...lines, line].map((one) => shortened(one, width));
+  const lines = wrapAnsi(text, Math.max(1, width - cellsOf(start)), { hard: true }).split('\n');
+  return lines.map((line) => `${start}${line}`);
 }
 
 const GAP = '  ';
 const LEAST = 8;
 
+/** A column with the width of its widest cell. */
+interface Measured extends Column {
+  readonly at: number;
+  readonly widest: number;
+}
+
+const leastOf = ({ share, least = LEAST, widest }: Measured): number =>
+  share === undefined ? widest : Math.min(least, widest);
+
+const widthOf = (widths: readonly number[]): number =>
+  widths.reduce((sum, one) => sum + one, GAP.length * Math.max(0, widths.length - 1));
+
+/** Leaves out columns until the others fit, as far as columns may be left out. */
+function columnsThatFit(columns: readonly Measured[], width: number): readonly Measured[] {
+  if (widthOf(columns.map(leastOf)) <= width) return columns;
+  const [first] = columns
+    .filter(({ rank }) => rank !== undefined)
+    .sort((a, b) => (a.rank as number) - (b.rank as number));
+  return first === undefined
+    ? columns
+    : columnsThatFit(
+        columns.filter((one) => one !== first),
+        width,
+      );
+}
+
 /** Returns the width of each column so that a line fits, as far as columns can shrink. */
-function widthsFor(columns: readonly Column[], widest: readonly number[], width: number): readonly number[] {
-  const gaps = GAP.length * (columns.length - 1);
-  const widths = [...widest];
-  const total = (): number => widths.reduce((sum, one) => sum + one, gaps);
-  const shares = columns.map(({ share = 0 }, i) => ((widest[i] ?? 0) === 0 ? 0 : share));
-  if (total() <= width || shares.every((share) => share === 0)) return widths;
-  const fixed = widths.reduce((sum, one, i) => sum + (shares[i] === 0 ? one : 0), gaps);
+function widthsFor(columns: readonly Measured[], width: number): readonly number[] {
+  const widths = columns.map(({ widest }) => widest);
+  if (widthOf(widths) <= width) return widths;
   // A column that needs less than its share leaves the rest to the others.
-  const open = new Set(shares.flatMap((share, i) => (share > 0 ? [i] : [])));
-  let room = width - fixed;
-  for (let changed = true; changed; ) {
-    changed = false;
-    const all = [...open].reduce((sum, i) => sum + (shares[i] ?? 0), 0);
-    for (const i of open) {
-      const own = Math.floor((room * (shares[i] ?? 0)) / all);
-      if ((widest[i] ?? 0) > own) continue;
-      open.delete(i);
-      room -= widest[i] ?? 0;
-      changed = true;
-      break;
-    }
+  const open = new Set(columns.filter(({ share }) => share !== undefined));
+  let room = width - widthOf(columns.map((one) => (open.has(one) ? 0 : one.widest)));
+  const ownOf = ({ share = 0 }: Measured): number =>
+    Math.floor((room * share) / [...open].reduce((sum, one) => sum + (one.share ?? 0), 0));
+  for (;;) {
+    const satisfied = [...open].find((one) => one.widest <= ownOf(one));
+    if (satisfied === undefined) break;
+    open.delete(satisfied);
+    room -= satisfied.widest;
   }
-  const all = [...open].reduce((sum, i) => sum + (shares[i] ?? 0), 0);
-  for (const i of open) widths[i] = Math.max(columns[i]?.least ?? LEAST, Math.floor((room * (shares[i] ?? 0)) / all));
-  return widths;
+  return columns.map((one) => (open.has(one) ? Math.max(leastOf(one), ownOf(one)) : one.widest));
 }
 
 /**
- * Formats rows below their headings. If the width of the terminal is known, each line fits it: long
- * cells end with …, and no line wraps. Without a width every cell is whole.
+ * Formats rows below their headings, without columns that have no cell. If the width of the
+ * terminal is known, no line is longer: columns of low rank are left out, then long cells are cut.
+ * Without a width every cell is whole.
  */
 export function fittedTable(
   columns: readonly Column[],
@@ -139,24 +100,21 @@ export function fittedTable(
 ): readonly string[] {
   const shown = rows.map((row) => row.map(escapedLine));
   const headings = columns.map(({ heading }) => heading);
-  const used = columns.map((_column, i) => shown.some((row) => (row[i] ?? '') !== ''));
-  const widest = columns.map((_column, i) =>
-    used[i] ? Math.max(...[headings, ...shown].map((row) => cellsOf(row[i] ?? ''))) : 0,
-  );
-  const kept = columns.flatMap((_column, i) => (used[i] ? [i] : []));
-  const keptColumns = kept.map((i) => columns[i] as Column);
-  const keptWidest = kept.map((i) => widest[i] ?? 0);
-  const widths = width === undefined ? keptWidest : widthsFor(keptColumns, keptWidest, width);
+  const used = columns.flatMap((column, at): readonly Measured[] => {
+    if (shown.every((row) => (row[at] ?? '') === '')) return [];
+    return [{ ...column, at, widest: Math.max(...[headings, ...shown].map((row) => cellsOf(row[at] ?? ''))) }];
+  });
+  const kept = width === undefined ? used : columnsThatFit(used, width);
+  const widths = width === undefined ? kept.map(({ widest }) => widest) : widthsFor(kept, width);
   const lineOf = (row: readonly string[], isHeading: boolean): string => {
-    const cells = kept.map((i, at) => {
-      const { align = 'left', keep = 'start', style } = columns[i] as Column;
-      const cell = SHORTENED[keep](row[i] ?? '', widths[at] ?? 0);
-      const pad = ' '.repeat(Math.max(0, (widths[at] ?? 0) - cellsOf(cell)));
+    const cells = kept.map(({ at, align = 'left', keep, style }, i) => {
+      const cell = shortened(row[at] ?? '', widths[i] ?? 0, keep);
+      const pad = ' '.repeat(Math.max(0, (widths[i] ?? 0) - cellsOf(cell)));
       const styled = isHeading || style === undefined ? cell : colours[style](cell);
-      return align === 'right' ? `${pad}${styled}` : at === kept.length - 1 ? styled : `${styled}${pad}`;
+      return align === 'right' ? `${pad}${styled}` : i === kept.length - 1 ? styled : `${styled}${pad}`;
     });
-    const line = cells.join(GAP);
-    return isHeading ? colours.bold(line.trimEnd()) : line.trimEnd();
+    const line = shortened(cells.join(GAP).trimEnd(), width ?? Infinity);
+    return isHeading ? colours.bold(line) : line;
   };
   return [lineOf(headings, true), ...shown.map((row) => lineOf(row, false))];
 }

@@ -15,7 +15,12 @@ export function costsCommand(): Command {
     .addOption(
       new Option('--by <key>', 'what the rows stand for').choices(['day', 'agent', 'model', 'project']).default('day'),
     )
-    .addOption(new Option('--since <day>', 'first day, such as 2026-11-01, or 7d for the last seven days'))
+    .addOption(
+      new Option(
+        '--since <day>',
+        'only calls since then: a local day or a time, or 7d (today and six days before), 2w, 24h',
+      ),
+    )
     .addOption(new Option('--policies', 'also compare context policies on the three largest sessions; takes longer'))
     .addOption(dataFlag())
     .addOption(jsonFlag())

@@ -69,15 +69,17 @@ const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 
 /** Returns the lines of a comparison, with its limits. */
 export function policyLines({ sessions, policies }: PolicyComparison, shown: Shown): readonly string[] {
-  if (policies.length === 0) return ['', `No session has ${CONFIG.least} model calls, so no policy was compared.`];
+  const said = (text: string): readonly string[] => wrapped(text, shown.width);
+  if (policies.length === 0)
+    return ['', ...said(`No session has ${CONFIG.least} model calls, so no policy was compared.`)];
   const limits =
     'Costs are those of prompts and answers, against what your agent sent. They come from recorded answers without ' +
     'a model: how a model would have answered otherwise is unknown. palimpsest lab explains them.';
   return [
     '',
-    shown.colours.bold(
+    ...said(
       sessions === 1 ? 'Other policies on the largest session' : `Other policies on the ${sessions} largest sessions`,
-    ),
+    ).map(shown.colours.bold),
     ...fittedTable(
       [
         { heading: 'policy', share: 1, least: 20 },

@@ -1,5 +1,6 @@
 import { coloursFor, reportFailure, standardOutput, writeJson, writeOutput } from '../cli/output.js';
-import { readSettings, UsageError } from '../host/settings.js';
+import { sinceTime } from '../history/ask/since-time.js';
+import { readSettings } from '../host/settings.js';
 import { defined } from '../values/defined.js';
 import { comparePolicies, policyLines } from './compare-policies.js';
 import { addUse, type ContextUse, nothingUsed } from './context-use.js';
@@ -18,22 +19,6 @@ export interface CostsFlags {
   readonly json?: boolean;
   /** False with `--no-pager`. */
   readonly pager?: boolean;
-}
-
-/**
- * Returns the beginning of the local day that `--since` names: `2026-11-01`, or `7d` for the last
- * seven days.
- * @throws {UsageError} usage – any other text
- */
-export function sinceDay(text: string, now: Date): number {
-  const days = /^(\d{1,5})d$/.exec(text)?.[1];
-  if (days !== undefined)
-    return new Date(now.getFullYear(), now.getMonth(), now.getDate() - Math.max(1, Number(days)) + 1).getTime();
-  const [, year, month, day] = /^(\d{4})-?(\d\d)-?(\d\d)$/.exec(text) ?? [];
-  const time = new Date(Number(year), Number(month) - 1, Number(day));
-  if (year === undefined || time.getMonth() !== Number(month) - 1)
-    throw new UsageError(`--since ${JSON.stringify(text)} is no day: write 2026-11-01, or 7d for the last seven days.`);
-  return time.getTime();
 }
 
 /** Sums up what answers used. */
@@ -79,7 +64,7 @@ const usedSince = (sessions: readonly FoundSession[], since: number | undefined)
 export async function costsAction(flags: CostsFlags): Promise<void> {
   await reportFailure(flags, async () => {
     const { by } = flags;
-    const since = flags.since === undefined ? undefined : sinceDay(flags.since, new Date());
+    const since = flags.since === undefined ? undefined : sinceTime(flags.since, new Date()).getTime();
     const settings = readSettings(process.env, flags);
     const { dataDir } = settings.node;
     const { sessions, unread, index } = await searchMachine(process.env, dataDir, { withUse: true });

@@ -1,7 +1,7 @@
 import { type Column, fittedTable, wrapped } from '../cli/fitted-table.js';
 import { grouped } from '../cli/output.js';
 import { costCell } from '../cli/session-table.js';
-import { dollars, homeless, shortCount } from '../cli/shown-values.js';
+import { homeless, shortCount } from '../cli/shown-values.js';
 import { DOLLAR_PRICES_AS_OF } from '../history/money/dollar-prices.js';
 import type { ContextUse } from './context-use.js';
 import { allTokens } from './counted-tokens.js';
@@ -11,12 +11,12 @@ import type { CostKey, CostRow, Costs } from './sum-costs.js';
 
 const COLUMNS: readonly Column[] = [
   { heading: '', share: 1, least: 10 },
-  { heading: 'sessions', align: 'right' },
-  { heading: 'calls', align: 'right' },
-  { heading: 'input', align: 'right' },
-  { heading: 'cache write', align: 'right' },
-  { heading: 'cache read', align: 'right' },
-  { heading: 'output', align: 'right' },
+  { heading: 'sessions', align: 'right', rank: 1 },
+  { heading: 'calls', align: 'right', rank: 2 },
+  { heading: 'input', align: 'right', rank: 3 },
+  { heading: 'cache write', align: 'right', rank: 3 },
+  { heading: 'cache read', align: 'right', rank: 3 },
+  { heading: 'output', align: 'right', rank: 3 },
   { heading: 'cost', align: 'right' },
 ];
 
@@ -49,17 +49,26 @@ function lostLines({ lost, total }: Costs, shown: Shown): readonly string[] {
   if (lost.length === 0) return [];
   const { colours } = shown;
   const tokens = lost.reduce((sum, one) => sum + one.tokens, 0);
-  const amount = lost.reduce((sum, one) => sum + one.dollars, 0);
+  const cost = costCell(
+    listedCost({
+      calls: lost.reduce((sum, one) => sum + one.calls, 0),
+      unpriced: lost.reduce((sum, one) => sum + one.unpriced, 0),
+      dollars: lost.reduce((sum, one) => sum + one.dollars, 0),
+    }),
+  );
   const all = allTokens(total);
   const rows = lost.map((one) => [
     REASONS[one.reason],
     grouped(one.calls),
     shortCount(one.tokens),
-    one.dollars === 0 ? '' : dollars(one.dollars),
+    costCell(listedCost(one)),
   ]);
   return [
     '',
-    colours.bold(`Lost cache: ${shortCount(tokens)} of ${shortCount(all)} tokens, ${dollars(amount)}`),
+    ...wrapped(
+      `Lost cache: ${shortCount(tokens)} of ${shortCount(all)} tokens, ${cost === '' ? 'cost unknown' : cost}`,
+      shown.width,
+    ).map(colours.bold),
     ...fittedTable(
       [
         { heading: 'why', share: 1, least: 20 },
@@ -85,7 +94,7 @@ function useLines(use: ContextUse, shown: Shown): readonly string[] {
     `${percent(use.sentUnused, use.sent)} as sent again with each call`;
   return [
     '',
-    shown.colours.bold(head),
+    ...wrapped(head, shown.width).map(shown.colours.bold),
     ...fittedTable(
       [
         { heading: 'tool', share: 1, least: 10 },

@@ -1,4 +1,4 @@
-import { fittedTable } from '../cli/fitted-table.js';
+import { fittedTable, shortened, wrapped } from '../cli/fitted-table.js';
 import { type Colours, grouped } from '../cli/output.js';
 import { type ListedSession, sessionTable } from '../cli/session-table.js';
 import { homeless, shortDay } from '../cli/shown-values.js';
@@ -45,7 +45,11 @@ function agentRows({ sessions, now }: FirstScreen): readonly (readonly string[])
 }
 
 /** Returns the cost of sessions for a list; undefined if no price is known. */
-export const listedCost = ({ calls, unpriced, dollars: amount }: Spent): ListedSession['cost'] =>
+export const listedCost = ({
+  calls,
+  unpriced,
+  dollars: amount,
+}: Pick<Spent, 'calls' | 'unpriced' | 'dollars'>): ListedSession['cost'] =>
   calls === unpriced ? undefined : { amount, isPart: unpriced > 0 };
 
 function listed(session: FoundSession, nth: number): ListedSession {
@@ -82,7 +86,7 @@ function nextLines(hasSessions: boolean, colours: Colours): readonly string[] {
   const steps = hasSessions
     ? [
         ['palimpsest open LAST', 'the newest session in the browser'],
-        ['palimpsest costs', 'what they cost, and where the cache was lost'],
+        ['palimpsest costs', 'costs, and where the cache was lost'],
         ['palimpsest setup', 'record your agents from now on'],
       ]
     : [
@@ -96,28 +100,28 @@ function nextLines(hasSessions: boolean, colours: Colours): readonly string[] {
 
 /** Returns the lines of `palimpsest` without arguments. */
 export function firstScreenLines(screen: FirstScreen, shown: Shown): readonly string[] {
-  const { colours } = shown;
+  const { colours, width } = shown;
   const { sessions, unread, version, recorded, home } = screen;
   const own = ownSessions(sessions);
   const agents = agentRows({ ...screen, sessions: own });
   const found =
     agents.length === 0
-      ? ['No sessions of Claude Code, Codex, OpenCode, pi, Gemini CLI or Cline were found.']
+      ? wrapped('No sessions of Claude Code, Codex, OpenCode, pi, Gemini CLI or Cline were found.', width)
       : fittedTable(
-          [{ heading: 'agent' }, { heading: 'sessions', align: 'right' }, { heading: 'from to' }],
+          [{ heading: 'agent' }, { heading: 'sessions', align: 'right' }, { heading: 'days' }],
           agents,
           shown,
         );
   const last = own.slice(0, SHOWN_SESSIONS).map((session, i) => listed(session, i + 1));
   return [
-    colours.bold(`Palimpsest ${version}: what your agents did on this machine`),
+    ...wrapped(`Palimpsest ${version}: what your agents did on this machine`, width).map(colours.bold),
     '',
     ...found,
     ...(last.length === 0 ? [] : ['', ...sessionTable(last, { ...shown, now: screen.now, home })]),
     '',
-    recordedLine(recorded),
-    ...unreadLines(unread, home),
+    ...wrapped(recordedLine(recorded), width),
+    ...unreadLines(unread, home).map((line) => shortened(line, width ?? Infinity)),
     '',
-    ...nextLines(own.length > 0, colours),
+    ...nextLines(own.length > 0, colours).map((line) => shortened(line, width ?? Infinity)),
   ];
 }

@@ -23,6 +23,8 @@ export interface LostCache {
   readonly tokens: number;
   /** Price of reading them again beyond that of the cache; known prices only. */
   readonly dollars: number;
+  /** Calls of models without a known price. */
+  readonly unpriced: number;
 }
 
 /** The costs of sessions. */
@@ -80,7 +82,7 @@ export function sumCosts(sessions: readonly FoundSession[], { by, since }: CostO
   const totals = new Rows();
   const unpriced = new Map<string, number>();
   const seen = new Set<string>();
-  const lost = new Map<CacheLoss, { calls: number; tokens: number; dollars: number }>();
+  const lost = new Map<CacheLoss, { calls: number; tokens: number; dollars: number; unpriced: number }>();
   let repeated = 0;
   let uncounted = 0;
   // The oldest recording of a call is the one that made it.
@@ -110,12 +112,13 @@ export function sumCosts(sessions: readonly FoundSession[], { by, since }: CostO
       const key = `lost ${at} ${tokens}`;
       if (at !== null && seen.has(key)) continue;
       seen.add(key);
-      const sum = lost.get(name) ?? { calls: 0, tokens: 0, dollars: 0 };
+      const sum = lost.get(name) ?? { calls: 0, tokens: 0, dollars: 0, unpriced: 0 };
       lost.set(name, sum);
       const prices = dollarPricesOf(models[nth] ?? '', at);
       sum.calls += 1;
       sum.tokens += tokens;
-      if (prices !== undefined) sum.dollars += (tokens * prices.input * (prices.write - prices.read)) / 1e6;
+      if (prices === undefined) sum.unpriced += 1;
+      else sum.dollars += (tokens * prices.input * (prices.write - prices.read)) / 1e6;
     }
   }
   const [total = { key: 'total', sessions: 0, ...nothingSpent() }] = totals.all;

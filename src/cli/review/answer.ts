@@ -11,7 +11,7 @@ import type { ObjectId } from '../../objects/ids.js';
 import { clientFolder } from '../../process/data-folder.js';
 import { reportedTime } from '../../store/object-store.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
-import { cutLine } from '../fitted-table.js';
+import { shortened } from '../fitted-table.js';
 import {
   type Colours,
   coloursFor,
@@ -170,7 +170,7 @@ export async function answerReview(flags: ReviewFlags, ask: (review: Review) => 
       const closing = [...holds, ...notes.map((note) => colours.yellow(`# ${escapedLine(note)}`))];
       const lines = answer.lines(colours, target.width);
       const { width } = target;
-      const fitted = answer.isList === true && width !== undefined ? lines.map((one) => cutLine(one, width)) : lines;
+      const fitted = answer.isList === true && width !== undefined ? lines.map((one) => shortened(one, width)) : lines;
       await writeOutput([...fitted, ...closing], target);
     } finally {
       await review.close();

@@ -132,7 +132,12 @@ export function reviewCommands(contracts: readonly Contract[], reports: readonly
     .description('list the sessions, most recently used first')
     .addOption(new Option('--cwd <folder>', 'only sessions of this folder and those below it'))
     .addOption(new Option('--agent <name>', 'only sessions of this agent, such as claude'))
-    .addOption(new Option('--since <time>', 'only sessions used since then: a time, or 24h, 7d, 2w'))
+    .addOption(
+      new Option(
+        '--since <time>',
+        'only sessions used since then: a local day or a time, or 7d (today and six days before), 2w, 24h',
+      ),
+    )
     .addOption(limitFlag('maximum number of sessions (default: 100 on a terminal)'))
     .action(async (flags: SessionsFlags) => (await import('./sessions.js')).sessionsAction(flags));
   const log = withMoment(new Command('log'))

@@ -62,7 +62,7 @@ export async function sessionsAction(flags: SessionsFlags): Promise<void> {
     const all = await list.list(point.snapshot, {
       agent,
       cwd: cwd === undefined ? undefined : resolve(cwd),
-      since: since === undefined ? undefined : sinceTime(since, Date.now()),
+      since: since === undefined ? undefined : sinceTime(since, new Date()),
     });
     const isTable = json !== true && isTerminal;
     const shown = all.slice(0, limit ?? (isTable ? SHOWN : all.length));

@@ -81,7 +81,11 @@ export const PAGE_QUESTIONS = {
       text: z.string().max(200).optional().describe('Words of the title, or the beginning of an id'),
       agent: z.string().max(100).optional(),
       cwd: z.string().max(5_000).optional().describe('The folder of the session, or one above it'),
-      since: z.string().max(100).optional().describe('A time, or 24h, 7d, 2w'),
+      since: z
+        .string()
+        .max(100)
+        .optional()
+        .describe('A local day or a time, or 7d (today and six days before), 2w, 24h'),
       sort: z
         .enum([...SORTS, ...SORTS.map((sort) => `-${sort}` as const)])
         .optional()

@@ -52,7 +52,7 @@ export async function sessionList(
   { since, sort, limit, from, ...filter }: ListQuestion,
 ): Promise<PageBody<'SessionList'>> {
   const { present } = timeline;
-  const wanted = { ...filter, since: since === undefined ? undefined : sinceTime(since, Date.now()) };
+  const wanted = { ...filter, since: since === undefined ? undefined : sinceTime(since, new Date()) };
   const rows = await list.list(present, wanted);
   const shown = sorted(rows, sort).slice(from, from + limit);
   const counted = await list.withFigures(present, shown, { mostMs: MOST_MS });

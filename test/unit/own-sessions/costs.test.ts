@@ -5,7 +5,7 @@ import { dollarsOf } from '../../../src/history/money/dollar-prices.js';
 import type { RecordedEntry } from '../../../src/lab/recordings/neutral-session.js';
 import { agentHomes } from '../../../src/own-sessions/agent-homes.js';
 import { policyLines } from '../../../src/own-sessions/compare-policies.js';
-import { sinceDay } from '../../../src/own-sessions/costs-action.js';
+import { nothingUsed } from '../../../src/own-sessions/context-use.js';
 import { costsLines, limitsOf } from '../../../src/own-sessions/costs-lines.js';
 import type { FoundSession } from '../../../src/own-sessions/find-sessions.js';
 import { CACHE_LOSSES, FactsCollector } from '../../../src/own-sessions/session-facts.js';
@@ -108,7 +108,16 @@ describe('a lost cache', () => {
   test('costs the price of writing beyond that of reading', () => {
     const { found } = new Session('a').asks().answers(1_000_000, 0).asks().answers(1_000_000, 0);
     const { lost } = sumCosts([found], { by: 'day' });
-    expect(lost).toEqual([{ reason: 'other', calls: 1, tokens: 1_000_000, dollars: expect.closeTo(5 * 1.15) }]);
+    expect(lost).toMatchObject([{ reason: 'other', calls: 1, tokens: 1_000_000, dollars: expect.closeTo(5 * 1.15) }]);
+  });
+
+  test('of a model without a price is not said to have cost nothing', () => {
+    const { found } = new Session('a', 'a-model').asks().answers(1_000_000, 0).asks().answers(1_000_000, 0);
+    const costs = sumCosts([found], { by: 'day' });
+    expect(costs.lost).toMatchObject([{ dollars: 0, unpriced: 1 }]);
+    const colours = coloursFor({ isTerminal: false, env: {} });
+    const lines = costsLines({ costs, use: nothingUsed(), by: 'day', home: '/h' }, { colours, width: undefined });
+    expect(lines).toContainEqual(expect.stringMatching(/^Lost cache: 1.00M of .* tokens, cost unknown$/));
   });
 });
 
@@ -178,8 +187,8 @@ describe('costs', () => {
     expect([since.total.calls, since.rows.length]).toEqual([1, 1]);
   });
 
-  test('fit a terminal of 80 columns', () => {
-    const session = new Session('a-project-with-quite-a-long-name/and/a/deep/folder', 'a-model')
+  test.each([60, 80, 100, 140])('fit a terminal of %d columns', (width) => {
+    const session = new Session('a-project-with-quite-a-long-name/and/a/deep/folder', 'claude-opus-4-5')
       .asks()
       .answers(90_000, 0);
     const costs = sumCosts([session.asks(9).answers(91_000, 0).found], { by: 'project' });
@@ -191,8 +200,9 @@ describe('costs', () => {
       tools: { 'a tool of some server': { tokens: 9, unused: 4 } },
     };
     const colours = coloursFor({ isTerminal: false, env: {} });
-    const lines = costsLines({ costs, use, by: 'project', home: '/h' }, { colours, width: 80 });
-    expect(lines.filter((line) => cellsOf(line) > 80)).toEqual([]);
+    const lines = costsLines({ costs, use, by: 'project', home: '/h' }, { colours, width });
+    expect(lines.filter((line) => cellsOf(line) > width)).toEqual([]);
+    expect(lines[0]).toMatch(/^project .* cost$/);
     expect(lines.join('\n')).toContain('a pause longer than');
     expect(lines.join('\n')).toMatch(/tool +tokens of results +tokens never used +share\n/);
   });
@@ -206,8 +216,11 @@ describe('policies compared on the largest sessions', () => {
       { name: 'raw', cost: 1, callsKept: 1 },
       { name: 'Palimpsest epoch', cost: 0.512, callsKept: 0.957 },
     ];
+    for (const width of [60, 80, 100, 140])
+      expect(
+        policyLines({ sessions: 3, policies }, { colours, width }).filter((line) => cellsOf(line) > width),
+      ).toEqual([]);
     const lines = policyLines({ sessions: 3, policies }, { colours, width: 80 });
-    expect(lines.filter((line) => cellsOf(line) > 80)).toEqual([]);
     expect(lines.join('\n')).toMatch(/raw: everything is sent +100 % +100 %\nPalimpsest epoch +51 % +96 %/);
     expect(lines.join(' ')).toContain('how a model would have answered');
   });
@@ -216,20 +229,5 @@ describe('policies compared on the largest sessions', () => {
     expect(policyLines({ sessions: 0, policies: [] }, { colours, width: 80 })).toContain(
       'No session has 30 model calls, so no policy was compared.',
     );
-  });
-});
-
-describe('the first day of costs', () => {
-  const now = new Date(2026, 10, 27, 15);
-
-  test('is a day, or a number of days with today as the last', () => {
-    expect(sinceDay('2026-11-01', now)).toBe(new Date(2026, 10, 1).getTime());
-    expect(sinceDay('20261101', now)).toBe(new Date(2026, 10, 1).getTime());
-    expect(sinceDay('1d', now)).toBe(new Date(2026, 10, 27).getTime());
-    expect(sinceDay('7d', now)).toBe(new Date(2026, 10, 21).getTime());
-  });
-
-  test.each(['yesterday', '2026-02-31', '7', ''])('is refused if it is no day: %j', (text) => {
-    expect(() => sinceDay(text, now)).toThrow(/is no day: write 2026-11-01/);
   });
 });
