@@ -283,7 +283,7 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   },
   'agent-hook-silent': {
     weight: 'look',
-    means: 'the settings of an agent have our hooks, and none of them ever ran',
-    next: 'use the agent once. Codex runs a hook only after you trust it: start codex and type /hooks',
+    means: 'the settings of an agent have our hooks, and no event of them has arrived yet',
+    next: 'use the agent once more; a first event only starts palimpsest watch',
   },
 };

@@ -8,7 +8,7 @@ export function watchCommand(companions: readonly Companion[]): Command {
   return new Command('watch')
     .description(
       "record the sessions of this user's agents while they run, from the files that the agents write; a file that " +
-        'did not change since the first start is left alone',
+        'did not change since a minute before the first start is left alone',
     )
     .addOption(new Option('--background', 'start it as a process of its own and return once it is ready'))
     .addOption(new Option('--status', 'show what it follows and what failed').conflicts(['background', 'stop']))

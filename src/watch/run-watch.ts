@@ -43,19 +43,26 @@ export interface WatchOptions {
 /** How often the process looks whether its lock still exists, milliseconds. */
 const OWNING_MS = 1_000;
 
+/**
+ * A hook of the first session starts this process. A short session may have ended before it is
+ * ready, milliseconds.
+ */
+const FIRST_SESSION_MS = 60_000;
+
 /** Maximum number of failures that the state shows. */
 const MOST_NOTICES = 20;
 
 /**
  * Follows the sessions of this user's agents until the signal fires, or until nothing has happened
- * for long. Files that did not change since the first start in this data folder are left alone.
+ * for long. A file is left alone until it changes after the first start in this data folder, or in
+ * the minute before.
  * @throws {WatchError} `running` – another process follows them
  */
 export async function runWatch(options: WatchOptions): Promise<void> {
   const { dataDir, database, filesystemId, homes, companions, signal, onReady } = options;
   const times = { ...TIMES, ...options.times };
   const lock = await acquireWatch(dataDir);
-  const since = (await readWatchReport(dataDir))?.since ?? Date.now();
+  const since = (await readWatchReport(dataDir))?.since ?? Date.now() - FIRST_SESSION_MS;
   const notices: WatchReport['notices'] = [];
   const over = new AbortController();
   let end: NodeJS.Timeout | undefined;

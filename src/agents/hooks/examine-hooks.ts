@@ -5,6 +5,9 @@ import { type HookAgent, hookState, watchSocket } from './hook-folder.js';
 /** Maximum wait for the watcher's socket. */
 const CONNECT_MS = 1_000;
 
+/** A watcher that a hook started may take this long until it answers; the client waits as long. */
+const START_MS = 20_000;
+
 /** Returns whether `palimpsest watch` takes events of hooks now. */
 function listensForHooks(dataDir: string): Promise<boolean> {
   return new Promise((resolve) => {
@@ -21,12 +24,15 @@ function listensForHooks(dataDir: string): Promise<boolean> {
 
 /** Returns the problems of an agent's hooks: they cannot reach the watcher, or never rang. */
 export async function hookFindings(title: string, agent: HookAgent, dataDir: string): Promise<readonly AgentFinding[]> {
-  const { rang, unreached } = await hookState(dataDir, agent);
-  const isLate = unreached?.reason === 'late';
-  // A hook that found no watcher starts one. A late one shows that the watcher is too slow.
+  const { rang, unreached, starting } = await hookState(dataDir, agent);
+  const sinceStart = Number(unreached?.at) - Number(starting);
+  // A hook that found no watcher starts one. Later, a late answer shows that the watcher is too
+  // slow.
+  const isLate = unreached?.reason === 'late' && !(sinceStart < START_MS);
   if (unreached !== undefined && (isLate || !(await listensForHooks(dataDir)))) {
     const detail = `${title}: ${unreached.reason} at ${unreached.at.toISOString()}, and no event arrived since`;
     return [['agent-hook-unreached', detail]];
   }
-  return rang === undefined ? [['agent-hook-silent', title]] : [];
+  const trust = agent === 'codex' ? ', which runs a hook only after you trust it: start codex and type /hooks' : '';
+  return rang === undefined ? [['agent-hook-silent', `${title}${trust}`]] : [];
 }

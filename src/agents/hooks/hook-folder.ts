@@ -19,6 +19,8 @@ export const hookFolder = (dataDir: string): string => join(dataDir, 'hooks');
 export const hookClient = (dataDir: string): string => join(hookFolder(dataDir), 'palimpsest-hook');
 
 const startFile = (dataDir: string): string => join(hookFolder(dataDir), 'start');
+/** The client that starts the watcher writes it. */
+const startingMark = (dataDir: string): string => join(hookFolder(dataDir), 'starting');
 const unreachedMark = (dataDir: string): string => join(hookFolder(dataDir), 'unreached');
 const rangMark = (dataDir: string, agent: HookAgent): string => join(hookFolder(dataDir), `rang-${agent}`);
 
@@ -59,17 +61,21 @@ export interface HookState {
   readonly rang: Date | undefined;
   /** A failure since the last event of any agent, in the client's words. */
   readonly unreached: { readonly at: Date; readonly reason: string } | undefined;
+  /** The last time that a hook started the watcher. */
+  readonly starting: Date | undefined;
 }
 
 /** Reads the marks of an agent's hooks. */
 export async function hookState(dataDir: string, agent: HookAgent): Promise<HookState> {
-  const [rang, failed, reason] = await Promise.all([
+  const [rang, starting, failed, reason] = await Promise.all([
     unlessMissing(stat(rangMark(dataDir, agent))),
+    unlessMissing(stat(startingMark(dataDir))),
     unlessMissing(stat(unreachedMark(dataDir))),
     unlessMissing(readFile(unreachedMark(dataDir), 'utf8')),
   ]);
   return {
     rang: rang?.mtime,
+    starting: starting?.mtime,
     unreached: failed === undefined ? undefined : { at: failed.mtime, reason: (reason ?? '').trim() },
   };
 }

@@ -126,13 +126,21 @@ describe('a transcript of Claude Code that grows', () => {
     const id = watched.prefix;
     const lines = linesOf(works(), id);
     await watched.append(at(id), lines.slice(0, 4).join(''));
-    const past = new Date(Date.now() - 60_000);
+    const past = new Date(Date.now() - 120_000);
     await utimes(watched.path(at(id)), past, past);
     await watched.start();
     await watched.append(at('other'), linesOf(works(), `${id}-other`).join(''));
     await watched.reached(`${id}-other`, 8);
     expect(await watched.steps(id)).toEqual([]);
     await watched.append(at(id), lines.slice(4).join(''));
+    await watched.reached(id, 8);
+    expect(saidIn(await watched.steps(id), id)).toEqual(SAID);
+  });
+
+  test('is recorded if it ended while its hook started the process', async () => {
+    const id = watched.prefix;
+    await watched.append(at(id), linesOf(works(), id).join(''));
+    await watched.start();
     await watched.reached(id, 8);
     expect(saidIn(await watched.steps(id), id)).toEqual(SAID);
   });

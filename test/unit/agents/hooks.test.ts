@@ -184,9 +184,9 @@ describe('doctor', () => {
   });
 
   test('reports hooks that never rang, until they ring', async () => {
-    expect(await findings()).toEqual([['agent-hook-silent', 'Codex']]);
+    expect(await findings()).toEqual([['agent-hook-silent', expect.stringMatching(/^Codex, .*type \/hooks$/)]]);
     await noteRang(dataDir, 'claude-code', new Date());
-    expect(await findings()).toEqual([['agent-hook-silent', 'Codex']]);
+    expect(await findings()).toEqual([['agent-hook-silent', expect.stringMatching(/^Codex, .*type \/hooks$/)]]);
     await noteRang(dataDir, 'codex', new Date());
     expect(await findings()).toEqual([]);
   });
@@ -203,6 +203,9 @@ describe('doctor', () => {
     // A late answer is a failure of a watcher that runs.
     await failed('late');
     expect(await findings()).toMatchObject([['agent-hook-unreached', expect.stringContaining('late')]]);
+    // So it is not while a hook starts it.
+    await writeFile(join(hookFolder(dataDir), 'starting'), '');
+    expect(await findings()).toEqual([]);
     await new Promise((resolve) => server.close(resolve));
     await noteRang(dataDir, 'codex', new Date());
     expect(await findings()).toEqual([]);
