@@ -18,8 +18,29 @@ interface SetupFlags {
 /** Names of agents, as the command line takes them. A test compares them with the table. */
 export const AGENT_NAMES = ['claude', 'codex', 'opencode', 'gemini', 'pi', 'vscode', 'cursor', 'cline'] as const;
 
+/** Lines of text in a file or a pipe. */
+const PLAIN_CELLS = 96;
 /** A line of a settings file may be a whole file. */
 const WIDEST = 160;
+/** Characters before the first difference that a cut line keeps. */
+const KEPT = 40;
+
+const cut = (line: string): string => (line.length > WIDEST ? `${line.slice(0, WIDEST)} …` : line);
+
+/**
+ * Cuts the lines of a hunk. The line that replaces a long one begins shortly before their first
+ * difference, so that it shows the change.
+ */
+function cutLines(lines: readonly string[]): readonly string[] {
+  const [removed, added] = ['-', '+'].map((sign) => lines.filter((line) => line.startsWith(sign)));
+  return lines.map((line) => {
+    const before = removed?.[added?.indexOf(line) ?? -1];
+    if (line.length <= WIDEST || before === undefined) return cut(line);
+    let same = 1;
+    while (same < before.length && before[same] === line[same]) same += 1;
+    return same <= KEPT ? cut(line) : cut(`+… ${line.slice(same - KEPT)}`);
+  });
+}
 
 /** Returns a unified diff of a file for people. */
 async function diffLines(
@@ -29,9 +50,8 @@ async function diffLines(
 ): Promise<readonly string[]> {
   const { structuredPatch } = await import('diff');
   const { hunks } = structuredPatch(path, path, before ?? '', after ?? '', '', '', { context: 2 });
-  const cut = (line: string): string => (line.length > WIDEST ? `${line.slice(0, WIDEST)} …` : line.replace(/\r$/, ''));
   const styled = (line: string): string =>
-    line.startsWith('+') ? colours.green(cut(line)) : line.startsWith('-') ? colours.red(cut(line)) : cut(line);
+    line.startsWith('+') ? colours.green(line) : line.startsWith('-') ? colours.red(line) : line;
   const heading = [
     colours.bold(before === undefined ? '--- (no file)' : `--- ${path}`),
     colours.bold(after === undefined ? '+++ (no file)' : `+++ ${path}`),
@@ -42,32 +62,37 @@ async function diffLines(
         ...heading,
         ...hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
           colours.cyan(`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`),
-          ...lines.map(styled),
+          ...cutLines(lines.map((line) => line.replace(/\r$/, ''))).map(styled),
         ]),
       ];
 }
 
-/** Breaks a text at spaces into lines of at most `width` characters. */
-const wrapped = (text: string, width: number): readonly string[] =>
-  text.match(new RegExp(`\\S.{0,${width - 1}}(?=\\s|$)`, 'g')) ?? [];
-
 const yesNo = (value: boolean): string => (value ? 'yes' : 'no');
 
 /** Describes an agent and each way into it; the chosen ones have a mark. */
-function agentLines(
+async function agentLines(
   { agent, program, version }: Installed,
   chosen: readonly WayName[],
-  colours: Colours,
-): readonly string[] {
+): Promise<readonly string[]> {
+  const [{ coloursFor, standardOutput }, { wrapped }] = await Promise.all([
+    import('../cli/output.js'),
+    import('../cli/fitted-table.js'),
+  ]);
+  const target = standardOutput({});
   const where = program === undefined ? 'its settings are here, its program is not on the PATH' : program;
+  const below = (text: string): readonly string[] => wrapped(text, target.width ?? PLAIN_CELLS, ' '.repeat(10));
   return [
-    `${colours.bold(agent.title)}${version === undefined ? '' : ` ${version}`} (${where})`,
+    `${coloursFor(target).bold(agent.title)}${version === undefined ? '' : ` ${version}`} (${where})`,
     ...Object.entries(agent.ways).flatMap(([name, { gives, note }]) => {
       const isChosen = chosen.includes(name as WayName);
+      const [first = '', ...rest] = below(
+        `records our tools: ${yesNo(gives.ourTools)}, its own tools and prompts: ${yesNo(gives.itsTools)}; ` +
+          `builds its requests: ${yesNo(gives.steers)}`,
+      );
       return [
-        `  ${isChosen ? '*' : ' '} ${name.padEnd(5)} records our tools: ${yesNo(gives.ourTools)}, its own ` +
-          `tools and prompts: ${yesNo(gives.itsTools)}; builds its requests: ${yesNo(gives.steers)}`,
-        ...(note === undefined || !isChosen ? [] : wrapped(note, 86).map((line) => `          ${line}`)),
+        `  ${isChosen ? '*' : ' '} ${name.padEnd(5)} ${first.trimStart()}`,
+        ...rest,
+        ...(note === undefined || !isChosen ? [] : below(note)),
       ];
     }),
   ];
@@ -157,7 +182,7 @@ async function install(names: readonly string[], flags: SetupFlags, packageFolde
   for (const one of found.filter((here) => here !== undefined)) {
     const { agent } = one;
     const ways = chosenWays(agent, flags, { scope, at });
-    await show(agentLines(one, ways, colours));
+    await show(await agentLines(one, ways));
     try {
       const server = await serverCommand(agent, scope, {
         at,

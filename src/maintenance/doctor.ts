@@ -62,8 +62,8 @@ function nodeLines(
   const state = node.answers ? 'answers' : 'does not answer';
   const watched = node.supervised ? '' : '; NOT SUPERVISED, it will not be started again after a crash';
   return [
-    `node      ${node.profile}, ${node.phase}, ${state}${watched} (${node.users} processes use it, ` +
-      `${node.restarts} restarts)`,
+    `node      ${node.profile}, ${node.phase}, ${state}${watched} (${node.users} ` +
+      `${node.users === 1 ? 'process uses' : 'processes use'} it, ${node.restarts} restarts)`,
     ...(log === undefined ? [] : [`log       ${log}`]),
     ...troubled,
   ];

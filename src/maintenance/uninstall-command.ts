@@ -35,9 +35,14 @@ async function uninstall(undos: readonly UndoSetup[], flags: UninstallFlags): Pr
   const found = await leftovers(folders);
   const removes = flags.data === true;
   if (!flags.json) {
-    const ended = `Stopped ${node ? 'the node' : 'no node'} and ${stopped.length} other processes.`;
+    const others = stopped.length === 1 ? '1 other process' : `${stopped.length} other processes`;
+    const ended = [...(node ? ['the node'] : []), ...(stopped.length > 0 ? [others] : [])].join(' and ');
     const head = removes ? 'These folders are removed:' : 'These folders stay:';
-    printLines([...undone, ended, ...(found.length === 0 ? ['No data is left.'] : [head, ...found.map(leftoverLine)])]);
+    printLines([
+      ...undone,
+      ended === '' ? 'Nothing ran.' : `Stopped ${ended}.`,
+      ...(found.length === 0 ? ['No data is left.'] : [head, ...found.map(leftoverLine)]),
+    ]);
   }
   const kept = removes ? await removeLeftovers(found) : [];
   if (flags.json) {
