@@ -3,11 +3,10 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { openClient } from '../support/context.js';
 import { cliPath, suiteData, temporaryRoot } from '../support/mcp-clients.js';
-import { installedAgent } from './install-agent.js';
+import { newestAgent } from './install-agent.js';
 import { runProgram } from './run-program.js';
 import { type ScriptedModel, startScriptedModel } from './scripted-model.js';
 
-const CODEX = { name: '@openai/codex', version: '0.169.0', program: 'codex' } as const;
 const POEM = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`).join('\n');
 
 function configuration(model: ScriptedModel, root: string): string {
@@ -34,7 +33,7 @@ tool_timeout_sec = 60
 }
 
 async function runCodex(root: string, model: ScriptedModel) {
-  const codex = await installedAgent(CODEX.name, CODEX.version, CODEX.program);
+  const codex = await newestAgent('codex');
   const { root: home, remove } = await temporaryRoot();
   await writeFile(join(home, 'config.toml'), configuration(model, root));
   const { PATH } = process.env;

@@ -3,14 +3,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../src/client/session/context-client.js';
 import { verifySession } from '../../src/history/verify/verify-session.js';
-import { stopNode } from '../../src/node/stop-node.js';
 import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { sessionId } from '../../src/objects/ids.js';
 import { loopTroubles } from '../../src/process/process-reports.js';
 import { temporaryRoot } from '../support/mcp-clients.js';
 import { wireText } from '../support/prefix-check.js';
 import { type LoopModel, type Move, startLoopModel } from './loop-model.js';
-import { makeProject, reader, startNode } from './loop-project.js';
+import { makeProject, reader, startNode, stopUnusedNode } from './loop-project.js';
 import { DIALECTS, type Harness, type LoopedAgent, startLoopedAgent } from './looped-agent.js';
 import { type ThinkingCall, ThinkingWire } from './thinking-wire.js';
 
@@ -43,7 +42,7 @@ async function work(harness: Harness, removals: (() => Promise<unknown>)[]): Pro
   removals.push(() => model.close(), ...places.map(({ remove }) => remove));
   await makeProject(root);
   await startNode(dataDir);
-  removals.unshift(() => stopNode(dataDir));
+  removals.unshift(() => stopUnusedNode(dataDir));
   const env = { PALIMPSEST_LOOP_LAYOUT: 'epoch', PALIMPSEST_LOOP_RETENTION: 'window' };
   const agent: LoopedAgent = await startLoopedAgent(harness, { home, cwd: root, dataDir, model, env });
   removals.unshift(async () => agent.kill());

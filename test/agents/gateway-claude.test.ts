@@ -21,7 +21,7 @@ import { runProgram } from './run-program.js';
 
 describe('Claude Code behind the gateway', () => {
   test('works for 60 calls with a resumed and a forked session; every request is its context', async () => {
-    const claude = await newestAgent('@anthropic-ai/claude-code', 'claude');
+    const claude = await newestAgent('claude');
     const { root, remove } = await temporaryRoot();
     const [home, project, dataDir] = ['home', 'project', 'data'].map((name) => join(root, name)) as [
       string,

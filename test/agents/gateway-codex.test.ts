@@ -12,7 +12,7 @@ import { startScriptedModel } from './scripted-model.js';
 
 describe('Codex behind the gateway', () => {
   test('works and resumes over its own wire; each request is logged under its thread', async () => {
-    const codex = await newestAgent('@openai/codex', 'codex');
+    const codex = await newestAgent('codex');
     const { root, remove } = await temporaryRoot();
     const [home, project, dataDir] = ['home', 'project', 'data'].map((name) => join(root, name)) as [
       string,

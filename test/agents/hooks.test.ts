@@ -41,8 +41,6 @@ afterEach(async () => {
 
 /** How an agent is started offline, and how its model reads and edits a file. */
 interface Scripted {
-  readonly package: string;
-  readonly program: string;
   /** Settings beside our hooks. */
   readonly settings?: { readonly path: string; text(): string };
   env(): NodeJS.ProcessEnv;
@@ -56,8 +54,6 @@ const address = (): string => model.baseUrl.replace(/\/v1$/, '');
 
 const SCRIPTED: Readonly<Record<'claude' | 'codex' | 'gemini', Scripted>> = {
   claude: {
-    package: '@anthropic-ai/claude-code',
-    program: 'claude',
     env: () => ({
       ANTHROPIC_BASE_URL: address(),
       ANTHROPIC_API_KEY: 'none',
@@ -72,8 +68,6 @@ const SCRIPTED: Readonly<Record<'claude' | 'codex' | 'gemini', Scripted>> = {
     edit: (from, to) => ({ tool: 'Edit', args: { file_path: file(), old_string: from, new_string: to } }),
   },
   codex: {
-    package: '@openai/codex',
-    program: 'codex',
     settings: {
       path: '.codex/config.toml',
       // This model has the tool `apply_patch`. A request of more tokens starts a compaction.
@@ -91,8 +85,6 @@ env_key = "SCRIPTED_KEY"\n`,
     }),
   },
   gemini: {
-    package: '@google/gemini-cli',
-    program: 'gemini',
     settings: { path: '.gemini/settings.json', text: () => '{"security":{"auth":{"selectedType":"gemini-api-key"}}}' },
     env: () => ({ GEMINI_API_KEY: 'none', GOOGLE_GEMINI_BASE_URL: address(), GEMINI_CLI_TRUST_WORKSPACE: 'true' }),
     args: (prompt) => ['-p', prompt, '--approval-mode', 'yolo', '-m', 'gemini-2.5-flash'],
@@ -128,9 +120,9 @@ async function setUp(name: Name): Promise<void> {
 }
 
 async function runAgent(name: Name, prompt: string, ...more: readonly string[]): Promise<void> {
-  const { package: packageName, program, args, env } = SCRIPTED[name];
+  const { args, env } = SCRIPTED[name];
   const { PATH } = process.env;
-  const end = await runProgram(await newestAgent(packageName, program), [...args(prompt), ...more], {
+  const end = await runProgram(await newestAgent(name), [...args(prompt), ...more], {
     cwd: project,
     env: { PATH, HOME: home, LANG: 'C.UTF-8', ...env() },
     timeoutMs: 120_000,

@@ -55,14 +55,8 @@ async function install(name: string, version: string, program: string, folder: s
   }
 }
 
-/**
- * Returns the program of an agent's npm package. First use installs it into the user's cache
- * folder, because these packages take hundreds of megabytes and are not dependencies of the
- * project.
- *
- * A failed installation is tried once more. The error then contains npm's words.
- */
-export async function installedAgent(name: string, version: string, program: string): Promise<string> {
+/** Returns the program of an npm package in one version, and installs it on first use. */
+async function installedProgram(name: string, version: string, program: string): Promise<string> {
   const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest', 'agents');
   const folder = join(cache, `${name.replace(/[^a-z0-9-]+/g, '-').replace(/^-/, '')}-${version}`);
   const binary = join(folder, 'node_modules', '.bin', program);
@@ -79,8 +73,24 @@ export async function installedAgent(name: string, version: string, program: str
   return binary;
 }
 
-/** Returns an agent's program in the newest version that npm offers, as `installedAgent` does. */
-export async function newestAgent(name: string, program: string): Promise<string> {
-  const { stdout } = await run('npm', ['view', name, 'dist-tags.latest']);
-  return installedAgent(name, stdout.trim(), program);
+/** Programs that suites run. `start.mjs` has their packages. */
+export type AgentProgram = 'claude' | 'codex' | 'opencode' | 'gemini' | 'pi' | 'mcpb' | 'node';
+
+/** Returns the newest version of a program at the start of this run. */
+export function newestVersion(program: AgentProgram): { readonly name: string; readonly version: string } {
+  const versions = JSON.parse(process.env.PALIMPSEST_TEST_AGENTS ?? '{}');
+  const found = versions[program];
+  if (found === undefined) throw new Error(`no version of ${program} is known: run through npm run test:agents`);
+  return found;
+}
+
+/**
+ * Returns the newest version of a program. First use installs it into the user's cache folder,
+ * because these packages take hundreds of megabytes and are not dependencies of the project.
+ *
+ * A failed installation is tried once more. The error then contains npm's words.
+ */
+export function newestAgent(program: AgentProgram): Promise<string> {
+  const { name, version } = newestVersion(program);
+  return installedProgram(name, version, program);
 }

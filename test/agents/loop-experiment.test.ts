@@ -2,10 +2,9 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { countTokens } from '../../src/history/ask/token-count.js';
-import { stopNode } from '../../src/node/stop-node.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type Move, startLoopModel } from './loop-model.js';
-import { linesOf, startNode } from './loop-project.js';
+import { linesOf, startNode, stopUnusedNode } from './loop-project.js';
 import { OpencodeServer } from './opencode-server.js';
 import { PiProcess } from './pi-process.js';
 import { type ThinkingCall, ThinkingWire, totalsOf } from './thinking-wire.js';
@@ -73,7 +72,7 @@ async function measure(harness: Harness, layout: string | undefined): Promise<Me
   }
   await agent.end();
   const lines = withUs ? (await readFile(times, 'utf8')).trim().split('\n') : [];
-  if (withUs) await stopNode(dataDir);
+  if (withUs) await stopUnusedNode(dataDir);
   await model.close();
   await Promise.all(places.map(({ remove }) => remove()));
   const calls = model.calls.filter(({ main }) => main);

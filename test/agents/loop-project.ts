@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ContextClient } from '../../src/client/session/context-client.js';
 import { localFilesystemId } from '../../src/filesystem/access/filesystem-id.js';
+import { nodeStatus } from '../../src/node/node-status.js';
+import { stopNode } from '../../src/node/stop-node.js';
 import type { NodeAddress } from '../../src/xtdb/address.js';
 import { cliPath } from '../support/mcp-clients.js';
 import { until } from '../support/until.js';
@@ -47,6 +49,18 @@ export function versionNoticed(dataDir: string): (path: string, text: string) =>
 /** Starts the durable node of a data folder and waits until it answers. */
 export async function startNode(dataDir: string): Promise<void> {
   await palimpsest(dataDir, 'node', 'start', '--idle-exit', '600');
+}
+
+/**
+ * Stops the node of a data folder once no process uses it. A sidecar delivers for a while after its
+ * harness has ended, and would start a stopped node again.
+ */
+export async function stopUnusedNode(dataDir: string): Promise<void> {
+  await until(
+    () => nodeStatus(dataDir),
+    (status) => !status.running || status.users === 0,
+  );
+  await stopNode(dataDir);
 }
 
 /** Kills the database itself, as a machine in trouble would. */

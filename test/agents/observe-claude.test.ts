@@ -17,7 +17,7 @@ describe.each([
   { hooks: true, gateway: true },
 ])('Claude Code, observed with hooks: $hooks, gateway: $gateway', (ways) => {
   test('works for 60 calls; each of its sessions is one, and each request that was seen is a context', async () => {
-    const claude = await newestAgent('@anthropic-ai/claude-code', 'claude');
+    const claude = await newestAgent('claude');
     const upstream = await startCheckingUpstream();
     const machine = await observedMachine('claude', { name: 'anthropic', url: upstream.url }, ways);
     const { watched, home, project, address } = machine;

@@ -24,7 +24,7 @@ describe.each([
   { hooks: true, gateway: true },
 ])('Codex, observed with hooks: $hooks', (ways) => {
   test('works for 60 calls with a compaction and a resume; one session, every request a context', async () => {
-    const codex = await newestAgent('@openai/codex', 'codex');
+    const codex = await newestAgent('codex');
     let turns = 0;
     const model = await startScriptedModel(({ body, offered }) => {
       const isSummary = JSON.stringify((body as { input?: readonly Json[] }).input?.at(-1)).includes('CHECKPOINT');

@@ -3,13 +3,21 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../src/client/session/context-client.js';
 import { verifySession } from '../../src/history/verify/verify-session.js';
-import { stopNode } from '../../src/node/stop-node.js';
 import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { sessionId } from '../../src/objects/ids.js';
 import { loopTroubles } from '../../src/process/process-reports.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type LoopModel, startLoopModel } from './loop-model.js';
-import { killDatabase, makeProject, palimpsest, reader, shownOf, startNode, versionNoticed } from './loop-project.js';
+import {
+  killDatabase,
+  makeProject,
+  palimpsest,
+  reader,
+  shownOf,
+  startNode,
+  stopUnusedNode,
+  versionNoticed,
+} from './loop-project.js';
 import { scriptOf, type ToolDialect } from './loop-script.js';
 import { OpencodeServer } from './opencode-server.js';
 import { checkPairs, inactiveOutputs, isAsRecorded } from './wire-checks.js';
@@ -44,7 +52,7 @@ describe('OpenCode with contexts of Palimpsest', () => {
     removals.push(() => model.close(), remove, removeHome, removeData);
     await makeProject(root);
     await startNode(dataDir);
-    removals.unshift(() => stopNode(dataDir));
+    removals.unshift(() => stopUnusedNode(dataDir));
     const opencode = { home, cwd: root, dataDir, model, plugin: join(dirname(cliPath), 'opencode.js') };
     let session = '';
     let shown: readonly string[] = [];

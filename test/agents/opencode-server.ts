@@ -2,10 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { installedAgent } from './install-agent.js';
+import { newestAgent, newestVersion } from './install-agent.js';
 import type { LoopModel } from './loop-model.js';
 
-const OPENCODE = { name: 'opencode-ai', version: '1.18.33', program: 'opencode' } as const;
 /** How long OpenCode may take to end after SIGTERM. */
 const END_MS = 30_000;
 const MODEL = { providerID: 'scripted', modelID: 'scripted' } as const;
@@ -36,10 +35,10 @@ export interface OpencodeHome {
  *
  * It skips a folder whose lock file lists the package. Our plugin does not need that package.
  */
-async function withoutInstallation(home: string): Promise<void> {
+export async function withoutInstallation(home: string): Promise<void> {
   const folder = join(home, '.config', 'opencode');
   await mkdir(join(folder, 'node_modules'), { recursive: true });
-  const dependencies = { '@opencode-ai/plugin': OPENCODE.version };
+  const dependencies = { '@opencode-ai/plugin': newestVersion('opencode').version };
   await writeFile(join(folder, 'package.json'), JSON.stringify({ dependencies }));
   await writeFile(
     join(folder, 'package-lock.json'),
@@ -60,7 +59,7 @@ export class OpencodeServer {
   }
 
   static async start({ home, cwd, dataDir, model, plugin, env = {} }: OpencodeHome): Promise<OpencodeServer> {
-    const program = await installedAgent(OPENCODE.name, OPENCODE.version, OPENCODE.program);
+    const program = await newestAgent('opencode');
     await mkdir(join(cwd, '.git'), { recursive: true });
     await withoutInstallation(home);
     const provider = {

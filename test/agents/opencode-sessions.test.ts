@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { runCli } from '../support/run-cli.js';
-import { installedAgent, newestAgent } from './install-agent.js';
+import { newestAgent } from './install-agent.js';
 import { type ProgramEnd, runProgram } from './run-program.js';
 import { startScriptedModel } from './scripted-model.js';
 
@@ -38,12 +38,12 @@ describe('a session in the database of OpenCode', () => {
       OPENCODE_DISABLE_AUTOUPDATE: '1',
       OPENCODE_DISABLE_MODELS_FETCH: '1',
     };
-    const program = await newestAgent('opencode-ai', 'opencode');
+    const program = await newestAgent('opencode');
     const args = ['run', '-m', 'scripted/scripted', 'look at the file'];
     const { stdout, stderr } = await runProgram(program, args, { cwd: project, env, timeoutMs: 150_000 });
     expect(stdout + stderr).toContain('It has one line.');
     // Older versions of Node have no SQLite.
-    const node = await installedAgent('node', '22', 'node');
+    const node = await newestAgent('node');
     palimpsest = (...rest) => runProgram(node, [cliPath, ...rest], { cwd: project, env, timeoutMs: 100_000 });
   }, 600_000);
   afterAll(async () => {

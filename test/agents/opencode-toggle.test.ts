@@ -1,13 +1,12 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../src/client/session/context-client.js';
-import { stopNode } from '../../src/node/stop-node.js';
 import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { sessionId } from '../../src/objects/ids.js';
 import { loopTroubles } from '../../src/process/process-reports.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type LoopModel, type Move, startLoopModel } from './loop-model.js';
-import { makeProject, palimpsest, reader, startNode } from './loop-project.js';
+import { makeProject, palimpsest, reader, startNode, stopUnusedNode } from './loop-project.js';
 import { OpencodeServer } from './opencode-server.js';
 import { checkPairs, isAsRecorded } from './wire-checks.js';
 
@@ -33,7 +32,7 @@ describe('Palimpsest turned off and on in a session of OpenCode', () => {
     removals.push(() => model.close(), ...places.map(({ remove }) => remove));
     await makeProject(root);
     await startNode(dataDir);
-    removals.unshift(() => stopNode(dataDir));
+    removals.unshift(() => stopUnusedNode(dataDir));
     const server = await OpencodeServer.start({
       home,
       cwd: root,

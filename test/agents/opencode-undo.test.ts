@@ -1,11 +1,10 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { verifySession } from '../../src/history/verify/verify-session.js';
-import { stopNode } from '../../src/node/stop-node.js';
 import { loopTroubles } from '../../src/process/process-reports.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type LoopModel, type Move, startLoopModel } from './loop-model.js';
-import { makeProject, reader, startNode } from './loop-project.js';
+import { makeProject, reader, startNode, stopUnusedNode } from './loop-project.js';
 import { OpencodeServer } from './opencode-server.js';
 
 const shell = (n: number): Move => ({
@@ -25,7 +24,7 @@ describe('a request undone in OpenCode', () => {
     removals.push(() => model.close(), ...places.map(({ remove }) => remove));
     await makeProject(root);
     await startNode(dataDir);
-    removals.unshift(() => stopNode(dataDir));
+    removals.unshift(() => stopUnusedNode(dataDir));
     const server = await OpencodeServer.start({
       home,
       cwd: root,

@@ -3,11 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { openClient } from '../support/context.js';
 import { cliPath, suiteData, temporaryRoot } from '../support/mcp-clients.js';
-import { installedAgent } from './install-agent.js';
+import { newestAgent } from './install-agent.js';
 import { runProgram } from './run-program.js';
 import { type ScriptedModel, startScriptedModel } from './scripted-model.js';
-
-const OPENCODE = { name: 'opencode-ai', version: '1.18.33', program: 'opencode' } as const;
 
 function configuration(model: ScriptedModel, root: string, session: string): string {
   const server = [
@@ -37,7 +35,7 @@ function configuration(model: ScriptedModel, root: string, session: string): str
 }
 
 async function runOpencode(root: string, model: ScriptedModel, session: string) {
-  const opencode = await installedAgent(OPENCODE.name, OPENCODE.version, OPENCODE.program);
+  const opencode = await newestAgent('opencode');
   const { root: home, remove } = await temporaryRoot();
   await mkdir(join(root, '.git'), { recursive: true });
   await writeFile(join(root, 'opencode.json'), configuration(model, root, session));

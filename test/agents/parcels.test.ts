@@ -58,7 +58,7 @@ describe('the parcels', () => {
   });
 
   test('are a Claude Code plug-in that validates, installs from its marketplace, and connects', async () => {
-    const claude = await newestAgent('@anthropic-ai/claude-code', 'claude');
+    const claude = await newestAgent('claude');
     await said(claude, 'plugin', 'validate', '--strict', join(parcels, 'claude'));
     await said(claude, 'plugin', 'validate', '--profile', 'directory', join(parcels, 'claude', 'palimpsest'));
     await said(claude, 'plugin', 'marketplace', 'add', join(parcels, 'claude'));
@@ -68,7 +68,7 @@ describe('the parcels', () => {
   });
 
   test('are a plug-in whose hooks start the watcher, reach it, and record the session', async () => {
-    const claude = await newestAgent('@anthropic-ai/claude-code', 'claude');
+    const claude = await newestAgent('claude');
     await writeFile(join(project, 'a.txt'), 'the text of a\n');
     const model = await startScriptedModel(({ offered, results }) => {
       if (offered.length === 0 || results.length > 0) return { say: 'all done' };
@@ -119,7 +119,7 @@ describe('the parcels', () => {
   });
 
   test('are a Gemini CLI extension that validates, installs and connects', async () => {
-    const gemini = await newestAgent('@google/gemini-cli', 'gemini');
+    const gemini = await newestAgent('gemini');
     const folder = join(parcels, 'gemini');
     expect(await said(gemini, 'extensions', 'validate', folder)).toContain('successfully validated');
     await said(gemini, 'extensions', 'install', folder, '--consent');
@@ -129,7 +129,7 @@ describe('the parcels', () => {
   test('are an MCP bundle that the public validator accepts, and whose server reads and searches', async () => {
     const [name = ''] = (await readdir(parcels)).filter((one) => one.endsWith('.mcpb'));
     const folder = join(home, 'bundle');
-    const validator = await newestAgent('@anthropic-ai/mcpb', 'mcpb');
+    const validator = await newestAgent('mcpb');
     await said(validator, 'unpack', join(parcels, name), folder);
     expect(await said(validator, 'validate', folder)).toContain('passes');
     const { server } = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'));

@@ -4,11 +4,10 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { verifySession } from '../../src/history/verify/verify-session.js';
-import { stopNode } from '../../src/node/stop-node.js';
 import { loopTroubles } from '../../src/process/process-reports.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type LoopModel, type Move, startLoopModel } from './loop-model.js';
-import { makeProject, palimpsest, reader, startNode } from './loop-project.js';
+import { makeProject, palimpsest, reader, startNode, stopUnusedNode } from './loop-project.js';
 import { PiProcess } from './pi-process.js';
 
 const run = promisify(execFile);
@@ -37,7 +36,7 @@ describe('pi with Palimpsest installed as a package', () => {
     removals.push(() => model.close(), ...places.map(({ remove }) => remove));
     await makeProject(root);
     await startNode(dataDir);
-    removals.unshift(() => stopNode(dataDir));
+    removals.unshift(() => stopUnusedNode(dataDir));
     // As it would come from the registry.
     const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', extra], {
       cwd: dirname(dirname(cliPath)),

@@ -1,15 +1,17 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readFile, realpath, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { linesOf } from '../../src/extensions/sidecar/protocol.js';
-import { installedAgent } from './install-agent.js';
+import { newestAgent } from './install-agent.js';
 import type { LoopModel } from './loop-model.js';
 import { type ProgramEnd, runProgram } from './run-program.js';
 
-const PI = { name: '@earendil-works/pi-coding-agent', version: '0.87.1', program: 'pi' } as const;
-/** pi asks for a later Node than this project. */
-const NODE = { name: 'node', version: '22.23.3', program: 'node' } as const;
+/** Returns Node.js and pi's script. pi needs a later Node.js than this project. */
+const startOfPi = async (): Promise<readonly [string, string]> => [
+  await newestAgent('node'),
+  await realpath(await newestAgent('pi')),
+];
 
 /** pi's names of the wires, and what it takes for their addresses. */
 const APIS: Readonly<
@@ -52,8 +54,7 @@ export class PiProcess {
     { home, cwd, dataDir, model, extension, env = {} }: PiHome,
     ...args: readonly string[]
   ): Promise<PiProcess> {
-    const program = await installedAgent(PI.name, PI.version, PI.program);
-    const node = await installedAgent(NODE.name, NODE.version, NODE.program);
+    const [node, cli] = await startOfPi();
     await mkdir(join(home, 'agent'), { recursive: true });
     const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
     const scripted = {
@@ -74,7 +75,6 @@ export class PiProcess {
     const settings = join(home, 'agent', 'settings.json');
     const known = JSON.parse(await readFile(settings, 'utf8').catch(() => '{}'));
     await writeFile(settings, JSON.stringify({ ...known, compaction: { enabled: true, keepRecentTokens: 400 } }));
-    const cli = join(dirname(dirname(program)), PI.name, 'dist', 'bundle', 'cli.js');
     const thinking = model.wire === 'anthropic' ? 'low' : 'off';
     const extensions = extension === undefined ? [] : ['-e', extension];
     const child = spawn(
@@ -113,9 +113,7 @@ export class PiProcess {
 
   /** Installs a package for pi processes with this home. */
   static async install(home: string, cwd: string, source: string): Promise<ProgramEnd> {
-    const program = await installedAgent(PI.name, PI.version, PI.program);
-    const node = await installedAgent(NODE.name, NODE.version, NODE.program);
-    const cli = join(dirname(dirname(program)), PI.name, 'dist', 'bundle', 'cli.js');
+    const [node, cli] = await startOfPi();
     const env = { PATH: process.env.PATH, HOME: home, PI_OFFLINE: '1', PI_CODING_AGENT_DIR: join(home, 'agent') };
     return runProgram(node, [cli, 'install', source], { cwd, env, timeoutMs: 60_000 });
   }

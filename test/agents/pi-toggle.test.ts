@@ -3,13 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../src/client/session/context-client.js';
 import { guideOf } from '../../src/extensions/guide.js';
 import { verifySession } from '../../src/history/verify/verify-session.js';
-import { stopNode } from '../../src/node/stop-node.js';
 import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { sessionId } from '../../src/objects/ids.js';
 import { loopTroubles } from '../../src/process/process-reports.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type LoopModel, type Move, startLoopModel } from './loop-model.js';
-import { makeProject, reader, startNode } from './loop-project.js';
+import { makeProject, reader, startNode, stopUnusedNode } from './loop-project.js';
 import { PiProcess } from './pi-process.js';
 import { checkPairs, isAsRecorded } from './wire-checks.js';
 
@@ -76,7 +75,7 @@ describe('Palimpsest turned off and on in a session of pi', () => {
     );
     await makeProject(root);
     await startNode(dataDir);
-    removals.unshift(() => stopNode(dataDir));
+    removals.unshift(() => stopUnusedNode(dataDir));
 
     const own = await PiProcess.start({ home: otherHome, cwd: root, dataDir, model: other, extension: undefined });
     removals.unshift(async () => own.kill());

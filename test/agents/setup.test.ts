@@ -1,14 +1,13 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { runCli } from '../support/run-cli.js';
-import { installedAgent, newestAgent } from './install-agent.js';
+import { newestAgent } from './install-agent.js';
 import { runProgram } from './run-program.js';
-import { type ScriptedModel, startScriptedModel } from './scripted-model.js';
 
 const run = promisify(execFile);
 const cacheFolder = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache');
@@ -16,25 +15,21 @@ const cacheFolder = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache');
 /** Agents, how they list their servers, and their settings before the setup. */
 const AGENTS = {
   claude: {
-    package: '@anthropic-ai/claude-code',
     listed: /^ctx: .*✔ Connected$/m,
     file: '.claude.json',
     before: '{\n  "numStartups": 7\n}\n',
   },
   codex: {
-    package: '@openai/codex',
     listed: /^ctx .*enabled/m,
     file: '.codex/config.toml',
     before: '# mine\nmodel = "x" # fast\n',
   },
   gemini: {
-    package: '@google/gemini-cli',
     listed: /ctx: .* - Connected$/m,
     file: '.gemini/settings.json',
     before: '{\n  // mine\n  "general": { "disableAutoUpdate": true }\n}\n',
   },
   opencode: {
-    package: 'opencode-ai',
     listed: /✓ ctx connected/,
     file: '.config/opencode/opencode.jsonc',
     before: '{\n  // mine\n  "autoupdate": false\n}\n',
@@ -64,89 +59,13 @@ async function codexTools(
   throw new Error(`codex app-server ended: ${text}`);
 }
 
-/** Settings that make an agent use a scripted model, and its command for one prompt. */
-const SCRIPTED = {
-  codex: {
-    package: '@openai/codex',
-    path: '.codex/config.toml',
-    prefix: '',
-    text: (model: ScriptedModel) =>
-      `model = "scripted"\nmodel_provider = "scripted"\napproval_policy = "never"\nsandbox_mode = "workspace-write"\n
-[model_providers.scripted]\nname = "scripted"\nbase_url = "${model.baseUrl}"\nwire_api = "responses"
-env_key = "SCRIPTED_KEY"\n`,
-    refused: /ctx\/write \(failed\)\s+MCP tool call requires approval/,
-    // Otherwise Codex may ask the model before the server has started.
-    args: ['exec', '--skip-git-repo-check', '-c', 'mcp_servers.ctx.required=true', 'go on'],
-  },
-  opencode: {
-    package: 'opencode-ai',
-    path: '.config/opencode/opencode.json',
-    prefix: 'ctx_',
-    text: (model: ScriptedModel) =>
-      JSON.stringify({
-        provider: {
-          scripted: {
-            npm: '@ai-sdk/openai-compatible',
-            name: 'scripted',
-            options: { baseURL: model.baseUrl, apiKey: 'none' },
-            models: { scripted: { name: 'scripted', tool_call: true } },
-          },
-        },
-      }),
-    refused: /permission requested: ctx_write \(\*\); auto-rejecting/,
-    args: ['run', '-m', 'scripted/scripted', 'go on'],
-  },
-} as const;
-
-describe.each(['codex', 'opencode'] as const)('%s after palimpsest setup', (name) => {
-  test('reads through us, and without a person to ask it does not write', async () => {
-    const agent = SCRIPTED[name];
-    const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
-    const [home, project, data] = places.map(({ root }) => root) as [string, string, string];
-    const model = await startScriptedModel([
-      { tool: `${agent.prefix}read`, args: { path: 'a.txt' } },
-      { tool: `${agent.prefix}write`, args: { path: 'b.txt', content: 'written' } },
-      { say: 'all done' },
-    ]);
-    try {
-      await writeFile(join(project, 'a.txt'), 'the text of a\n');
-      await mkdir(join(project, '.git'));
-      await mkdir(dirname(join(home, agent.path)), { recursive: true });
-      await writeFile(join(home, agent.path), agent.text(model));
-      // Codex does not pass on the variable that names the cache with the built node.
-      await mkdir(join(home, '.cache'));
-      await symlink(join(cacheFolder, 'palimpsest'), join(home, '.cache', 'palimpsest'));
-      const program = await newestAgent(agent.package, name);
-      const env = {
-        HOME: home,
-        PATH: `${dirname(program)}:${process.env.PATH}`,
-        LANG: 'C.UTF-8',
-        PALIMPSEST_DATA: data,
-        XDG_CACHE_HOME: cacheFolder,
-        SCRIPTED_KEY: 'none',
-        OPENCODE_DISABLE_AUTOUPDATE: '1',
-        OPENCODE_DISABLE_MODELS_FETCH: '1',
-      };
-      await run(process.execPath, [cliPath, 'setup', name, '--yes'], { cwd: project, env });
-      const end = await runProgram(program, agent.args, { cwd: project, env, timeoutMs: 150_000 });
-      expect(model.seen.flatMap(({ results }) => results).join('\n')).toContain('the text of a');
-      expect(stripVTControlCharacters(end.stdout + end.stderr)).toMatch(agent.refused);
-      await expect(readFile(join(project, 'b.txt'), 'utf8')).rejects.toThrow(/ENOENT/);
-    } finally {
-      await model.close();
-      await runCli(['node', 'stop', '--data', data], { XTDB_URL: undefined });
-      for (const { remove } of places) await remove();
-    }
-  });
-});
-
 describe('pi after palimpsest setup', () => {
   test('has our package for its loop, reaches the server that only reads, and loses both', async () => {
     const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
     const [home, project, data] = places.map(({ root }) => root) as [string, string, string];
     // pi needs a newer Node.js than the one of this test may be.
-    const program = await newestAgent('@earendil-works/pi-coding-agent', 'pi');
-    const node = await installedAgent('node', '22', 'node');
+    const program = await newestAgent('pi');
+    const node = await newestAgent('node');
     const env = {
       HOME: home,
       PATH: `${dirname(node)}:${dirname(program)}:${process.env.PATH}`,
@@ -189,7 +108,7 @@ describe('palimpsest setup --yes, alone', () => {
     [home, project, data] = places.map(({ root }) => root) as [string, string, string];
     removals.push(...places.map(({ remove }) => remove));
     for (const name of NAMES) {
-      programs.set(name, await newestAgent(AGENTS[name].package, name));
+      programs.set(name, await newestAgent(name));
     }
     env = {
       HOME: home,

@@ -19,7 +19,7 @@ const MODEL = 'claude-opus-5-5';
 
 describe('Claude Code behind a gateway that steers', () => {
   test('works for 70 calls over ten runs, a fork and its own tools; every request is its context', async () => {
-    const claude = await newestAgent('@anthropic-ai/claude-code', 'claude');
+    const claude = await newestAgent('claude');
     const { root, remove } = await temporaryRoot();
     const [home, project] = [join(root, 'home'), join(root, 'project')];
     await mkdir(join(project, 'src'), { recursive: true });

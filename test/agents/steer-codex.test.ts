@@ -31,7 +31,7 @@ function moves(from: number, count: number): readonly ModelMove[] {
 
 describe('Codex behind a gateway that steers', () => {
   test('works for 60 calls over HTTP with a compaction and resumes; every request is its context', async () => {
-    const codex = await newestAgent('@openai/codex', 'codex');
+    const codex = await newestAgent('codex');
     const { root, remove } = await temporaryRoot();
     const [home, project] = [join(root, 'home'), join(root, 'project')];
     for (const folder of [home, project]) await mkdir(folder);

@@ -1,10 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { stopNode } from '../../src/node/stop-node.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type Move, startLoopModel } from './loop-model.js';
-import { linesOf, startNode } from './loop-project.js';
+import { linesOf, startNode, stopUnusedNode } from './loop-project.js';
 import { OpencodeServer } from './opencode-server.js';
 import { PiProcess } from './pi-process.js';
 import { type ThinkingTotals, ThinkingWire, totalsOf } from './thinking-wire.js';
@@ -54,7 +53,7 @@ async function measured(harness: Harness, layout: string | undefined): Promise<T
     expect(model.left).toBe(0);
     return totalsOf(wire.seen);
   } finally {
-    if (layout !== undefined) await stopNode(dataDir);
+    if (layout !== undefined) await stopUnusedNode(dataDir);
     await model.close();
     await Promise.all(places.map(({ remove }) => remove()));
   }

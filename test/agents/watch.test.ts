@@ -60,7 +60,7 @@ async function told(id: string, last: string) {
 
 describe('Claude Code', () => {
   const run = async (model: ScriptedModel, ...args: readonly string[]) => {
-    const claude = await newestAgent('@anthropic-ai/claude-code', 'claude');
+    const claude = await newestAgent('claude');
     const end = await runProgram(claude, ['-p', '--output-format', 'json', '--dangerously-skip-permissions', ...args], {
       cwd: project,
       env: {
@@ -118,7 +118,7 @@ describe('Claude Code', () => {
 
 describe('Codex', () => {
   test('is recorded as it works, and its thread stays one session when it is resumed', async () => {
-    const codex = await newestAgent('@openai/codex', 'codex');
+    const codex = await newestAgent('codex');
     const model = await startScriptedModel([
       { tool: 'exec_command', args: { cmd: 'cat poem.txt' } },
       { say: 'read it' },
