@@ -1,12 +1,21 @@
 /**
- * Counts source files that decide something: in one warm `read` over MCP, one context of a loop,
- * and one question about the past. Run `node scripts/walks.mjs` after a build. With `--files` it
- * lists them. V8 reports the blocks that ran. A file decides something if a function of it ran one
- * block and skipped another.
+ * Counts source files that decide something in a warm call. Run `node scripts/walks.mjs` after a
+ * build. With `--files` it lists them. The calls are a `read` over MCP, a call that a harness
+ * reports, the context after it, and a question about the past.
+ *
+ * V8 reports the blocks that ran. A file decides something if a function of it ran one block and
+ * skipped another. These do not decide how a call goes that succeeds:
+ *
+ * - a skipped block that handles a failure: it throws or catches
+ * - a loop, whose block V8 reports because it ran more often than its function
+ * - a file of the vocabulary (floors 0 and 1), whose names say what it does; counted apart
+ * - a file that ran beside one measured call and not beside each, such as a tracker's timer
+ *
+ * Opening the database is no part of a warm question. It is counted apart, too.
  */
 import { fork, spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,8 +24,43 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { projectRoot } from './bundle.mjs';
 
-/** Unmeasured calls before each measured one. */
+/** Unmeasured calls before the measured ones. */
 const WARM_UP = 6;
+/** Measured calls of a walk. Only a file that each of them ran belongs to it. */
+const MEASURED = 3;
+
+/** Returns the files that are in each of some counts. */
+function inEach(counts) {
+  const of = (what) => counts[0][what].filter((file) => counts.every((count) => count[what].includes(file)));
+  return { ran: of('ran'), decides: of('decides') };
+}
+
+/** The rooms of floors 0 and 1. */
+const VOCABULARY = new Set(
+  JSON.parse(readFileSync(join(projectRoot, 'test/architecture/house.json'), 'utf8'))
+    .floors.slice(0, 2)
+    .flat(),
+);
+
+/** Texts in the built code, which may hold any character. */
+const TEXTS = /(["'`])(?:\\.|(?!\1)[^\\])*\1/gs;
+
+/** Whether a block only runs if the call fails: it begins or ends with `throw`, or is a `catch`. */
+function handlesFailure(block) {
+  const code = block.replace(TEXTS, '""');
+  return /^[\s{?:&|]*(throw|catch)\b/.test(code) || /\bthrow [^;]*;[\s}]*$/.test(code);
+}
+
+/** Returns whether a function ran one block and skipped another, apart from failures. */
+function decidesIn(text, ranges) {
+  const around = [];
+  return ranges.some((range) => {
+    while (around.length > 0 && around.at(-1).endOffset <= range.startOffset) around.pop();
+    const isSkipped = around.length > 0 && range.count < around.at(-1).count;
+    around.push(range);
+    return isSkipped && !handlesFailure(text.slice(range.startOffset, range.endOffset));
+  });
+}
 
 /** Starts to count what runs. `taken` returns the files that ran since the last call. */
 function coverage(source) {
@@ -37,7 +81,8 @@ function coverage(source) {
       if (!url.startsWith(source)) return [];
       const called = functions.filter(({ functionName, ranges }) => functionName !== '' && ranges[0].count > 0);
       if (called.length === 0) return [];
-      const decides = called.some(({ ranges }) => ranges.length > 1);
+      const text = readFileSync(fileURLToPath(url), 'utf8');
+      const decides = called.some(({ ranges }) => decidesIn(text, ranges));
       return [{ file: url.slice(source.length).replace(/\.js$/, ''), decides }];
     });
     return { ran: ran.map(({ file }) => file), decides: ran.flatMap(({ file, decides }) => (decides ? [file] : [])) };
@@ -59,14 +104,14 @@ const load = (folder, path) => import(new URL(`${path}.js`, source(folder)).href
 async function read(folder, project) {
   const take = coverage(source(folder));
   let measured = Number.NaN;
-  let counted;
+  const counted = [];
   const write = process.stdout.write.bind(process.stdout);
   process.stdout.write = (chunk, ...rest) => {
-    if (String(chunk).includes(`"id":${measured}`)) counted = take();
+    if (String(chunk).includes(`"id":${measured}`)) counted.push(take());
     return write(chunk, ...rest);
   };
   process.on('message', async (id) => {
-    if (id === 'end') return process.send(counted, () => process.exit(0));
+    if (id === 'end') return process.send(inEach(counted), () => process.exit(0));
     await quiet(take);
     measured = id;
     process.send('armed');
@@ -75,22 +120,36 @@ async function read(folder, project) {
   await load(folder, 'main');
 }
 
-/** The next context of a session in a loop, whose harness has added a call since the last one. */
+/**
+ * The next context of a session in a loop, whose harness has added a call since the last one.
+ * Counts the report of the call apart.
+ */
 async function loop(folder, project) {
   const take = coverage(source(folder));
-  const [{ openClient }, { readSettings }, { LoopSession }, { DEFAULT_POLICY }] = await Promise.all(
-    ['host/open-client', 'host/settings', 'extensions/loop/loop-session', 'session/step-policy'].map((path) =>
-      load(folder, path),
-    ),
+  const [{ openClient }, { readSettings }, { LoopSession }, { DEFAULT_POLICY }, { HarnessSession }] = await Promise.all(
+    [
+      'host/open-client',
+      'host/settings',
+      'extensions/loop/loop-session',
+      'session/step-policy',
+      'harness/harness-session',
+    ].map((path) => load(folder, path)),
   );
+  const reported = [];
+  const { reportMessages } = HarnessSession.prototype;
+  HarnessSession.prototype.reportMessages = async function (...given) {
+    const answer = await reportMessages.apply(this, given);
+    reported.push(take());
+    return answer;
+  };
   const policy = { ...DEFAULT_POLICY, retention: 'use' };
   const options = { cwd: project, roots: [project], strict: false, shortIds: false, policy, what: 'walks' };
   const { client, close } = await openClient(readSettings(process.env), options);
   await client.ready();
   const session = new LoopSession(client, { id: 'walks', delivered: 'pi', layout: 'epoch' });
   const messages = [{ role: 'user', content: 'Look at the files.' }];
-  let counted;
-  for (let i = 0; i <= WARM_UP; i += 1) {
+  const counted = [];
+  for (let i = 0; i < WARM_UP + MEASURED; i += 1) {
     const id = `call_${i}`;
     const args = JSON.stringify({ path: `file-${i % 3}.txt` });
     messages.push({
@@ -101,24 +160,46 @@ async function loop(folder, project) {
     messages.push({ role: 'tool', tool_call_id: id, content: `the text of file ${i % 3}\n` });
     await quiet(take);
     const { epoch } = await session.context({ messages: [...messages], system: null });
-    counted = take();
+    counted.push(take());
     const list = JSON.stringify([epoch, messages]);
     await session.handed({ sha256: hash('sha256', list), chars: list.length, messages: messages.length });
     await client.delivered();
   }
   await close();
-  process.send(counted, () => process.exit(0));
+  process.send({ reported: inEach(reported.slice(-MEASURED)), counted: inEach(counted.slice(-MEASURED)) }, () =>
+    process.exit(0),
+  );
 }
 
-/** `palimpsest context SESSION@turn:1`, asked again in one process. */
+/**
+ * `palimpsest context SESSION@turn:1`, asked again in one process. Each time it opens the database.
+ * Files that decide something then, and nothing once the database is open, are counted apart.
+ */
 async function past(folder) {
   const take = coverage(source(folder));
-  const { answerOnly } = await load(folder, 'question-program');
-  const ask = () => answerOnly([process.argv[0], 'palimpsest', 'context', 'walks@turn:1']);
+  const [{ answerOnly }, { openReview }, { askContext }, { Timeline }] = await Promise.all(
+    ['question-program', 'cli/review/answer', 'history/ask/ask', 'history/rebuild/timeline'].map((path) =>
+      load(folder, path),
+    ),
+  );
+  const asked = 'walks@turn:1';
+  const ask = () => answerOnly([process.argv[0], 'palimpsest', 'context', asked]);
   for (let i = 0; i < WARM_UP; i += 1) await ask();
   take();
   await ask();
-  process.send(take(), () => process.exit(0));
+  const whole = take();
+  const { timeline, close } = await openReview({});
+  const opening = take();
+  await askContext(await Timeline.open(timeline.store, timeline.paths), asked, {});
+  const open = take();
+  await close();
+  const opens = new Set(opening.decides.filter((file) => !open.decides.includes(file)));
+  const of = (files, isOpening) => files.filter((file) => opens.has(file) === isOpening);
+  const answer = {
+    counted: { ran: of(whole.ran, false), decides: of(whole.decides, false) },
+    opening: { ran: of(whole.ran, true), decides: of(whole.decides, true) },
+  };
+  process.send(answer, () => process.exit(0));
 }
 
 const WALKS = { read, loop, past };
@@ -135,7 +216,7 @@ function run(walk, folders, talk = async () => undefined) {
   });
 }
 
-/** Speaks MCP: reads files, and measures the last read. */
+/** Speaks MCP: reads files, and measures the last reads. */
 async function talkOfRead(child) {
   const answered = (id) =>
     new Promise((resolve) => {
@@ -155,9 +236,9 @@ async function talkOfRead(child) {
   const clientInfo = { name: 'walks', version: '0' };
   await call(1, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo });
   send({ method: 'notifications/initialized' });
-  const last = 10 + WARM_UP;
-  for (let id = 10; id <= last; id += 1) {
-    if (id === last) {
+  const first = 10 + WARM_UP;
+  for (let id = 10; id < first + MEASURED; id += 1) {
+    if (id >= first) {
       const armed = new Promise((resolve) => child.once('message', resolve));
       child.send(id);
       await armed;
@@ -188,14 +269,21 @@ else {
     for (const i of [0, 1, 2]) writeFileSync(join(project, `file-${i}.txt`), `the text of file ${i}\n`);
     node('start');
     const places = [folder, project];
+    const read = await run('read', places, talkOfRead);
+    const context = await run('loop', places);
+    const question = await run('past', places);
     const counted = {
-      'one read': await run('read', places, talkOfRead),
-      'one context of a loop': await run('loop', places),
-      'one question about the past': await run('past', places),
+      'one read': read,
+      'one reported call': context.reported,
+      'the context after it': context.counted,
+      'one question about the past': question.counted,
+      'opening the database for it': question.opening,
     };
     for (const [name, { ran, decides }] of Object.entries(counted)) {
-      console.log(`${name}: ${decides.length} files decide something, of ${ran.length} that ran`);
-      if (process.argv.includes('--files')) console.log(decides.map((file) => `  ${file}`).join('\n'));
+      const walk = decides.filter((file) => !VOCABULARY.has(file.split('/')[0]));
+      const words = decides.length - walk.length;
+      console.log(`${name}: ${walk.length} files decide something, and ${words} of the vocabulary; ${ran.length} ran`);
+      if (process.argv.includes('--files')) console.log(walk.map((file) => `  ${file}`).join('\n'));
     }
   } finally {
     node('stop');

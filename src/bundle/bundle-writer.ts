@@ -1,6 +1,6 @@
 import type { SessionId, Sha256 } from '../objects/ids.js';
 import { toTransactionPart } from '../store/import-parts.js';
-import { toLinePart } from '../store/imported-line.js';
+import { toLinePart } from '../store/lineage.js';
 import { ALWAYS, type ObjectStore } from '../store/object-store.js';
 import { textParts } from '../store/texts.js';
 import type { StoredDocument } from '../xtdb/documents.js';

@@ -19,7 +19,7 @@ async function forkAction(reference: string, flags: ForkFlags): Promise<void> {
   ] = await Promise.all([
     import('./review/answer.js'),
     import('../history/rebuild/find-session.js'),
-    import('../history/ask/reference.js'),
+    import('../history/rebuild/moment.js'),
     import('../client/session/fork-at.js'),
     import('../client/session/session-lease.js'),
     import('../client/session/new-session-id.js'),

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { type FilesystemAccess, type Location, locate } from '../filesystem/access/access.js';
+import type { FilesystemAccess, Location } from '../filesystem/access/access.js';
 import { liesIn, type MountSetting, MountTable } from '../filesystem/access/mounts.js';
 import { fromNative, resolveFrom } from '../filesystem/access/native-path.js';
 import { readSource, type SourceReading } from '../filesystem/access/read-source.js';
-import { AllowedRoots } from '../filesystem/access/roots.js';
+import { AllowedRoots, absolutePath } from '../filesystem/access/roots.js';
 import { sourcedIdentityHash } from '../objects/hashes.js';
-import { canonicalPath, type FilesystemId, type ObjectId } from '../objects/ids.js';
+import { type AgentPath, canonicalPath, type FilesystemId, type ObjectId } from '../objects/ids.js';
 import { type FilesystemSource, filesystemSource } from '../objects/source.js';
 import { counted } from '../values/counted.js';
 import { PutOff } from '../values/put-off.js';
@@ -63,7 +63,8 @@ export class FileAccess {
    */
   readonly folders: readonly FilesystemSource[];
 
-  private constructor(access: FilesystemAccess, cwd: string) {
+  /** `cwd` is the agent's working directory, in the agent's view. */
+  constructor(access: FilesystemAccess, cwd: string) {
     this.access = access;
     this.cwd = cwd;
     const { roots, mounts } = access;
@@ -87,13 +88,32 @@ export class FileAccess {
   }
 
   /**
-   * Resolves an agent's path.
+   * Resolves an agent's path: relative to its working directory, through the mounts [§5.3], links
+   * resolved, inside the roots. A path on a filesystem that this process cannot see is only
+   * normalised and marked unreachable.
    * @throws {SourceError} the path leads outside the roots, or the file does not exist and
    *   `mustExist` is not false
    */
-  async locate(path: string, options: { readonly mustExist?: boolean } = {}): Promise<LocatedFile> {
-    const location = await locate(this.access, path, { cwd: this.cwd, ...options });
+  async locate(path: string, { mustExist = true }: { readonly mustExist?: boolean } = {}): Promise<LocatedFile> {
+    const location = await this.#locationOf(path, mustExist);
     return { location, ...this.describe(filesystemSource(location.filesystemId, location.path)) };
+  }
+
+  async #locationOf(shown: string, mustExist: boolean): Promise<Location> {
+    const { roots, mounts } = this.access;
+    const translated = mounts.toCanonical(absolutePath(shown, this.cwd) as string as AgentPath);
+    const { path, filesystemId } = translated;
+    if (!translated.viaMount && !mounts.isReachable(path, filesystemId))
+      return { path, filesystemId, exists: false, reachable: false, shown };
+    const resolved = await roots.resolve(path, { mustExist, shown });
+    return {
+      path: resolved.path,
+      // A link may lead from one mount into another.
+      filesystemId: mounts.filesystemOfCanonical(resolved.path) ?? filesystemId,
+      exists: resolved.exists,
+      reachable: true,
+      shown,
+    };
   }
 
   /** Returns the id and display path of a source. */

@@ -1,4 +1,4 @@
-import type { LargeTextReading, SourceReading, TextReading } from '../filesystem/access/read-source.js';
+import type { ReadingWithText, SourceReading } from '../filesystem/access/read-source.js';
 import type { Json } from '../objects/canonical-json.js';
 import { hashText } from '../objects/hashes.js';
 import { abridge, chunkText, isLargeText } from '../objects/large-text.js';
@@ -25,7 +25,7 @@ export const NO_MASK: RecordMask = {
 };
 
 /** Returns a text that was read, with its hash and its form by its length. */
-function readingOf(text: string, { mtimeMs }: TextReading | LargeTextReading): TextReading | LargeTextReading {
+function readingOf(text: string, { mtimeMs }: ReadingWithText): ReadingWithText {
   const readable = { fileHash: hashText(text), size: Buffer.byteLength(text), mtimeMs };
   if (!isLargeText(text)) return { kind: 'text', content: text, ...readable };
   return {

@@ -77,7 +77,7 @@ export class Backend {
   #starting: Promise<ContextClient> | undefined;
   #opening: Promise<OpenClient> | undefined;
   #closing: Promise<void> | undefined;
-  #isUp = false;
+  #client: ContextClient | undefined;
   #hasFailed = false;
   /** Whether no node answered at the last attempt. */
   #isAway = false;
@@ -123,9 +123,9 @@ export class Backend {
     }
   }
 
-  /** Whether calls need not wait. */
-  get isReady(): boolean {
-    return this.#isUp && this.#starting !== undefined;
+  /** The client, once the database has answered. Calls with it need not wait. */
+  get client(): ContextClient | undefined {
+    return this.#client;
   }
 
   /**
@@ -212,7 +212,7 @@ export class Backend {
       this.#isAway = nodeUrl !== undefined && isAway(error);
       throw nodeUrl !== undefined && isAway(error) ? whereNobodyAnswers(error, nodeUrl) : error;
     });
-    this.#isUp = true;
+    this.#client = client;
     this.#isAway = false;
     this.#report('the database is ready');
     return client;
@@ -237,6 +237,7 @@ export class Backend {
   }
 
   async #close(): Promise<void> {
+    this.#client = undefined;
     this.#stop.abort();
     await this.#starting?.catch(() => undefined);
     const opened = await this.#opening?.catch(() => undefined);

@@ -1,7 +1,7 @@
 import type { SessionLoan } from './backend.js';
 
 /** Maximum number of unused sessions that stay open. */
-const MOST_AT_REST = 32;
+export const MOST_AT_REST = 32;
 /**
  * How long closing a resting session waits for its steps to reach the database, milliseconds. After
  * that it stays open.

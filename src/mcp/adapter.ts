@@ -17,8 +17,8 @@ import type { Logger } from '../host/log.js';
 import { NO_TELEMETRY, type Telemetry, type Tell } from '../telemetry/telemetry.js';
 import { parseTraceparent, type TraceContext } from '../telemetry/trace.js';
 import { defined } from '../values/defined.js';
-import { refusalOf } from './check-message.js';
-import { type CallParams, DirectCalls } from './direct-calls.js';
+import { type CallParams, refusalOf } from './check-message.js';
+import { DirectCalls } from './direct-calls.js';
 
 /** Maximum size of a result in bytes of JSON. Both sides close a connection on a line of 10 MiB. */
 const LONGEST_RESULT_BYTES = 8 * 1024 * 1024;

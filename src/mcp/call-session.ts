@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { ContextSession } from '../client/session/context-session.js';
 import { fromNative } from '../filesystem/access/native-path.js';
 import type { Backend, SessionLoan } from '../host/backend.js';
-import { type HeldSession, putAwayResting } from '../host/rest-limit.js';
+import { type HeldSession, MOST_AT_REST, putAwayResting } from '../host/rest-limit.js';
 import type { SessionId } from '../objects/ids.js';
 import { parseJson } from '../process/owned-file.js';
 import type { AgentSandbox } from '../tools/tool.js';
@@ -150,6 +150,6 @@ export class CallSessions {
 
   #done(ended: HeldSession): void {
     ended.running -= 1;
-    putAwayResting(this.#held, { mayLeave: (name) => name !== undefined });
+    if (this.#held.size > MOST_AT_REST) putAwayResting(this.#held, { mayLeave: (name) => name !== undefined });
   }
 }

@@ -58,7 +58,7 @@ async function waitForDatabase(
   exchange: Exchange,
   isNewSession: boolean,
 ): Promise<ContextClient | undefined> {
-  if (backend.isReady) return backend.ready();
+  if (backend.client !== undefined) return backend.client;
   let message = '';
   const report = (): void => void exchange.progress?.(message);
   const onProgress = (text: string): void => {
@@ -122,7 +122,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
       ...(typeof recorded === 'string' ? { 'gen_ai.tool.call.id': recorded } : {}),
       ...(answer.isError ? { 'error.type': answer.failure ?? 'failed' } : {}),
     });
-    if (isLoss(answer.unrecorded)) await used.lost();
+    if (answer.unrecorded !== undefined && isLoss(answer.unrecorded)) await used.lost();
     return {
       _meta: { palimpsest: { session: session.id, ...answer.meta } },
       content: [{ type: 'text', text: answer.text }],

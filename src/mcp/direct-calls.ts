@@ -1,53 +1,11 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import {
-  type CallToolRequest,
   type CallToolResult,
   ErrorCode,
   type JSONRPCMessage,
-  RELATED_TASK_META_KEY,
   type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
-
-/** The parameters of a tool call. */
-export type CallParams = CallToolRequest['params'];
-
-type Members = Readonly<Record<string, unknown>>;
-
-/**
- * Returns whether a value is an object without a `__proto__` member, which a copy could mistake for
- * its prototype.
- */
-function isPlain(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !Object.hasOwn(value, '__proto__');
-}
-
-const isId = (value: unknown): value is RequestId => typeof value === 'string' || Number.isSafeInteger(value);
-
-function isPlainMeta(value: unknown): boolean {
-  if (value === undefined) return true;
-  if (!isPlain(value) || RELATED_TASK_META_KEY in value) return false;
-  const { progressToken } = value;
-  return progressToken === undefined || isId(progressToken);
-}
-
-function isCallParams(value: unknown): value is CallParams {
-  if (!isPlain(value) || typeof value.name !== 'string' || value.task !== undefined) return false;
-  return (value.arguments === undefined || isPlain(value.arguments)) && isPlainMeta(value._meta);
-}
-
-/** Number of members that a request has. */
-const REQUEST_MEMBERS = 4;
-
-/**
- * Returns the call in a message. Undefined for a message that the SDK would reject as a call or
- * handle in another way.
- */
-export function directCall(message: unknown): { readonly id: RequestId; readonly params: CallParams } | undefined {
-  if (!isPlain(message) || message.method !== 'tools/call' || message.jsonrpc !== '2.0') return undefined;
-  const { id, params } = message;
-  if (!isId(id) || !isCallParams(params) || Object.keys(message).length !== REQUEST_MEMBERS) return undefined;
-  return { id, params };
-}
+import { type CallParams, directCall, isId, isPlain } from './check-message.js';
 
 /** Returns the error response of a failed request, in the SDK's form. */
 function errorAnswer(id: RequestId, error: unknown): JSONRPCMessage {

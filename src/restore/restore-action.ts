@@ -3,8 +3,8 @@ import { type Answer, answerReview, openReview, type Review, type ReviewFlags } 
 import { localFilesystemId } from '../filesystem/access/filesystem-id.js';
 import { MountTable } from '../filesystem/access/mounts.js';
 import { AllowedRoots } from '../filesystem/access/roots.js';
-import { askedMoment, parseReference } from '../history/ask/reference.js';
 import { requireSession } from '../history/rebuild/find-session.js';
+import { askedMoment, parseReference } from '../history/rebuild/moment.js';
 import { readMounts, readMoved, readSettings, UsageError } from '../host/settings.js';
 import { clientFolder } from '../process/data-folder.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';

@@ -3,8 +3,8 @@ import type { FilesystemAccess } from '../filesystem/access/access.js';
 import { isWithin } from '../filesystem/access/mounts.js';
 import { readSource, type SourceReading, type UnreachableReason } from '../filesystem/access/read-source.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
-import { formatMoment } from '../history/rebuild/moment.js';
-import type { Point, Timeline, When } from '../history/rebuild/timeline.js';
+import { formatMoment, type When } from '../history/rebuild/moment.js';
+import type { Point, Timeline } from '../history/rebuild/timeline.js';
 import { hashBytes } from '../objects/hashes.js';
 import {
   canonicalPath,

@@ -8,7 +8,7 @@ import type { AnswerProof, HistoryEvent, ModelUsage, Step } from '../objects/ste
 import { defined } from '../values/defined.js';
 import { SessionError } from './errors.js';
 import type { SessionState } from './session-state.js';
-import { collapse, DEFAULT_POLICY, openingOf, type StepRules, type TurnHint, type Turnover } from './step-policy.js';
+import { collapse, DEFAULT_POLICY, type StepRules, type Turnover } from './step-policy.js';
 
 /** The agent's changes of its sets [§3.3]. Within a step, removals come before additions. */
 export interface SetVerbs {
@@ -36,6 +36,30 @@ export interface CallPlan {
   readonly verbs?: SetVerbs;
   /** File effects of the call that were rejected as reported. */
   readonly notes?: readonly string[];
+}
+
+/** The details of a step that may begin a turn. */
+interface TurnHint {
+  /**
+   * Start of the step's work, in milliseconds since 1970. A long call does not count as a pause.
+   */
+  readonly startedAt: number;
+  readonly userMessage?: boolean;
+  /** The client's id of its turn. */
+  readonly turnRef?: string | undefined;
+}
+
+/**
+ * Returns the rule by which a step begins a turn (decision B7). Undefined if it belongs to the
+ * running turn. A turn that a user message began ends only with the next user message. Client turns
+ * and pauses count only without visible user messages.
+ */
+function openingOf(state: SessionState, { startedAt, userMessage, turnRef }: TurnHint, pauseMs: number): Step['opens'] {
+  if (userMessage === true) return { rule: 'user-message' };
+  if (state.turnRule === 'user-message') return undefined;
+  if (turnRef !== undefined) return turnRef === state.turnRef ? undefined : { rule: 'client-turn', ref: turnRef };
+  if (state.turnRule === undefined) return { rule: 'first-step' };
+  return startedAt - state.lastAt >= pauseMs ? { rule: 'pause' } : undefined;
 }
 
 interface Cause {

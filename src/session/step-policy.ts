@@ -1,5 +1,4 @@
 import type { ObjectId } from '../objects/ids.js';
-import type { Step } from '../objects/step.js';
 import type { RetentionSettings } from './retention.js';
 import type { SessionState } from './session-state.js';
 
@@ -30,34 +29,6 @@ export function collapse(state: SessionState, { perTurn, turns }: WindowPolicy):
 
 /** A pause of a minute ends a turn if no better sign exists (decision B7). */
 const DEFAULT_PAUSE_MS = 60_000;
-
-/** The details of a step that may begin a turn. */
-export interface TurnHint {
-  /**
-   * Start of the step's work, in milliseconds since 1970. A long call does not count as a pause.
-   */
-  readonly startedAt: number;
-  readonly userMessage?: boolean;
-  /** The client's id of its turn. */
-  readonly turnRef?: string | undefined;
-}
-
-/**
- * Returns the rule by which a step begins a turn (decision B7). Undefined if it belongs to the
- * running turn. A turn that a user message began ends only with the next user message. Client turns
- * and pauses count only without visible user messages.
- */
-export function openingOf(
-  state: SessionState,
-  { startedAt, userMessage, turnRef }: TurnHint,
-  pauseMs: number,
-): Step['opens'] {
-  if (userMessage === true) return { rule: 'user-message' };
-  if (state.turnRule === 'user-message') return undefined;
-  if (turnRef !== undefined) return turnRef === state.turnRef ? undefined : { rule: 'client-turn', ref: turnRef };
-  if (state.turnRule === undefined) return { rule: 'first-step' };
-  return startedAt - state.lastAt >= pauseMs ? { rule: 'pause' } : undefined;
-}
 
 /**
  * The policy for a session's steps: the window of auto-collapse, and the pause after which a call

@@ -1,7 +1,14 @@
+import { canonicalJson } from '../objects/canonical-json.js';
 import { type SessionId, sessionObjectId } from '../objects/ids.js';
+import { ownMember } from '../values/own-member.js';
 import type { DbSnapshot } from '../xtdb/db-snapshot.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import type { EntityNames } from '../xtdb/entity-names.js';
 import { StoreError } from './errors.js';
 import { type ForkPoint, marksOf } from './head.js';
+import { ARRIVING, fromImportPart, type ImportState, importId } from './import-parts.js';
+import { partId } from './part-id.js';
+import { idsFrom } from './queries.js';
 
 /** Steps of one session that belong to a fork's history: from `first` to `last`, both included. */
 export interface LineageSegment {
@@ -79,4 +86,73 @@ export async function lineageFrom(db: DbSnapshot, session: SessionId, parent: Fo
   }
   const all = [{ session: current, first: 1, last }, ...segments];
   return { session, segments: all.filter((segment) => segment.first <= segment.last) };
+}
+
+/** Maximum number of imports listed for one file. */
+const MOST_LINES = 100;
+
+/** The file versions that an import keeps private to its sessions. */
+type KeptLine = NonNullable<ImportState['line']>;
+
+/**
+ * Returns the part of a file version on the line of an import. Readers find it through the imported
+ * session alone, never by the file's id (decision F10).
+ */
+export function toLinePart(session: SessionId, document: StoredDocument): StoredDocument {
+  return { 'xt/id': partId('line', document['xt/id'], session), type: 'line', text: canonicalJson(document) };
+}
+
+const namesOf = ({ of, files }: KeptLine, range: Pick<EntityNames, 'from' | 'until'>): EntityNames => {
+  const own = new Set(files);
+  return {
+    ...range,
+    of,
+    stored: (id) => (own.has(id) ? partId('line', id, of) : id),
+    read: ({ type, text }) => (type === 'line' ? (JSON.parse(String(text)) as StoredDocument) : undefined),
+  };
+};
+
+/** Returns the sessions whose imports keep private versions of a file, by name. */
+export async function linesOf(db: DbSnapshot, file: string): Promise<readonly SessionId[]> {
+  const prefix = `line:${file}:`;
+  const found = await idsFrom(db, prefix, { types: ['line'], most: MOST_LINES });
+  const sessions = found.map((id) => id.slice(prefix.length, -1) as SessionId).sort();
+  const arriving = await db.entities(sessions.map((session) => importId(session)));
+  return sessions.filter((session) => arriving.get(importId(session))?.type === 'import');
+}
+
+/**
+ * A session, the sessions that it was forked from (nearest first), and the term of its newest
+ * head.
+ */
+export type LineQuestion = [
+  session: SessionId,
+  of: { readonly ancestors: readonly SessionId[]; readonly term: number },
+];
+
+/**
+ * Returns the names by which a session finds file versions that its import, or an ancestor's
+ * import, keeps private. Undefined if there are none.
+ *
+ * The names apply from the first transaction of the import. If a client here has opened or forked
+ * the session, they end with the import's last transaction. From then on the session sees files as
+ * this database does.
+ */
+export async function lineNames(
+  db: DbSnapshot,
+  importPart: (session: SessionId) => Promise<StoredDocument | undefined>,
+  ...[session, { ancestors, term }]: LineQuestion
+): Promise<EntityNames | undefined> {
+  const asked = [session, ...ancestors];
+  const parts = await Promise.all(asked.map(importPart));
+  for (const [i, one] of asked.entries()) {
+    const part = parts[i];
+    const line = part === undefined || part.type === ARRIVING ? undefined : fromImportPart(part).line;
+    if (line === undefined || line.files.length === 0) continue;
+    const from = (await db.history(importId(line.of, 1)))[0]?.txId ?? 0;
+    if (one === session && term <= (ownMember(line.epochs, one) ?? 0)) return namesOf(line, { from });
+    const written = await db.history(importId(one), { withDocs: true });
+    return namesOf(line, { from, until: written.find(({ document }) => document?.type === 'import')?.txId });
+  }
+  return undefined;
 }

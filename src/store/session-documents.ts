@@ -23,8 +23,7 @@ import {
   type ImportState,
   importId,
 } from './import-parts.js';
-import { type LineQuestion, lineNames, linesOf } from './imported-line.js';
-import type { Lineage, LineageSegment } from './lineage.js';
+import { type Lineage, type LineageSegment, type LineQuestion, lineNames, linesOf } from './lineage.js';
 import { LoggedWrites } from './logged-writes.js';
 import { formerId, isRenewed, renewedPart } from './part-id.js';
 import { headsWithTimes, partsAtSteps, recordParts, snapshotParts, type TimedDocument } from './queries.js';

@@ -25,9 +25,9 @@ const named = ({ program, mode }: AgentSandbox): string => `the sandbox of ${pro
 export function requireAllowed(
   tool: string,
   { destructiveHint, openWorldHint }: ToolAnnotations,
-  sandbox: AgentSandbox | undefined,
+  sandbox: AgentSandbox,
 ): void {
-  if (sandbox === undefined || destructiveHint !== true) return;
+  if (destructiveHint !== true) return;
   const allows = allowed(sandbox);
   if (allows === 'all' || (allows === 'workspace' && !openWorldHint)) return;
   if (allows === 'workspace')

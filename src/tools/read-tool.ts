@@ -3,15 +3,15 @@ import type { ObjectMetadata } from '../assembly/metadata.js';
 import type { LocatedFile } from '../client/file-access.js';
 import type { LoadedObject } from '../client/session/find-object.js';
 import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
-import type { SourceReading } from '../filesystem/access/read-source.js';
+import { hasText, type ReadingWithText, type SourceReading } from '../filesystem/access/read-source.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { FilesystemSource } from '../objects/source.js';
 import { defined } from '../values/defined.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
 import { continuation, frame, frameSize, headerLine, headerValue, lineRange, remaining, shownId } from './framing.js';
+import { notReadable } from './not-readable.js';
 import { type PageStart, pageOfPieces } from './page.js';
 import { requireObject } from './require-object.js';
-import { type Readable, requireReadable } from './require-readable.js';
 import { type Tool, ToolError } from './tool.js';
 
 function describe(
@@ -91,7 +91,7 @@ interface Shown {
 }
 
 /** Returns a reading's text in pieces: head and tail only, if no more is kept (decision C6). */
-function pieces(reading: Readable): Iterable<string> {
+function pieces(reading: ReadingWithText): Iterable<string> {
   if (reading.kind === 'text') return [reading.content];
   return reading.chunks?.() ?? [reading.content];
 }
@@ -110,9 +110,9 @@ interface FileReading {
 }
 
 /** Shows a page of a reading, and passes the reading on for indexing. */
-function showReading({ file, reading }: FileReading, wanted: Shown, work: Work): Performed {
+function showReading({ file, reading: readable }: FileReading, wanted: Shown, work: Work): Performed {
   const name = file.location.shown;
-  const readable = requireReadable(reading, file, name);
+  if (!hasText(readable)) throw notReadable(readable, file, name);
   const abridged = readable.kind === 'large-text' && readable.chunks === undefined;
   const fields = { id: shownId(file.id, work), path: file.display };
   const limits = remaining(
@@ -127,7 +127,7 @@ function showReading({ file, reading }: FileReading, wanted: Shown, work: Work):
   const notes = [abridged ? KEPT_NO_FURTHER : undefined, continuation(page, 'read', wanted.call)];
   return {
     content: page.text,
-    readings: [{ source: file.source, reading, activate: whole || work.strict }],
+    readings: [{ source: file.source, reading: readable, activate: whole || work.strict }],
     show: () => frame(header, body === '' ? '(empty line)' : body, notes),
     meta: {
       id: file.id,

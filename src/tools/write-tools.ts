@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { LocatedFile } from '../client/file-access.js';
 import { unreachableError } from '../filesystem/access/access.js';
-import type { SourceReading } from '../filesystem/access/read-source.js';
+import { hasText, type ReadingWithText, type SourceReading } from '../filesystem/access/read-source.js';
 import { changeSource, type Expected } from '../filesystem/access/write-source.js';
 import { type FoundSecrets, marksIn, STORED_MARK } from '../redaction/stored-marks.js';
 import { requireInWorkspace } from './agent-sandbox.js';
@@ -10,7 +10,7 @@ import { type ChangedSince, changedSince } from './changed-since.js';
 import { defineTool, type Performed, type Work } from './define-tool.js';
 import { headerLine, linesIn, shownId, shownName } from './framing.js';
 import { inFormOf } from './line-ends.js';
-import { type Readable, requireReadable } from './require-readable.js';
+import { notReadable } from './not-readable.js';
 import { ToolError } from './tool.js';
 
 interface Written {
@@ -131,7 +131,7 @@ export const writeTool = defineTool({
   perform: ({ path, content }, work) => write(path, content, work),
 });
 
-function wholeText(reading: Readable, path: string): string {
+function wholeText(reading: ReadingWithText, path: string): string {
   if (reading.kind === 'text') return reading.content;
   if (reading.chunks === undefined)
     throw new ToolError('not-text', `${shownName(path)} is over 64 MiB and cannot be edited.`, {
@@ -154,7 +154,11 @@ async function edit(path: string, edits: readonly Edit[], work: Work): Promise<P
   const { client, session, signal } = work;
   const file = await client.files.locate(path, { mustExist: false });
   await requireInWorkspace(file.location.path, shownName(path), work);
-  const read = async () => requireReadable(await client.files.read(file.source, signal), file, path);
+  const read = async () => {
+    const reading = await client.files.read(file.source, signal);
+    if (hasText(reading)) return reading;
+    throw notReadable(reading, file, path);
+  };
   // Creates no folder for a missing file.
   if (!file.location.exists) await read();
   return changeSource(

@@ -1,8 +1,8 @@
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
-import { askedMoment } from '../../history/ask/reference.js';
 import { sinceTime } from '../../history/ask/since-time.js';
 import { tokensOf } from '../../history/money/call-cost.js';
+import { askedMoment } from '../../history/rebuild/moment.js';
 import { type SessionRow, SessionRows } from '../../host/session-rows.js';
 import { columns, standardOutput } from '../output.js';
 import { type ListedSession, sessionTable } from '../session-table.js';

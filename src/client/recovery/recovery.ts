@@ -50,8 +50,9 @@ export class Recovery implements LostWrites {
   /** Throws the `failure` of a session. With `informs`, the user counts as informed of it. */
   requireWritable(session: SessionId, lease: SessionWrite['lease'], informs: boolean): void {
     const failure = this.failure({ session, lease });
+    if (failure === undefined) return;
     if (informs && failure instanceof NotKeptError) this.#refused.tell(session);
-    if (failure !== undefined) throw failure;
+    throw failure;
   }
 
   fail(held: Held, error: unknown): void {

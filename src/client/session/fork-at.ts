@@ -1,6 +1,6 @@
 import { HistoryError } from '../../history/rebuild/history-error.js';
-import { formatMoment, NOW, parseMoment } from '../../history/rebuild/moment.js';
-import { Timeline, type When } from '../../history/rebuild/timeline.js';
+import { formatMoment, NOW, parseMoment, type When } from '../../history/rebuild/moment.js';
+import { Timeline } from '../../history/rebuild/timeline.js';
 import { type SessionId, sessionObjectId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
 import type { ForkPoint } from '../../store/head.js';

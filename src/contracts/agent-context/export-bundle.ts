@@ -1,6 +1,7 @@
 import { HistoryError } from '../../history/rebuild/history-error.js';
+import type { When } from '../../history/rebuild/moment.js';
 import { PastContexts } from '../../history/rebuild/past-context.js';
-import type { Timeline, When } from '../../history/rebuild/timeline.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { type SessionId, systemPromptObjectId } from '../../objects/ids.js';

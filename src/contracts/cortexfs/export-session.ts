@@ -1,4 +1,5 @@
-import type { Timeline, When } from '../../history/rebuild/timeline.js';
+import type { When } from '../../history/rebuild/moment.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Lineage } from '../../store/lineage.js';

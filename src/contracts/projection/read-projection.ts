@@ -3,8 +3,8 @@ import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assemb
 import { countTokens } from '../../history/ask/token-count.js';
 import { TOKENIZER } from '../../history/ask/tokenizer.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
-import { formatMoment } from '../../history/rebuild/moment.js';
-import type { Point, Timeline, When } from '../../history/rebuild/timeline.js';
+import { formatMoment, type When } from '../../history/rebuild/moment.js';
+import type { Point, Timeline } from '../../history/rebuild/timeline.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { type ObjectId, type SessionId, type Sha256, systemPromptObjectId } from '../../objects/ids.js';

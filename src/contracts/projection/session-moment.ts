@@ -1,6 +1,6 @@
 import { HistoryError } from '../../history/rebuild/history-error.js';
-import { formatMoment } from '../../history/rebuild/moment.js';
-import type { Point, Timeline, When } from '../../history/rebuild/timeline.js';
+import { formatMoment, type When } from '../../history/rebuild/moment.js';
+import type { Point, Timeline } from '../../history/rebuild/timeline.js';
 import type { ContextRecord, RecordKind } from '../../objects/context-record.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { Lineage } from '../../store/lineage.js';

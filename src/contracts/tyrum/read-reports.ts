@@ -1,8 +1,8 @@
 import { listSessions, type SessionSummary } from '../../client/session/open-session.js';
 import { withLedger } from '../../history/ask/context-report.js';
-import { parseReference } from '../../history/ask/reference.js';
 import { type CountTexts, countingOnce } from '../../history/ask/tokenizer.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
+import { parseReference } from '../../history/rebuild/moment.js';
 import { type PastContext, PastContexts } from '../../history/rebuild/past-context.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';

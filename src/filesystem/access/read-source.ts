@@ -159,6 +159,13 @@ export type UnreachableReason =
   | 'loop'
   | 'invalid-path';
 
+/** A reading with text. */
+export type ReadingWithText = TextReading | LargeTextReading;
+
+/** Returns whether a reading has text. */
+export const hasText = (reading: SourceReading): reading is ReadingWithText =>
+  reading.kind === 'text' || reading.kind === 'large-text';
+
 /** The result of reading a source. Only `missing` means deleted. */
 export type SourceReading =
   | TextReading

@@ -1,7 +1,7 @@
 import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
-import { type Moment, NOW } from '../rebuild/moment.js';
+import { askedMoment, type Moment, type MomentText, NOW, parseRange, parseReference } from '../rebuild/moment.js';
 import { type PastContext, PastContexts } from '../rebuild/past-context.js';
 import type { Point, Timeline } from '../rebuild/timeline.js';
 import { askedSession } from './asked-session.js';
@@ -10,7 +10,6 @@ import { findSubject, requireObject } from './find-object.js';
 import type { LoggedTurn } from './logged-turn.js';
 import { type LoggedVersion, objectLog } from './object-log.js';
 import { type ObjectView, ownSession, viewAt } from './object-view.js';
-import { askedMoment, type MomentText, parseRange, parseReference } from './reference.js';
 import { type QueryAnswer, type QueryLimits, runQuery } from './run-query.js';
 import { type Sighting, seenBy } from './seen-by.js';
 import { latestTurns, sessionLog } from './session-log.js';

@@ -1,7 +1,7 @@
 import type { SessionId } from '../../objects/ids.js';
 import { requireSession } from '../rebuild/find-session.js';
-import type { Timeline, When } from '../rebuild/timeline.js';
-import { askedMoment, type MomentText, parseReference } from './reference.js';
+import { askedMoment, type MomentText, parseReference, type When } from '../rebuild/moment.js';
+import type { Timeline } from '../rebuild/timeline.js';
 
 /** A session and the moment of a question about it. */
 export interface AskedSession {

@@ -6,10 +6,10 @@ import { type SentPart, sentParts } from '../../assembly/sent-body.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { namesOf } from '../../session/chat-places.js';
 import { requireSession } from '../rebuild/find-session.js';
+import { parseReference } from '../rebuild/moment.js';
 import { type PastContext, PastContexts } from '../rebuild/past-context.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { askContext, type ContextQuestion } from './ask.js';
-import { parseReference } from './reference.js';
 import { type CountTexts, countingOnce, TOKENIZER } from './tokenizer.js';
 
 /** The size of an item in a context. */

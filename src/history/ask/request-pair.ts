@@ -3,8 +3,8 @@ import type { ObjectId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
 import type { Step } from '../../objects/step.js';
 import { HistoryError } from '../rebuild/history-error.js';
+import { parseRange } from '../rebuild/moment.js';
 import type { Timeline } from '../rebuild/timeline.js';
-import { parseRange } from './reference.js';
 import { type Request, type RequestReader, recordAt } from './request-reader.js';
 import type { CountTexts } from './tokenizer.js';
 

@@ -3,9 +3,9 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { defined } from '../../values/defined.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
+import { askedMoment, type MomentText, parseReference } from '../rebuild/moment.js';
 import type { Point, Timeline } from '../rebuild/timeline.js';
 import { requireObject } from './find-object.js';
-import { askedMoment, type MomentText, parseReference } from './reference.js';
 
 /** A reviewer's verdict. */
 export type Verdict = NonNullable<RecordBody<'review'>['verdict']>;

@@ -9,11 +9,10 @@ import type { Basis } from '../../xtdb/db-snapshot.js';
 import { type ContextKind, kindOfRecord, withoutBypassed, withoutKnownBytes } from './context-kind.js';
 import { ContextReader } from './context-reader.js';
 import { HistoryError } from './history-error.js';
-import { formatMoment } from './moment.js';
+import { formatMoment, type When } from './moment.js';
 import { AssemblyRebuilder } from './rebuild-assembly.js';
-import type { RebuiltAssembly } from './rebuilt-assembly.js';
-import { shownPaths } from './shown-names.js';
-import type { Point, Timeline, When } from './timeline.js';
+import { type RebuiltAssembly, shownPaths } from './rebuilt-assembly.js';
+import type { Point, Timeline } from './timeline.js';
 
 /**
  * A past context: rebuilt from the record of its delivery (decision E7), or assembled now as of a

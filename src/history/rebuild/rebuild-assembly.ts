@@ -23,8 +23,9 @@ import {
   type RebuiltAssembly,
   rebuiltOf,
   requireRenderer,
+  shownName,
+  shownPaths,
 } from './rebuilt-assembly.js';
-import { shownName, shownPaths } from './shown-names.js';
 
 /** A record whose context is to be rebuilt. */
 interface WantedRebuild {

@@ -12,18 +12,9 @@ import type { Basis } from '../../xtdb/db-snapshot.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import { type TurnKinds, turnKinds, withoutBypassed, withoutKnownBytes } from './context-kind.js';
 import { HistoryError } from './history-error.js';
-import { formatMoment, type Moment, NOW } from './moment.js';
+import { formatMoment, type Moment, NOW, type When } from './moment.js';
 import { AssemblyRebuilder, type ContextStore } from './rebuild-assembly.js';
 import { type TurnSpan, turnSpans } from './turn-spans.js';
-
-/** The time of a question: a moment, and each clock by itself. */
-export interface When {
-  readonly moment?: Moment | undefined;
-  /** Restricts the valid time (decision F7). */
-  readonly validTime?: Date | undefined;
-  /** Restricts the knowledge of the database: after a transaction, or at a time. */
-  readonly tx?: number | Date | undefined;
-}
 
 /** A place in a session, named by a moment. */
 export interface SessionPlace {

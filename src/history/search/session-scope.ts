@@ -5,7 +5,8 @@ import type { HistoryHead } from '../../store/snapshot-rows.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { askOnce } from '../../values/promises.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
-import type { Point, Timeline, When } from '../rebuild/timeline.js';
+import type { When } from '../rebuild/moment.js';
+import type { Point, Timeline } from '../rebuild/timeline.js';
 import { bandWays, type Exposure, exposureOf, exposureOfMessage, type Ways } from './exposure.js';
 
 /** A session at the basis of a search. Each part is read once, when it is first needed. */

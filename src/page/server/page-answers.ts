@@ -10,9 +10,10 @@ import { askNotes } from '../../history/ask/review-notes.js';
 import { SightedSessions, seenIn } from '../../history/ask/seen-by.js';
 import { countHere } from '../../history/ask/token-count.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
+import type { When } from '../../history/rebuild/moment.js';
 import { type PastContext, PastContexts, pastContextOf } from '../../history/rebuild/past-context.js';
 import { AssemblyRebuilder } from '../../history/rebuild/rebuild-assembly.js';
-import type { Timeline, When } from '../../history/rebuild/timeline.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
 import { describePlace, readPlaces, type SearchHit, searchedPlaces } from '../../history/search/search.js';
 import { verifyAssembly } from '../../history/verify/verify-assembly.js';
 import {

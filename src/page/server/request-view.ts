@@ -1,6 +1,5 @@
 import pLimit from 'p-limit';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
-import { askedMoment, type MomentText, parseReference } from '../../history/ask/reference.js';
 import { type RequestItem, requestItems } from '../../history/ask/request-items.js';
 import { knownPieces } from '../../history/ask/request-pieces.js';
 import {
@@ -12,7 +11,7 @@ import {
 } from '../../history/ask/request-reader.js';
 import { countHere, countTokens } from '../../history/ask/token-count.js';
 import { TOKENIZER } from '../../history/ask/tokenizer.js';
-import { type Moment, NOW } from '../../history/rebuild/moment.js';
+import { askedMoment, type Moment, type MomentText, NOW, parseReference } from '../../history/rebuild/moment.js';
 import type { RebuiltAssembly } from '../../history/rebuild/rebuilt-assembly.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';

@@ -1,10 +1,10 @@
 import pLimit from 'p-limit';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
-import { askedMoment, type MomentText, parseReference } from '../../history/ask/reference.js';
 import { usagesOf } from '../../history/ask/request-reader.js';
 import { type ContextKind, kindOfRecord } from '../../history/rebuild/context-kind.js';
 import { bordersOf } from '../../history/rebuild/epoch-chain.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
+import { askedMoment, type MomentText, parseReference } from '../../history/rebuild/moment.js';
 import type { Point, Timeline } from '../../history/rebuild/timeline.js';
 import { turnSpans } from '../../history/rebuild/turn-spans.js';
 import { type BandState, bandWays, type Ways } from '../../history/search/exposure.js';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { BUNDLE_PARTS, type Bundle, objectsOf, PART_NAMES } from '../../../src/contracts/agent-context/bundle-parts.js';
 import { bundleFindings } from '../../../src/contracts/agent-context/check-bundle.js';
 import { bundleAt } from '../../../src/contracts/agent-context/export-bundle.js';
-import { askedMoment } from '../../../src/history/ask/reference.js';
+import { askedMoment } from '../../../src/history/rebuild/moment.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import type { ContextRecord, RecordBody, RecordKind } from '../../../src/objects/context-record.js';
 import { type SessionId, sessionId } from '../../../src/objects/ids.js';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fileFindings } from '../../../src/contracts/cortexfs/check-file.js';
 import { exportSession, packInto } from '../../../src/contracts/cortexfs/export-session.js';
 import { readProjection } from '../../../src/contracts/projection/read-projection.js';
-import { askedMoment } from '../../../src/history/ask/reference.js';
+import { askedMoment } from '../../../src/history/rebuild/moment.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { sessionId } from '../../../src/objects/ids.js';
 import { askHere } from '../../support/ask-here.js';

@@ -11,7 +11,7 @@ import { importDirectory } from '../../../src/contracts/cortexfs/import-session.
 import { PALIMPSEST_FILE } from '../../../src/contracts/cortexfs/palimpsest-file.js';
 import { readProjection } from '../../../src/contracts/projection/read-projection.js';
 import { REDACTION } from '../../../src/contracts/projection/redaction-rules.js';
-import { askedMoment } from '../../../src/history/ask/reference.js';
+import { askedMoment } from '../../../src/history/rebuild/moment.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { RECORD_KINDS, type RecordKind } from '../../../src/objects/context-record.js';
 import { sessionId, sessionObjectId } from '../../../src/objects/ids.js';

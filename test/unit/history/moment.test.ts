@@ -1,8 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { askedMoment, parseRange, parseReference } from '../../../src/history/ask/reference.js';
 import { HistoryError } from '../../../src/history/rebuild/history-error.js';
-import { formatMoment, type Moment, parseMoment, parseTime } from '../../../src/history/rebuild/moment.js';
+import {
+  askedMoment,
+  formatMoment,
+  type Moment,
+  parseMoment,
+  parseRange,
+  parseReference,
+  parseTime,
+} from '../../../src/history/rebuild/moment.js';
 
 const codeOf = (work: () => unknown): string => {
   try {

@@ -8,7 +8,8 @@ import {
   JSONRPCRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import fc from 'fast-check';
-import { DirectCalls, directCall } from '../../../src/mcp/direct-calls.js';
+import { directCall } from '../../../src/mcp/check-message.js';
+import { DirectCalls } from '../../../src/mcp/direct-calls.js';
 
 const call = (params: unknown, more: object = {}): unknown => ({
   jsonrpc: '2.0',

@@ -1,12 +1,8 @@
 import { lstat, rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  type FilesystemAccess,
-  type Location,
-  locate,
-  unreachableError,
-} from '../../../../src/filesystem/access/access.js';
+import { FileAccess } from '../../../../src/client/file-access.js';
+import { type FilesystemAccess, type Location, unreachableError } from '../../../../src/filesystem/access/access.js';
 import { MountTable } from '../../../../src/filesystem/access/mounts.js';
 import { AllowedRoots } from '../../../../src/filesystem/access/roots.js';
 import { writeSource } from '../../../../src/filesystem/access/write-source.js';
@@ -20,6 +16,14 @@ const share = filesystemId('share');
 
 /** The source binding of a located file [§2.3]. */
 const sourceOf = ({ filesystemId: id, path }: Location) => filesystemSource(id, path);
+
+async function locate(
+  access: FilesystemAccess,
+  path: string,
+  { cwd, mustExist = true }: { readonly cwd: string; readonly mustExist?: boolean },
+): Promise<Location> {
+  return (await new FileAccess(access, cwd).locate(path, { mustExist })).location;
+}
 
 let folder: TempFolder;
 let roots: AllowedRoots;

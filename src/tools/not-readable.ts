@@ -1,42 +1,38 @@
 import type { LocatedFile } from '../client/file-access.js';
 import { named, SourceError } from '../filesystem/access/errors.js';
-import type { LargeTextReading, SourceReading, TextReading } from '../filesystem/access/read-source.js';
+import type { ReadingWithText, SourceReading } from '../filesystem/access/read-source.js';
 import { headerValue, shownName } from './framing.js';
 import { ToolError } from './tool.js';
 
-/** A reading with text. */
-export type Readable = TextReading | LargeTextReading;
-
-/**
- * Returns the reading if it has text.
- *
- * @throws {ToolError} `not-text`, `not-found` – for any other reading, with its findings
- */
-export function requireReadable(reading: SourceReading, file: LocatedFile, name: string): Readable {
-  if (reading.kind === 'text' || reading.kind === 'large-text') return reading;
+/** Returns the error for a reading without text, `not-text` or `not-found`, with its findings. */
+export function notReadable(
+  reading: Exclude<SourceReading, ReadingWithText>,
+  file: LocatedFile,
+  name: string,
+): ToolError {
   const shown = shownName(name);
   const learned = { readings: [{ source: file.source, reading, activate: false }] };
   switch (reading.kind) {
     case 'binary':
-      throw new ToolError('not-text', `${shown} is not UTF-8 text (binary, ${reading.size} bytes).`, {
+      return new ToolError('not-text', `${shown} is not UTF-8 text (binary, ${reading.size} bytes).`, {
         next: 'Its bytes cannot be shown; it is recorded by its hash only.',
         learned,
       });
     case 'missing':
-      throw new ToolError('not-found', name, {
+      return new ToolError('not-found', name, {
         learned,
         cause: new SourceError('not-found', `${named(name)} does not exist`, { path: name }),
       });
     case 'not-regular':
       if (reading.what === 'directory')
-        throw new ToolError('not-text', `${shown} is a folder, not a file.`, {
+        return new ToolError('not-text', `${shown} is a folder, not a file.`, {
           next: `List it instead: ls path=${headerValue(name)}`,
         });
-      throw new ToolError('not-text', `${shown} is a ${reading.what}, not a regular file.`, {
+      return new ToolError('not-text', `${shown} is a ${reading.what}, not a regular file.`, {
         next: 'Only regular files can be read.',
       });
     case 'unreachable':
-      throw new ToolError('not-found', `${shown} cannot be read: ${UNREACHABLE[reading.reason]}.`, {
+      return new ToolError('not-found', `${shown} cannot be read: ${UNREACHABLE[reading.reason]}.`, {
         next: 'Use another file. Its stored version, if any, can be read by its id.',
       });
   }
