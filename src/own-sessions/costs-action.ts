@@ -76,7 +76,7 @@ export async function costsAction(flags: CostsFlags): Promise<void> {
     const colours = coloursFor(target);
     const home = homeFolder(process.env);
     const files = unread.length === 0 ? [] : [`# ${unread.length} files are no sessions; palimpsest names them.`];
-    const lines = costsLines({ costs, use, by, home }, { colours, width: target.width });
+    const lines = costsLines({ costs, use, by, since, home }, { colours, width: target.width });
     const others = compared === undefined ? [] : policyLines(compared, { colours, width: target.width });
     await writeOutput([...lines, ...others, ...files.map(colours.dim)], target);
   });

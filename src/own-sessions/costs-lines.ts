@@ -1,7 +1,7 @@
 import { type Column, fittedTable, wrapped } from '../cli/fitted-table.js';
 import { grouped } from '../cli/output.js';
 import { costCell } from '../cli/session-table.js';
-import { homeless, shortCount } from '../cli/shown-values.js';
+import { homeless, localSecond, shortCount } from '../cli/shown-values.js';
 import { DOLLAR_PRICES_AS_OF } from '../history/money/dollar-prices.js';
 import type { ContextUse } from './context-use.js';
 import { allTokens } from './counted-tokens.js';
@@ -140,13 +140,16 @@ export interface ShownCosts {
   readonly costs: Costs;
   readonly use: ContextUse;
   readonly by: CostKey;
+  /** Milliseconds since 1970. */
+  readonly since?: number | undefined;
   readonly home: string;
 }
 
 /** Returns the lines of `palimpsest costs`. */
-export function costsLines({ costs, use, by, home }: ShownCosts, shown: Shown): readonly string[] {
+export function costsLines({ costs, use, by, since, home }: ShownCosts, shown: Shown): readonly string[] {
   const { colours } = shown;
-  if (costs.total.calls === 0) return ['No model calls with token counts were found.'];
+  const from = since === undefined ? '' : ` since ${localSecond(new Date(since))}`;
+  if (costs.total.calls === 0) return wrapped(`No model calls with token counts were found${from}.`, shown.width);
   const columns = COLUMNS.map((column, i) =>
     i === 0 ? { ...column, heading: by, ...(by === 'project' ? { keep: 'end' as const } : {}) } : column,
   );

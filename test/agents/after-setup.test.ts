@@ -22,6 +22,8 @@ interface Scripted {
   readonly script: readonly Turn[];
   /** The result of a call of our tool `write` when no person can allow it. */
   readonly refused?: RegExp;
+  /** The agent's words at the end of the session, if it does not ask the model once more. */
+  readonly end?: RegExp;
   /** Another session, when the database runs. Its arguments allow our tools, as a person does. */
   readonly again?: {
     readonly args: readonly string[];
@@ -41,6 +43,7 @@ const ours = (prefix: string): readonly Turn[] => [
 /** Claude Code describes the tools of a server only when the model searches for them. */
 const FOUND: Turn = { tool: 'ToolSearch', args: { query: 'select:mcp__ctx__read,mcp__ctx__write' } };
 const OURS = / read \{"path":"a\.txt"\} 14 chars /;
+const DONE = /all done[\s\S]*exit 0$/;
 const WHOLE = [/ user: go on$/m, / assistant: all done/] as const;
 
 const origin = ({ baseUrl }: ScriptedModel): string => baseUrl.replace(/\/v1$/, '');
@@ -96,6 +99,7 @@ env_key = "SCRIPTED_KEY"\n`,
     env: () => ({ OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' }),
     args: ['run', '-m', 'scripted/scripted', 'go on'],
     script: ours('ctx_'),
+    end: /permission requested: ctx_write \(\*\); auto-rejecting[\s\S]*exit 0$/,
     recorded: [OURS],
   },
   gemini: {
@@ -192,7 +196,7 @@ async function afterSetup(name: Name, model: ScriptedModel) {
 }
 
 describe.each(Object.keys(AGENTS) as Name[])('the newest %s after palimpsest setup --yes', (name) => {
-  const { args, script, refused, again, recorded, settings = {} } = AGENTS[name];
+  const { args, script, refused, end = DONE, again, recorded, settings = {} } = AGENTS[name];
 
   test('runs a session that is recorded; no file changes without consent; uninstall takes all back', async () => {
     let turns = script;
@@ -203,13 +207,13 @@ describe.each(Object.keys(AGENTS) as Name[])('the newest %s after palimpsest set
     const results = (): string => model.seen.at(-1)?.results.join('\n') ?? '';
     try {
       expect(await agent.palimpsest('setup', '--yes')).toContain(newestVersion(name).version);
-      expect(await agent.session(args)).toMatch(/all done[\s\S]*exit 0$/);
+      expect(await agent.session(args)).toMatch(end);
       expect(results()).toContain('the text of a');
       expect(results()).toMatch(refused ?? /(?:)/);
       await agent.hasLogged(recorded);
       if (again !== undefined) {
         turns = again.script;
-        expect(await agent.session(again.args)).toMatch(/all done[\s\S]*exit 0$/);
+        expect(await agent.session(again.args)).toMatch(DONE);
         expect(results()).toContain('the text of a');
         await agent.hasLogged(again.recorded);
       }

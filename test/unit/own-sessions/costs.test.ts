@@ -122,6 +122,16 @@ describe('a lost cache', () => {
 });
 
 describe('costs', () => {
+  test('say from which day on nothing was found', () => {
+    const costs = sumCosts([], { by: 'day' });
+    const colours = coloursFor({ isTerminal: false, env: {} });
+    const since = new Date(2026, 10, 21).getTime();
+    const shown = { costs, use: nothingUsed(), by: 'day', since, home: '/h' } as const;
+    expect(costsLines(shown, { colours, width: undefined })).toEqual([
+      expect.stringMatching(/^No model calls .* were found since 2026-11-21T00:00:00/),
+    ]);
+  });
+
   test('are list prices by model: input, cache and output', () => {
     const call = { at: START, fresh: 1e6, cacheRead: 1e6, cacheWrite: 1e6, output: 1e6 };
     expect(dollarsOf('claude-opus-4-6', call)).toBeCloseTo(5 + 0.5 + 6.25 + 25);
