@@ -49,11 +49,12 @@ afterAll(async () => {
 
 const { PATH } = process.env;
 const steps = (id: string) => store.latest().then((snapshot) => snapshot.steps(sessionId(id)).catch(() => []));
-/** Waits until a session ends with a text, and returns what it says and calls. */
-async function told(id: string, last: string) {
+/** Waits until a session has a prompt and ends with a text, and returns what it says and calls. */
+async function told(id: string, prompt: string, last: string) {
+  // A fork begins with the steps of its parent, which end with the same text.
   const all = await until(
     () => steps(id),
-    (found) => found.at(-1)?.message?.text === last,
+    (found) => found.at(-1)?.message?.text === last && found.some(({ message }) => message?.text === prompt),
   );
   return all.map(({ message, call }) => (call === undefined ? `${message?.role}: ${message?.text}` : 'call'));
 }
@@ -88,7 +89,7 @@ describe('Claude Code', () => {
     const model = await startScriptedModel(script());
     try {
       const { session_id: id } = await run(model, 'go on');
-      const first = await told(id, 'all done');
+      const first = await told(id, 'go on', 'all done');
       expect(first.filter((one) => one === 'call')).toHaveLength(2);
       expect(first).toContain('user: go on');
       expect(await readFile(file(), 'utf8')).toBe('one\nsecond\nthree\n');
@@ -104,7 +105,7 @@ describe('Claude Code', () => {
 
       const fork = await run(model, '--resume', id, '--fork-session', 'otherwise');
       expect(fork.session_id).not.toBe(id);
-      expect(await told(fork.session_id, 'all done')).toContain('user: otherwise');
+      expect(await told(fork.session_id, 'otherwise', 'all done')).toContain('user: otherwise');
 
       const { stdout: context } = await runCli(['context', id], env);
       expect(context).toContain('from the transcript');
@@ -151,7 +152,7 @@ env_key = "SCRIPTED_KEY"
     };
     try {
       const id = await run('go on');
-      const first = await told(id, 'read it');
+      const first = await told(id, 'go on', 'read it');
       expect(first).toContain('user: go on');
       expect(first).toContain('call');
       const resumed = await run('resume', id, 'and more');
