@@ -1,6 +1,8 @@
 import type { ReadingWithText, SourceReading } from '../filesystem/access/read-source.js';
 import type { Json } from '../objects/canonical-json.js';
+import type { ContextRecord } from '../objects/context-record.js';
 import { hashText } from '../objects/hashes.js';
+import type { Sha256 } from '../objects/ids.js';
 import { abridge, chunkText, isLargeText } from '../objects/large-text.js';
 import type { HistoryEvent } from '../objects/step.js';
 import type { FoundSecrets } from '../redaction/stored-marks.js';
@@ -76,4 +78,35 @@ export function maskedBody(mask: RecordMask, body: readonly string[]): readonly 
   const whole = mask.text(body.join(''));
   const pieces = body.map((piece) => mask.text(piece));
   return pieces.join('') === whole ? pieces : [whole];
+}
+
+/** Returns a JSON value with other hashes in place of those of texts that were masked. */
+function renamed(value: Json, hashes: ReadonlyMap<string, string>): Json {
+  if (typeof value === 'string') return hashes.get(value) ?? value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((one) => renamed(one, hashes));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, renamed(one as Json, hashes)]));
+}
+
+/** Returns what is stored of records and of the texts that they name by hash. */
+export function maskedRecords(
+  mask: RecordMask,
+  records: readonly ContextRecord[],
+  texts: readonly string[],
+): { readonly records: readonly ContextRecord[]; readonly texts: readonly string[] } {
+  if (mask === NO_MASK) return { records, texts };
+  const found: FoundSecrets = new Map();
+  const stored = texts.map((text) => mask.text(text, found));
+  const hashes = new Map<string, string>();
+  for (const [i, text] of texts.entries()) {
+    const masked = stored[i] ?? text;
+    if (masked !== text) hashes.set(hashText(text), hashText(masked));
+  }
+  const masked = records.map((record) => {
+    const { body, texts: named } = record;
+    const kept = renamed(mask.value(body as Json, found), hashes);
+    const own = defined({ texts: named?.map((hash) => (hashes.get(hash) ?? hash) as Sha256) });
+    return { ...record, ...own, body: kept } as ContextRecord;
+  });
+  return { records: masked, texts: stored };
 }

@@ -10,7 +10,7 @@ import { END_OF_TIME } from '../../xtdb/transactions.js';
 import { requireLease } from '../delivery/plan-assembly.js';
 import type { MarkedVersion } from '../optimistic/known-versions.js';
 import { OptimisticView } from '../optimistic/optimistic-view.js';
-import { maskedBody } from '../record-mask.js';
+import { maskedBody, maskedRecords } from '../record-mask.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import { type AssembleSession, assembleOptimistically } from './assemble-session.js';
 import type { LoadedSession } from './open-session.js';
@@ -217,7 +217,7 @@ export class SessionContexts {
     texts: readonly string[],
     requireWritable: () => void,
   ): Promise<void> {
-    const { outbox, store } = this.#environment;
+    const { outbox, store, mask } = this.#environment;
     const { id } = this.#loaded().state;
     if (!(await outbox.drained(id, TIME_LIMITS.delivery)))
       throw new SessionError(
@@ -228,7 +228,8 @@ export class SessionContexts {
     requireWritable();
     const { lease } = this.#loaded();
     try {
-      await store.putRecords(records, { texts, lease });
+      const stored = maskedRecords(mask, records, texts);
+      await store.putRecords(stored.records, { texts: stored.texts, lease });
     } catch (error) {
       if (error instanceof StoreError) await requireLease(await store.latest(), { session: id, lease });
       throw error;

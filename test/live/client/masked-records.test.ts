@@ -3,9 +3,16 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { collectSession } from '../../../src/bundle/collect-session.js';
+import { bundleOf } from '../../../src/bundle/export-bundle.js';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { openMask } from '../../../src/host/open-mask.js';
+import type { ContextRecord } from '../../../src/objects/context-record.js';
+import { hashText } from '../../../src/objects/hashes.js';
+import { sessionId } from '../../../src/objects/ids.js';
+import { pageAnswers } from '../../../src/page/server/page-answers.js';
 import { marksIn } from '../../../src/redaction/stored-marks.js';
 import { openClient, wholeRead } from '../../support/context.js';
 import { seededTexts } from '../../support/made-secrets.js';
@@ -13,6 +20,15 @@ import { type Agent, stdioAgent, suiteData, temporaryRoot } from '../../support/
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 
 const SEEDED = seededTexts();
+const NOTE: ContextRecord<'event'> = {
+  kind: 'event',
+  owner: { session: sessionId('masked') },
+  turn: 0,
+  seq: 0,
+  at: Date.UTC(2026, 0, 1),
+  basis: null,
+  body: { type: 'noted', data: null },
+};
 
 /** Returns the bytes of all files below a folder. */
 function bytesBelow(folder: string): Buffer {
@@ -68,7 +84,34 @@ describe('a session whose secrets are masked', () => {
     }
     await session.assemble({ deliver: 'library' });
     expect(await session.isDelivered(60_000)).toBe(true);
-    const bytes = Buffer.concat([bytesBelow(node.dataDir), bytesBelow(clientDir)]);
+    const texts = SEEDED.slice(0, 40).map(({ text }) => text);
+    const notes = SEEDED.slice(40, 80).map(({ text }, i) => ({
+      ...NOTE,
+      seq: i,
+      body: { type: 'noted', data: { text } },
+    }));
+    await session.keepRecords(
+      [...notes, { ...NOTE, texts: texts.map(hashText), body: { type: 'noted', data: texts.map(hashText) } }],
+      texts,
+    );
+    const timeline = await Timeline.open(await client.delivered());
+    expect(await client.searchIndex?.of(timeline)).toBeDefined();
+    // Everything that a bundle and a page file hold.
+    const bundle: string[] = [];
+    for await (const line of await bundleOf(timeline, session.id, undefined)) bundle.push(line);
+    const collected = await collectSession(
+      { present: timeline.present, steps: await timeline.steps(session.id) },
+      session.id,
+    );
+    const page: string[] = [];
+    const { answers } = await pageAnswers({ timeline, collected, upto: undefined });
+    for await (const answer of answers()) page.push(JSON.stringify(answer));
+    expect(Math.min(bundle.length, page.length)).toBeGreaterThan(100);
+    const bytes = Buffer.concat([
+      bytesBelow(node.dataDir),
+      bytesBelow(clientDir),
+      Buffer.from([...bundle, ...page].join('\n')),
+    ]);
     expect(bytes.length).toBeGreaterThan(100_000);
     expect(bytes.includes('⟦masked:')).toBe(true);
     const left = SEEDED.filter(({ secret }) => secret.split('\n').some((line) => bytes.includes(line)));

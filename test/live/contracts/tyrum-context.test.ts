@@ -402,7 +402,11 @@ describe('memory', () => {
     expect((await api.call('compactTyrumConversation', id, wish)).flush).toBeNull();
     const { items } = await api.call('changeTyrumMemory', id, { agent });
     expect(items).toMatchObject([
-      { memory_item_id: flush?.memory_item_id, body_md: 'Constraints and preferences:\n- Never show [redacted]' },
+      {
+        memory_item_id: flush?.memory_item_id,
+        // The note itself is stored with the mark.
+        body_md: expect.stringMatching(/^Constraints and preferences:\n- Never show ⟦masked:openai-key:\w{12}⟧$/),
+      },
     ]);
     const other = await recorded(30);
     const failed = await api.call('compactTyrumConversation', other, {
