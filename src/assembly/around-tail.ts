@@ -106,7 +106,7 @@ export function renderAround(input: AssemblyInput, tail: FrozenTail, name: CallL
   const head = before.flatMap((section) => sections[section]);
   const foot = after.flatMap((section) => sections[section]);
   const references = tail.results.flatMap((id): (readonly [ObjectId, string])[] => {
-    const metadata = frame.pooled.get(id);
+    const metadata = frame.metadata(id);
     return shown.has(id) || metadata?.type !== 'toolcall' ? [] : [[id, referenceLine(metadata, frame.nameOf)]];
   });
   const system = frame.system === '' ? null : frame.system;

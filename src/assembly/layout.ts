@@ -71,16 +71,17 @@ export interface Frame extends Omit<Layout, 'chat'> {
   /** Whether a call's line ends with its arguments. */
   readonly described?: boolean;
   readonly nameOf: NameOf;
-  readonly pooled: ReadonlyMap<ObjectId, ObjectMetadata>;
+  /** Returns the metadata of an object in the pool. */
+  readonly metadata: (id: ObjectId) => ObjectMetadata | undefined;
 }
 
 /**
  * Returns the tool calls that a message refers to.
  * @throws {AssemblyError} `unknown-object` if the pool lacks one
  */
-function callsOf(message: Message, { pooled }: Pick<Frame, 'pooled'>): readonly ObjectMetadata<'toolcall'>[] {
+function callsOf(message: Message, { metadata }: Pick<Frame, 'metadata'>): readonly ObjectMetadata<'toolcall'>[] {
   return (message.toolcall_refs ?? []).map((id) => {
-    const call = pooled.get(id);
+    const call = metadata(id);
     if (call?.type !== 'toolcall')
       throw new AssemblyError(
         'unknown-object',
@@ -91,7 +92,7 @@ function callsOf(message: Message, { pooled }: Pick<Frame, 'pooled'>): readonly 
 }
 
 /** Returns a message with the lines of its tool calls; same errors. */
-function chatEntry(message: Message, frame: Pick<Frame, 'pooled' | 'nameOf' | 'described'>): ChatEntry {
+export function chatEntry(message: Message, frame: Pick<Frame, 'metadata' | 'nameOf' | 'described'>): ChatEntry {
   const { nameOf, described = false } = frame;
   const lines = callsOf(message, frame).map((call) => referenceLine(call, nameOf) + (described ? argsMark(call) : ''));
   return { message, references: lines };
@@ -119,7 +120,8 @@ interface BlockContext {
   readonly strict: boolean;
 }
 
-function block({ metadata, content }: ActiveObject, { active, nameOf, strict }: BlockContext): Block {
+/** Returns the block of an active object. */
+export function blockOf({ metadata, content }: ActiveObject, { active, nameOf, strict }: BlockContext): Block {
   const { id } = metadata;
   const header = `ACTIVE_CONTENT id=${nameOf(id)}`;
   const file = strict ? undefined : repeatedFile(metadata, active);
@@ -141,13 +143,14 @@ function* idsOf({ pool, active }: AssemblyInput): Iterable<ObjectId> {
 export function frameOf(input: AssemblyInput, nameOf: NameOf = namesOf(idsOf(input), input.options.shortIds)): Frame {
   const { systemPrompt, pool, active, options } = input;
   const { strict } = options;
+  const pooled = new Map(pool.map((metadata) => [metadata.id, metadata]));
   const context = { active: new Map(active.map(({ metadata }) => [metadata.id, metadata])), nameOf, strict };
   return {
     nameOf,
-    pooled: new Map(pool.map((metadata) => [metadata.id, metadata])),
+    metadata: (id) => pooled.get(id),
     system: systemPrompt ?? '',
     pool: poolLines(pool, nameOf, options),
-    blocks: active.map((object) => block(object, context)),
+    blocks: active.map((object) => blockOf(object, context)),
   };
 }
 
@@ -188,7 +191,7 @@ const known = new WeakMap<Turn, TurnText>();
 
 function turnText(turn: Turn, frame: Frame, shortIds: boolean): string {
   const before = shortIds ? undefined : known.get(turn);
-  if (before?.calls.every((call) => frame.pooled.get(call.id) === call)) return before.text;
+  if (before?.calls.every((call) => frame.metadata(call.id) === call)) return before.text;
   const { messages } = turn;
   const text = messages.flatMap((message) => chatLines(chatEntry(message, frame))).join('\n');
   if (!shortIds) known.set(turn, { text, calls: messages.flatMap((message) => callsOf(message, frame)) });

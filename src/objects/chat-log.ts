@@ -6,7 +6,7 @@ import type { Step } from './step.js';
 /**
  * The part of a step that the chat needs. The rest of the step is not retained while its turn runs.
  */
-interface ChatEntry {
+export interface ChatEntry {
   readonly turn: number;
   readonly message: Message | undefined;
   readonly call: ObjectId | undefined;
@@ -48,33 +48,44 @@ export interface ChatRow {
 }
 
 /**
- * Returns the rows of one turn (decisions B6, G3), in time linear in its entries. A message is
- * appended. A call joins the message that made it, else the last assistant message.
+ * The rows of one turn (decisions B6, G3), built entry by entry. A message is appended. A call
+ * joins the message that made it, else the last assistant message.
  *
  * Tool calls belong to the assistant. Over plain MCP its own words are not visible, so the message
  * that carries the calls has no text. A reported message without text is a row of its own.
  */
-function rowsOf(entries: Iterable<ChatEntry>): readonly ChatRow[] {
-  const rows: {
+export class GrowingRows {
+  readonly rows: {
     readonly message: Message;
     readonly seq: number | undefined;
     readonly calls: { id: ObjectId; seq: number }[];
   }[] = [];
-  const bySeq = new Map<number, (typeof rows)[number]>();
-  for (const { message, call, step, seq } of entries) {
+  readonly #places = new Map<number, number>();
+
+  /** Adds an entry. Returns the place of the first row that it changed, if any. */
+  add({ message, call, step, seq }: ChatEntry): number | undefined {
+    const { rows } = this;
+    let changed: number | undefined;
     if (message !== undefined) {
-      const row = { message, seq, calls: (message.toolcall_refs ?? []).map((id) => ({ id, seq })) };
-      rows.push(row);
-      bySeq.set(seq, row);
+      changed = rows.length;
+      this.#places.set(seq, changed);
+      rows.push({ message, seq, calls: (message.toolcall_refs ?? []).map((id) => ({ id, seq })) });
     }
-    if (call === undefined) continue;
-    const own = step === undefined || message !== undefined ? undefined : bySeq.get(step);
+    if (call === undefined) return changed;
+    const own = step === undefined || message !== undefined ? undefined : this.#places.get(step);
     const last = rows.at(-1);
-    if (own !== undefined) own.calls.push({ id: call, seq });
-    else if (last !== undefined && carries(last.message)) last.calls.push({ id: call, seq });
-    else rows.push({ message: { role: 'assistant', text: '' }, seq: undefined, calls: [{ id: call, seq }] });
+    const place = own ?? (last !== undefined && carries(last.message) ? rows.length - 1 : rows.length);
+    if (place === rows.length) rows.push({ message: { role: 'assistant', text: '' }, seq: undefined, calls: [] });
+    rows[place]?.calls.push({ id: call, seq });
+    return Math.min(place, changed ?? place);
   }
-  return rows;
+}
+
+/** Returns the rows of one turn, in time linear in its entries. */
+function rowsOf(entries: Iterable<ChatEntry>): readonly ChatRow[] {
+  const growing = new GrowingRows();
+  for (const entry of entries) growing.add(entry);
+  return growing.rows;
 }
 
 function turnOf(number: number, entries: Iterable<ChatEntry>): Turn {

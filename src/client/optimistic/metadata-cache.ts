@@ -45,6 +45,7 @@ export class MetadataCache {
   readonly #due = new Map<ObjectId, Date>();
   readonly #paths: DisplayPaths;
   readonly #known = new Map<SessionId, KnownObjects>();
+  readonly #followers = new Set<Set<ObjectId>>();
 
   constructor(paths: DisplayPaths) {
     this.#paths = paths;
@@ -53,6 +54,17 @@ export class MetadataCache {
   get(id: ObjectId): ObjectMetadata | undefined {
     this.late.now();
     return (this.#acknowledged.get(id) ?? this.#stored.get(id))?.metadata;
+  }
+
+  /** Adds to a set the ids of all objects that are learned from now on, until it is released. */
+  follow(learned: Set<ObjectId>): { release(): void } {
+    this.late.now();
+    this.#followers.add(learned);
+    return { release: () => void this.#followers.delete(learned) };
+  }
+
+  #note(id: ObjectId): void {
+    for (const learned of this.#followers) learned.add(id);
   }
 
   /**
@@ -67,7 +79,9 @@ export class MetadataCache {
   /** Adds an acknowledged version. It covers the database state until `settle`. */
   acknowledge(version: object, marks: HeadMarks): void {
     const described = this.#described(version, marks);
-    if (described !== undefined) this.#acknowledged.set(described.metadata.id, described);
+    if (described === undefined) return;
+    this.#acknowledged.set(described.metadata.id, described);
+    this.#note(described.metadata.id);
   }
 
   /** Ends the delivery of an object, so that the database state counts again. */
@@ -75,6 +89,7 @@ export class MetadataCache {
     this.late.now();
     const acknowledged = this.#acknowledged.get(id);
     this.#acknowledged.delete(id);
+    this.#note(id);
     if (acknowledged !== undefined && !this.#stored.has(id)) this.#stored.set(id, { ...acknowledged, txId: 0 });
   }
 
@@ -123,6 +138,7 @@ export class MetadataCache {
     if (txId !== undefined && txId < (before?.txId ?? 0)) return false;
     if (txId === undefined && before !== undefined) this.#due.set(id, UNSURE);
     this.#stored.set(id, { ...described, txId: txId ?? before?.txId ?? 0 });
+    this.#note(id);
     return true;
   }
 

@@ -2,6 +2,7 @@ import { renderAround } from '../../assembly/around-tail.js';
 import { type Assembly, assemble } from '../../assembly/assemble.js';
 import type { AssemblyRecord } from '../../assembly/assembly-record.js';
 import { type EpochInput, renderEpoch } from '../../assembly/epoch/epoch-state.js';
+import type { GrowingContext, GrowingRecord } from '../../assembly/growing-context.js';
 import type { AssemblyInput } from '../../assembly/layout.js';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { metadataOf } from '../../assembly/metadata.js';
@@ -294,6 +295,45 @@ async function assembleFromDatabase(
     if (!outbox.isDurable || !isAway) throw error;
     return undefined;
   }
+}
+
+/**
+ * Renders the next context of a session that no other client writes, from the context before. Reads
+ * the database only for contents that this process no longer has. `changed` names the objects that
+ * were learned since then.
+ */
+export async function renderGrowing(
+  environment: SessionEnvironment,
+  loaded: LoadedSession,
+  { growing, changed }: { readonly growing: GrowingContext; readonly changed: Set<ObjectId> },
+): Promise<GrowingRecord & { readonly record: SessionAssemblyRecord }> {
+  const { metadata, versions } = environment;
+  const { state, prompt } = loaded;
+  const { index, active } = state.sets;
+  const known = (id: ObjectId): ObjectMetadata | undefined => metadata.get(id);
+  const contents = new Map<ObjectId, string | null>();
+  const missing = growing.missing({ active, metadata: known });
+  for (const id of missing) {
+    const found = versions.newest(id);
+    if (found !== undefined) contents.set(id, found.version.content);
+  }
+  if (contents.size < missing.length) {
+    const { input } = await assembleSession(environment, loaded, {});
+    for (const { metadata: one, content } of input.active) contents.set(one.id, content);
+  }
+  const content = (id: ObjectId): string | null => contents.get(id) ?? null;
+  const rendered = growing.next({
+    systemPrompt: prompt,
+    index,
+    changed: new Set(changed),
+    metadata: known,
+    chat: state.chat,
+    active,
+    content,
+  });
+  changed.clear();
+  const place = { session: state.id, turn: state.turn, step: state.seq, basis: undefined };
+  return { ...rendered, record: { ...rendered.record, ...place } };
 }
 
 /** Assembles the context of an open session, from the database or from this process's knowledge. */

@@ -214,9 +214,7 @@ export class ContextSession {
   }
 
   /** Returns the session's object for a reference (decision D6). */
-  resolve(reference: string): Resolution {
-    return resolveInSession(this.#environment, this.state, reference);
-  }
+  readonly resolve = (reference: string): Resolution => resolveInSession(this.#environment, this.state, reference);
 
   /** Plans a verb for some references. Reads the necessary files and writes nothing. */
   planVerb(verb: Verb, references: readonly string[], signal?: AbortSignal): Promise<VerbPlan> {
@@ -254,6 +252,11 @@ export class ContextSession {
       : { ...assembly, asMessages: () => ({ ...assembly.asMessages(), record }) };
   }
 
+  /** Renders and stores the next context from the last one; see `SessionContexts.next`. */
+  readonly nextContext: SessionContexts['next'] = (delivered) => this.#serial(() => this.#contexts.next(delivered));
+  /** Stores a request that the agent built itself; see `SessionContexts.keepSent`. */
+  readonly keepSent: SessionContexts['keepSent'] = (context) => this.#serial(() => this.#contexts.keepSent(context));
+
   /** Starts the check for other writers before the next optimistic context. */
   refresh(): void {
     this.#contexts.refresh();
@@ -266,9 +269,6 @@ export class ContextSession {
   deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     return this.#contexts.deliver(record, how);
   }
-
-  /** Stores a request that the agent built itself; see `SessionContexts.keepSent`. */
-  readonly keepSent: SessionContexts['keepSent'] = (context) => this.#serial(() => this.#contexts.keepSent(context));
 
   /**
    * Writes records of this session (decision 0016) with the texts they reference by hash. Uses one

@@ -1,7 +1,9 @@
+import { GrowingContext, type GrowingRecord } from '../../assembly/growing-context.js';
 import { RENDERERS } from '../../assembly/renderers.js';
 import type { MountMapping } from '../../filesystem/access/mounts.js';
 import type { AssemblyProof, Delivery, HandedList, SentProof } from '../../objects/assembly-proof.js';
 import type { ContextRecord } from '../../objects/context-record.js';
+import type { ObjectId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
 import { assemblyId } from '../../store/assemblies.js';
 import { StoreError } from '../../store/errors.js';
@@ -12,7 +14,7 @@ import type { MarkedVersion } from '../optimistic/known-versions.js';
 import { OptimisticView } from '../optimistic/optimistic-view.js';
 import { maskedBody, maskedRecords } from '../record-mask.js';
 import { TIME_LIMITS } from '../time-limits.js';
-import { type AssembleSession, assembleOptimistically } from './assemble-session.js';
+import { type AssembleSession, assembleOptimistically, renderGrowing } from './assemble-session.js';
 import type { LoadedSession } from './open-session.js';
 import type { AssembleOptions, SessionAssembly, SessionAssemblyRecord } from './session-assembly.js';
 import type { SessionEnvironment } from './session-environment.js';
@@ -95,6 +97,13 @@ interface FollowedView {
   readonly stop: () => void;
 }
 
+/** The last context of a session, and the objects that were learned since. */
+interface GrowingView {
+  readonly growing: GrowingContext;
+  readonly changed: Set<ObjectId>;
+  release(): void;
+}
+
 /** Assembles the contexts of one open session, and stores the records of delivered ones. */
 export class SessionContexts {
   readonly #environment: SessionEnvironment;
@@ -104,6 +113,8 @@ export class SessionContexts {
   #kept: { readonly step: number; readonly ids: Set<string> } = { step: -1, ids: new Set() };
   /** Created with the first optimistic context. */
   #followed: FollowedView | undefined;
+  /** Created with the first context that is rendered from the one before. */
+  #growing: GrowingView | undefined;
 
   /** `loaded` returns the present session. */
   constructor(environment: SessionEnvironment, loaded: () => LoadedSession, assemble: AssembleSession) {
@@ -126,6 +137,25 @@ export class SessionContexts {
       if (context !== undefined) return assembleOptimistically(environment, this.#loaded(), { ...context, options });
     }
     return this.#assemble(environment, this.#loaded(), options);
+  }
+
+  /**
+   * Renders the next model context with full ids from the last one that it returned, and stores its
+   * record. Costs what has changed, where `assemble` costs the whole session. For a client that
+   * alone writes its sessions, as in a replay.
+   */
+  async next(delivered: Delivery): Promise<GrowingRecord & { readonly record: SessionAssemblyRecord }> {
+    const facts = { 'gen_ai.conversation.id': this.#loaded().state.id };
+    const { metadata, strict, telemetry } = this.#environment;
+    if (this.#growing === undefined) {
+      const changed = new Set<ObjectId>();
+      this.#growing = { growing: new GrowingContext(strict), changed, ...metadata.follow(changed) };
+    }
+    const view = this.#growing;
+    const { record, bytes } = await telemetry.observe({ activity: 'assembly', facts }, () =>
+      renderGrowing(this.#environment, this.#loaded(), view),
+    );
+    return { record: await this.deliver(record, { delivered }), bytes };
   }
 
   /** Stores the record of a delivered context; see `ContextSession.deliver`. */
@@ -251,6 +281,7 @@ export class SessionContexts {
   /** Idempotent. */
   close(): void {
     this.#followed?.stop();
+    this.#growing?.release();
   }
 
   #follow(): FollowedView {

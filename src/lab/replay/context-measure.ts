@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { ContextSession } from '../../client/session/context-session.js';
 import type { SessionAssembly } from '../../client/session/session-assembly.js';
 import { commonLength } from '../../values/common-length.js';
 import { defined } from '../../values/defined.js';
@@ -79,6 +80,24 @@ function nextCut(text: string, from: number): number {
   const end = text.indexOf('\n', from + PIECE_UNITS);
   return end < 0 ? text.length : end + 1;
 }
+
+/** Returns the measure of a context whose tokens are not counted. */
+export const measureOf = (
+  { record, bytes }: Awaited<ReturnType<ContextSession['nextContext']>>,
+  pool: number,
+): ContextMeasure => ({
+  session: record.session,
+  turn: record.turn,
+  step: record.step,
+  sha256: record.sha256,
+  active: record.blocks.length,
+  pool,
+  sections: record.sections.map(({ name, chars }) => ({
+    name: name as SectionMeasure['name'],
+    chars,
+    bytes: bytes.get(name) ?? 0,
+  })),
+});
 
 /** Measures the contexts of a session in order. */
 export class ContextMeter {

@@ -8,7 +8,7 @@ import type { Message } from '../../objects/object-type.js';
 import type { HistoryEvent, ModelUsage, Step } from '../../objects/step.js';
 import { applyStep, applySteps, emptySession, type SessionState } from '../../session/session-state.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
-import { type ContextMeasure, ContextMeter, type CountTokens } from './context-measure.js';
+import { type ContextMeasure, ContextMeter, type CountTokens, measureOf } from './context-measure.js';
 import { ReplayError } from './replay-error.js';
 
 /** A pending call. */
@@ -18,6 +18,12 @@ export interface OpenRecordedCall {
   readonly at: number;
   /** The step of the message that made it, if recorded. */
   readonly by: number | undefined;
+}
+
+/** How the contexts of a session are rendered and measured. */
+export interface ContextHow {
+  readonly shortIds: boolean;
+  readonly countTokens: CountTokens | undefined;
 }
 
 /** The event of a result whose text was replaced after an import recorded it. */
@@ -56,7 +62,7 @@ export class RecordedSession {
   readonly session: ContextSession;
   readonly #known: readonly Step[];
   readonly #meter: ContextMeter;
-  readonly #countTokens: CountTokens | undefined;
+  readonly #how: ContextHow;
   #passed: SessionState;
   /**
    * True if an earlier version began this replay and omitted empty answers; the rest of the replay
@@ -71,15 +77,15 @@ export class RecordedSession {
   constructor(
     recorded: { readonly entry: EntryOf<'session'>; readonly branchOf?: SessionId },
     { session, known, shared = 0 }: OpenedSession,
-    countTokens: CountTokens | undefined,
+    how: ContextHow,
   ) {
     this.entry = recorded.entry;
     this.branchOf = recorded.branchOf;
     this.session = session;
     this.#known = known;
     this.#passed = applySteps(emptySession(session.id), known.slice(0, shared));
-    this.#meter = new ContextMeter(countTokens);
-    this.#countTokens = countTokens;
+    this.#meter = new ContextMeter(how.countTokens);
+    this.#how = how;
     this.seen = this.state;
   }
 
@@ -166,8 +172,10 @@ export class RecordedSession {
   async context(): Promise<ContextMeasure | undefined> {
     this.#passReplacements();
     if (this.#passing) return undefined;
+    if (this.#how.countTokens === undefined && !this.#how.shortIds)
+      return measureOf(await this.session.nextContext('replay'), this.state.indexSize);
     const assembly = await this.session.assemble({ deliver: 'replay' });
-    return this.#meter.measure(assembly, this.state.sets.index.length);
+    return this.#meter.measure(assembly, this.state.indexSize);
   }
 
   /**
@@ -200,7 +208,7 @@ export class RecordedSession {
 
   /** Returns the branch that continues after the shared steps. */
   branch(opened: Required<OpenedSession>): RecordedSession {
-    const branch = new RecordedSession({ entry: this.entry, branchOf: this.id }, opened, this.#countTokens);
+    const branch = new RecordedSession({ entry: this.entry, branchOf: this.id }, opened, this.#how);
     branch.#leavesOut = this.#leavesOut;
     for (const [id, around] of this.#places) if (around.after <= opened.shared) branch.#places.set(id, around);
     branch.#prompts.push(...this.#prompts.filter((before) => before < opened.shared));

@@ -154,7 +154,7 @@ export class ReplayEngine {
     const entry = this.#announced.get(native);
     if (entry === undefined) return;
     this.#announced.delete(native);
-    const { client, clock, identity, countTokens } = this.#options;
+    const { client, clock, config, identity, countTokens } = this.#options;
     const moments = [entry.started_at, first].filter((at) => at !== undefined);
     if (moments.length > 0) clock.advance(Math.min(...moments));
     const id = nthSession(identity, this.sessions.length + 1);
@@ -163,7 +163,7 @@ export class ReplayEngine {
     await client.backpressure(0, DATABASE_WAIT_MS);
     const session = await client.openSession({ id });
     const known = session.state.seq === 0 ? [] : await (await client.store.latest()).steps(id);
-    this.#keep(new RecordedSession({ entry }, { session, known }, countTokens));
+    this.#keep(new RecordedSession({ entry }, { session, known }, { countTokens, shortIds: config.shortIds }));
     if (entry.system_prompt !== undefined) await session.setSystemPrompt(entry.system_prompt);
     if (session.state.seq === 0) await this.#noteParent(session, entry);
   }
