@@ -7,6 +7,7 @@ import { excerpt, type Importer, type OnLoss, OpaqueContent } from '../importer.
 import { type LineReader, lineImporter } from '../json/line-format.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { CompletedItems } from './completed-items.js';
+import { CountedAnswers } from './counted-answers.js';
 import { codexItems, exitCodeOf, type ItemContext, patchEvidence } from './items.js';
 
 /** Maximum pause between two records of a history that is written in one go, in milliseconds. */
@@ -71,11 +72,15 @@ type Handler = (record: CodexRecord) => void;
 /** Records and items outside of the transcript. */
 const BOOKKEEPING = new Set(['world_state', 'inter_agent_communication_metadata', 'ghost_snapshot', 'state']);
 
+/** Events after which the model's answer goes on no more. */
+const ENDS: ReadonlySet<string> = new Set(['task_complete', 'turn_aborted', 'thread_rolled_back']);
+
 class CodexReader implements LineReader {
   readonly #fallbackId: string;
   readonly #onLoss: OnLoss;
   readonly #queue = new EntryQueue();
   readonly #opaque = new OpaqueContent();
+  readonly #answers = new CountedAnswers(this.#queue);
   readonly #copy = new CopiedHistory();
   readonly #items: Readonly<Record<string, (payload: JsonObject, common: EntryCommon) => void>>;
   readonly #context: ItemContext;
@@ -95,6 +100,7 @@ class CodexReader implements LineReader {
     this.#onLoss = onLoss;
     this.#context = {
       queue: this.#queue,
+      answers: this.#answers,
       opaque: this.#opaque,
       onLoss,
       calls: new Map(),
@@ -113,8 +119,10 @@ class CodexReader implements LineReader {
     const type = textAt(record, 'type') ?? textAt(record, 'record_type') ?? '';
     const payload = objectAt(record, 'payload');
     const handler = ownMember(this.#records, type);
-    if (handler !== undefined && payload !== undefined) handler({ payload, place, at });
-    else if (payload === undefined && type === '' && idAt(record, 'id') !== undefined)
+    if (handler !== undefined && payload !== undefined) {
+      this.#answers.mayCount = true;
+      handler({ payload, place, at });
+    } else if (payload === undefined && type === '' && idAt(record, 'id') !== undefined)
       this.#meta({ payload: record, place, at });
     else if (payload === undefined && Object.hasOwn(this.#items, type)) this.#item({ payload: record, place, at });
     else if (!BOOKKEEPING.has(type)) {
@@ -129,11 +137,13 @@ class CodexReader implements LineReader {
 
   rest(): readonly RecordedEntry[] {
     this.#head?.release();
+    this.#answers.rest();
     return this.#queue.take();
   }
 
   finish(): readonly RecordedEntry[] {
     this.#flushThinking();
+    this.#answers.end();
     this.#completed.finish();
     this.#opaque.finish(this.#onLoss);
     return this.#queue.drain();
@@ -206,7 +216,7 @@ class CodexReader implements LineReader {
   #flushThinking(): void {
     const { thinking } = this.#context;
     if (thinking === undefined) return;
-    this.#queue.push({
+    this.#answers.message({
       kind: 'message',
       ...thinking.common,
       role: 'assistant',
@@ -220,6 +230,7 @@ class CodexReader implements LineReader {
   #compacted({ payload, place, at }: CodexRecord): void {
     const common = this.#common({ place, at });
     this.#flushThinking();
+    this.#answers.end();
     const kept: string[] = [];
     for (const item of objectsAt(payload, 'replacement_history')) {
       const role = textAt(item, 'role');
@@ -240,6 +251,7 @@ class CodexReader implements LineReader {
     const type = textAt(payload, 'type') ?? '';
     const common = this.#common(where);
     const call = this.#context.calls.get(idAt(payload, 'call_id') ?? '');
+    if (ENDS.has(type)) this.#answers.end();
     if (type === 'token_count') this.#usage(payload, common);
     else if (type === 'item_completed') this.#completed.item(objectAt(payload, 'item'), common);
     else if (type === 'turn_aborted')
@@ -257,7 +269,7 @@ class CodexReader implements LineReader {
   }
 
   /**
-   * Queues the token counts of the preceding answer. Skips a repeated count, which comes when only
+   * Gives the preceding answer its token counts. Skips a repeated count, which comes when only
    * limits have changed.
    */
   #usage(payload: JsonObject, common: EntryCommon): void {
@@ -272,7 +284,8 @@ class CodexReader implements LineReader {
       cache_read: 'cached_input_tokens',
       total: 'total_tokens',
     };
-    this.#queue.push({ kind: 'event', ...common, name: 'usage', usage: usageAt(last, names) ?? {} });
+    const usage = usageAt(last, names) ?? {};
+    if (!this.#answers.count(usage)) this.#queue.push({ kind: 'event', ...common, name: 'usage', usage });
   }
 }
 

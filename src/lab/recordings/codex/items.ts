@@ -7,6 +7,7 @@ import { fileEvidence, hunkPieces, namedFile, unifiedHunks, wholeFile } from '..
 import type { OnLoss, OpaqueContent } from '../importer.js';
 import { parseJson } from '../json/json-text.js';
 import type { EntryOf, ShownFile } from '../neutral-session.js';
+import type { CountedAnswers } from './counted-answers.js';
 
 /**
  * Returns the working directory of a call: its own, otherwise the turn's. Windows paths are kept.
@@ -98,6 +99,7 @@ interface OpenCall {
 /** State shared by the readers of transcript items. */
 export interface ItemContext {
   readonly queue: EntryQueue;
+  readonly answers: CountedAnswers;
   readonly opaque: OpaqueContent;
   readonly onLoss: OnLoss;
   readonly calls: Map<string, OpenCall>;
@@ -116,7 +118,7 @@ const textsOf = (payload: JsonObject, field: string): readonly string[] =>
 
 /** Returns the readers of transcript items, by kind. */
 export function codexItems(context: ItemContext): Readonly<Record<string, ItemReader>> {
-  const { queue, opaque, onLoss } = context;
+  const { queue, answers, opaque, onLoss } = context;
   const text = (content: unknown, place: string): string => {
     const other = (part: JsonObject): undefined => {
       if (textAt(part, 'type') === 'input_image') opaque.note('image', place);
@@ -129,7 +131,10 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
     const said = text(payload.content, common.place);
     const thinking = role === 'assistant' ? context.thinking?.text : undefined;
     if (role === 'assistant') context.thinking = undefined;
-    queue.push({ kind: 'message', ...common, role, origin: originOf(role, said), text: said, thinking });
+    const entry = { kind: 'message', ...common, role, origin: originOf(role, said), text: said, thinking } as const;
+    if (role === 'assistant') return answers.message(entry);
+    answers.end();
+    queue.push(entry);
   };
 
   const reasoning: ItemReader = (payload, common) => {
@@ -147,6 +152,7 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
     const id = idAt(payload, 'call_id') ?? idAt(payload, 'id') ?? placeAsCallId(common.place);
     context.calls.set(id, { script: tool === 'exec', exitCode: undefined, files: undefined });
     const cwd = callDirectory(args, context.turnCwd);
+    answers.call(common);
     const elsewhere = cwd !== undefined && cwd !== context.sessionCwd;
     queue.push({ kind: 'call', ...common, call_id: id, tool, args: { ...args }, ...(elsewhere ? { cwd } : {}) });
   };
@@ -162,6 +168,7 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
     }
     const known = context.calls.get(id);
     context.calls.delete(id);
+    answers.result();
     const given = isJsonObject(payload.output) && !('type' in payload.output) ? payload.output.content : payload.output;
     const said = text(
       given ?? objectsAt(payload, 'tools').map((tool) => ({ type: 'text', text: JSON.stringify(tool) })),

@@ -21,7 +21,8 @@ describe('a session of Codex', () => {
   });
 
   test('counts no event twice that repeats the transcript', () => {
-    expect(entriesOf(found, 'message').map(({ role, origin }) => `${role} ${origin}`)).toEqual([
+    const said = entriesOf(found, 'message').filter(({ text, thinking }) => text !== '' || thinking !== undefined);
+    expect(said.map(({ role, origin }) => `${role} ${origin}`)).toEqual([
       'developer harness',
       'user harness',
       'user person',
@@ -31,7 +32,7 @@ describe('a session of Codex', () => {
       'user person',
       'assistant model',
     ]);
-    expect(entriesOf(found, 'message')[4]).toMatchObject({ text: '', thinking: '**Reading the digit**' });
+    expect(said[4]).toMatchObject({ text: '', thinking: '**Reading the digit**' });
   });
 
   test('reads arguments from JSON text, free text as input, and another folder of a call', () => {
@@ -67,10 +68,41 @@ describe('a session of Codex', () => {
     expect(results.get('call_c05')?.files).toBeUndefined();
   });
 
-  test('counts the tokens of each answer once', () => {
-    expect(entriesOf(found, 'event').map(({ name, usage }) => [name, usage?.output])).toEqual(
-      Array.from({ length: 12 }, () => ['usage', 30]),
+  test('gives each answer its tokens once; an answer of calls alone has a message without text', () => {
+    const counted = entriesOf(found, 'message').filter(({ usage }) => usage !== undefined);
+    expect(counted.map(({ role, text, usage }) => [role, text === '', usage?.output])).toEqual(
+      [false, ...Array(6).fill(true), false, true, true, true, false].map((isSilent) => ['assistant', isSilent, 30]),
     );
+    expect(entriesOf(found, 'event')).toEqual([]);
+  });
+
+  test('waits for a count that comes after the results of its answer', async () => {
+    const lines = [
+      { type: 'session_meta', payload: { id: 'late', cli_version: '0.1', cwd: '/p' } },
+      {
+        type: 'response_item',
+        payload: { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'I look.' }] },
+      },
+      { type: 'response_item', payload: { type: 'function_call', name: 'shell', call_id: 'c1', arguments: '{}' } },
+      { type: 'response_item', payload: { type: 'function_call_output', call_id: 'c1', output: 'ok' } },
+      {
+        type: 'event_msg',
+        payload: { type: 'token_count', info: { total_token_usage: {}, last_token_usage: { input_tokens: 7 } } },
+      },
+      { type: 'response_item', payload: { type: 'function_call', name: 'shell', call_id: 'c2', arguments: '{}' } },
+      { type: 'response_item', payload: { type: 'function_call_output', call_id: 'c2', output: 'ok' } },
+    ].map((record) => JSON.stringify({ timestamp: '2026-03-01T10:00:00.000Z', ...record }));
+    const late = await importAll(bytesSource(`${lines.join('\n')}\n`));
+    expect(late.entries.map(({ kind }) => kind)).toEqual([
+      'session',
+      'message',
+      'call',
+      'result',
+      'message',
+      'call',
+      'result',
+    ]);
+    expect(entriesOf(late, 'message')).toMatchObject([{ text: 'I look.', usage: { input: 7 } }, { text: '' }]);
   });
 });
 
@@ -212,7 +244,7 @@ describe('completed items of Codex', () => {
       response(4, { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'because' }] }),
     );
     expect(lossesOf(found)).toEqual(['opaque-content line 4']);
-    expect(entriesOf(found, 'message').map(({ text }) => text)).toEqual(['why', 'because']);
+    expect(entriesOf(found, 'message').map(({ text }) => text)).toEqual(['why', '', 'because']);
     expect(entriesOf(found, 'call').map(({ call_id }) => call_id)).toEqual(['x1']);
     expect(
       entriesOf(found, 'event').map(({ name, text }) => [name, text?.includes('a.txt') || text?.includes('b.txt')]),

@@ -44,7 +44,7 @@ describe('the description of a recording', () => {
 
   test('counts copied entries again separately', async () => {
     const { counts } = await describeRecording(recordingPath('codex/fork.jsonl'));
-    expect(counts).toMatchObject({ calls: 13, copied: 30 });
+    expect(counts).toMatchObject({ calls: 13, copied: 29 });
   });
 
   test('counts transcript items by its format', async () => {
