@@ -41,6 +41,17 @@ export function wrapped(text: string, width: number | undefined, start = ''): re
   return lines.map((line) => `${start}${line}`);
 }
 
+/** Breaks a text at spaces into lines of a terminal. The first one has its own beginning. */
+export function hanging(
+  first: string,
+  text: string,
+  { width, indent }: { readonly width: number | undefined; readonly indent: number },
+): readonly string[] {
+  if (width === undefined) return [`${first}${text}`];
+  const [line = '', ...rest] = wrapped(text, width, ' '.repeat(indent));
+  return [`${first}${line.slice(indent)}`, ...rest];
+}
+
 const GAP = '  ';
 const LEAST = 8;
 

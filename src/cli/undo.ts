@@ -1,7 +1,8 @@
 import { Argument, Command, Option } from 'commander';
 import type { SetVerbs } from '../session/plan-step.js';
 import { dataFlag, jsonFlag, wholeBetween } from './flags.js';
-import type { NameOf, ReviewFlags } from './review/answer.js';
+import type { ReviewFlags } from './review/answer.js';
+import type { NameOf } from './review/object-names.js';
 
 interface UndoFlags extends ReviewFlags {
   readonly plan?: boolean;
@@ -36,8 +37,9 @@ async function report({ session, undoes, step, verbs, nameOf }: Undone, flags: U
 }
 
 async function plan(reference: string, step: number, flags: UndoFlags): Promise<void> {
-  const [{ namesFor, openReview }, { requireSession }, { previewUndo }] = await Promise.all([
+  const [{ openReview }, { namesFor }, { requireSession }, { previewUndo }] = await Promise.all([
     import('./review/answer.js'),
+    import('./review/object-names.js'),
     import('../history/rebuild/find-session.js'),
     import('../client/session/person-steps.js'),
   ]);
@@ -62,7 +64,7 @@ async function undo(reference: string, step: number, flags: UndoFlags): Promise<
     { settingsOfPast },
     { Timeline },
   ] = await Promise.all([
-    import('./review/answer.js'),
+    import('./review/object-names.js'),
     import('../history/rebuild/find-session.js'),
     import('../client/session/person-steps.js'),
     import('../host/open-client.js'),

@@ -168,7 +168,7 @@ export interface ServedPaths {
 
 /** Pages for people, which need no token of the server. Their visitors may ask questions. */
 export interface ServedPage extends ServedPaths {
-  /** Returns the address of a view of the page, which admits one visitor, once. */
+  /** Returns the address of a view of the page, which works while the server runs. */
   link(origin: string, view?: string): string;
   /** Whether an admitted visitor sends this request, which needs no token of the server. */
   admits(request: Pick<IncomingMessage, 'method' | 'headers' | 'url'>): boolean;

@@ -44,7 +44,7 @@ export interface ServedAddresses {
   readonly mcp: string;
   /** The generated bearer token; undefined without a token or if a file has it. */
   readonly token: string | undefined;
-  /** Returns the address of a view of the page, which admits one visitor, once. */
+  /** Returns the address of a view of the page, which works while the server runs. */
   readonly page?: (view?: string) => string;
 }
 

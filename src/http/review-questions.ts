@@ -186,19 +186,33 @@ export const QUESTIONS = {
       path: z.string().min(1).max(1_000).optional().describe('Path, folder or glob of files'),
       lines: z.coerce.number().int().min(0).max(20).optional().describe('Lines before and after a match; default 0'),
       ...clocks,
+      order: z.enum(['newest', 'first']).optional().describe('first: the first appearance first; default newest'),
       limit: z.coerce.number().int().min(1).max(1_000).optional().describe('Maximum number of texts; default 100'),
     }),
     example: { session: 'fix-cart', text: 'Math.ceil' },
     answer: 'Search',
     kind: 'long',
-    ask: async ({ timeline, access, all, client }, { text, session, type, path, lines, limit, ...when }) => {
-      const { askSearch } = await import('../history/search/search.js');
-      const { INDEX_WAIT_MS } = await import('../history/search/search-index.js');
-      const asked = { pattern: text, session, kind: type, path, around: lines, limit, ...moment(when) };
+    ask: async ({ timeline, access, all, client }, { text, session, type, path, lines, order, limit, ...when }) => {
+      const [{ askSearch }, { INDEX_WAIT_MS }, { firstHits, MOST_HITS }] = await Promise.all([
+        import('../history/search/search.js'),
+        import('../history/search/search-index.js'),
+        import('../history/search/first-hits.js'),
+      ]);
+      const isFirst = order === 'first';
+      const asked = {
+        pattern: text,
+        session,
+        kind: type,
+        path,
+        around: lines,
+        limit: isFirst ? MOST_HITS : limit,
+        ...moment(when),
+      };
       const visible = async (sessions: readonly SessionId[]): Promise<readonly SessionId[]> =>
         (await access.openable(sessions.map((one) => ({ session: one })))).map(({ session: one }) => one);
       const index = await client.searchIndex?.of(timeline, { limitMs: INDEX_WAIT_MS });
-      return searchAnswer(await askSearch(timeline, { ...asked, ...(all ? {} : { visible }) }, index));
+      const found = await askSearch(timeline, { ...asked, ...(all ? {} : { visible }) }, index);
+      return searchAnswer(isFirst ? firstHits(found, limit) : found);
     },
   }),
   who: question({

@@ -116,6 +116,17 @@ async function whyUnknown(client: ContextClient, reference: string | undefined, 
   return new SessionError('node-unavailable', why, { cause: error });
 }
 
+/**
+ * Returns a replacer of JSON that leaves out the time of a pinned transaction. The database knows
+ * that time only while the transaction is its newest, so an answer with it would change.
+ */
+const pinnedMember =
+  (txId: number) =>
+  (name: string, value: unknown): unknown => {
+    const isPinned = name === 'basis' && (value as { readonly tx_id?: unknown } | null)?.tx_id === txId;
+    return isPinned ? { ...(value as object), tx_time: null } : value;
+  };
+
 /** Answers of more UTF-16 units are compressed for clients that accept it. */
 const LEAST_PACKED = 8_192;
 const gzipped = promisify(gzip);
@@ -131,7 +142,8 @@ export async function answerReviewRequest(
 ): Promise<void> {
   const { answer, media, parameters, ask } = question;
   const asked = readParameters(parameters, query);
-  const timeline = await timelineOf(client, { all, txId: pinned(question, asked) });
+  const txId = pinned(question, asked);
+  const timeline = await timelineOf(client, { all, txId });
   const signal = goneSignal(response);
   const access = new ReviewAccess(client, timeline, all);
   const { session } = asked as { readonly session?: string };
@@ -148,7 +160,8 @@ export async function answerReviewRequest(
     return sendStream(response, { media, lines: body as AsyncIterable<string>, signal });
   }
   const type = answer === null ? 'text/plain; charset=utf-8' : 'application/json';
-  const text = answer === null ? String(body) : JSON.stringify(body);
+  const text =
+    answer === null ? String(body) : JSON.stringify(body, txId === undefined ? undefined : pinnedMember(txId));
   const isPacked = text.length > LEAST_PACKED && /\bgzip\b/.test(String(response.req.headers['accept-encoding'] ?? ''));
   const sent = isPacked ? await gzipped(text, { level: 1 }) : text;
   if (signal.aborted) return;

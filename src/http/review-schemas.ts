@@ -244,6 +244,9 @@ export const REVIEW_ANSWERS = {
               z.object({
                 line: count,
                 excerpt: z.string(),
+                marks: z
+                  .array(z.object({ at: count, end: count }))
+                  .describe('The matches in the excerpt, UTF-16 units'),
                 before: z.array(z.string()).nullable(),
                 after: z.array(z.string()).nullable(),
               }),
@@ -256,7 +259,7 @@ export const REVIEW_ANSWERS = {
             .describe('The same for each session that knows it, at most eight'),
         }),
       )
-      .describe('Newest first'),
+      .describe('In the asked order; default: newest first'),
   }),
   ReportList: z.object({
     session: z.string(),

@@ -1,6 +1,6 @@
 import { from, refine } from './place.js';
 import { oneLine } from './shown-text.js';
-import { type BandRow, stateAt } from './strip-layout.js';
+import { aboutTokens, type BandRow, stateAt } from './strip-layout.js';
 import type { Strip } from './wire.js';
 import { pathEnd, plural, shortCount } from './words.js';
 
@@ -51,7 +51,7 @@ export function Band({ row, strip, chosen, onHover }: BandProps) {
           />
         ))}
       </svg>
-      <span class="band-size">{shortCount(band.chars)}</span>
+      <span class="band-size">{shortCount(aboutTokens(band.chars))}</span>
     </div>
   );
 }
@@ -72,7 +72,7 @@ export function bandTip({ band, spans }: BandRow, column: number, strip: Strip):
         : 'read, written or run';
   return [
     oneLine(band.name, 80),
-    plural(band.chars, 'character'),
+    `about ${plural(aboutTokens(band.chars), 'token')}`,
     span === undefined
       ? `not known at call ${column + 1}`
       : `${STATES[span.state]} since call ${span.from + 1} (${how}, step ${change?.step ?? '?'})`,

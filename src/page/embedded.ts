@@ -42,12 +42,13 @@ type Special = (file: EmbeddedSession, parameters: AnswerParameters) => Promise<
 
 /** Questions whose answers the file stores in another form. */
 const SPECIAL: Readonly<Record<string, Special>> = {
-  '/v1/search': async (file, { session, tx, text, limit }) => {
+  '/v1/search': async (file, { session, tx, text, limit, order }) => {
     const { found, texts } = (await file.answer('/v1/search', { session, tx })) as Corpus;
     const hits = found.hits.flatMap((hit, i) => {
       const lines = linesWith(texts[i] ?? '', String(text));
       return lines.count === 0 ? [] : [{ ...hit, ...lines }];
     });
+    if (order === 'first') hits.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : (a.step ?? 0) - (b.step ?? 0)));
     const most = Number(limit ?? 100);
     const chars = texts.reduce((sum, one) => sum + one.length, 0);
     return { ...found, hits: hits.slice(0, most), texts: texts.length, chars, is_cut: hits.length > most };

@@ -1,4 +1,5 @@
 import { ownMember } from '../values/own-member.js';
+import { tokensOf } from '../values/token-estimate.js';
 import type { BandState, StripBand, StripCall, StripMark } from './wire.js';
 
 /** An object's columns with the same state; `to` is the first column after them. */
@@ -89,9 +90,8 @@ const SECTIONS: Readonly<Record<string, { readonly name: string; readonly color:
 export const sectionOf = (name: string): { readonly name: string; readonly color: string } =>
   ownMember(SECTIONS, name) ?? { name, color: '--data-other' };
 
-/** The sizes of the calls by section, in one unit. */
+/** The sizes of the calls by section, in tokens that are estimated from characters. */
 export interface Fill {
-  readonly unit: 'tokens' | 'characters';
   /** For each section that occurs, its size at each call. */
   readonly sections: readonly { readonly name: string; readonly sizes: readonly number[] }[];
   readonly totals: readonly number[];
@@ -103,6 +103,9 @@ export function usedTokens({ usage }: Pick<StripCall, 'usage'>): number | undefi
   const { input = 0, cache_read: read = 0, cache_write: written = 0 } = usage;
   return input + read + written || undefined;
 }
+
+/** Estimates the tokens of a number of characters. */
+export const aboutTokens = (chars: number): number => Math.round(tokensOf(chars));
 
 /**
  * Returns the sizes of the calls by section. If no context was recorded, uses the active texts.
@@ -117,12 +120,11 @@ export function fillOf(calls: readonly StripCall[], rows: readonly BandRow[]): F
   const names = isMeasured
     ? Object.keys(SECTIONS).filter((name) => calls.some((call) => call.sections.some((own) => own.name === name)))
     : ['active'];
-  const sections = names.map((name) => ({
-    name,
-    sizes: isMeasured ? calls.map((call) => call.sections.find((own) => own.name === name)?.chars ?? 0) : active,
-  }));
+  const charsOf = (name: string): readonly number[] =>
+    isMeasured ? calls.map((call) => call.sections.find((own) => own.name === name)?.chars ?? 0) : active;
+  const sections = names.map((name) => ({ name, sizes: charsOf(name).map(aboutTokens) }));
   const totals = calls.map((_, i) => sections.reduce((sum, { sizes }) => sum + (sizes[i] ?? 0), 0));
-  return { unit: 'characters', sections, totals };
+  return { sections, totals };
 }
 
 /** A turn's columns; `to` is the first column after them. */

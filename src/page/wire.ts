@@ -15,6 +15,7 @@ export type SessionList = PageBody<'SessionList'>;
 export type ListedSession = SessionList['sessions'][number];
 export type Conversation = PageBody<'Conversation'>;
 export type ConversationRow = Conversation['rows'][number];
+export type Compared = PageBody<'Compared'>;
 export type Money = PageBody<'Money'>;
 export type Stale = PageBody<'Stale'>;
 export type BandState = StripBand['changes'][number]['state'];

@@ -17,6 +17,7 @@ import {
 import { type FilesystemSource, filesystemSource, parseSource } from '../objects/source.js';
 import { marksIn } from '../redaction/stored-marks.js';
 import { defined } from '../values/defined.js';
+import { readParts } from './read-parts.js';
 
 /**
  * The possible differences between a file on disk and the agent's file.
@@ -26,6 +27,7 @@ import { defined } from '../values/defined.js';
  * - `newer-outside`: bytes that no version in the database has
  * - `missing`: the file no longer exists
  * - `absent-then`: the file exists and had been deleted then
+ * - `read-in-part`: calls read lines of it, and the database never had all of it
  * - `never-read`: its name was known, but not its content
  * - `not-kept`: other bytes or no file, and only the hash of the agent's bytes is stored
  * - `outside-roots`: the file is outside of the allowed folders
@@ -38,6 +40,7 @@ export const FILE_STATES = [
   'newer-outside',
   'missing',
   'absent-then',
+  'read-in-part',
   'never-read',
   'not-kept',
   'outside-roots',
@@ -54,7 +57,7 @@ export interface PlannedFile {
   readonly source: FilesystemSource;
   readonly display: string;
   readonly state: FileState;
-  /** The reason for `unreachable` and `not-regular`, in one word. */
+  /** The reason for `unreachable` and `not-regular` in one word; the lines of `read-in-part`. */
   readonly why?: string;
   /** The hash of the agent's bytes. Null if it had none. */
   readonly had: Sha256 | null;
@@ -185,6 +188,7 @@ export async function planRestore(
   const index = [...new Set(steps.flatMap(({ changes }) => changes.index ?? []))];
   const heads = await snapshot.heads(index);
   const { folders, filesystems } = await importedPlaces(timeline, session);
+  const parts = await readParts(snapshot, steps);
   const files: PlannedFile[] = [];
   for (const id of index) {
     const head = heads.get(id);
@@ -202,7 +206,11 @@ export async function planRestore(
       (await own.present.historyOfHeads(id)).some(({ document }) => document?.file_hash === now);
     const reading: SourceReading =
       had === null && !gone ? { kind: 'missing' } : await readSource(options.access, source);
-    const found = await compared({ had, gone, isKept }, reading, isKnown);
+    const lines = had === null && !gone ? parts.get(id) : undefined;
+    const found: Found =
+      lines === undefined
+        ? await compared({ had, gone, isKept }, reading, isKnown)
+        : { state: 'read-in-part', why: lines, now: null };
     files.push({ id, source, display: timeline.paths.display(recorded), had, isKept, ...found });
   }
   return { session, point, seq: last?.seq ?? 0, turn: last?.turn ?? 0, files };

@@ -178,15 +178,22 @@ export interface MessagePlan {
   readonly native?: string | undefined;
   /** Token counts of the model call. */
   readonly usage?: ModelUsage | undefined;
+  /** Whether it opens a turn. Default: a message of the user does. */
+  readonly opensTurn?: boolean | undefined;
 }
 
 /**
- * Plans the step of one message (decision B6). A user message opens a turn.
+ * Plans the step of one message (decision B6). A user message opens a turn, unless the plan says
+ * otherwise.
  * @throws {SessionError} `invalid-message` – the message lists tool calls: they join it when they
  *   are recorded
  * @throws {DocumentError} a text cannot be stored exactly
  */
-export function planMessage(state: SessionState, { message, at, native, usage }: MessagePlan, policy: StepRules): Step {
+export function planMessage(
+  state: SessionState,
+  { message, at, native, usage, opensTurn = message.role === 'user' }: MessagePlan,
+  policy: StepRules,
+): Step {
   assertPlainJson(message, 'message');
   if (message.toolcall_refs !== undefined) {
     throw new SessionError(
@@ -194,7 +201,7 @@ export function planMessage(state: SessionState, { message, at, native, usage }:
       'a message is reported without toolcall_refs: tool calls join it when they are recorded',
     );
   }
-  const hint = { startedAt: at, userMessage: message.role === 'user' };
+  const hint = { startedAt: at, userMessage: opensTurn };
   return planStep(state, { at, hint, message, native, usage, index: [], activate: [], verbs: {} }, policy);
 }
 

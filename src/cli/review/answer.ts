@@ -7,11 +7,10 @@ import { type Point, Timeline } from '../../history/rebuild/timeline.js';
 import { type OpenStore, openStore } from '../../host/open-store.js';
 import { settingsOfPast } from '../../host/past-settings.js';
 import { readMounts, readSettings, type Settings } from '../../host/settings.js';
-import type { ObjectId } from '../../objects/ids.js';
 import { clientFolder } from '../../process/data-folder.js';
 import { reportedTime } from '../../store/object-store.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
-import { shortened } from '../fitted-table.js';
+import { shortened, wrapped } from '../fitted-table.js';
 import {
   type Colours,
   coloursFor,
@@ -49,6 +48,8 @@ export interface ReviewFlags {
   readonly args?: string;
   readonly storage?: boolean;
   readonly query?: string;
+  /** Whether names have their ids behind them. */
+  readonly ids?: boolean;
   /** False with `--no-content`. */
   readonly content?: boolean;
 }
@@ -86,9 +87,6 @@ export interface Answer {
 
 /** Loads the builders of wire answers. */
 export const wireAnswers = () => import('../../http/review-answers.js');
-
-/** Returns an object's display name: its path or its id. */
-export type NameOf = (id: ObjectId) => string;
 
 /** Opens the configured database. A node that already runs keeps its own profile. */
 async function openPast(settings: Settings): Promise<OpenStore> {
@@ -166,8 +164,12 @@ export async function answerReview(flags: ReviewFlags, ask: (review: Review) => 
         for (const note of notes) tell(`# ${note}`);
         return await writeExactly(answer.exact);
       }
-      const holds = answer.holds === undefined ? [] : [colours.dim(`# ${answer.holds}`)];
-      const closing = [...holds, ...notes.map((note) => colours.yellow(`# ${escapedLine(note)}`))];
+      const remarks = (texts: readonly string[], colour: (text: string) => string): readonly string[] =>
+        texts.flatMap((text) => wrapped(escapedLine(text), target.width, '# ')).map(colour);
+      const closing = [
+        ...remarks(answer.holds === undefined ? [] : [answer.holds], colours.dim),
+        ...remarks(notes, colours.yellow),
+      ];
       const lines = answer.lines(colours, target.width);
       const { width } = target;
       const fitted = answer.isList === true && width !== undefined ? lines.map((one) => shortened(one, width)) : lines;
@@ -178,25 +180,20 @@ export async function answerReview(flags: ReviewFlags, ask: (review: Review) => 
   });
 }
 
-/** Shortens a digest to twelve characters, which are enough to identify it. */
-export function shortName(id: string): string {
-  return /^[0-9a-f]{64}$/.test(id) ? id.slice(0, 12) : escapedLine(id);
-}
-
-/** Returns the display names of objects: paths of files, ids of all others. One query. */
-export async function namesFor({ present, paths }: Timeline, ids: readonly ObjectId[]): Promise<NameOf> {
-  const digests = [...new Set(ids)].filter((id) => /^[0-9a-f]{64}$/.test(id));
-  const names = new Map<string, string>();
-  for (const [id, { source }] of await present.sourcesOf(digests)) names.set(id, paths.display(source));
-  return (id) => names.get(id) ?? shortName(id);
-}
-
 /**
  * Formats a time in a form that `--at` accepts. A terminal gets the local time to the second, other
  * outputs UTC with milliseconds.
  */
 export const shownTime = (time: Date): string =>
   standardOutput({}).isTerminal ? localSecond(time) : time.toISOString();
+
+/** Formats the time from one moment to another. A terminal gets the day once. */
+export function shownTimes(from: Date, to: Date): string {
+  const [first, last] = [shownTime(from), shownTime(to)];
+  if (first === last) return first;
+  const isSameDay = standardOutput({}).isTerminal && first.slice(0, 10) === last.slice(0, 10);
+  return `${first} to ${isSameDay ? last.slice(11, 19) : last}`;
+}
 
 /** Formats both clocks of a basis in words. */
 export function basisText({ validTime, txId }: Basis): string {

@@ -33,6 +33,7 @@ export function withData(command: Command): Command {
       ).argParser(collect),
     )
     .addOption(jsonFlag())
+    .addOption(new Option('--ids', 'show the ids of objects beside their names'))
     .addOption(new Option('--no-pager', 'write long output straight to the terminal'));
 }
 

@@ -1,18 +1,15 @@
 import { askContext } from '../../history/ask/ask.js';
-import {
-  type ContextLedger,
-  type ContextList,
-  type ObjectEntry,
-  reportDetail,
-  reportList,
-} from '../../history/ask/context-report.js';
+import { type ContextLedger, type ContextList, reportDetail, reportList } from '../../history/ask/context-report.js';
 import type { CountTexts } from '../../history/ask/tokenizer.js';
 import type { ContextKind } from '../../history/rebuild/context-kind.js';
 import type { PastContext } from '../../history/rebuild/past-context.js';
 import { ranges } from '../../history/rebuild/turn-spans.js';
-import { type Colours, columns, escapedLine, grouped, textLines } from '../output.js';
+import type { ObjectId } from '../../objects/ids.js';
+import { fittedTable, wrapped } from '../fitted-table.js';
+import { type Colours, grouped, textLines } from '../output.js';
 import type { ReviewFlags } from './answer.js';
-import { answerReview, basisText, shortName, wireAnswers } from './answer.js';
+import { answerReview, basisText, wireAnswers } from './answer.js';
+import { type NameOf, namesFor } from './object-names.js';
 
 /** Describes the origin of a context. */
 function originText({ kind, source, delivered, matches, redacted, rebuiltFrom }: PastContext): string {
@@ -33,14 +30,23 @@ function originText({ kind, source, delivered, matches, redacted, rebuiltFrom }:
     : `NOT the delivered context (${delivered}): the recorded hash differs; palimpsest verify shows why`;
 }
 
-function headLines(context: PastContext, colours: Colours): readonly string[] {
+/** How a context is shown. */
+interface Style {
+  readonly colours: Colours;
+  /** Undefined if the output is no terminal. */
+  readonly width: number | undefined;
+  readonly ids: boolean;
+  readonly nameOf?: NameOf;
+}
+
+function headLines(context: PastContext, { colours, width, ids }: Style): readonly string[] {
   const { session, turn, step, basis, sha256 } = context;
-  const origin = originText(context);
+  const isWrong = context.matches === false;
   return [
-    colours.yellow(`context of session ${session}, turn ${turn}, step ${step}`),
-    context.matches === false ? colours.red(`  ${origin}`) : `  ${origin}`,
-    `  ${basisText({ ...basis, txTime: undefined })}`,
-    colours.dim(`  sha256 ${sha256}`),
+    ...wrapped(`context of session ${session}, turn ${turn}, step ${step}`, width).map(colours.yellow),
+    ...wrapped(originText(context), width, '  ').map((line) => (isWrong ? colours.red(line) : line)),
+    ...wrapped(basisText({ ...basis, txTime: undefined }), width, '  '),
+    ...(ids ? [colours.dim(`  sha256 ${sha256}`)] : []),
     '',
   ];
 }
@@ -70,9 +76,12 @@ const SHOWN_AS: Readonly<Record<ContextKind, string>> = {
   unseen: 'not sent: state at the end of the turn',
 };
 
+const NUMBER = { align: 'right' } as const;
+
 /** Lists the contexts of a session, one a line. */
-function reportLines({ reported, unseen }: ContextList, colours: Colours): readonly string[] {
-  const headings = ['turn', 'step', 'tokens', 'chars', 'system', 'pool', 'chat', 'active', ''];
+function reportLines({ reported, unseen }: ContextList, { colours, width }: Style): readonly string[] {
+  const numbers = ['turn', 'step', 'tokens', 'chars', 'system', 'pool', 'chat', 'active'];
+  const headings = [...numbers.map((heading) => ({ heading, ...NUMBER })), { heading: '', share: 1 }];
   const rows = reported.map(({ context, ledger }) => [
     `${context.turn}`,
     `${context.step}`,
@@ -81,33 +90,17 @@ function reportLines({ reported, unseen }: ContextList, colours: Colours): reado
     ...ledger.sections.map(({ tokens }) => grouped(tokens)),
     context.rebuiltFrom === undefined ? SHOWN_AS[context.kind] : 'sent in parts, rebuilt',
   ]);
-  const lines = rows.length === 0 ? ['no contexts'] : columns(headings, rows, colours);
+  const lines = rows.length === 0 ? ['no contexts'] : fittedTable(headings, rows, { colours, width });
   return unseen.length === 0
     ? lines
-    : [...lines, `not seen by Palimpsest: model calls in turns ${ranges(unseen.toReversed())}`];
-}
-
-function objectRow(
-  { id, name, type, active, rawChars, shown }: ObjectEntry,
-  { total }: ContextLedger,
-): readonly string[] {
-  const state = active ? 'active' : 'line';
-  return [
-    grouped(shown.tokens),
-    share(shown.tokens, total.tokens),
-    grouped(rawChars),
-    grouped(shown.chars),
-    state,
-    type,
-    `${escapedLine(name)} ${shortName(id)}`,
-  ];
+    : [...lines, ...wrapped(`not seen by Palimpsest: model calls in turns ${ranges(unseen.toReversed())}`, width)];
 }
 
 /**
  * Formats the ledger of one context: its sections, then its largest objects, stored against shown
  * size.
  */
-function ledgerLines(ledger: ContextLedger, colours: Colours): readonly string[] {
+function ledgerLines(ledger: ContextLedger, { colours, width, nameOf = (id) => id }: Style): readonly string[] {
   const { sections, total, objects, rawChars } = ledger;
   const parts = sections.map(({ name, chars, tokens }) => [
     name,
@@ -117,19 +110,34 @@ function ledgerLines(ledger: ContextLedger, colours: Colours): readonly string[]
   ]);
   const shown = objects.slice(0, LARGEST);
   const rest = objects.length - shown.length;
+  const right = (...headings: readonly string[]) => headings.map((heading) => ({ heading, ...NUMBER }));
   return [
-    ...columns(
-      ['section', 'tokens', 'share', 'chars'],
+    ...fittedTable(
+      [{ heading: 'section' }, ...right('tokens', 'share', 'chars')],
       [...parts, ['all', grouped(total.tokens), '100.0%', grouped(total.chars)]],
-      colours,
+      { colours, width },
     ),
     '',
-    `objects: ${grouped(rawChars)} chars stored, ` +
-      `${grouped(objects.reduce((sum, object) => sum + object.shown.chars, 0))} shown`,
-    ...columns(
-      ['tokens', 'share', 'raw chars', 'shown', '', 'type', 'object'],
-      shown.map((object) => objectRow(object, ledger)),
-      colours,
+    ...wrapped(
+      `objects: ${grouped(rawChars)} chars stored, ` +
+        `${grouped(objects.reduce((sum, object) => sum + object.shown.chars, 0))} shown`,
+      width,
+    ),
+    ...fittedTable(
+      [
+        ...right('tokens', 'share', 'raw chars', 'shown'),
+        { heading: '' },
+        { heading: 'object', share: 1, least: 16, keep: 'end' },
+      ],
+      shown.map(({ id, active, rawChars: raw, shown: { tokens, chars } }) => [
+        grouped(tokens),
+        share(tokens, total.tokens),
+        grouped(raw),
+        grouped(chars),
+        active ? 'active' : 'line',
+        nameOf(id as ObjectId),
+      ]),
+      { colours, width },
     ),
     ...(rest > 0 ? [`and ${grouped(rest)} smaller ones`] : []),
   ];
@@ -140,7 +148,10 @@ export async function contextAction(reference: string, flags: ReviewFlags): Prom
   await answerReview(flags, async ({ timeline }) => {
     const context = await askContext(timeline, reference, flags);
     return {
-      lines: (colours) => [...headLines(context, colours), ...shownText(context)],
+      lines: (colours, width) => [
+        ...headLines(context, { colours, width, ids: flags.ids ?? width === undefined }),
+        ...shownText(context),
+      ],
       json: async () => (await wireAnswers()).pastContextAnswer(context),
       ...(flags.raw === true ? { exact: context.text } : {}),
     };
@@ -152,7 +163,7 @@ export async function reportListAction(reference: string, flags: ReviewFlags, co
   await answerReview(flags, async ({ timeline }) => {
     const list = await reportList(timeline, { reference, limit: flags.limit, assemble: flags.assemble, count });
     return {
-      lines: (colours) => reportLines(list, colours),
+      lines: (colours, width) => reportLines(list, { colours, width, ids: flags.ids ?? false }),
       holds: `tokens by ${list.tokenizer}, counted piece by piece`,
       json: async () => (await wireAnswers()).reportListAnswer(list),
     };
@@ -163,8 +174,13 @@ export async function reportListAction(reference: string, flags: ReviewFlags, co
 export async function reportDetailAction(reference: string, flags: ReviewFlags, count: CountTexts): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
     const reported = await reportDetail(timeline, { reference, text: flags, count });
+    const objects = reported.ledger.objects.slice(0, LARGEST).map(({ id }) => id as ObjectId);
+    const nameOf = await namesFor(timeline, objects, flags);
     return {
-      lines: (colours) => [...headLines(reported.context, colours), ...ledgerLines(reported.ledger, colours)],
+      lines: (colours, width) => {
+        const style = { colours, width, nameOf, ids: flags.ids ?? width === undefined };
+        return [...headLines(reported.context, style), ...ledgerLines(reported.ledger, style)];
+      },
       holds: `tokens by ${reported.ledger.tokenizer}, counted piece by piece`,
       json: async () => (await wireAnswers()).reportDetailAnswer(reported),
     };

@@ -1,5 +1,5 @@
 import { askQuery, askTurns, askVersions, askWho } from '../../history/ask/ask.js';
-import type { LoggedCall, LoggedEvent, LoggedTurn } from '../../history/ask/logged-turn.js';
+import type { LoggedTurn } from '../../history/ask/logged-turn.js';
 import type { LoggedVersion } from '../../history/ask/object-log.js';
 import type { QueryAnswer } from '../../history/ask/run-query.js';
 import type { Sighting } from '../../history/ask/seen-by.js';
@@ -7,145 +7,23 @@ import type { Timeline } from '../../history/rebuild/timeline.js';
 import { ranges } from '../../history/rebuild/turn-spans.js';
 import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
-import { VERBS } from '../../session/verb-outcome.js';
-import { type Colours, columns, escapedLine, firstLine } from '../output.js';
-import {
-  type Answer,
-  answerReview,
-  basisText,
-  type NameOf,
-  namesFor,
-  pointText,
-  type ReviewFlags,
-  shortName,
-  shownTime,
-  wireAnswers,
-} from './answer.js';
-
-const TEXT_WIDTH = 110;
-const MOST_NAMES = 6;
-
-function names(ids: readonly ObjectId[], nameOf: NameOf): string {
-  const shown = ids.slice(0, MOST_NAMES).map((id) => escapedLine(nameOf(id)));
-  return `${shown.join(', ')}${ids.length > MOST_NAMES ? ` and ${ids.length - MOST_NAMES} more` : ''}`;
-}
-
-function callLine({ seq, tool, status, args, chars, id }: LoggedCall, colours: Colours): string {
-  const state = status === 'ok' ? '' : colours.red(` ${escapedLine(status)}`);
-  return (
-    `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.cyan(escapedLine(tool))} ` +
-    `${firstLine(args, TEXT_WIDTH)}${state} ${colours.dim(`${chars} chars ${shortName(id)}`)}`
-  );
-}
-
-const CHANGES = {
-  index: '+index',
-  activate: '+active',
-  deactivate: '-active',
-  pin: '+pinned',
-  unpin: '-pinned',
-} as const;
-
-function changeLines({ changes }: LoggedTurn, nameOf: NameOf, colours: Colours): readonly string[] {
-  return (Object.keys(CHANGES) as (keyof typeof CHANGES)[]).flatMap((name) => {
-    if (changes[name].length === 0) return [];
-    const label = CHANGES[name];
-    const colour = name === 'index' ? colours.dim : label.startsWith('+') ? colours.green : colours.red;
-    return [`    ${colour(label.padStart(12))}  ${names(changes[name], nameOf)}`];
-  });
-}
-
-/** Formats the token usage that a provider reported for a model call. */
-function usageText(usage: NonNullable<LoggedTurn['messages'][number]['usage']>): string {
-  const { input, output, cacheRead, cacheWrite, cacheMiss, thinkingDropped } = usage;
-  const parts = [
-    [cacheRead, 'from the cache'],
-    [cacheWrite, 'into it'],
-    [input, 'neither'],
-    [output, 'out'],
-  ] as const;
-  const tokens = parts.flatMap(([counted, what]) => (counted === undefined ? [] : [`${counted} ${what}`]));
-  const reported = [
-    ...(tokens.length === 0 ? [] : [`tokens: ${tokens.join(', ')}`]),
-    ...(cacheMiss === undefined ? [] : [`cache missed: ${escapedLine(cacheMiss.reason)}`]),
-    ...(thinkingDropped === undefined ? [] : [`dropped thinking blocks: ${thinkingDropped}`]),
-  ];
-  return reported.join('; ');
-}
-
-/** Describes a new epoch of contexts and the reason for it. */
-function epochText({ number, reason, price }: LoggedTurn['epochs'][number]): string {
-  const paid = price === undefined ? '' : `: ${price.written} tokens written again, ${price.savedPerCall} saved a call`;
-  return `epoch ${number} began (${reason})${paid}`;
-}
-
-/** Meaning of each event on a step. */
-const EVENTS: Readonly<Record<LoggedEvent['kind'], string>> = {
-  compacted: 'the harness compacted its history',
-  shortened: 'the harness sends less of its history',
-  diverged: "the harness's history continues differently",
-  forked: "the harness's history branches here",
-  paused: "Palimpsest was turned off: the harness's own list goes out from here",
-  resumed: 'Palimpsest was turned on',
-  bypassed: "a model call went out with the harness's own list",
-  lost: 'an acknowledged step was lost in a damaged journal',
-};
-
-function eventLine({ seq, kind, detail }: LoggedEvent, colours: Colours): string {
-  const said = detail === undefined ? '' : `: ${firstLine(detail, TEXT_WIDTH)}`;
-  return `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.magenta(EVENTS[kind])}${said}`;
-}
-
-/** A person's change to the sets. */
-function personLine({ seq, undoes, changes }: LoggedTurn['person'][number], nameOf: NameOf, colours: Colours): string {
-  const done = VERBS.flatMap((verb) => (changes[verb].length === 0 ? [] : [`${verb} ${names(changes[verb], nameOf)}`]));
-  const what = undoes === undefined ? '' : ` took back step ${undoes}:`;
-  return `    ${colours.dim(`${seq}`.padStart(4))}  ${colours.bold('person')}${what} ${done.join('; ')}`;
-}
-
-/** Formats one turn: a headline, both times, messages, calls, and changes of the sets. */
-export function turnLines(turn: LoggedTurn, nameOf: NameOf, colours: Colours): readonly string[] {
-  const { session, from, to, known, firstStep, lastStep, rule } = turn;
-  const steps = firstStep === lastStep ? `step ${firstStep}` : `steps ${firstStep}-${lastStep}`;
-  const isSame = from.getTime() === to.getTime();
-  const rows = [
-    ...turn.messages.map(({ seq, role, text, usage }) => {
-      const said = `${colours.bold(escapedLine(role))}: ${firstLine(text, TEXT_WIDTH)}`;
-      const took = usage === undefined ? '' : colours.dim(` (${usageText(usage)})`);
-      return { seq, line: `    ${colours.dim(`${seq}`.padStart(4))}  ${said}${took}` };
-    }),
-    ...turn.calls.flatMap((call) => [
-      { seq: call.seq, line: callLine(call, colours) },
-      ...call.notes.map((note) => ({
-        seq: call.seq,
-        line: `          ${colours.yellow('note')} ${firstLine(note, TEXT_WIDTH)}`,
-      })),
-    ]),
-    ...turn.events.map((event) => ({ seq: event.seq, line: eventLine(event, colours) })),
-    ...turn.person.map((one) => ({ seq: one.seq, line: personLine(one, nameOf, colours) })),
-    ...turn.epochs.map((epoch) => ({ seq: epoch.seq, line: `          ${colours.magenta(epochText(epoch))}` })),
-  ].sort((a, b) => a.seq - b.seq);
-  return [
-    `${colours.yellow(`turn ${turn.turn}`)} ` +
-      `${colours.dim(`of ${session}, ${steps}${rule === undefined ? '' : `, opened by ${rule}`}`)}`,
-    `  valid  ${shownTime(from)}${isSame ? '' : ` to ${shownTime(to)}`}`,
-    '  known  ' +
-      (known === undefined ? 'not in the database yet' : `${shownTime(known.txTime)}, transaction ${known.txId}`),
-    ...rows.map(({ line }) => line),
-    ...changeLines(turn, nameOf, colours),
-    '',
-  ];
-}
+import { hanging } from '../fitted-table.js';
+import { type Colours, columns, escapedLine } from '../output.js';
+import { type Answer, answerReview, basisText, pointText, type ReviewFlags, shownTime, wireAnswers } from './answer.js';
+import { namesFor } from './object-names.js';
+import { MOST_NAMES, turnLines } from './turn-lines.js';
 
 /** Formats one version of an object. */
-export function versionLines(version: LoggedVersion, colours: Colours): readonly string[] {
+export function versionLines(version: LoggedVersion, colours: Colours, ids = true): readonly string[] {
   const { number, state, type, validTime, txTime, txId, chars, contentHash } = version;
   const what =
-    state === 'text' ? `${chars} chars${contentHash === null ? '' : `, content ${contentHash.slice(0, 12)}`}` : state;
+    state === 'text'
+      ? `${chars} chars${contentHash === null || !ids ? '' : `, content ${contentHash.slice(0, 12)}`}`
+      : state;
   return [
     `${colours.yellow(`version ${number}`)} ${colours.dim(type ?? '')} ${what}`,
-    `  valid  ${shownTime(validTime)}`,
-    `  known  ${shownTime(txTime)}, transaction ${txId}`,
+    colours.dim(`  valid  ${shownTime(validTime)}`),
+    colours.dim(`  known  ${shownTime(txTime)}, transaction ${txId}`),
     '',
   ];
 }
@@ -168,10 +46,11 @@ async function logTurns(timeline: Timeline, session: string | undefined, flags: 
   });
   const isCut = isBounded && found.length > LISTED_TURNS;
   const turns = isCut ? found.slice(0, LISTED_TURNS) : found;
-  const nameOf = await namesFor(timeline, namedIn(turns));
+  const { ids } = flags;
+  const nameOf = await namesFor(timeline, namedIn(turns), { ids });
   return {
-    isList: true,
-    lines: (colours) => (turns.length === 0 ? ['no turns'] : turns.flatMap((turn) => turnLines(turn, nameOf, colours))),
+    lines: (colours, width) =>
+      turns.length === 0 ? ['no turns'] : turns.flatMap((turn) => turnLines(turn, { nameOf, colours, width, ids })),
     holds: pointText(point),
     json: async () => (await wireAnswers()).logAnswer(point.basis, { turns }),
     notes: isCut ? [`the newest ${LISTED_TURNS} turns; there are more (--limit)`] : [],
@@ -181,8 +60,10 @@ async function logTurns(timeline: Timeline, session: string | undefined, flags: 
 async function logVersions(timeline: Timeline, object: string, flags: ReviewFlags): Promise<Answer> {
   const { point, versions } = await askVersions(timeline, { ...flags, object });
   return {
-    lines: (colours) =>
-      versions.length === 0 ? ['no versions then'] : versions.flatMap((version) => versionLines(version, colours)),
+    lines: (colours, width) =>
+      versions.length === 0
+        ? ['no versions then']
+        : versions.flatMap((version) => versionLines(version, colours, flags.ids ?? width === undefined)),
     holds: pointText(point),
     json: async () => (await wireAnswers()).logAnswer(point.basis, { versions }),
   };
@@ -215,11 +96,10 @@ function contextLines({
 }
 
 /** Describes the versions of an object that one session saw. */
-function sightingLines(sighting: Sighting, colours: Colours): readonly string[] {
+function sightingLines(sighting: Sighting, colours: Colours, width: number | undefined): readonly string[] {
   const { session, known, touched, active, sent, transcript, unseen, versions, isActive, isPinned } = sighting;
   const now = [isActive ? 'active now' : 'not active now', ...(isPinned ? ['pinned'] : [])].join(', ');
-  return [
-    `${colours.yellow(`session ${session}`)} ${colours.dim(`(${now})`)}`,
+  const lines = [
     `  known from   turn ${known.turn}, step ${known.seq}, ${shownTime(known.at)}`,
     `  touched in   ${touched.length === 0 ? 'no turn' : `turns ${ranges(touched)}`}`,
     `  active set   ${active.length === 0 ? 'never in it' : `turns ${ranges(active)}`}`,
@@ -231,6 +111,11 @@ function sightingLines(sighting: Sighting, colours: Colours): readonly string[] 
         `${runs}`
       );
     }),
+  ];
+  const label = 15;
+  return [
+    `${colours.yellow(`session ${session}`)} ${colours.dim(`(${now})`)}`,
+    ...lines.flatMap((line) => hanging(line.slice(0, label), line.slice(label), { width, indent: label })),
     '',
   ];
 }
@@ -239,11 +124,13 @@ function sightingLines(sighting: Sighting, colours: Colours): readonly string[] 
 export async function whoAction(object: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
     const { id, sightings } = await askWho(timeline, { object, session: flags.session });
+    const nameOf = await namesFor(timeline, [id], flags);
     const { basis } = timeline.present;
     return {
-      isList: true,
-      lines: (colours) =>
-        sightings.length === 0 ? ['no session has seen it'] : sightings.flatMap((one) => sightingLines(one, colours)),
+      lines: (colours, width) =>
+        sightings.length === 0
+          ? ['no session has seen it']
+          : [colours.bold(escapedLine(nameOf(id))), ...sightings.flatMap((one) => sightingLines(one, colours, width))],
       holds: basisText(basis),
       json: async () => (await wireAnswers()).whoAnswer(basis, id, sightings),
     };

@@ -1,6 +1,7 @@
 import { askNotes, noteOf, type ReviewNote, reviewRecord, type Verdict } from '../../history/ask/review-notes.js';
 import { escapedLine, textLines } from '../output.js';
-import { type Answer, answerReview, namesFor, type ReviewFlags, shownTime, wireAnswers } from './answer.js';
+import { type Answer, answerReview, type ReviewFlags, shownTime, wireAnswers } from './answer.js';
+import { namesFor } from './object-names.js';
 
 /** The flags of `note`. */
 export interface NoteFlags extends ReviewFlags {

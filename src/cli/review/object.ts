@@ -2,11 +2,14 @@ import { askDiff, askObject } from '../../history/ask/ask.js';
 import type { ActiveDiff, DiffSide, ObjectDiff, SessionDiff, SetDiff } from '../../history/ask/diff.js';
 import { type ObjectLine, type ObjectView, requireText } from '../../history/ask/object-view.js';
 import { type TextDiff, unifiedLines } from '../../history/ask/text-diff.js';
+import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { VersionText } from '../../store/texts.js';
+import { cellsOf, hanging, shortened, wrapped } from '../fitted-table.js';
 import { type Colours, escapedLine, escapedText, tell, textLines } from '../output.js';
 import type { ReviewFlags } from './answer.js';
-import { type Answer, answerReview, type NameOf, namesFor, pointText, shownTime, wireAnswers } from './answer.js';
+import { type Answer, answerReview, pointText, shownTime, wireAnswers } from './answer.js';
+import { type NameOf, namesFor } from './object-names.js';
 
 const HASHES = ['identity_hash', 'file_hash', 'content_hash', 'metadata_hash', 'object_hash'] as const;
 /** Width of the longest field name. */
@@ -86,6 +89,8 @@ function objectLines({ view, display, text, withContent }: ShownObject, colours:
 interface Style {
   readonly nameOf: NameOf;
   readonly colours: Colours;
+  /** Undefined if the output is no terminal: lines are whole then, for other programs. */
+  readonly width: number | undefined;
 }
 
 function coloured(line: string, colours: Colours): string {
@@ -95,47 +100,67 @@ function coloured(line: string, colours: Colours): string {
   return line.startsWith('-') ? colours.red(shown) : shown;
 }
 
-/** Formats the coloured lines of a difference. */
-function diffLines(diff: TextDiff, colours: Colours): readonly string[] {
-  return unifiedLines(diff).map((line) => coloured(line, colours));
+/** Breaks a line of a difference at words. Each piece has the sign of its line. */
+function fitted(line: string, width: number | undefined): readonly string[] {
+  const shown = escapedText(line);
+  if (width === undefined || cellsOf(shown) <= width || line.startsWith('@@')) return [shown];
+  return wrapped(shown.slice(1), width, shown.slice(0, 1));
 }
 
-function sideLine(mark: '---' | '+++', name: string, { view }: DiffSide): string {
+/** Formats the coloured lines of a difference. */
+function diffLines(diff: TextDiff, { colours, width }: Pick<Style, 'colours' | 'width'>): readonly string[] {
+  return unifiedLines(diff).flatMap((line) => fitted(line, width).map((one) => coloured(one, colours)));
+}
+
+const LEAST_NAME = 12;
+
+function sideLine(side: string, { view }: DiffSide, width: number | undefined): string {
+  const [mark = '', name = ''] = [side.slice(0, 3), side.slice(4)];
   if (view === undefined) return `${mark} /dev/null`;
   const { txId, validTime } = view.times;
-  return `${mark} ${escapedLine(name)}\ttx:${txId} ${shownTime(validTime)}${view.gone ? ' (deleted)' : ''}`;
+  const where = `tx:${txId} ${shownTime(validTime)}${view.gone ? ' (deleted)' : ''}`;
+  if (width === undefined) return `${mark} ${escapedLine(name)}\t${where}`;
+  return `${mark} ${shortened(escapedLine(name), Math.max(LEAST_NAME, width - where.length - 6), 'end')}  ${where}`;
 }
 
 /** Formats an object's change as a unified diff. */
-function objectDiffLines({ before, after, diff }: ObjectDiff, name: string, colours: Colours): readonly string[] {
+function objectDiffLines(
+  { before, after, diff }: ObjectDiff,
+  name: string,
+  { colours, width }: Pick<Style, 'colours' | 'width'>,
+): readonly string[] {
   const isSame = diff.equal && (before.view === undefined) === (after.view === undefined);
-  if (isSame) return [`the text of ${escapedLine(name)} is the same at both moments`];
+  if (isSame) return wrapped(`the text of ${escapedLine(name)} is the same at both moments`, width);
   return [
-    colours.bold(sideLine('---', name, before)),
-    colours.bold(sideLine('+++', name, after)),
-    ...diffLines(diff, colours),
+    colours.bold(sideLine(`--- ${name}`, before, width)),
+    colours.bold(sideLine(`+++ ${name}`, after, width)),
+    ...diffLines(diff, { colours, width }),
   ];
 }
 
-function setLines(label: string, { added, removed }: SetDiff, { nameOf, colours }: Style): readonly string[] {
+function setLines(label: string, { added, removed }: SetDiff, { nameOf, colours, width }: Style): readonly string[] {
   if (added.length === 0 && removed.length === 0) return [];
+  const named = (id: ObjectId): string => {
+    const name = escapedLine(nameOf(id));
+    return width === undefined ? name : shortened(name, width - 3, 'end');
+  };
   const lines = [
-    ...removed.map((id) => colours.red(`  -${escapedLine(nameOf(id))}`)),
-    ...added.map((id) => colours.green(`  +${escapedLine(nameOf(id))}`)),
+    ...removed.map((id) => colours.red(`  -${named(id)}`)),
+    ...added.map((id) => colours.green(`  +${named(id)}`)),
   ];
   return [colours.bold(`${label}: ${added.length} added, ${removed.length} removed`), ...lines];
 }
 
 function activeLines(
   { id, change, charsBefore, charsAfter, diff }: ActiveDiff,
-  { nameOf, colours }: Style,
+  { nameOf, colours, width }: Style,
 ): readonly string[] {
   if (diff === undefined) return [];
   const name = escapedLine(nameOf(id));
   return [
     '',
-    colours.bold(`${change} while active: ${name} (${charsBefore} → ${charsAfter} chars)`),
-    ...diffLines(diff, colours),
+    ...wrapped(`${change} while active: ${name} (${charsBefore} → ${charsAfter} chars)`, width).map(colours.bold),
+    ...diffLines(diff, { colours, width }),
   ];
 }
 
@@ -149,10 +174,12 @@ function sessionDiffLines({ session, from, to, sets, active }: SessionDiff, styl
   ];
   return [
     style.colours.yellow(`session ${session}`),
-    `  from  ${pointText(from)}`,
-    `  to    ${pointText(to)}`,
     '',
     ...(body.length === 0 ? ['nothing in its context changed'] : body),
+    '',
+    ...[`  from  ${pointText(from)}`, `  to    ${pointText(to)}`]
+      .flatMap((line) => hanging(line.slice(0, 8), line.slice(8), { width: style.width, indent: 8 }))
+      .map(style.colours.dim),
   ];
 }
 
@@ -199,9 +226,9 @@ export async function diffAction(
     const asked = await askDiff(timeline, { name, session, range, context });
     if (asked.kind === 'object') {
       const { diff } = asked;
-      const nameOf = await namesFor(timeline, [diff.id]);
+      const nameOf = await namesFor(timeline, [diff.id], flags);
       return {
-        lines: (colours) => objectDiffLines(diff, nameOf(diff.id), colours),
+        lines: (colours, width) => objectDiffLines(diff, nameOf(diff.id), { colours, width }),
         holds: `${pointText(diff.before.point)} .. ${pointText(diff.after.point)}`,
         json: async () => (await wireAnswers()).objectDiffAnswer(diff, timeline.paths),
       };
@@ -209,9 +236,9 @@ export async function diffAction(
     const { diff } = asked;
     const { index, active, pinned } = diff.sets;
     const changed = [index, active, pinned].flatMap(({ added, removed }) => [...added, ...removed]);
-    const nameOf = await namesFor(timeline, [...changed, ...diff.active.map(({ id }) => id)]);
+    const nameOf = await namesFor(timeline, [...changed, ...diff.active.map(({ id }) => id)], flags);
     return {
-      lines: (colours) => sessionDiffLines(diff, { nameOf, colours }),
+      lines: (colours, width) => sessionDiffLines(diff, { nameOf, colours, width }),
       json: async () => (await wireAnswers()).sessionDiffAnswer(diff),
     };
   });

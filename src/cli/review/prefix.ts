@@ -8,7 +8,8 @@ import type {
 import type { RequestSide } from '../../history/ask/request-reader.js';
 import type { CountTexts } from '../../history/ask/tokenizer.js';
 import { type Colours, escapedLine, grouped } from '../output.js';
-import { answerReview, type NameOf, namesFor, type ReviewFlags, shownTime, wireAnswers } from './answer.js';
+import { answerReview, type ReviewFlags, shownTime, wireAnswers } from './answer.js';
+import { type NameOf, namesFor } from './object-names.js';
 
 function sideText({ turn, step, epoch, layout }: RequestSide): string {
   return `turn ${turn}, step ${step} (${epoch === undefined ? layout : `epoch ${epoch.number}`})`;

@@ -6,7 +6,8 @@ import { askSearch, type SearchAnswer, type SearchHit } from '../../history/sear
 import { SearchIndex } from '../../history/search/search-index.js';
 import type { TextIndex } from '../../text-index/text-index.js';
 import { type Colours, escapedLine, grouped, progressLine, tell } from '../output.js';
-import { type Answer, answerReview, basisText, type ReviewFlags, shortName, shownTime, wireAnswers } from './answer.js';
+import { type Answer, answerReview, basisText, type ReviewFlags, shownTime, wireAnswers } from './answer.js';
+import { shortName } from './object-names.js';
 
 /** The flags of `search`. */
 export interface SearchFlags extends ReviewFlags {
@@ -38,9 +39,9 @@ function exposureLines({ seen }: SearchHit, colours: Colours): readonly string[]
   });
 }
 
-function hitLines(hit: SearchHit, colours: Colours): readonly string[] {
+function hitLines(hit: SearchHit, colours: Colours, ids: boolean): readonly string[] {
   const { kind, name, part, object, version, step, turn, session, at, txId, count, lines } = hit;
-  const id = object === undefined || kind === 'system_prompt' ? '' : ` ${shortName(object)}`;
+  const id = !ids || object === undefined || kind === 'system_prompt' ? '' : ` ${shortName(object)}`;
   const what = [
     part === undefined ? kind : `${kind} ${part === 'content' ? 'output' : part}`,
     ...(kind === 'file' && version !== undefined ? [`version ${version.number}`] : []),
@@ -94,7 +95,10 @@ export async function searchAction(pattern: string, flags: SearchFlags): Promise
     const asked = { pattern, session, kind, path, at, validTime, tx, limit, around };
     const answer = await askSearch(timeline, asked, await indexFor(timeline, clientDir, flags));
     return {
-      lines: (colours) => [...answer.hits.flatMap((hit) => hitLines(hit, colours)), endLine(answer)],
+      lines: (colours, width) => [
+        ...answer.hits.flatMap((hit) => hitLines(hit, colours, flags.ids ?? width === undefined)),
+        endLine(answer),
+      ],
       holds: basisText(answer.basis),
       json: async () => (await wireAnswers()).searchAnswer(answer),
     };

@@ -147,17 +147,22 @@ export class ContextSession {
   }
 
   /**
-   * Appends a message to the chat (decision B6). A user message begins a turn. `native` is the
-   * harness's id of the message, and `usage` the token count of the model call. Both are stored
-   * outside the chat.
+   * Appends a message to the chat (decision B6). A user message begins a turn, unless `opensTurn`
+   * says otherwise. `native` is the harness's id of the message, and `usage` the token count of the
+   * model call. Both are stored outside the chat.
    */
-  reportMessage(message: Message, native?: string, usage?: ModelUsage): Promise<void> {
+  reportMessage(
+    { opensTurn, ...message }: Message & { readonly opensTurn?: boolean | undefined },
+    native?: string,
+    usage?: ModelUsage,
+  ): Promise<void> {
     return this.#serial(async () => {
       const reported = {
         message: { ...message, text: this.mask.text(message.text.toWellFormed()) },
         at: this.#stepAt(),
         native: native?.toWellFormed(),
         usage,
+        opensTurn,
       };
       await this.#uses.counted(
         (rules) => this.#write(planMessage(this.#loaded.state, reported, rules), { files: [] }),

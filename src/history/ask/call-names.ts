@@ -141,6 +141,13 @@ const NAMES: Readonly<Record<ToolKind, (call: NamedCall) => string>> = {
   other: otherName,
 };
 
+/** Commands that write text of the files that they name. */
+const SHOWING = /^(?:cat|head|tail|sed\s+-n|nl|less|awk)\b/;
+
+/** Whether a call of a shell begins with a command that shows files. */
+export const showsText = ({ tool, args }: NamedCall): boolean =>
+  kindOfCall({ tool }) === 'shell' && SHOWING.test(scriptLine(scriptOf(args) ?? '').trim());
+
 /** Returns the kind of a call's tool. */
 export const kindOfCall = ({ tool }: Pick<NamedCall, 'tool'>): ToolKind => foreignTool(tool).kind;
 

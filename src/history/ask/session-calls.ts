@@ -1,7 +1,7 @@
 import type { ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { callName, kindOfCall, namedCall } from './call-names.js';
+import { callName, kindOfCall, type NamedCall, namedCall, showsText } from './call-names.js';
 import { fileRefsOf } from './logged-turn.js';
 
 /** A tool call of a session as a list or a conversation names it. */
@@ -12,6 +12,9 @@ export interface SessionCall {
   readonly failed: boolean;
   readonly chars: number;
   readonly fileRefs: readonly ObjectId[];
+  readonly args: NamedCall['args'];
+  /** Whether it shows text of its files: a reading tool, or a command such as `sed`. */
+  readonly reads: boolean;
   /** Whether its tool changes the files that it names. */
   readonly changes: boolean;
 }
@@ -34,6 +37,8 @@ export async function sessionCalls(
       tool: call.tool,
       failed: document.status !== 'ok',
       chars: size,
+      args: call.args,
+      reads: kind === 'read' || showsText(call),
       fileRefs: fileRefsOf(document as Parameters<typeof fileRefsOf>[0]),
       changes: CHANGING.has(kind),
     });

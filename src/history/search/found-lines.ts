@@ -10,6 +10,8 @@ export interface FoundLine {
   readonly line: number;
   /** The line, or its part around the match. */
   readonly excerpt: string;
+  /** The matches in the excerpt. */
+  readonly marks: readonly TextRange[];
   /** The lines before and after it. Absent if none were requested. */
   readonly before?: readonly string[];
   readonly after?: readonly string[];
@@ -66,10 +68,13 @@ function linesAfter(text: string, at: number, most: number): readonly string[] {
 
 /** Returns the lines of some matches, with `around` lines before and after each. */
 export function linesOf(text: string, matches: Iterable<TextRange>, around = 0): FoundText {
-  const lines: FoundLine[] = [];
-  let [count, line, counted] = [0, 1, 0];
+  const lines: (FoundLine & { readonly marks: TextRange[] })[] = [];
+  let [count, line, counted, shownFrom, shownTo] = [0, 1, 0, 0, 0];
   for (const { at, end } of matches) {
     count += 1;
+    const last = lines.at(-1);
+    if (last !== undefined && at < shownTo)
+      last.marks.push({ at: at - shownFrom, end: Math.min(end, shownTo) - shownFrom });
     if (lines.length >= MOST_LINES) continue;
     for (let next = text.indexOf('\n', counted); next >= 0 && next < at; next = text.indexOf('\n', next + 1)) {
       line += 1;
@@ -78,11 +83,13 @@ export function linesOf(text: string, matches: Iterable<TextRange>, around = 0):
     const lineStart = at === 0 ? 0 : text.lastIndexOf('\n', at - 1) + 1;
     const found = text.indexOf('\n', end);
     const lineEnd = found < 0 ? text.length : found;
-    const excerpt = text.slice(Math.max(lineStart, at - AROUND), Math.min(lineEnd, end + AROUND)).toWellFormed();
     if (lines.at(-1)?.line === line) continue;
+    [shownFrom, shownTo] = [Math.max(lineStart, at - AROUND), Math.min(lineEnd, end + AROUND)];
+    const excerpt = text.slice(shownFrom, shownTo).toWellFormed();
+    const marks = [{ at: at - shownFrom, end: Math.min(end, shownTo) - shownFrom }];
     const near =
       around === 0 ? {} : { before: linesBefore(text, lineStart, around), after: linesAfter(text, lineEnd, around) };
-    lines.push({ line, excerpt, ...near });
+    lines.push({ line, excerpt, marks, ...near });
   }
   return { count, lines };
 }

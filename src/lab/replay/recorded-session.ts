@@ -56,6 +56,8 @@ export class RecordedSession {
   said: number | undefined;
   /** The session as the model saw it when it began to answer. */
   seen: SessionState;
+  /** Whether its first turn has only messages of the harness yet, before the person's prompt. */
+  #isPrelude = true;
   /** The number of files inserted into the context without a call. */
   attached = 0;
   /** The open session of the database. */
@@ -109,8 +111,13 @@ export class RecordedSession {
    */
   async message(
     message: Message,
-    { native, usage }: { readonly native?: string; readonly usage?: ModelUsage },
+    {
+      native,
+      usage,
+      origin,
+    }: Pick<EntryOf<'message'>, 'origin'> & { readonly native?: string; readonly usage?: ModelUsage },
   ): Promise<number | undefined> {
+    const opensTurn = this.#opensTurn(message, origin);
     const text = this.#withoutKnownParts(message);
     const isSame = ({ message: known }: Step): boolean => known?.role === message.role && known.text === text;
     const next = this.#known[this.#passed.seq];
@@ -118,8 +125,22 @@ export class RecordedSession {
       this.#leavesOut = true;
       return undefined;
     }
-    if (!this.#passes('message', isSame)) await this.session.reportMessage({ ...message, text }, native, usage);
+    if (!this.#passes('message', isSame)) {
+      await this.session.reportMessage({ ...message, text, opensTurn }, native, usage);
+    }
     return this.state.seq;
+  }
+
+  /**
+   * Returns whether a message opens a turn. Texts that a harness puts in as the user's open none,
+   * and those before the first prompt belong to its turn.
+   */
+  #opensTurn({ role }: Message, origin: EntryOf<'message'>['origin']): boolean {
+    const { seq, turnRule } = this.state;
+    const isPrompt = role === 'user' && origin !== 'harness';
+    const wasPrelude = this.#isPrelude;
+    if (isPrompt || role === 'assistant') this.#isPrelude = false;
+    return seq === 0 || (isPrompt && (!wasPrelude || turnRule !== 'user-message'));
   }
 
   /**
@@ -149,6 +170,7 @@ export class RecordedSession {
     const isSame = ({ call }: Step): boolean =>
       (call?.id === given || call?.id.startsWith(`${given}~`) === true) &&
       (isReplaced || call.answer?.sha256 === shown);
+    this.#isPrelude = false;
     if (this.#passes('call', isSame)) return;
     await this.session.recordCall(report);
   }
@@ -212,6 +234,7 @@ export class RecordedSession {
     branch.#leavesOut = this.#leavesOut;
     for (const [id, around] of this.#places) if (around.after <= opened.shared) branch.#places.set(id, around);
     branch.#prompts.push(...this.#prompts.filter((before) => before < opened.shared));
+    branch.#isPrelude = branch.#prompts.length === 0;
     return branch;
   }
 

@@ -251,7 +251,11 @@ export class ReplayEngine {
     const model = this.#models.get(session.entry.native_id) ?? session.entry.model;
     const step = await session.message(
       { role, text, ...defined({ name }) },
-      defined({ native: entry.native_id, usage: modelUsage({ format: session.entry.format, model }, entry.usage) }),
+      defined({
+        origin: entry.origin,
+        native: entry.native_id,
+        usage: modelUsage({ format: session.entry.format, model }, entry.usage),
+      }),
     );
     if (answer) session.said = step;
   }

@@ -70,6 +70,12 @@ async function mismatchOf(timeline: Timeline, proof: AssemblyProof): Promise<Ass
   return verifyAssembly({ rebuilder: new AssemblyRebuilder(contexts, present), present }, proof);
 }
 
+const ownersOnly = (): ApiError =>
+  new ApiError(
+    'forbidden',
+    'titles and figures of all sessions are for the owner of the data folder: run palimpsest review',
+  );
+
 const step = z.coerce.number().int().min(0).optional();
 
 /** The questions that only the page asks, by their OpenAPI ids. */
@@ -97,11 +103,7 @@ export const PAGE_QUESTIONS = {
     example: { agent: 'claude', since: '7d' },
     answer: 'SessionList',
     ask: async ({ timeline, rows }, { tx: _tx, ...asked }) => {
-      if (rows === undefined)
-        throw new ApiError(
-          'forbidden',
-          'titles and figures of all sessions are for the owner of the data folder: run palimpsest review',
-        );
+      if (rows === undefined) throw ownersOnly();
       const { sessionList } = await import('./session-list.js');
       return sessionList(timeline, rows, asked);
     },
@@ -198,6 +200,18 @@ export const PAGE_QUESTIONS = {
     ask: async ({ timeline }, { session, range }) => {
       const { askChanges } = await import('./call-changes.js');
       return changesAnswer(await askChanges(timeline, { name: session, range }));
+    },
+  }),
+  compared: question({
+    path: '/v1/compared',
+    summary: 'Two sessions: what they share, what each changed, what came out, and what it cost',
+    parameters: z.strictObject({ session: sessionName, with: sessionName, ...pin }),
+    example: { session: 'fix-cart', with: 'fix-cart-again' },
+    answer: 'Compared',
+    ask: async ({ timeline, access, rows }, { session, with: other }) => {
+      await access.requireNamed(other);
+      const { compared } = await import('./compared.js');
+      return compared(timeline, rows, [session, other]);
     },
   }),
   verbPrice: question({

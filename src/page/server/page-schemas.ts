@@ -57,6 +57,9 @@ export const PAGE_ANSWERS = {
     session: z.string(),
     basis,
     last_step: count,
+    budget: count
+      .nullable()
+      .describe('Tokens at which an epoch ends, for a model with the usual window; null without epochs'),
     calls: columns,
     bands,
     marks,

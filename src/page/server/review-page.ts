@@ -76,16 +76,20 @@ const pathOf = ({ url = '/' }: Pick<IncomingMessage, 'url'>): string => url.spli
 
 /**
  * The review page of a server: its files, which contain no session data, and its visitors. A link
- * has a token after its `#`, which browsers never send. The page exchanges it once for a secret,
- * which it sends as a bearer token with each question. A cookie would also reach every other server
- * of this machine, because cookies ignore ports.
+ * has a token after its `#`, which browsers never send. The page exchanges it for a secret, and
+ * sends that as a bearer token with each question. A cookie would also reach every other server of
+ * this machine, because cookies ignore ports.
+ *
+ * The token of a link works while the server runs, so a printed address opens in a second browser.
+ * The page removes it from the address bar.
  */
 export class ReviewPage implements ServedPage {
   readonly #folder: string;
   /** A token that a visitor may exchange at any time: the server's own. */
   readonly #token: string | undefined;
   readonly #secret = randomBytes(32).toString('base64url');
-  readonly #unused = new Set<string>();
+  /** The token of every link. */
+  readonly #link = randomBytes(24).toString('base64url');
   #files: Promise<Files> | undefined;
 
   constructor(folder: string, token: string | undefined) {
@@ -94,13 +98,11 @@ export class ReviewPage implements ServedPage {
   }
 
   /**
-   * Returns the address of a view of the page, which admits one visitor, once. `view` is a path
+   * Returns the address of a view of the page, which works while the server runs. `view` is a path
    * below the page, with its parameters.
    */
   link(origin: string, view = ''): string {
-    const token = randomBytes(24).toString('base64url');
-    this.#unused.add(token);
-    return `${origin}${PAGE_PATH}/${view}#token=${token}`;
+    return `${origin}${PAGE_PATH}/${view}#token=${this.#link}`;
   }
 
   /** Whether a request is for the page itself. */
@@ -140,14 +142,11 @@ export class ReviewPage implements ServedPage {
     if (request.method !== 'POST')
       throw new ApiError('method-not-allowed', `${request.method ?? ''} is not allowed here; allowed: POST`);
     const { token } = readInput(ENTER, await jsonBody(request, MOST_BODY_BYTES), 'field');
-    const link = [...this.#unused].find((one) => sameSecret(one, token));
-    if (link !== undefined) this.#unused.delete(link);
-    else if (this.#token === undefined || !sameSecret(token, this.#token)) {
+    if (![this.#link, this.#token].some((known) => known !== undefined && sameSecret(token, known)))
       throw new ApiError(
         'unauthorized',
-        'this address was already used, or its token is wrong: run palimpsest review for a new one',
+        'this address is of a server that has ended, or its token is wrong: run palimpsest review for a new one',
       );
-    }
     response.writeHead(200, { ...HEADERS, 'content-type': 'application/json', 'cache-control': 'no-store' });
     response.end(JSON.stringify({ secret: this.#secret }));
   }

@@ -14,7 +14,7 @@ const OPENED_MS = 60_000;
 
 /**
  * Opens an address in the browser. Other users can see program arguments, and the address admits
- * its first visitor. The browser therefore opens a private file that redirects to it.
+ * its visitors. The browser therefore opens a private file that redirects to it.
  */
 async function openBrowser(address: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'palimpsest-review-'));
@@ -75,7 +75,7 @@ export async function servePage(name: string | undefined, flags: ShowFlags, prog
   const view = session === undefined ? '' : `strip?session=${encodeURIComponent(session)}&live=1`;
   const announce = ({ page }: ServedAddresses): void => {
     const address = (): string => page?.(view) ?? '';
-    printText(`The review page is at ${address()}\nThe address admits one visitor, once. Press Ctrl-C to end it.`);
+    printText(`The review page is at ${address()}\nIt works until you end this program with Ctrl-C.`);
     if (open) void openBrowser(address()).catch((error: unknown) => tell(String(error)));
   };
   // The server's token is not shown, because the page needs nothing that requires it.

@@ -1,13 +1,18 @@
-import { usagesOf } from '../../history/ask/request-reader.js';
+import { comparePrefixes } from '../../history/ask/prefix-diff.js';
+import { prefixSentence } from '../../history/ask/prefix-sentence.js';
+import { openRequests, usagesOf } from '../../history/ask/request-reader.js';
 import { sessionCalls } from '../../history/ask/session-calls.js';
+import { countHere } from '../../history/ask/token-count.js';
 import { addCall, costOf, noSpending, shownCost, shownTokens } from '../../history/money/call-cost.js';
 import { DOLLAR_PRICES_AS_OF, dollarPricesOf } from '../../history/money/dollar-prices.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { pinnedBasis } from '../../http/review-answers.js';
 import { wireShape } from '../../http/wire-shape.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
+import { costAlone } from './cost-alone.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 
 /** A model call that its provider counted. */
@@ -86,6 +91,34 @@ const TOKENS: Readonly<Record<Cause, (call: CountedCall) => number>> = {
 };
 const CAUSES = Object.keys(TOKENS) as readonly Cause[];
 
+/** Returns what changed in the requests of the most expensive lost caches, by step. */
+async function knownCauses(
+  timeline: Timeline,
+  session: SessionId,
+  costly: readonly { readonly call: CountedCall; readonly cause: Cause; readonly tokens: number }[],
+): Promise<ReadonlyMap<number, { readonly sentence: string; readonly object?: ObjectId }>> {
+  const found = new Map<number, { readonly sentence: string; readonly object?: ObjectId }>();
+  const lost = costly.filter(({ cause }) => cause === 'lost-cache');
+  if (lost.length === 0) return found;
+  const reader = await openRequests(timeline, session);
+  for (const { call, tokens } of lost) {
+    const at = reader.records.findIndex(({ step, delivered }) => step === call.step && delivered !== 'replay');
+    const [from, to] = [reader.records[at - 1], reader.records[at]];
+    if (from === undefined || to === undefined) continue;
+    // A request that cannot be rebuilt keeps the cause that its steps suggest.
+    const pair = await Promise.all([reader.request(from, countHere), reader.request(to, countHere)]).catch(
+      () => undefined,
+    );
+    if (pair === undefined) continue;
+    const diff = await comparePrefixes(timeline, reader, { from: pair[0], to: pair[1], count: countHere });
+    if (diff.isPrefix || diff.cause === undefined) continue;
+    const { object } = diff.cause;
+    const why = prefixSentence(diff).replace(/^[\d,]+ /, `${grouped(tokens)} `);
+    found.set(call.step, { sentence: why, ...defined({ object }) });
+  }
+  return found;
+}
+
 /**
  * Returns the cost of a session by cause. A cost that the agent recorded is divided among the
  * causes in the proportions of list prices.
@@ -136,6 +169,9 @@ export async function sessionMoney(asked: Timeline, name: string): Promise<PageB
     const after = last === undefined ? undefined : named.get(last.id)?.name;
     return `${grouped(tokens)} new tokens were sent ${where}${after === undefined ? '' : ` after ${after}`}.`;
   };
+  const isSteered = records.some(({ delivered, sent }) => delivered !== 'replay' && sent === undefined);
+  const alone = isSteered ? costAlone(calls, { steps, calls: await sessionCalls(timeline.present, steps) }) : undefined;
+  const known = await knownCauses(timeline, session, costly);
   const models = new Map<string, number>();
   for (const { usage } of calls) models.set(usage.model ?? '', (models.get(usage.model ?? '') ?? 0) + 1);
   const perMillion = (model: string) => {
@@ -150,11 +186,12 @@ export async function sessionMoney(asked: Timeline, name: string): Promise<PageB
     pricesAsOf: DOLLAR_PRICES_AS_OF,
     prices: [...models].map(([model, count]) => ({ model, calls: count, ...perMillion(model) })),
     spent: shownCost(spent),
-    alone: undefined,
+    alone: alone === undefined ? undefined : { ...alone, currency: 'USD', source: 'list' },
     aloneWhy:
-      records.length > 0 && records.every(({ delivered }) => delivered !== 'replay')
-        ? 'Not computed: palimpsest lab compares the policies of a recording.'
-        : 'This session ran without Palimpsest, so its cost is that of the agent alone.',
+      alone?.why ??
+      (isSteered
+        ? 'Without token counts and prices of its calls, the cost without Palimpsest cannot be estimated.'
+        : 'This session ran without Palimpsest, so its cost is that of the agent alone.'),
     tokens: shownTokens(spent),
     calls: calls.length,
     causes: CAUSES.map((cause) => ({
@@ -170,7 +207,7 @@ export async function sessionMoney(asked: Timeline, name: string): Promise<PageB
       ...defined({ amount: moment.amount }),
       tokens: moment.tokens,
       cause: moment.cause,
-      sentence: sentence(moment),
+      ...(known.get(moment.call.step) ?? { sentence: sentence(moment) }),
     })),
     byCall: calls.map((call) => ({
       step: call.step,

@@ -1,4 +1,5 @@
 import pLimit from 'p-limit';
+import { epochSettings } from '../../assembly/epoch/border.js';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { usagesOf } from '../../history/ask/request-reader.js';
 import { type ContextKind, kindOfRecord } from '../../history/rebuild/context-kind.js';
@@ -64,6 +65,8 @@ export interface SessionStrip {
   readonly bands: readonly StripBand[];
   readonly marks: readonly StripMark[];
   readonly lastStep: number;
+  /** Tokens at which an epoch ends, for a model with the usual window. Undefined without epochs. */
+  readonly budget?: number;
 }
 
 /** Number of files whose versions are read for marks: the most recently activated ones. */
@@ -211,5 +214,6 @@ export async function sessionStrip(asked: Timeline, reference: string, text: Mom
     handed.length === 0
       ? endsOfTurns(steps, await timeline.isImported(session))
       : [...sent, ...bypassedCalls(steps)].sort((a, b) => a.step - b.step);
-  return { session, basis: point.basis, calls, bands, marks, lastStep };
+  const budget = handed.some(({ epoch }) => epoch !== undefined) ? epochSettings().budget : undefined;
+  return { session, basis: point.basis, calls, bands, marks, lastStep, ...defined({ budget }) };
 }

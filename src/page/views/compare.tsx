@@ -8,7 +8,7 @@ import { Prose } from '../prose.js';
 import { useSessionList } from '../session-list.js';
 import { oneLine } from '../shown-text.js';
 import { bandRows, fillOf, usedTokens } from '../strip-layout.js';
-import type { Conversation, ListedSession, Money, Strip } from '../wire.js';
+import type { Compared, ListedSession, Money, Strip } from '../wire.js';
 import { counted, duration, money, pathEnd, plural, shortCount } from '../words.js';
 
 const COLORS = ['--data-text', '--data-pinned'] as const;
@@ -30,16 +30,6 @@ function spentOf({ by_call: calls }: Money): readonly (number | null)[] {
     sum = sum === null || amount === null ? null : sum + amount;
     return sum;
   });
-}
-
-/** Returns the number of calls that a fork and its parent share; undefined for other sessions. */
-function sharedCalls(rows: readonly ListedSession[], strips: readonly Strip[]): number | undefined {
-  for (const [i, row] of rows.entries()) {
-    const at = row.parent?.at;
-    if (row.parent?.session === rows[1 - i]?.id && at !== null && at !== undefined)
-      return strips[i]?.calls.filter(({ step }) => step <= at).length;
-  }
-  return undefined;
 }
 
 interface CurvesProps {
@@ -68,7 +58,6 @@ function Curves({ strips, moneys, rows, shared }: CurvesProps) {
   const series = useMemo(() => seriesOf(sizes), [sizes]);
   const spent = useMemo(() => moneys.map(spentOf), [moneys]);
   const prices = useMemo(() => seriesOf(spent), [spent]);
-  const unit = isCounted ? 'tokens' : 'characters';
   const tip = (lines: readonly ChartSeries[], format: (n: number) => string) => (column: number) => [
     `Call ${column + 1}${shared !== undefined && column < shared ? ' (shared past)' : ''}`,
     ...lines.map(({ name, values }) => {
@@ -94,12 +83,12 @@ function Curves({ strips, moneys, rows, shared }: CurvesProps) {
           </li>
         )}
       </ul>
-      <h2>Context at each call, in {unit}</h2>
+      <h2>Context at each call, in tokens{isCounted ? '' : ' (about)'}</h2>
       <Chart
         label={`Context of both sessions at each of ${length} calls`}
         series={series}
         height={210}
-        left={{ label: unit, size: 60 }}
+        left={{ label: 'tokens', size: 60 }}
         shaded={shared}
         tip={tip(series, counted)}
       />
@@ -176,40 +165,82 @@ function Beside({ rows, outcomes }: { readonly rows: readonly ListedSession[]; r
   );
 }
 
-/** Returns the last message of a session's model; empty without one. */
-function useOutcome(session: string, strip: Strip | undefined): string {
-  const answer = useQuestion<Conversation>(strip === undefined ? undefined : '/v1/conversation', {
-    session,
-    before: (strip?.last_step ?? 0) + 1,
-  });
-  if (answer.state !== 'there') return '';
-  const last = answer.value.rows.findLast((row) => row.kind === 'message' && row.role === 'assistant');
-  return last?.kind === 'message' ? last.text : '';
+/** The files that the sessions changed, and whether both left the same text. */
+function Changed({ files, rows }: { readonly files: Compared['files']; readonly rows: readonly ListedSession[] }) {
+  if (files.length === 0) return <p class="soft">Neither session changed a file by its calls.</p>;
+  return (
+    <section aria-label="Files changed">
+      <h2>Files that they changed</h2>
+      <div class="wide">
+        <table>
+          <thead>
+            <tr>
+              <th>File</th>
+              {rows.map((row) => (
+                <th key={row.id} scope="col">
+                  {oneLine(titleOf(row), 40)}
+                </th>
+              ))}
+              <th>Result</th>
+            </tr>
+          </thead>
+          <tbody>
+            {files.map(({ name, ids, same }) => (
+              <tr key={name}>
+                <td title={oneLine(name)}>{oneLine(pathEnd(name, 60))}</td>
+                {ids.map((id, i) => (
+                  <td key={i}>
+                    {id === null ? (
+                      <span class="soft">–</span>
+                    ) : (
+                      <a href={addressText({ view: 'object', of: { session: rows[i]?.id ?? '', id } })}>changed</a>
+                    )}
+                  </td>
+                ))}
+                <td>{ids.includes(null) ? 'in one only' : same ? 'the same text' : 'different texts'}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
 }
 
-function TwoSessions({ rows }: { readonly rows: readonly [ListedSession, ListedSession] }) {
-  const [one, other] = rows;
-  const left = useQuestion<Strip>('/v1/strip', { session: one.id });
-  const right = useQuestion<Strip>('/v1/strip', { session: other.id });
-  const spentLeft = useQuestion<Money>('/v1/money', { session: one.id });
-  const spentRight = useQuestion<Money>('/v1/money', { session: other.id });
+function TwoSessions({ one, other }: { readonly one: string; readonly other: string }) {
+  const answer = useQuestion<Compared>('/v1/compared', { session: one, with: other });
+  const left = useQuestion<Strip>('/v1/strip', { session: one });
+  const right = useQuestion<Strip>('/v1/strip', { session: other });
+  const spentLeft = useQuestion<Money>('/v1/money', { session: one });
+  const spentRight = useQuestion<Money>('/v1/money', { session: other });
   const strips = useMemo(
-    () => [left, right].flatMap((answer) => (answer.state === 'there' ? [answer.value] : [])),
+    () => [left, right].flatMap((found) => (found.state === 'there' ? [found.value] : [])),
     [left.state, right.state],
   );
   const moneys = useMemo(
-    () => [spentLeft, spentRight].flatMap((answer) => (answer.state === 'there' ? [answer.value] : [])),
+    () => [spentLeft, spentRight].flatMap((found) => (found.state === 'there' ? [found.value] : [])),
     [spentLeft.state, spentRight.state],
   );
-  const outcomes = [useOutcome(one.id, strips[0]), useOutcome(other.id, strips[1])];
-  const shared = strips.length < 2 ? undefined : sharedCalls(rows, strips);
   return (
-    <>
-      {shared !== undefined && shared > 0 && <p>They share their past: the first {plural(shared, 'call')}.</p>}
-      {strips.length === 2 && <Curves strips={strips} moneys={moneys} rows={rows} shared={shared} />}
-      <AnswerBox answer={left}>{() => <AnswerBox answer={right}>{() => null}</AnswerBox>}</AnswerBox>
-      <Beside rows={rows} outcomes={outcomes} />
-    </>
+    <AnswerBox answer={answer}>
+      {({ shared, sides, files }) => {
+        const rows = sides.map(({ row }) => row);
+        const calls = shared === null ? undefined : strips[0]?.calls.filter(({ step }) => step <= shared.steps).length;
+        return (
+          <>
+            {shared !== null && (
+              <p>
+                They share their past: the first {plural(calls ?? shared.calls, 'call')}, up to step {shared.steps}.
+                From there on they differ.
+              </p>
+            )}
+            {strips.length === 2 && <Curves strips={strips} moneys={moneys} rows={rows} shared={calls} />}
+            <Beside rows={rows} outcomes={sides.map(({ outcome }) => outcome ?? '')} />
+            <Changed files={files} rows={rows} />
+          </>
+        );
+      }}
+    </AnswerBox>
   );
 }
 
@@ -218,8 +249,6 @@ export function CompareView() {
   useStrip();
   const { session, with: other } = place.value.of;
   const answer = useSessionList({ limit: 1_000 });
-  const listed = answer.state === 'there' ? answer.value.sessions : [];
-  const [one, two] = [session, other].map((id) => listed.find((row) => row.id === id));
   return (
     <>
       <h1 class="hidden">Compare</h1>
@@ -248,10 +277,10 @@ export function CompareView() {
           );
         }}
       </AnswerBox>
-      {one === undefined || two === undefined ? (
+      {session === undefined || other === undefined || other === '' ? (
         <p class="note">Choose the session to compare with. Forks and their parents come first.</p>
       ) : (
-        <TwoSessions key={`${one.id} ${two.id}`} rows={[one, two]} />
+        <TwoSessions key={`${session} ${other}`} one={session} other={other} />
       )}
     </>
   );

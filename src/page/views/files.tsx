@@ -19,6 +19,7 @@ const STATES: Readonly<Record<State, { readonly name: string; readonly tone: 'go
   'newer-outside': { name: 'changed since, outside of what is recorded', tone: 'warn' },
   missing: { name: 'gone', tone: 'bad' },
   'absent-then': { name: 'was deleted then', tone: 'warn' },
+  'read-in-part': { name: 'read in part, never whole', tone: '' },
   'never-read': { name: 'never read', tone: '' },
   'not-kept': { name: 'only its hash was kept', tone: '' },
   'outside-roots': { name: 'outside of the allowed folders', tone: '' },
@@ -199,6 +200,7 @@ function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly cal
                     {row.plan !== undefined && (
                       <span class={`chip ${STATES[row.plan.state].tone}`} title={oneLine(row.plan.why ?? '', 200)}>
                         {STATES[row.plan.state].name}
+                        {row.plan.state === 'read-in-part' && row.plan.why !== null && `: ${oneLine(row.plan.why, 60)}`}
                       </span>
                     )}
                   </td>

@@ -205,7 +205,7 @@ export function MoneyView() {
             <>
               <dl class="figures">
                 <Spent value={spent} name="Spent" {...(spent === null ? {} : { note: SOURCES[spent.source] })} />
-                <Spent value={alone} name="The same calls with the whole history" />
+                {alone !== null && <Spent value={alone} name="Without Palimpsest" note="estimated" />}
                 <div>
                   <dt>Calls</dt>
                   <dd>{counted(calls)}</dd>

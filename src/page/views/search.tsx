@@ -1,7 +1,7 @@
 import { AnswerBox } from '../answer-box.js';
 import { callNumber, useQuestion, useSessionStrip, useStrip } from '../calls.js';
 import { from, goTo, place } from '../place.js';
-import { type MarkedPart, oneLine } from '../shown-text.js';
+import { oneLine } from '../shown-text.js';
 import { Runs } from '../text-view.js';
 import type { Search, SearchHit, Strip } from '../wire.js';
 import { counted, localTime, pathEnd, plural } from '../words.js';
@@ -43,18 +43,6 @@ const KINDS: Readonly<Record<SearchHit['kind'], string>> = {
   system_prompt: 'system prompt',
 };
 
-/** Finds a text in a line, as the search did: case counts if the text has a capital. */
-function marksIn(line: string, text: string): readonly MarkedPart[] {
-  const isExact = /\p{Lu}/u.test(text);
-  const [whole, wanted] = isExact ? [line, text] : [line.toLowerCase(), text.toLowerCase()];
-  const found: MarkedPart[] = [];
-  // Lowering may change the length of a line, whose places then say nothing.
-  if (wanted === '' || whole.length !== line.length) return found;
-  for (let from = whole.indexOf(wanted); from >= 0; from = whole.indexOf(wanted, from + wanted.length))
-    found.push({ from, to: from + wanted.length });
-  return found;
-}
-
 function Hit({
   hit,
   strip,
@@ -64,7 +52,6 @@ function Hit({
   readonly strip: Strip | undefined;
   readonly seen: boolean;
 }) {
-  const { q = '' } = place.value.of;
   const { kind, name, object, version, count, lines, whole, as_line: asLine, step, turn, at } = hit;
   const session = hit.session ?? place.value.of.session;
   const isOther = session !== place.value.of.session;
@@ -93,10 +80,10 @@ function Hit({
         <span class="chip">{plural(count, 'place')}</span>
       </div>
       <div class="hit-lines">
-        {lines.map(({ line, excerpt }) => (
+        {lines.map(({ line, excerpt, marks }) => (
           <div class="text-row" key={line}>
             <span class="gutter">{line}</span>
-            <Runs text={excerpt} marks={marksIn(excerpt, q)} />
+            <Runs text={excerpt} marks={marks.map(({ at, end }) => ({ from: at, to: end }))} />
           </div>
         ))}
       </div>
@@ -122,6 +109,7 @@ export function SearchView() {
   const answer = useQuestion<Search>(q === undefined || q === '' ? undefined : '/v1/search', {
     session: isAll ? undefined : session,
     text: q,
+    order: 'first',
   });
   const there = strip.state === 'there' ? strip.value : undefined;
   const seen = there === undefined || there.calls.some(({ kind }) => kind !== 'unseen');
@@ -173,11 +161,9 @@ export function SearchView() {
                 searched.
               </p>
               <ol class="plain">
-                {hits
-                  .toSorted((a, b) => (a.at < b.at ? -1 : 1))
-                  .map((hit, i) => (
-                    <Hit key={i} hit={hit} strip={there} seen={seen} />
-                  ))}
+                {hits.map((hit, i) => (
+                  <Hit key={i} hit={hit} strip={there} seen={seen} />
+                ))}
               </ol>
             </>
           )}

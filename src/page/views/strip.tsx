@@ -19,7 +19,7 @@ import {
   usedTokens,
 } from '../strip-layout.js';
 import type { Money, Strip, StripCall, StripMark } from '../wire.js';
-import { counted, localTime, money, plural } from '../words.js';
+import { counted, localTime, money, plural, shortCount } from '../words.js';
 
 const ROWS_FIRST = 25;
 const CHART_PX = 170;
@@ -69,6 +69,15 @@ function areasOf({ sections }: Fill): readonly ChartSeries[] {
     .toReversed();
 }
 
+const COUNTED = 'Counted by the provider';
+const BUDGET = 'Budget of an epoch';
+/** The part of the budget from which on its line is in the chart. Else it would flatten the rest. */
+const NEAR = 0.3;
+
+/** Whether a request comes so near to the budget that the chart shows its line. */
+const isNearBudget = ({ budget, calls }: Strip, { totals }: Fill): boolean =>
+  budget !== null && Math.max(...totals, ...calls.map((call) => usedTokens(call) ?? 0)) > NEAR * budget;
+
 function Legend({ fill, strip, hasPrice }: { readonly fill: Fill; readonly strip: Strip; readonly hasPrice: boolean }) {
   const kinds = new Set(strip.marks.map(({ kind }) => kind));
   return (
@@ -81,6 +90,17 @@ function Legend({ fill, strip, hasPrice }: { readonly fill: Fill; readonly strip
       {strip.bands.some(({ changes }) => changes.some(({ state }) => state === 'pinned')) && (
         <li>
           <i style={{ background: 'var(--data-pinned)' }} /> Pinned
+        </li>
+      )}
+      {strip.calls.some((call) => usedTokens(call) !== undefined) && (
+        <li>
+          <i class="line-sign" style={{ color: 'var(--ink)' }} /> {COUNTED}
+        </li>
+      )}
+      {strip.budget !== null && (
+        <li>
+          <i class="line-sign dashed" style={{ color: 'var(--bad)' }} /> {BUDGET}, {shortCount(strip.budget)} tokens
+          {!isNearBudget(strip, fill) && ', above the chart'}
         </li>
       )}
       {hasPrice && (
@@ -186,9 +206,7 @@ function CallHead({ strip, call, fill }: { readonly strip: Strip; readonly call:
         Context at call {column + 1} <small>{`turn ${call.turn} · ${localTime(call.at)}`}</small>
       </h2>
       <span>
-        {used === undefined
-          ? plural(total, fill.unit.slice(0, -1))
-          : `${plural(used, 'token')} counted by the provider`}
+        {used === undefined ? `about ${plural(total, 'token')}` : `${plural(used, 'token')} counted by the provider`}
       </span>
       {call.epoch !== null && <span class="chip">epoch {call.epoch}</span>}
       {call.kind === 'transcript' && <span class="chip">from the transcript</span>}
@@ -236,13 +254,30 @@ function Whole({ strip }: { readonly strip: Strip }) {
     const byStep = new Map(prices?.map(({ step: own, amount }) => [own, amount]));
     const amounts = calls.map((call) => byStep.get(call.step) ?? null);
     const hasPrices = amounts.some((amount) => amount !== null);
+    const counts = calls.map((call) => usedTokens(call) ?? null);
+    const flat = (n: number): readonly number[] => calls.map(() => n);
     return [
       ...areasOf(fill),
+      ...(counts.some((count) => count !== null)
+        ? [{ name: COUNTED, color: '--ink', width: 1.5, values: counts, draws: 'steps' } as const]
+        : []),
+      ...(isNearBudget(strip, fill)
+        ? [
+            {
+              name: BUDGET,
+              color: '--bad',
+              width: 1.5,
+              isDashed: true,
+              values: flat(strip.budget ?? 0),
+              draws: 'line',
+            } as const,
+          ]
+        : []),
       ...(hasPrices
         ? [{ name: 'Price', color: '--data-price', width: 2, values: amounts, draws: 'steps', isRight: true } as const]
         : []),
     ];
-  }, [fill, prices, calls]);
+  }, [fill, prices, calls, strip.budget]);
   const hasPrice = series.some(({ isRight }) => isRight === true);
   const namesPx = width < NARROW ? NAMES_NARROW : NAMES;
   const call = calls[chosen];
@@ -253,10 +288,12 @@ function Whole({ strip }: { readonly strip: Strip }) {
   };
   const tip = (column: number): readonly string[] => {
     const at = calls[column];
+    const used = at === undefined ? undefined : usedTokens(at);
     const price = hasPrice ? series.at(-1)?.values[column] : null;
     return [
       `Call ${column + 1}, turn ${at?.turn ?? '?'}`,
-      `${plural(fill.totals[column] ?? 0, fill.unit.slice(0, -1))}`,
+      `about ${plural(fill.totals[column] ?? 0, 'token')} by the length of the text`,
+      ...(used === undefined ? [] : [`${plural(used, 'token')} counted by the provider`]),
       ...(price === null || price === undefined ? [] : [money(price, 'USD')]),
       ...(marked.get(column) ?? []).slice(0, 4).map((mark) => markText(mark, names)),
     ];
@@ -270,10 +307,10 @@ function Whole({ strip }: { readonly strip: Strip }) {
         <Ruler strip={strip} marked={marked} />
         {width > 0 && (
           <Chart
-            label={`Size of the context at each of ${plural(calls.length, 'call')}, in ${fill.unit}`}
+            label={`Size of the context at each of ${plural(calls.length, 'call')}, in tokens`}
             series={series}
             height={CHART_PX}
-            left={{ label: fill.unit, size: namesPx }}
+            left={{ label: 'tokens', size: namesPx }}
             {...(hasPrice
               ? { right: { label: 'US dollars', size: SIZES, format: (n: number) => money(n, 'USD') } }
               : { padRight: SIZES })}
@@ -295,7 +332,7 @@ function Whole({ strip }: { readonly strip: Strip }) {
           <span class="band-told" aria-live="polite">
             {hovered === undefined ? '' : bandTip(hovered.row, hovered.column, strip).join(' · ')}
           </span>
-          <span class="band-size">chars</span>
+          <span class="band-size">tokens</span>
         </div>
         <Rows name={`In the context at call ${chosen + 1}`} rows={sorted.present} isOpen props={props} />
         <Rows

@@ -45,10 +45,12 @@ describe('history commands on the command line', () => {
     expect(await said('sessions')).toMatch(new RegExp(`^${name}-first +3 `, 'm'));
     const log = await said('log', `${name}-first`);
     expect(log.match(/^turn \d+/gm)).toEqual(['turn 3', 'turn 2', 'turn 1']);
-    expect(log).toMatch(/valid {2}\d{4}-.*Z to .*Z\n {2}known {2}\d{4}-.*Z, transaction \d+/);
+    expect(log).toMatch(/valid {2}\d{4}-.*Z to .*Z\n {3}known {2}\d{4}-.*Z, transaction \d+/);
     expect(log).toContain('user: Look at a.ts');
-    expect(log).toMatch(/bash .*fail/);
+    expect(log).toMatch(/bash .* ✗ /);
     expect(log).toContain(`+pinned  ${made.root}/a.ts`);
+    expect(log).not.toContain(made.file.slice(0, 12));
+    expect(await said('log', `${name}-first`, '--ids')).toContain(made.file.slice(0, 12));
     const { turns, basis } = await json('log', `${name}-f`, '--object', 'a.ts', '-n', '1');
     expect(turns).toHaveLength(1);
     expect(turns[0]).toMatchObject({ session: `${name}-first`, turn: 3, changes: { deactivate: [made.file] } });
@@ -95,7 +97,7 @@ describe('history commands on the command line', () => {
 
   test('make hostile output harmless on every way to a terminal, and exact on the way to a file', async () => {
     expect(await said('show', made.hostileCall)).toContain('\\x1b]0;title\\x07\\x1b[2J\\x1b[31mred');
-    expect(await said('log', `${name}-first`)).toContain('\\u001b]0;title');
+    expect(await said('log', `${name}-first`)).toContain('\\x1b]0;title');
     const { stdout } = await ask('cat', made.hostileCall);
     expect(stdout).toBe(HOSTILE);
   });
@@ -247,7 +249,7 @@ describe('history commands on the command line', () => {
       answer: () => 'at work',
     });
     await applied;
-    expect(await said('log', `open-${name}`)).toContain('bash {}');
+    expect(await said('log', `open-${name}`)).toMatch(/ {2}bash .*chars$/m);
     expect((await json('context', `open-${name}`, '--assemble')).text).toContain('at work');
     await open.recordCall({
       tool: 'bash',

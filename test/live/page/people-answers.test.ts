@@ -11,11 +11,12 @@ import { reportDetail } from '../../../src/history/ask/context-report.js';
 import { countHere } from '../../../src/history/ask/token-count.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { SessionRows } from '../../../src/host/session-rows.js';
-import { answerReviewRequest } from '../../../src/http/review-routes.js';
+import { addNote, answerReviewRequest } from '../../../src/http/review-routes.js';
 import { PAGE_ANSWERS, type PageBody } from '../../../src/page/server/page-schemas.js';
 import { mentions, openClient, wholeRead } from '../../support/context.js';
 import { hiddenTexts, question } from '../../support/contracts.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
+import { until } from '../../support/until.js';
 
 describe('a page that was started in another folder', () => {
   const name = `people${randomUUID().slice(0, 8)}`;
@@ -63,6 +64,7 @@ describe('a page that was started in another folder', () => {
       output: 100,
       model: 'claude-sonnet-4-5',
     });
+    await session.assemble({ deliver: 'library' });
     await call('read', { path: 'cart.ts' }, 'one\n', await readings('cart.ts'));
     await writeFile(path('cart.ts'), 'two\n');
     await call('ls', { path: '.' }, 'cart.ts', { mentions: await mentions(client, ['cart.ts']) });
@@ -111,30 +113,15 @@ describe('a page that was started in another folder', () => {
     );
   });
 
-  test('answers a pinned address for ever alike', async () => {
-    const { basis } = await ask('/v1/strip', 'Strip', { session: name });
-    const tx = basis.tx_id as number;
-    const places = [
-      ['/v1/strip', 'Strip', { session: name, tx }],
-      ['/v1/request', 'Request', { session: name, tx }],
-      ['/v1/conversation', 'Conversation', { session: name, tx }],
-      ['/v1/money', 'Money', { session: name, tx }],
-    ] as const;
-    const all = () => Promise.all(places.map(([where, answer, of]) => ask(where, answer, of)));
-    const before = await all();
-    const session = await client.openSession({ id: name });
-    await session.reportMessage({ role: 'user', text: 'And more.' });
-    await session.assemble({ deliver: 'library' });
-    await client.closeSession(session);
-    await client.delivered();
-    expect(await all()).toEqual(before);
-    const now = await ask('/v1/conversation', 'Conversation', { session: name });
-    expect(now.last_step).toBeGreaterThan((before[2] as PageBody<'Conversation'>).last_step);
-  });
-
   test('lists the session with its title, calls, cost and failures', async () => {
-    const list = await ask('/v1/list', 'SessionList', { text: name, sort: 'cost' });
-    expect(list).toMatchObject({ total: 2, sessions: [{ id: name, title: 'Fix the cart, please.' }, { title: '' }] });
+    const list = await until(
+      () => ask('/v1/list', 'SessionList', { text: name, sort: 'cost' }),
+      ({ counted, total }) => counted === total,
+    );
+    expect(list).toMatchObject({
+      total: 2,
+      sessions: [{ id: name, title: 'Fix the cart, please.' }, { title: '' }],
+    });
     expect(list.sessions[0]?.folder).toBe(folder.root);
     // 10,000 tokens in and 100 out at list prices, and half a dollar that the agent recorded.
     expect(list.sessions[0]?.figures).toMatchObject({
@@ -188,5 +175,66 @@ describe('a page that was started in another folder', () => {
     expect(request.items.map((item) => item.name)).toContain('read cart.ts');
     const changes = await ask('/v1/changes', 'Changes', at);
     expect(changes).toMatchObject({ recorded: false, prefix: null, changes: [{ name: 'read cart.ts', kind: 'came' }] });
+  });
+
+  test('answers every pinned address alike after more was written', async () => {
+    const { basis } = await ask('/v1/strip', 'Strip', { session: name });
+    const [session, tx, object] = [name, basis.tx_id as number, path('cart.ts')];
+    const places: readonly (readonly [string, Readonly<Record<string, string | number>>])[] = [
+      ...['strip', 'request', 'conversation', 'money', 'stale', 'notes', 'changes', 'log', 'diff'].map(
+        (place) => [place, { session }] as const,
+      ),
+      ['context', { session, at: 'step:8' }],
+      ['restore', { session }],
+      ['restore', { session, at: 'step:3' }],
+      ['changes', { session, range: '..step:8' }],
+      ['authors', { session, object }],
+      ['who', { object }],
+      ['who', { object, session }],
+      ['diff', { object, session }],
+      ['diff/prefix', { session }],
+      ['log', { object }],
+      ['show', { object, session }],
+      ['search', { session, text: 'cart' }],
+      ['search', { text: 'three', order: 'first' }],
+      ['compared', { session, with: `${name}-other` }],
+    ];
+    const get = async ([place, of]: (typeof places)[number]): Promise<readonly [string, unknown]> => {
+      const url = new URL(`/v1/${place}`, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      for (const [key, value] of Object.entries({ ...of, tx })) url.searchParams.set(key, String(value));
+      const response = await fetch(url);
+      const text = await response.text();
+      expect([place, response.status, text.slice(0, 300)]).toEqual([place, 200, expect.anything()]);
+      return [`${place} ${JSON.stringify(of)}`, JSON.parse(text)];
+    };
+    const all = async () => Object.fromEntries(await Promise.all(places.map(get)));
+    const before = await all();
+    const more = await client.openSession({ id: name });
+    await more.reportMessage({ role: 'user', text: 'And more of the cart.' });
+    await writeFile(path('cart.ts'), 'three and four\n');
+    for (const one of [more, await client.openSession({ id: `${name}-third` })]) {
+      const content = 'three and four\n';
+      const readings = [await wholeRead(client, 'cart.ts')];
+      await (
+        await one.recordCall({
+          tool: 'read',
+          args: { path: 'cart.ts' },
+          status: 'ok',
+          content,
+          answer: () => content,
+          readings,
+        })
+      ).applied;
+      await one.assemble({ deliver: 'library' });
+      await client.closeSession(one);
+    }
+    await addNote(client, name, { verdict: 'wrong', text: 'the cart' });
+    await client.delivered();
+    await writeFile(path('cart.ts'), 'three\n');
+    for (const [place, answer] of Object.entries(await all())) expect([place, answer]).toEqual([place, before[place]]);
+    const now = await ask('/v1/conversation', 'Conversation', { session: name });
+    expect(now.last_step).toBeGreaterThan(
+      (before['conversation {"session":"' + name + '"}'] as PageBody<'Conversation'>).last_step,
+    );
   });
 });

@@ -99,27 +99,29 @@ describe('a replayed session', () => {
     const line = (second: number, type: string, payload: object) =>
       `${JSON.stringify({ timestamp: at(second), type, payload })}\n`;
     const item = (second: number, payload: object) => line(second, 'response_item', payload);
+    // Records without an envelope are of versions that counted nothing, so no answer is empty.
+    const bare = (second: number, payload: object) => `${JSON.stringify({ timestamp: at(second), ...payload })}\n`;
     const text = (type: string, said: string) => ({ content: [{ type, text: said }] });
     // The model's thoughts before its call: a message without text.
     const thought = (second: number) =>
       item(second, { type: 'reasoning', summary: [{ type: 'summary_text', text: 'hm' }] });
-    const [before, after] = [
+    const afterOf = (one: typeof item): string =>
       [
-        line(1, 'session_meta', {
-          id: 's-1',
-          timestamp: at(1),
-          cwd: '/p',
-          originator: 'codex_cli_rs',
-          cli_version: '0.50.0',
-        }),
-        item(2, { type: 'message', role: 'user', ...text('input_text', 'look') }),
-      ].join(''),
-      [
-        item(4, { type: 'function_call', name: 'shell', arguments: '{"command":["true"]}', call_id: 'c1' }),
-        item(5, { type: 'function_call_output', call_id: 'c1', output: 'done' }),
-        item(6, { type: 'message', role: 'assistant', ...text('output_text', 'seen') }),
-      ].join(''),
-    ];
+        one(4, { type: 'function_call', name: 'shell', arguments: '{"command":["true"]}', call_id: 'c1' }),
+        one(5, { type: 'function_call_output', call_id: 'c1', output: 'done' }),
+        one(6, { type: 'message', role: 'assistant', ...text('output_text', 'seen') }),
+      ].join('');
+    const prompt = { type: 'message', role: 'user', ...text('input_text', 'look') };
+    const before = [
+      line(1, 'session_meta', {
+        id: 's-1',
+        timestamp: at(1),
+        cwd: '/p',
+        originator: 'codex_cli_rs',
+        cli_version: '0.50.0',
+      }),
+      item(2, prompt),
+    ].join('');
     const dataDir = await mkdtemp(join(recordings.folder, 'data-'));
     const into = `left-out-${process.pid}-${Date.now()}`;
     const replayed = async (recorded: string) =>
@@ -128,9 +130,9 @@ describe('a replayed session', () => {
         { ...suiteDatabase(), dataDir },
         { config: config(), into },
       );
-    const old = await replayed(before + after);
+    const old = await replayed(before.replace(item(2, prompt), bare(2, prompt)) + afterOf(bare));
     // Another one ends it, behind everything that was replayed.
-    const again = await replayed(before + thought(3) + after + thought(7));
+    const again = await replayed(before + thought(3) + afterOf(item) + thought(7));
     expect(again.recorded.messages).toMatchObject({ assistant: 3 });
     expect(again.digest).toBe(old.digest);
   });

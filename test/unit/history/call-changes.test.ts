@@ -61,12 +61,19 @@ describe('a search', () => {
     expect(linesWith(text, 'one')).toEqual({
       count: 4,
       lines: [
-        { line: 1, excerpt: 'One two' },
-        { line: 2, excerpt: 'three ONE' },
-        { line: 4, excerpt: 'one one' },
+        { line: 1, excerpt: 'One two', marks: [{ at: 0, end: 3 }] },
+        { line: 2, excerpt: 'three ONE', marks: [{ at: 6, end: 9 }] },
+        {
+          line: 4,
+          excerpt: 'one one',
+          marks: [
+            { at: 0, end: 3 },
+            { at: 4, end: 7 },
+          ],
+        },
       ],
     });
-    expect(linesWith(text, 'One')).toEqual({ count: 1, lines: [{ line: 1, excerpt: 'One two' }] });
+    expect(linesWith(text, 'One')).toMatchObject({ count: 1, lines: [{ line: 1, excerpt: 'One two' }] });
     expect(linesWith(text, 'four')).toEqual({ count: 0, lines: [] });
     expect(linesWith(`${'x'.repeat(500)}needle${'y'.repeat(500)}`, 'needle').lines[0]?.excerpt).toHaveLength(166);
   });

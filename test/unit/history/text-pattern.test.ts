@@ -67,7 +67,7 @@ describe('a search pattern', () => {
   test('shows the lines around each match', () => {
     expect(linesOf('a\nb\nc x\nd\n', textPattern('x').ranges('a\nb\nc x\nd\n'), 2)).toEqual({
       count: 1,
-      lines: [{ line: 3, excerpt: 'c x', before: ['a', 'b'], after: ['d'] }],
+      lines: [{ line: 3, excerpt: 'c x', marks: [{ at: 2, end: 3 }], before: ['a', 'b'], after: ['d'] }],
     });
   });
 });

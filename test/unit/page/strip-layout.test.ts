@@ -101,8 +101,8 @@ describe('the layout of a strip', () => {
   test('fills calls without a context with what was active then', () => {
     const ends = [call(1, 2, { chars: null, sections: [] }), call(2, 7, { chars: null, sections: [] })];
     const rows = bandRows([band('a', [{ step: 3, state: 'active' }])], ends);
-    expect(fillOf(ends, rows)).toMatchObject({ sections: [{ name: 'active', sizes: [0, 100] }], totals: [0, 100] });
-    expect(fillOf(calls, rows)).toMatchObject({ sections: [{ name: 'chat' }], totals: [10, 10, 10, 10] });
+    expect(fillOf(ends, rows)).toMatchObject({ sections: [{ name: 'active', sizes: [0, 28] }], totals: [0, 28] });
+    expect(fillOf(calls, rows)).toMatchObject({ sections: [{ name: 'chat' }], totals: [3, 3, 3, 3] });
     expect(usedTokens(call(1, 2))).toBeUndefined();
     expect(usedTokens(call(1, 2, { usage: { input: 3, cache_read: 4 } }))).toBe(7);
   });

@@ -120,7 +120,7 @@ class CodexReader implements LineReader {
     const payload = objectAt(record, 'payload');
     const handler = ownMember(this.#records, type);
     if (handler !== undefined && payload !== undefined) {
-      this.#answers.mayCount = true;
+      if (type === 'response_item') this.#answers.mayCount = true;
       handler({ payload, place, at });
     } else if (payload === undefined && type === '' && idAt(record, 'id') !== undefined)
       this.#meta({ payload: record, place, at });

@@ -66,8 +66,11 @@ export class CountedAnswers {
     this.#isAnswered = false;
   }
 
-  /** Releases the open answer of a recording that has shown no counts, while the file rests. */
+  /**
+   * Lets the open answer leave while the file rests, if the recording has shown no counts. The
+   * answer stays open, so that its calls get no message of their own.
+   */
   rest(): void {
-    if (!this.#isCounted) this.end();
+    if (!this.#isCounted) this.#open?.release();
   }
 }

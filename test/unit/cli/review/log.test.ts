@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import { cellsOf } from '../../../../src/cli/fitted-table.js';
 import { coloursFor, columns } from '../../../../src/cli/output.js';
-import { shortName } from '../../../../src/cli/review/answer.js';
-import { turnLines, versionLines } from '../../../../src/cli/review/log.js';
+import { versionLines } from '../../../../src/cli/review/log.js';
+import { shortName } from '../../../../src/cli/review/object-names.js';
+import { turnLines } from '../../../../src/cli/review/turn-lines.js';
 import type { LoggedTurn } from '../../../../src/history/ask/logged-turn.js';
 import { ranges, turnSpans } from '../../../../src/history/rebuild/turn-spans.js';
 import { objectId, sessionId } from '../../../../src/objects/ids.js';
@@ -46,27 +48,54 @@ const turn: LoggedTurn = {
   changes: { ...nothing, activate: [objectId('c1')], deactivate: [objectId('f'.repeat(64))] },
 };
 
+const style = { nameOf: shortName, colours: plain, width: undefined };
+
 describe('a log for people', () => {
   test('shows a turn with both times, its steps in order and its set changes, without terminal controls', () => {
-    expect(turnLines(turn, (id) => shortName(id), plain)).toEqual([
+    expect(turnLines(turn, style)).toEqual([
       'turn 2 of s1, steps 3-4, opened by user-message',
-      '  valid  2026-01-01T00:00:01.000Z to 2026-01-01T00:00:02.000Z',
-      '  known  2026-01-01T00:00:09.000Z, transaction 17',
       '       3  user: first line …',
       "       3  Palimpsest was turned off: the harness's own list goes out from here",
       '          epoch 2 began (saving): 1200 tokens written again, 900 saved a call',
-      '       4  bash\\x1b[2J ls\\r fail 12 chars c1',
+      '       4  bash\\x1b[2J ls ✗ 12 chars',
       '          note a.ts was not taken up',
       "       4  a model call went out with the harness's own list: no answer within …",
       '       4  person took back step 2: deactivate c1',
-      '         +active  c1',
-      '         -active  ffffffffffff',
+      ' +active  c1',
+      ' -active  ffffffffffff',
+      '   valid  2026-01-01T00:00:01.000Z to 2026-01-01T00:00:02.000Z',
+      '   known  2026-01-01T00:00:09.000Z, transaction 17',
       '',
     ]);
+    expect(turnLines(turn, { ...style, ids: true })).toContain('       4  bash\\x1b[2J ls ✗ 12 chars c1');
+  });
+
+  test.each([60, 80, 100])('fits a terminal of %i columns, and breaks lines at words', (width) => {
+    const long = 'a sentence of some words that goes on and on beyond every line of a terminal, as prompts do, '.repeat(
+      3,
+    );
+    const name = 'read packages/server/src/a-rather-long-folder/and-another-one/with-a-long-file-name.ts 1-200';
+    const wide = {
+      ...turn,
+      messages: [{ seq: 3, role: 'user', text: long, usage: { input: 12_345, cacheRead: 1_234_567, output: 999 } }],
+      calls: turn.calls.map((call) => ({ ...call, name, notes: [long] })),
+      changes: { ...nothing, activate: ['a', 'b', 'c', 'd', 'e'].map((id) => objectId(id)) },
+    };
+    const nameOf = (id: string): string => `packages/server/src/a-rather-long-folder/${id}.ts`;
+    const lines = turnLines(wide, { ...style, nameOf, width });
+    expect(Math.max(...lines.map(cellsOf))).toBeLessThanOrEqual(width);
+    const words = new Set(long.split(' '));
+    const prompt = lines.slice(
+      1,
+      lines.findIndex((line) => line.includes('tokens:')),
+    );
+    expect(prompt.length).toBeGreaterThan(2);
+    const shown = prompt.flatMap((line) => line.trim().split(/\s+/));
+    expect(shown.filter((word) => !words.has(word) && !['3', 'user:', '…'].includes(word)).length).toBeLessThan(2);
   });
 
   test('marks a turn that the database does not have yet', () => {
-    expect(turnLines({ ...turn, known: undefined }, String, plain)[2]).toBe('  known  not in the database yet');
+    expect(turnLines({ ...turn, known: undefined }, style).at(-2)).toBe('   known  not in the database yet');
   });
 
   test('names the kind of a version that is not text', () => {

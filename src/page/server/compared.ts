@@ -1,0 +1,143 @@
+import { modelCalls, sessionFigures } from '../../history/money/session-figures.js';
+import { kindOfRecord } from '../../history/rebuild/context-kind.js';
+import { requireSession } from '../../history/rebuild/find-session.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
+import type { SessionRow, SessionRows } from '../../host/session-rows.js';
+import { pinnedBasis } from '../../http/review-answers.js';
+import { shapedRow } from '../../http/session-list.js';
+import { wireShape } from '../../http/wire-shape.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import { defined } from '../../values/defined.js';
+import { speakerOf } from './conversation.js';
+import { describe } from './described-objects.js';
+import { sessionActors } from './file-authors.js';
+import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
+
+const MOST_OUTCOME = 20_000;
+const MOST_TITLE = 200;
+
+/** A file that a session changed, with its text at the session's last change of it. */
+interface ChangedFile {
+  readonly id: ObjectId;
+  readonly name: string;
+  readonly chars: number;
+  readonly contentHash: string | undefined;
+}
+
+async function changedFiles(timeline: Timeline, session: SessionId): Promise<readonly ChangedFile[]> {
+  const actors = await sessionActors(timeline, session);
+  const named = await describe(timeline, actors.changed);
+  const found = await Promise.all(
+    actors.changed.map(async (id) => {
+      const versions = await actors.versions(id);
+      const own = versions.findLast(({ by }) => by.kind === 'agent' && by.session === session);
+      if (own === undefined) return [];
+      const document = (await timeline.present.historyOfHeads(id))[own.number - 1]?.document;
+      const { content_hash: hash, char_count: chars } = (document ?? {}) as Readonly<Record<string, unknown>>;
+      const name = named.get(id)?.name ?? id;
+      return [{ id, name, chars: Number(chars ?? 0), contentHash: typeof hash === 'string' ? hash : undefined }];
+    }),
+  );
+  return found.flat();
+}
+
+/** Returns the number of steps at the beginning that two sessions share, as a fork and its parent do. */
+function sharedSteps(one: readonly Step[], other: readonly Step[]): number {
+  const differs = one.findIndex((step, i) => step.session !== other[i]?.session || step.at !== other[i]?.at);
+  return differs < 0 ? Math.min(one.length, other.length) : differs;
+}
+
+/** A session that is compared. */
+interface ComparedSide {
+  readonly session: SessionId;
+  readonly timeline: Timeline;
+  readonly steps: readonly Step[];
+}
+
+async function sideOf({ session, timeline, steps }: ComparedSide) {
+  const [files, records, isImported] = await Promise.all([
+    changedFiles(timeline, session),
+    timeline.records(session).catch(() => []),
+    timeline.isImported(session),
+  ]);
+  const last = records.at(-1);
+  return {
+    outcome: steps.findLast(({ message }) => message?.role === 'assistant' && message.text !== '')?.message?.text,
+    kind: last === undefined ? (isImported ? ('transcript' as const) : ('unseen' as const)) : kindOfRecord(last),
+    files,
+  };
+}
+
+/** Returns the row of a session. A server of several agents has no list with titles and folders. */
+async function rowOf({ session, timeline, steps }: ComparedSide, listed: SessionRow | undefined): Promise<SessionRow> {
+  const { present } = timeline;
+  const [figures, lineage] = await Promise.all([sessionFigures(present, session), present.lineage(session)]);
+  const prompt = steps.find(({ message }) => message !== undefined && speakerOf(message) === 'user')?.message?.text;
+  const parent = lineage?.segments.findLast((segment) => segment.session !== session);
+  return {
+    id: session,
+    title: listed?.title || (prompt ?? '').slice(0, MOST_TITLE).replace(/\s+/g, ' ').trim().toWellFormed(),
+    to: new Date(steps.at(-1)?.at ?? 0),
+    turns: steps.at(-1)?.turn ?? 0,
+    steps: steps.length,
+    figures,
+    ...defined({ agent: listed?.agent, folder: listed?.folder }),
+    ...(parent === undefined ? {} : { parent: { session: parent.session, kind: 'fork' } }),
+  };
+}
+
+/** Joins the changed files of two sessions by name: each database names the same file differently. */
+function besideEachOther(sides: readonly { readonly files: readonly ChangedFile[] }[]) {
+  const names = [...new Set(sides.flatMap(({ files }) => files.map(({ name }) => name)))].sort();
+  return names.map((name) => {
+    const found = sides.map(({ files }) => files.find((file) => file.name === name));
+    const [one, other] = found;
+    const same = one?.contentHash !== undefined && one.contentHash === other?.contentHash;
+    return { name, ids: found.map((file) => file?.id ?? null), same };
+  });
+}
+
+/**
+ * Compares two sessions: their common past, figures, last answers, and the files that each changed.
+ *
+ * @throws {HistoryError} `unknown-session`
+ */
+export async function compared(
+  asked: Timeline,
+  list: SessionRows | undefined,
+  names: readonly [string, string],
+): Promise<PageBody<'Compared'>> {
+  const { present } = asked;
+  const sides = await Promise.all(
+    names.map(async (name): Promise<ComparedSide> => {
+      const session = await requireSession(present, name);
+      const timeline = await asked.of(session);
+      return { session, timeline, steps: await timeline.steps(session) };
+    }),
+  );
+  const ids = new Set<string>(sides.map(({ session }) => session));
+  const listed = (await list?.list(present))?.filter(({ id }) => ids.has(id));
+  const rows = await Promise.all(
+    sides.map((side) =>
+      rowOf(
+        side,
+        listed?.find(({ id }) => id === side.session),
+      ),
+    ),
+  );
+  const shown = await Promise.all(sides.map(sideOf));
+  const [one, other] = sides.map(({ steps }) => steps);
+  const isSame = sides[0]?.session === sides[1]?.session;
+  const shared = isSame ? 0 : sharedSteps(one ?? [], other ?? []);
+  return wireShape(PAGE_ANSWERS.Compared, {
+    basis: pinnedBasis(present.basis),
+    shared: shared === 0 ? undefined : { steps: shared, calls: modelCalls((one ?? []).slice(0, shared)) },
+    sides: shown.map((side, i) => ({
+      ...side,
+      row: shapedRow(rows[i] as SessionRow),
+      outcome: side.outcome?.slice(0, MOST_OUTCOME).toWellFormed(),
+    })),
+    files: besideEachOther(shown),
+  });
+}

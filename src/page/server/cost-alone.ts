@@ -1,0 +1,79 @@
+import { pricesOf } from '../../assembly/epoch/prices.js';
+import type { SessionCall } from '../../history/ask/session-calls.js';
+import { DOLLAR_PRICES_AS_OF, dollarsOf } from '../../history/money/dollar-prices.js';
+import type { ObjectId } from '../../objects/ids.js';
+import type { ModelUsage, Step } from '../../objects/step.js';
+import { tokensOf } from '../../values/token-estimate.js';
+
+/** A model call that its provider counted. */
+interface Counted {
+  readonly step: number;
+  readonly at: number;
+  readonly usage: ModelUsage;
+}
+
+/** What a session would have cost if every request had had its whole history. */
+export interface CostAlone {
+  readonly amount: number;
+  /** Calls without a listed price. */
+  readonly unpriced: number;
+  readonly why: string;
+}
+
+/** Above this size the agent would have compacted its history, which the estimate leaves out. */
+const USUAL_WINDOW = 200_000;
+
+const promptOf = ({ input = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): number => input + cacheRead + cacheWrite;
+
+/** Returns the estimated tokens of everything that was said and done up to each step. */
+function historyTokens(steps: readonly Step[], calls: ReadonlyMap<ObjectId, SessionCall>): ReadonlyMap<number, number> {
+  const found = new Map<number, number>();
+  let chars = 0;
+  for (const { seq, message, call } of steps) {
+    const made = call === undefined ? undefined : calls.get(call.id);
+    chars += (message?.text.length ?? 0) + (made === undefined ? 0 : made.chars + JSON.stringify(made.args).length);
+    found.set(seq, tokensOf(chars));
+  }
+  return found;
+}
+
+/**
+ * Estimates the cost of a steered session's calls without Palimpsest: each request has the whole
+ * history, and its beginning comes from the cache unless that has ended. The first request is as
+ * long as the provider counted it.
+ */
+export function costAlone(
+  counted: readonly Counted[],
+  { steps, calls }: { readonly steps: readonly Step[]; readonly calls: ReadonlyMap<ObjectId, SessionCall> },
+): CostAlone | undefined {
+  const history = historyTokens(steps, calls);
+  const [first] = counted;
+  if (first === undefined) return undefined;
+  const base = Math.max(0, promptOf(first.usage) - (history.get(first.step) ?? 0));
+  let [amount, unpriced, longest] = [0, 0, 0];
+  let before: { readonly prompt: number; readonly at: number; readonly model: string } | undefined;
+  for (const { step, at, usage } of counted) {
+    const model = usage.model ?? '';
+    const prompt = base + (history.get(step) ?? 0);
+    const isWarm = before !== undefined && before.model === model && at - before.at <= pricesOf(model).lifetimeMs;
+    const cacheRead = isWarm ? Math.min(before?.prompt ?? 0, prompt) : 0;
+    const cacheWrite = prompt - cacheRead;
+    const price = dollarsOf(model, { at, fresh: 0, cacheRead, cacheWrite, output: usage.output ?? 0 });
+    if (price === undefined) unpriced += 1;
+    else amount += price;
+    longest = Math.max(longest, prompt);
+    before = { prompt, at, model };
+  }
+  if (unpriced === counted.length) return undefined;
+  const limit =
+    longest > USUAL_WINDOW
+      ? ' It leaves out compactions, although requests would have passed 200,000 tokens.'
+      : ' No request would have passed 200,000 tokens.';
+  return {
+    amount,
+    unpriced,
+    why:
+      'Estimated: the same calls and answers, with the whole history in each request and a warm cache, at list ' +
+      `prices of ${DOLLAR_PRICES_AS_OF}.${limit}`,
+  };
+}
