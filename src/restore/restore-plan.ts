@@ -2,6 +2,8 @@ import { posix } from 'node:path';
 import type { FilesystemAccess } from '../filesystem/access/access.js';
 import { isWithin } from '../filesystem/access/mounts.js';
 import { readSource, type SourceReading, type UnreachableReason } from '../filesystem/access/read-source.js';
+import { linesAsked } from '../history/ask/call-names.js';
+import { sessionCalls } from '../history/ask/session-calls.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { formatMoment, type When } from '../history/rebuild/moment.js';
 import type { Point, Timeline } from '../history/rebuild/timeline.js';
@@ -15,9 +17,10 @@ import {
   sessionObjectId,
 } from '../objects/ids.js';
 import { type FilesystemSource, filesystemSource, parseSource } from '../objects/source.js';
+import type { Step } from '../objects/step.js';
 import { marksIn } from '../redaction/stored-marks.js';
+import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { defined } from '../values/defined.js';
-import { readParts } from './read-parts.js';
 
 /**
  * The possible differences between a file on disk and the agent's file.
@@ -160,6 +163,30 @@ async function importedPlaces({ present }: Timeline, session: SessionId) {
     folders: imports.flatMap((one) => one?.folders ?? []),
     filesystems: imports.flatMap((one) => one?.filesystems ?? []),
   };
+}
+
+const MOST_PARTS = 4;
+
+/**
+ * Returns the parts of files that calls read, in words: `lines 1-200, 340-380`. A listing or a
+ * search reads no file.
+ */
+async function readParts(snapshot: StoreSnapshot, steps: readonly Step[]): Promise<ReadonlyMap<ObjectId, string>> {
+  const found = new Map<ObjectId, Set<string>>();
+  for (const { reads, failed, args, fileRefs } of (await sessionCalls(snapshot, steps)).values()) {
+    if (!reads || failed) continue;
+    const lines = linesAsked({ args });
+    const text = lines === undefined ? 'a part' : `${lines.from}-${lines.to ?? ''}`;
+    for (const id of fileRefs) found.set(id, (found.get(id) ?? new Set()).add(text));
+  }
+  return new Map([...found].map(([id, parts]) => [id, partsText([...parts])]));
+}
+
+function partsText(parts: readonly string[]): string {
+  const numbered = parts.filter((part) => part !== 'a part');
+  if (numbered.length === 0) return 'a part';
+  const more = numbered.length > MOST_PARTS ? ` and ${numbered.length - MOST_PARTS} more` : '';
+  return `lines ${numbered.slice(0, MOST_PARTS).join(', ')}${more}`;
 }
 
 /**

@@ -182,6 +182,9 @@ export interface MessagePlan {
   readonly opensTurn?: boolean | undefined;
 }
 
+/** A message to report. `opensTurn` replaces the rule that a message of the user opens a turn. */
+export type SaidMessage = Message & { readonly opensTurn?: boolean | undefined };
+
 /**
  * Plans the step of one message (decision B6). A user message opens a turn, unless the plan says
  * otherwise.

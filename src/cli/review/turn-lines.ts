@@ -24,7 +24,7 @@ const INDENT = 10;
 const LONGEST_NAME = 40;
 
 /** Names some objects in one line. */
-export function namesText(ids: readonly ObjectId[], { nameOf, width }: Pick<TurnStyle, 'nameOf' | 'width'>): string {
+function namesText(ids: readonly ObjectId[], { nameOf, width }: Pick<TurnStyle, 'nameOf' | 'width'>): string {
   const named = (id: ObjectId): string => {
     const name = escapedLine(nameOf(id));
     return width === undefined ? name : shortened(name, LONGEST_NAME, 'end');

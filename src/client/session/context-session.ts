@@ -9,7 +9,7 @@ import { systemPromptVersion } from '../../objects/versions.js';
 import { ChatPlaces } from '../../session/chat-places.js';
 import { isLoss, SessionError } from '../../session/errors.js';
 import type { Resolution } from '../../session/object-reference.js';
-import { planCall, planEvent, planMessage } from '../../session/plan-step.js';
+import { planCall, planEvent, planMessage, type SaidMessage } from '../../session/plan-step.js';
 import { applyStep, type SessionState } from '../../session/session-state.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { type StoredPut, storedPut } from '../../store/object-store.js';
@@ -147,15 +147,11 @@ export class ContextSession {
   }
 
   /**
-   * Appends a message to the chat (decision B6). A user message begins a turn, unless `opensTurn`
-   * says otherwise. `native` is the harness's id of the message, and `usage` the token count of the
+   * Appends a message to the chat (decision B6). A user message begins a turn, unless it says
+   * otherwise. `native` is the harness's id of the message, and `usage` the token count of the
    * model call. Both are stored outside the chat.
    */
-  reportMessage(
-    { opensTurn, ...message }: Message & { readonly opensTurn?: boolean | undefined },
-    native?: string,
-    usage?: ModelUsage,
-  ): Promise<void> {
+  reportMessage({ opensTurn, ...message }: SaidMessage, native?: string, usage?: ModelUsage): Promise<void> {
     return this.#serial(async () => {
       const reported = {
         message: { ...message, text: this.mask.text(message.text.toWellFormed()) },

@@ -42,7 +42,7 @@ async function changedFiles(timeline: Timeline, session: SessionId): Promise<rea
   return found.flat();
 }
 
-/** Returns the number of steps at the beginning that two sessions share, as a fork and its parent do. */
+/** Returns the number of first steps that two sessions share, as a fork and its parent do. */
 function sharedSteps(one: readonly Step[], other: readonly Step[]): number {
   const differs = one.findIndex((step, i) => step.session !== other[i]?.session || step.at !== other[i]?.at);
   return differs < 0 ? Math.min(one.length, other.length) : differs;
@@ -69,7 +69,7 @@ async function sideOf({ session, timeline, steps }: ComparedSide) {
   };
 }
 
-/** Returns the row of a session. A server of several agents has no list with titles and folders. */
+/** Returns the row of a session. A server of several agents has no list with titles. */
 async function rowOf({ session, timeline, steps }: ComparedSide, listed: SessionRow | undefined): Promise<SessionRow> {
   const { present } = timeline;
   const [figures, lineage] = await Promise.all([sessionFigures(present, session), present.lineage(session)]);
@@ -87,7 +87,7 @@ async function rowOf({ session, timeline, steps }: ComparedSide, listed: Session
   };
 }
 
-/** Joins the changed files of two sessions by name: each database names the same file differently. */
+/** Joins the changed files of two sessions by name: sessions have ids of their own for a file. */
 function besideEachOther(sides: readonly { readonly files: readonly ChangedFile[] }[]) {
   const names = [...new Set(sides.flatMap(({ files }) => files.map(({ name }) => name)))].sort();
   return names.map((name) => {

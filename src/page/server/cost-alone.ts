@@ -12,7 +12,7 @@ interface Counted {
   readonly usage: ModelUsage;
 }
 
-/** What a session would have cost if every request had had its whole history. */
+/** The cost of a session if every request had had its whole history. */
 export interface CostAlone {
   readonly amount: number;
   /** Calls without a listed price. */
@@ -38,9 +38,9 @@ function historyTokens(steps: readonly Step[], calls: ReadonlyMap<ObjectId, Sess
 }
 
 /**
- * Estimates the cost of a steered session's calls without Palimpsest: each request has the whole
- * history, and its beginning comes from the cache unless that has ended. The first request is as
- * long as the provider counted it.
+ * Estimates the cost of a steered session's calls without Palimpsest. Each request has the whole
+ * history. Its beginning comes from the cache unless that has ended. The first request is as long as
+ * the provider counted it.
  */
 export function costAlone(
   counted: readonly Counted[],
