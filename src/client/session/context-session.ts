@@ -148,8 +148,7 @@ export class ContextSession {
 
   /**
    * Appends a message to the chat (decision B6). A user message begins a turn, unless it says
-   * otherwise. `native` is the harness's id of the message, and `usage` the token count of the
-   * model call. Both are stored outside the chat.
+   * otherwise. `native` is the harness's id, and `usage` the token count. Neither is in the chat.
    */
   reportMessage({ opensTurn, ...message }: SaidMessage, native?: string, usage?: ModelUsage): Promise<void> {
     return this.#serial(async () => {

@@ -39,8 +39,8 @@ function historyTokens(steps: readonly Step[], calls: ReadonlyMap<ObjectId, Sess
 
 /**
  * Estimates the cost of a steered session's calls without Palimpsest. Each request has the whole
- * history. Its beginning comes from the cache unless that has ended. The first request is as long as
- * the provider counted it.
+ * history. Its beginning comes from the cache unless that has ended. The first request is as long
+ * as the provider counted it.
  */
 export function costAlone(
   counted: readonly Counted[],
