@@ -15,12 +15,14 @@ import { noteCommand, reviewCommands, verifyCommand } from './cli/review/command
 import { mcpCommand, serveCommand } from './cli/serve.js';
 import { undoCommand } from './cli/undo.js';
 import { CONTRACTS } from './contract-list.js';
+import { eraseCommand, retainCommand } from './erasure/erase-command.js';
 import { gatewayCommand, runCommand, steerCommand } from './gateway/commands.js';
 import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
 import { doctorCommand } from './maintenance/doctor.js';
 import { journalCommand } from './maintenance/journal.js';
 import { type UndoSetup, uninstallCommand } from './maintenance/uninstall-command.js';
+import type { Forgetter } from './objects/forgotten.js';
 import { costsCommand, openCommand, savingsCommand } from './own-sessions/commands.js';
 import { watchCommand } from './watch/commands.js';
 import type { Companion } from './watch/followed.js';
@@ -38,6 +40,14 @@ const companionsOf = (packageFolder: string): readonly Companion[] => [
     return (await import('./hooks/serve-hooks.js')).hookCompanion({ packageFolder, at })(followed, host);
   },
   async (followed, host) => (await import('./watch/gateway-contexts.js')).gatewayCompanion(followed, host),
+];
+
+/** The parts of the program that keep copies of recorded content. `palimpsest erase` uses them. */
+const forgetters = async (): Promise<readonly Forgetter[]> => [
+  ...(await import('./erasure/forget-files.js')).FORGET_FILES,
+  (await import('./lab/replay/forget-replays.js')).FORGET_REPLAYS,
+  (await import('./restore/forget-restores.js')).FORGET_RESTORES,
+  (await import('./gateway/forget-requests.js')).FORGET_REQUESTS,
 ];
 
 /** The version in package.json. */
@@ -90,6 +100,8 @@ export async function runProgram(home: URL): Promise<void> {
     nodeCommand(),
     verifyCommand(),
     journalCommand(),
+    eraseCommand(forgetters),
+    retainCommand(),
     uninstallCommand(UNDOS),
     noteCommand(),
     ...CONTRACTS.flatMap((contract) => contract.commands?.(parts) ?? []),

@@ -32,6 +32,7 @@ const STEP: Fields<Omit<Step, 'session' | 'seq'>> = {
     .optional(),
   by: z.literal('person').optional(),
   undoes: count.optional(),
+  erased: z.literal(true).optional(),
 };
 
 const note = z.strictObject({

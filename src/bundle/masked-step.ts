@@ -43,6 +43,7 @@ const MASKED: { readonly [Name in keyof Required<Step>]: Masked<Name> } = {
   notes: (notes, names) => notes.map((note) => names.text(note)),
   by: same,
   undoes: same,
+  erased: same,
 };
 
 /**

@@ -77,6 +77,8 @@ const GROUPS: readonly CommandGroup[] = [
       verify: 'rebuild every delivered context and compare',
     },
     rare: {
+      erase: 'erase a session, object or text for good',
+      retain: 'set how long sessions are kept',
       journal: 'repair journals of acknowledged steps',
       uninstall: 'stop what runs and list or remove its data',
       gc: 'archive derived files of a session directory',

@@ -6,6 +6,8 @@ export type GatewayErrorCode =
   | 'port-taken'
   | 'unknown-agent'
   | 'agent-missing'
+  /** An erasure cannot remove a log that a gateway writes. */
+  | 'log-in-use'
   | 'unknown-session'
   | 'not-steered';
 

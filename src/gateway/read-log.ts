@@ -291,3 +291,11 @@ export async function* readGatewayLog(path: string): AsyncGenerator<SentRequest>
   yield* log.more();
   yield* log.unanswered();
 }
+
+/** Returns the gateway that writes a log file. Undefined if the file does not name it. */
+export async function logWriter(path: string): Promise<ProcessIdentity | undefined> {
+  const log = new FollowedLog(path);
+  // The first entry names it.
+  for await (const _ of log.more()) break;
+  return log.writer;
+}

@@ -46,8 +46,24 @@ const LOCK_MS = 10_000;
 /** Notes an imported session. The file has titles, so only this user can read it. */
 export async function noteImported(dataDir: string, session: string, imported: ImportedSession): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await changeImported(dataDir, (sessions) => sessions.set(session, imported));
+}
+
+/** Removes the notes of sessions that were erased. */
+export async function forgetImported(dataDir: string, erased: ReadonlySet<string>): Promise<void> {
+  if (![...(await importedSessions(dataDir)).keys()].some((one) => erased.has(one))) return;
+  await changeImported(dataDir, (sessions) => {
+    for (const one of erased) sessions.delete(one);
+  });
+}
+
+async function changeImported(
+  dataDir: string,
+  change: (sessions: Map<string, ImportedSession>) => void,
+): Promise<void> {
   const note = async (): Promise<void> => {
-    const sessions = new Map(await importedSessions(dataDir)).set(session, imported);
+    const sessions = new Map(await importedSessions(dataDir));
+    change(sessions);
     const content = { version: 1, sessions: Object.fromEntries(sessions) };
     await replaceFile(fileIn(dataDir), `${JSON.stringify(content)}\n`);
   };

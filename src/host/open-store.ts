@@ -5,6 +5,7 @@ import { NO_TELEMETRY, type Telemetry } from '../telemetry/telemetry.js';
 import { defined } from '../values/defined.js';
 import { describeAddress, isListed, type NodeAddress, parseNodeUrls } from '../xtdb/address.js';
 import { NodeList } from '../xtdb/node-list.js';
+import type { TransactionLog } from '../xtdb/tx-log.js';
 import { XtdbClient } from '../xtdb/xtdb-client.js';
 import type { Settings } from './settings.js';
 
@@ -57,6 +58,8 @@ export class NodeUse {
 /** A database for reading, with a function that releases it. */
 export interface OpenStore {
   readonly store: ObjectStore;
+  /** The log of every transaction, for a reader that must see all versions. */
+  readonly log: TransactionLog;
   close(): Promise<void>;
 }
 
@@ -74,5 +77,5 @@ export async function openStore(settings: Settings, onProgress: (message: string
     await xtdb.close();
     await use.release();
   };
-  return { store: new ObjectStore(xtdb), close };
+  return { store: new ObjectStore(xtdb), log: xtdb.log, close };
 }

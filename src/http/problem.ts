@@ -75,6 +75,7 @@ const SESSION: Readonly<Record<SessionErrorCode, number>> = {
   'repeated-call': 409,
   'invalid-message': 400,
   'unknown-session': 404,
+  erased: 410,
   'session-exists': 409,
   'turn-running': 409,
   closed: 409,
@@ -131,6 +132,7 @@ const SOURCE: Readonly<Partial<Record<SourceErrorCode, number>>> = {
 const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
   'unknown-session': 404,
   'unknown-object': 404,
+  erased: 410,
   ambiguous: 409,
   'beyond-end': 404,
   'malformed-moment': 400,

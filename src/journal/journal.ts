@@ -26,6 +26,11 @@ export interface JournalOptions extends PendingLimits {
    * records are replayed.
    */
   readonly markDelayMs?: number;
+  /**
+   * Time after the last waiting record was delivered until the journal removes its file, so that no
+   * delivered text stays in it; default 2 s.
+   */
+  readonly idleMs?: number;
 }
 
 /** The waiting records of a journal. */
@@ -58,6 +63,7 @@ interface Append {
 
 const SEGMENT_BYTES = 4_194_304;
 const MARK_DELAY_MS = 50;
+const IDLE_MS = 2_000;
 /**
  * Stores one process's acknowledged records until the database has them (decision H5). Once
  * `append` resolves, a record survives a kill at any point and is recovered in order until it is
@@ -86,6 +92,8 @@ export class Journal {
   #queue: Append[] = [];
   #flushing: Promise<void> | undefined;
   #markTimer: NodeJS.Timeout | undefined;
+  readonly #idleMs: number;
+  #idleTimer: NodeJS.Timeout | undefined;
   #markDue = false;
   #nameSynced: SegmentFile | undefined;
   #broken: JournalError | undefined;
@@ -93,6 +101,7 @@ export class Journal {
 
   constructor({ folder, owner, lock, found }: JournalPlace, options: JournalOptions) {
     const { durability = 'process', segmentBytes = SEGMENT_BYTES, markDelayMs = MARK_DELAY_MS } = options;
+    this.#idleMs = options.idleMs ?? IDLE_MS;
     this.owner = owner;
     this.torn = found.torn;
     this.damage = found.corrupt;
@@ -153,6 +162,10 @@ export class Journal {
     this.#trim();
     this.#markDue = true;
     this.#markTimer ??= setTimeout(() => this.#writeMark(), this.#markDelayMs).unref();
+    if (this.#pending.count === 0) {
+      if (this.#idleTimer === undefined) this.#idleTimer = setTimeout(() => this.#dropIdle(), this.#idleMs).unref();
+      else this.#idleTimer.refresh();
+    }
   }
 
   /**
@@ -182,6 +195,7 @@ export class Journal {
 
   async #close(): Promise<void> {
     clearTimeout(this.#markTimer);
+    clearTimeout(this.#idleTimer);
     await this.#flushing;
     if (this.#pending.count > 0) this.#writeMark();
     this.#chain.retire();
@@ -334,6 +348,14 @@ export class Journal {
     } catch {
       // The new file could not be created.
     }
+  }
+
+  /** The database has every record, so the file only keeps texts that an erasure would miss. */
+  #dropIdle(): void {
+    this.#idleTimer = undefined;
+    if (this.#pending.count > 0 || this.#flushing !== undefined || this.#closing !== undefined) return;
+    this.#chain.retire();
+    this.#trim();
   }
 
   #trim(): void {

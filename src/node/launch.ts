@@ -8,6 +8,7 @@ import { archivePlanSchema } from './archive-plan.js';
 import { NodeError } from './errors.js';
 import type { LogFile } from './log-file.js';
 import { type Indexing, indexingSchema, NODE_PROFILES, type NodeProfile } from './node-state.js';
+import { SWEEP_ORDER } from './sweep-order.js';
 
 const planSchema = z.object({
   dataDir: z.string(),
@@ -136,6 +137,7 @@ export function frontArguments(plan: LaunchPlan): readonly string[] {
     ...(plan.profile === 'memory' ? [] : ['--data', plan.dataDir]),
     '--lock',
     join(plan.dataDir, 'node.lock'),
+    ...(plan.profile === 'memory' ? [] : ['--sweep', join(plan.dataDir, SWEEP_ORDER)]),
     ...(plan.socketPath === null
       ? ['--port', '0', '--stop-on-request', ...(plan.tokenFile === null ? [] : ['--token-file', plan.tokenFile])]
       : ['--socket', plan.socketPath]),

@@ -14,6 +14,7 @@ const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'checkpoint',
   'checkpoint.lock',
   'checkpoints.json',
+  'erasures',
   'filesystem-id',
   'gateway',
   'hooks',

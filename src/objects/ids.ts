@@ -107,7 +107,7 @@ export function canonicalPath(value: string): CanonicalPath {
   ) as CanonicalPath;
 }
 
-const PART = /^(?:step|snapshot|assembly|record|import|line|chunks?):.*~$/s;
+const PART = /^(?:step|snapshot|assembly|record|import|line|chunks?|erased|unproved):.*~$/s;
 
 /**
  * Returns whether a text is the id of a database part, such as a step or a text chunk, in data

@@ -53,7 +53,8 @@ const ID = /^r\d{8}-[a-z0-9]{6}$/;
 const MANIFEST = 'restore.json';
 const UNDONE = 'undone';
 
-const folderOf = (dataDir: string): string => join(dataDir, 'restores');
+/** Returns the folder of a data folder that holds replaced files. */
+export const replacementsFolder = (dataDir: string): string => join(dataDir, 'restores');
 
 function newId(): string {
   const random = Array.from({ length: 6 }, () => 'abcdefghjkmnpqrstvwxyz0123456789'[randomInt(32)]).join('');
@@ -77,16 +78,16 @@ async function bytesAt(roots: AllowedRoots, path: CanonicalPath): Promise<Uint8A
 }
 
 async function readManifest(dataDir: string, id: string): Promise<Manifest | undefined> {
-  const text = await textOf(join(folderOf(dataDir), id, MANIFEST));
+  const text = await textOf(join(replacementsFolder(dataDir), id, MANIFEST));
   return text === undefined ? undefined : parseJson(text, manifestSchema);
 }
 
 /** Returns all stored replacements of a data folder, oldest first. */
 export async function keptReplacements(dataDir: string): Promise<readonly KeptReplacements[]> {
   const found: KeptReplacements[] = [];
-  for (const name of (await namesIn(folderOf(dataDir))).filter((one) => ID.test(one))) {
+  for (const name of (await namesIn(replacementsFolder(dataDir))).filter((one) => ID.test(one))) {
     const manifest = await readManifest(dataDir, name);
-    const isUndone = (await textOf(join(folderOf(dataDir), name, UNDONE))) !== undefined;
+    const isUndone = (await textOf(join(replacementsFolder(dataDir), name, UNDONE))) !== undefined;
     if (manifest !== undefined) found.push({ ...manifest, isUndone });
   }
   return found.sort((a, b) => (a.at < b.at ? -1 : 1));
@@ -94,7 +95,7 @@ export async function keptReplacements(dataDir: string): Promise<readonly KeptRe
 
 /** Stores the current bytes of the paths so that they can be restored after any failure. */
 async function keep(dataDir: string, roots: AllowedRoots, manifest: Manifest): Promise<void> {
-  const parent = folderOf(dataDir);
+  const parent = replacementsFolder(dataDir);
   await mkdir(parent, { recursive: true, mode: 0o700 });
   await removeDeadDrafts(parent, { recursive: true });
   const draft = await draftOf(join(parent, manifest.id));
@@ -168,7 +169,7 @@ async function giveBackWritten(
 ): Promise<unknown> {
   const manifest = await readManifest(dataDir, id);
   if (manifest === undefined) return error;
-  const folder = join(folderOf(dataDir), id);
+  const folder = join(replacementsFolder(dataDir), id);
   const left: string[] = [];
   for (const i of written) {
     const files = manifest.files.slice(i, i + 1);
@@ -235,7 +236,7 @@ export async function undoReplacements(dataDir: string, id: string): Promise<rea
     const hint = known.length === 0 ? 'none is kept' : `those that can be undone are ${known.slice(-5).join(', ')}`;
     throw new RestoreError('unknown-restore', `there is no restoring ${named(id)} in this data folder: ${hint}`);
   }
-  const folder = join(folderOf(dataDir), id);
+  const folder = join(replacementsFolder(dataDir), id);
   const paths = await giveBack(folder, manifest);
   await markUndone(folder);
   return paths;

@@ -10,6 +10,8 @@ export type SessionErrorCode =
   | 'repeated-call'
   | 'invalid-message'
   | 'unknown-session'
+  /** It was erased on order, so nothing is recorded under its name again. */
+  | 'erased'
   | 'session-exists'
   /** The request names the end of a turn that may continue. */
   | 'turn-running'

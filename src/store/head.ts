@@ -247,5 +247,9 @@ export function foldedSession(
 export function foldedChat(head: StoredDocument, steps: readonly Step[]): ObjectVersion {
   const sealed = chatVersion(sessionOfFolded(head), turnsOf(chatAfterAll(NO_CHAT, steps)));
   const { turns, toolcall_refs } = sealed;
-  return isWhole(head, steps.at(-1)?.seq ?? 0) ? fromStored(head, undefined, { turns, toolcall_refs }) : sealed;
+  // The head was sealed over texts that an order erased since.
+  const isErased = steps.some((step) => step.erased === true);
+  return isWhole(head, steps.at(-1)?.seq ?? 0) && !isErased
+    ? fromStored(head, undefined, { turns, toolcall_refs })
+    : sealed;
 }

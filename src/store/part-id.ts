@@ -18,6 +18,10 @@ interface PartNames {
   readonly line: readonly [file: string, session: SessionId];
   readonly chunk: readonly [sha256: string];
   readonly chunks: readonly [sha256: string];
+  /** The tombstone of a document that was erased on order. */
+  readonly erased: readonly [id: string];
+  /** What erasures took from the contexts of a session that stays. */
+  readonly unproved: readonly [session: SessionId];
 }
 
 /**

@@ -28,6 +28,7 @@ interface StepBody {
   readonly notes?: NonNullable<Step['notes']>;
   readonly by?: NonNullable<Step['by']>;
   readonly undoes?: number;
+  readonly erased?: true;
 }
 
 /** Returns the id of a step's part (decision G3). */

@@ -11,10 +11,12 @@ import { XtdbError } from './errors.js';
  *   recorded version
  * - `match` lets the transaction commit only if the document at `validTime` is exactly this one;
  *   null: if there is none
+ * - `evict` removes every version of an entity at all times, with its documents
  */
 export type TxOp =
   | { readonly op: 'put'; readonly doc: StoredDocument; readonly validTime?: Date }
-  | { readonly op: 'match'; readonly id: string; readonly doc: StoredDocument | null; readonly validTime?: Date };
+  | { readonly op: 'match'; readonly id: string; readonly doc: StoredDocument | null; readonly validTime?: Date }
+  | { readonly op: 'evict'; readonly id: string };
 
 /**
  * Later than every version, so that the current document then is the newest one, even if clocks
@@ -49,8 +51,10 @@ export function encodeTransaction(ops: readonly TxOp[]): string {
 
 const PUT = kw('xtdb.api/put');
 const MATCH = kw('xtdb.api/match');
+const EVICT = kw('xtdb.api/evict');
 
 function encodeOp(op: TxOp): readonly EdnValue[] {
+  if (op.op === 'evict') return [EVICT, entityId(op.id)];
   const from = op.validTime === undefined ? [] : [checkDate(op.validTime)];
   if (op.op === 'put') return [PUT, fromDocument(op.doc), ...from];
   return [MATCH, entityId(op.id), op.doc === null ? null : fromDocument(op.doc), ...from];

@@ -2,6 +2,7 @@ import { type StepsInFork, stepsInForks, stepsInForkText } from '../../client/re
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import type { AnswersReport } from '../../history/verify/verify-answers.js';
 import { type ContextsReport, type SessionVerification, verifySession } from '../../history/verify/verify-session.js';
+import { erasedText } from '../../store/tombstones.js';
 import { printJson, printLines, progressLine, reportFailure } from '../output.js';
 import { openReview, type Review } from './answer.js';
 
@@ -63,7 +64,16 @@ function answerLines({ total, equal, keptOnly, unequal, unread }: AnswersReport)
  */
 type Found = SessionVerification & { readonly waiting: number; readonly forks: readonly StepsInFork[] };
 
-function reportLines({ session, contexts, answers, parts, ok, waiting, forks }: Found): readonly string[] {
+const erasedLines = ({ erased }: Found): readonly string[] =>
+  erased === undefined
+    ? []
+    : [
+        ...erased.orders.map((order) => `erased    from step ${order.from} on: ${erasedText(order)}`),
+        `          ${erased.contexts} contexts and ${erased.parts} other parts have no proof any more because of it`,
+      ];
+
+function reportLines(found: Found): readonly string[] {
+  const { session, contexts, answers, parts, ok, waiting, forks } = found;
   const damages = parts.damages.map(({ part, what, of }) => `          ${what.toUpperCase()} ${part} (${of})`);
   const whole =
     parts.damages.length === 0 ? 'all as they were written' : `${parts.damages.length} not as they were written`;
@@ -73,7 +83,15 @@ function reportLines({ session, contexts, answers, parts, ok, waiting, forks }: 
       : [`waiting   NOT CHECKED: ${waiting} acknowledged steps wait in a journal and are not in the database`];
   const checked = `parts     ${parts.checked} checked, ${whole}`;
   const forked = forks.map((one) => `forked    ${stepsInForkText(one)}`);
-  const lines = [...contextLines(contexts), ...answerLines(answers), checked, ...damages, ...unchecked, ...forked];
+  const lines = [
+    ...contextLines(contexts),
+    ...answerLines(answers),
+    checked,
+    ...damages,
+    ...erasedLines(found),
+    ...unchecked,
+    ...forked,
+  ];
   return [`session   ${session}: ${ok ? 'verified' : 'NOT VERIFIED'}`, ...lines];
 }
 

@@ -9,6 +9,7 @@ import { type ObjectStore, type StoredPut, storedPut } from '../../store/object-
 import type { StoredSession } from '../../store/snapshot-rows.js';
 import { stepId } from '../../store/step-part.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { erasedText, readTombstones } from '../../store/tombstones.js';
 import { defined } from '../../values/defined.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 import { isOutage, XtdbError } from '../../xtdb/errors.js';
@@ -228,6 +229,13 @@ async function newestFor(store: ObjectStore, id: SessionId): Promise<StoreSnapsh
   }
 }
 
+/** A follower of recordings would otherwise record an erased session again. */
+async function refuseErased({ documents }: StoreSnapshot, id: SessionId): Promise<void> {
+  const tombstone = (await readTombstones(documents, [sessionObjectId(id)])).get(sessionObjectId(id));
+  if (tombstone !== undefined)
+    throw new SessionError('erased', `session ${id} was ${erasedText(tombstone)}. Use another name`);
+}
+
 /**
  * Attempts at a complete takeover. After that, a session is taken over between its writer's steps
  * and read again, because a fast writer would always come first.
@@ -239,6 +247,7 @@ const MOST_WHOLE = 3;
  * database. For an existing session, `onLearned` receives its index objects in parts, as soon as
  * their metadata was read.
  * @throws {SessionError} `other-roots` – the session used folders outside this client's roots.
+ * @throws {SessionError} `erased` – it was erased on order.
  * @throws {SessionError} `lease-held` – a person would take it from an agent elsewhere.
  * @throws {SessionError} `taken-over` – other writers keep opening it at the same time.
  * @throws {XtdbError} the database cannot be reached.
@@ -266,7 +275,10 @@ export async function openSession(
         'session-exists',
         `session ${id} is being imported; where that was cut short, palimpsest import --finish ${id} brings the rest`,
       );
-    if (existing === undefined) return createSession(environment, id);
+    if (existing === undefined) {
+      await refuseErased(snapshot, id);
+      return createSession(environment, id);
+    }
     if (asPerson) await requireClosedElsewhere(environment, snapshot, existing);
     // The takeover succeeds only on the head as read, so the lock is checked between the two. A
     // process that took the lock before may have acknowledged steps under a newer head.

@@ -1,10 +1,11 @@
 import type { DisplayPaths } from '../../assembly/metadata.js';
 import { quoted } from '../../objects/errors.js';
 import { sourcedIdentityHash } from '../../objects/hashes.js';
-import type { ObjectId, SessionId } from '../../objects/ids.js';
+import { type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import { parseSource } from '../../objects/source.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { similarPaths } from '../../values/similar-names.js';
+import { refuseErased } from '../rebuild/erased.js';
 import { findSession, sessionOf } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
 
@@ -165,6 +166,7 @@ async function findObject(candidates: Candidates, name: string): Promise<ObjectI
 
 /** Throws `unknown-object` with the shown file paths most similar to a name. */
 async function unknownObject(candidates: Candidates, name: string): Promise<never> {
+  await refuseErased(candidates.snapshot, [name]);
   const { shown, where } = candidates;
   const files = (await candidates.sources()).filter(({ source }) => shown.shows?.(source) !== false);
   const like = similarPaths(
@@ -203,5 +205,6 @@ export async function findSubject(snapshot: StoreSnapshot, name: string, search:
   const id = await findObject(candidates, name);
   if (id !== undefined) return { kind: 'object', id };
   const session = await findSession(snapshot, name);
+  if (session === undefined) await refuseErased(snapshot, [sessionObjectId(name as SessionId)]);
   return session === undefined ? unknownObject(candidates, name) : { kind: 'session', session };
 }

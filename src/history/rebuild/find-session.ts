@@ -1,7 +1,8 @@
 import { quoted } from '../../objects/errors.js';
-import type { SessionId } from '../../objects/ids.js';
+import { type SessionId, sessionObjectId } from '../../objects/ids.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { similarNames } from '../../values/similar-names.js';
+import { refuseErased } from './erased.js';
 import { HistoryError } from './history-error.js';
 
 const SHOWN = 5;
@@ -52,11 +53,12 @@ export async function findSession(snapshot: StoreSnapshot, name: string): Promis
 /**
  * As `findSession`, but throws if no session matches.
  *
- * @throws {HistoryError} `unknown-session`, with the most similar ids; `ambiguous`
+ * @throws {HistoryError} `unknown-session`, with the most similar ids; `erased`; `ambiguous`
  */
 export async function requireSession(snapshot: StoreSnapshot, name: string): Promise<SessionId> {
   const found = await findSession(snapshot, name);
   if (found !== undefined) return found;
+  await refuseErased(snapshot, [sessionObjectId(name as SessionId), name]);
   const sessions = [...(await snapshot.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
   const ids = sessions.map(({ id }) => id);
   const like = similarNames(name, ids);

@@ -4,6 +4,8 @@ import { CodedError } from '../../values/coded-error.js';
 export type HistoryErrorCode =
   | 'unknown-session'
   | 'unknown-object'
+  /** It was erased on an order of the database's owner. The message names the order. */
+  | 'erased'
   /** A prefix or path that matches several objects. The message names some. */
   | 'ambiguous'
   /** A turn, step or transaction beyond the last one. */

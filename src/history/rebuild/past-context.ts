@@ -4,10 +4,12 @@ import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
 import type { SessionId, Sha256 } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { erasedText, readUnproved } from '../../store/tombstones.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { type ContextKind, kindOfRecord, withoutBypassed, withoutKnownBytes } from './context-kind.js';
 import { ContextReader } from './context-reader.js';
+import { orderAt, orErased } from './erased.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment, type When } from './moment.js';
 import { AssemblyRebuilder } from './rebuild-assembly.js';
@@ -129,7 +131,9 @@ export class PastContexts {
    * @throws {HistoryError} `beyond-end`, `not-yet`
    */
   async assembled(session: SessionId, when: When): Promise<PastContext> {
-    return this.#assembled(session, await this.timeline.find(when, session));
+    return orErased(this.timeline.present, session, async () =>
+      this.#assembled(session, await this.timeline.find(when, session)),
+    );
   }
 
   /** Stores the steps of a session from its first on, so that they need not be read again. */
@@ -139,7 +143,15 @@ export class PastContexts {
 
   /** Rebuilds the context of a record. */
   async ofRecord(proof: AssemblyProof): Promise<PastContext> {
-    return pastContextOf(await this.#rebuilder.rebuild(proof));
+    const { present } = this.timeline;
+    const rebuilt = await orErased(present, proof.session, () => this.#rebuilder.rebuild(proof));
+    const order = rebuilt.equal ? undefined : orderAt(await readUnproved(present.documents, proof.session), proof.step);
+    if (order === undefined) return pastContextOf(rebuilt);
+    throw new HistoryError(
+      'erased',
+      `the context of turn ${proof.turn}, step ${proof.step} of session ${proof.session} showed content that was ` +
+        erasedText(order),
+    );
   }
 
   /**

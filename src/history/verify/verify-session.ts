@@ -6,11 +6,13 @@ import type { LoggedWrites } from '../../store/logged-writes.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { ofSession, storeOf } from '../../store/session-line.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { readUnproved, type UnprovedFrom } from '../../store/tombstones.js';
 import { begun } from '../../values/promises.js';
 import { eachRecord } from '../rebuild/each-record.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
+import { explainErased } from './explain-erased.js';
 import { type AnswersReport, verifyAnswers } from './verify-answers.js';
 import { type AssemblyMismatch, type VerifyingReaders, verifyAssembly } from './verify-assembly.js';
 import { callsIn, orDamage, ownObjects, type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
@@ -57,6 +59,8 @@ export interface SessionVerification {
   readonly contexts: ContextsReport;
   readonly answers: AnswersReport;
   readonly parts: PartsReport;
+  /** Orders that erased content of this session, and the findings that they explain. */
+  readonly erased?: { readonly orders: readonly UnprovedFrom[]; readonly contexts: number; readonly parts: number };
   /** Whether every check succeeded. */
   readonly ok: boolean;
 }
@@ -212,17 +216,20 @@ export async function verifySession(
   const [proofs, writes] = await Promise.all([proofsRead, writesRead]);
   const contexts = await verifyContexts({ rebuilder, exact, present, writes }, { session, proofs }, report('contexts'));
   report('parts')(0, 1);
-  const before = lastRead(proofs, present);
+  // Earlier bases lack the documents that an erasure replaced.
+  const isErased = (await readUnproved(present.documents, session)).length > 0;
+  const before = isErased ? present : lastRead(proofs, present);
   const seen = new Map([...exact.texts, ...rebuilder.texts]);
   const found = await verifyParts({ session, present, before, writes, seen, steps });
   const parts = { checked: found.checked + damaged.length, damages: [...damaged, ...found.damages] };
   onProgress?.({ what: 'parts', done: 1, total: 1 });
+  const explained = await explainErased(present, { session, contexts, answers, parts });
   const ok =
     answers.unread !== true &&
-    contexts.unequal.length === 0 &&
-    answers.unequal.length === 0 &&
-    parts.damages.length === 0;
-  return { session, contexts, answers, parts, ok };
+    explained.contexts.unequal.length === 0 &&
+    explained.answers.unequal.length === 0 &&
+    explained.parts.damages.length === 0;
+  return { ...explained, ok };
 }
 
 /** Default time limit of a verification over a protocol, in milliseconds. */

@@ -8,7 +8,7 @@
 (def usage
   (str "usage: front.main --config FILE.edn [--settings FILE.json] [--data DIR] [--lock FILE]\n"
        "                  (--socket PATH | --port N [--host ADDRESS] [--token-file FILE [--make-token]])\n"
-       "                  [--idle-exit SECONDS]\n"
+       "                  [--idle-exit SECONDS] [--sweep FILE]\n"
        "                  [--query-timeout MS] [--max-rows N] [--max-body BYTES] [--max-queries N]\n"
        "                  [--await-timeout MS] [--read-only] [--exit-when-failed] [--warm]\n"
        "                  [--start-on-input] [--stop-on-request]\n"
@@ -29,6 +29,7 @@
    "--settings" [:settings path]
    "--data" [:data path]
    "--lock" [:lock path]
+   "--sweep" [:sweep path]
    "--socket" [:socket path]
    "--token-file" [:token-file path]
    "--host" [:host text]
@@ -73,12 +74,13 @@
 
 (def ^:private loopback #{"127.0.0.1" "::1" "localhost"})
 
-(defn- check [{:keys [config socket host port token-file make-token warm version] :as given}]
+(defn- check [{:keys [config socket host port token-file make-token sweep warm version] :as given}]
   (cond
     version given
     (nil? config) (wrong "--config is missing")
     (and socket port) (wrong "--socket and --port exclude each other")
     (and token-file (not port)) (wrong "--token-file goes with --port")
+    (and sweep (not (:data given))) (wrong "--sweep goes with --data")
     (and host (not port)) (wrong "--host goes with --port")
     (and host (not (loopback host)) (not token-file)) (wrong "--host " host " needs --token-file")
     (and make-token (not token-file)) (wrong "--make-token goes with --token-file")

@@ -15,6 +15,7 @@
             [front.slots :as slots]
             [front.start-failure :as start-failure]
             [front.starting :as starting]
+            [front.sweeping :as sweeping]
             [front.token :as token]
             [front.transit :as transit]
             [front.warm :as warm]
@@ -85,6 +86,29 @@
         (.close node)
         (throw e)))))
 
+(defn- wait-until-ready!
+  "Says how far the index has come until it has come to the log's end, or until the process shall stop. True when it is ready."
+  [{:keys [starting]} stop]
+  (loop [said nil]
+    (let [behind (starting)]
+      (cond
+        (realized? stop) false
+        (nil? behind) true
+        :else (do
+                (when (not= behind said) (ready/say-starting! behind))
+                (deref stop progress-ms nil)
+                (recur behind))))))
+
+(defn- indexed-to-the-end?
+  "Brings the index to the log's end, as far as the process shall not stop before: of evictions behind it a sweep would see nothing."
+  [flags stop]
+  (with-open [^Closeable node (xt/start-node (config/load-config flags))]
+    (check-log! node)
+    (when (wait-until-ready! {:starting (starting/since node)} stop)
+      (when-let [reason (starting/ingester-error node (xt/status node))]
+        (throw (ex-info (str "The stores cannot be swept, because the index does not come to the log's end: " reason) {})))
+      true)))
+
 (defn- close-front! [{:keys [listening slots lanes node]}]
   (server/stop! listening)
   (.close ^Closeable slots)
@@ -124,22 +148,11 @@
                                  (.halt (Runtime/getRuntime) 0)))
                              "front-shutdown")))
 
-(defn- wait-until-ready!
-  "Says how far the index has come until it has come to the log's end, or until the process shall stop. True when it is ready."
-  [{:keys [starting]} stop]
-  (loop [said nil]
-    (let [behind (starting)]
-      (cond
-        (realized? stop) false
-        (nil? behind) true
-        :else (do
-                (when (not= behind said) (ready/say-starting! behind))
-                (deref stop progress-ms nil)
-                (recur behind))))))
-
 (defn- serve [flags]
   (let [stop (promise)
         closed (promise)
+        _ (when (and (sweeping/ordered? flags) (indexed-to-the-end? flags stop))
+            (sweeping/sweep! flags))
         front (open-front (assoc flags :stop stop))]
     (on-signal! stop closed)
     (when (wait-until-ready! front stop)

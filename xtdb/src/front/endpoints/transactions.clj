@@ -63,10 +63,11 @@
       {:status 200, :body {::xt/tx-time reached}, :last-modified reached})))
 
 (defn log
-  "GET /tx-log: committed transactions in order, item by item."
-  [{:keys [node]} {{:keys [after-tx-id with-ops?]} :params}]
+  "GET /tx-log: committed transactions in order, item by item; with `limit`, no more than that."
+  [{:keys [node]} {{:keys [after-tx-id with-ops? limit]} :params}]
   {:status 200
-   :body (rows/from-cursor (xt/open-tx-log node after-tx-id (boolean with-ops?)) identity nil)
+   :body (cond-> (rows/from-cursor (xt/open-tx-log node after-tx-id (boolean with-ops?)) identity nil)
+           limit (rows/no-more-than limit))
    :last-modified (::xt/tx-time (xt/latest-completed-tx node))})
 
 (defn latest-completed

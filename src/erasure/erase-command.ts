@@ -1,0 +1,57 @@
+import { Command, Option } from 'commander';
+import { collect, dataFlag, jsonFlag } from '../cli/flags.js';
+import { reportFailure } from '../cli/output.js';
+import type { Forgetter } from '../objects/forgotten.js';
+import type { EraseFlags } from './erase-action.js';
+import type { RetainFlags } from './retain-action.js';
+
+/**
+ * `palimpsest erase`: erases recorded content on the order of the data folder's owner. `forgetters`
+ * returns the parts of the program that keep copies.
+ */
+export function eraseCommand(forgetters: () => Promise<readonly Forgetter[]>): Command {
+  return new Command('erase')
+    .description(
+      'erase a session, an object or a text from the database, the journals and every copy in the data folder. ' +
+        'First look at the plan with --plan. This cannot be undone. A tombstone says what was erased, when, by whom ' +
+        'and why',
+    )
+    .addOption(new Option('--session <id>', 'a whole session, with the files and texts that no other one needs'))
+    .addOption(new Option('--object <id>', 'a file or tool call, and its content wherever it stands whole'))
+    .addOption(new Option('--text <text>', 'a text, wherever it stands; - reads it from standard input'))
+    .addOption(new Option('--before <date>', 'every session without a step since this day, such as 2026-03-31'))
+    .addOption(new Option('--retention', 'every session that is older than the rules of palimpsest retain allow'))
+    .addOption(new Option('--shared', 'also take an object or text from the contexts of several sessions'))
+    .addOption(new Option('--plan', 'show what would go, and keep that as the bound of the order'))
+    .addOption(new Option('--apply', 'erase what the plan says, and no more'))
+    .addOption(new Option('--reason <text>', 'why, for the tombstones; needed with --apply'))
+    .addOption(new Option('--resume', 'go on with an order that was interrupted'))
+    .addOption(new Option('--sweep', "only rewrite the files of this host's node, after an order on another host"))
+    .addOption(dataFlag())
+    .addOption(jsonFlag())
+    .action((flags: EraseFlags) =>
+      reportFailure(flags, async () => (await import('./erase-action.js')).eraseAction(flags, await forgetters())),
+    );
+}
+
+/** `palimpsest retain`: shows and sets how long sessions are kept. */
+export function retainCommand(): Command {
+  return new Command('retain')
+    .description(
+      'show or set how many days sessions are kept after their last step. Nothing goes by itself: ' +
+        'palimpsest erase --retention --plan shows what is due, and --apply erases it',
+    )
+    .addOption(
+      new Option(
+        '--rule <pattern=days>',
+        "sessions by id or its beginning with *, such as 'ci-*=30' or '*=365'; 'ci-*=always' keeps them. " +
+          'Repeatable; replaces all rules',
+      ).argParser(collect),
+    )
+    .addOption(new Option('--none', 'remove all rules'))
+    .addOption(dataFlag())
+    .addOption(jsonFlag())
+    .action((flags: RetainFlags) =>
+      reportFailure(flags, async () => (await import('./retain-action.js')).retainAction(flags)),
+    );
+}

@@ -1,0 +1,45 @@
+import { CodedError } from '../values/coded-error.js';
+
+/** The reasons why an erasure is refused. Nothing was changed. */
+export type ErasureErrorCode =
+  | 'usage'
+  | 'unknown-session'
+  | 'unknown-object'
+  | 'wrong-kind'
+  /** No recorded text holds the searched one. */
+  | 'not-found'
+  /** The order would take nearly everything, or its text is in nearly everything. */
+  | 'matches-all'
+  /** Forks need the steps of the session. */
+  | 'has-forks'
+  /** A living process has the session open. */
+  | 'session-open'
+  /** Content of sessions that the order does not name would go too. */
+  | 'shared'
+  | 'no-plan'
+  /** The order would now erase more than its plan says. */
+  | 'beyond-plan'
+  /** The plan's file does not match its own digest. */
+  | 'forged-plan'
+  /** The database is elsewhere, so this machine cannot rewrite its files. */
+  | 'not-here'
+  /** A copy could not be erased yet. The order goes on when it is started again. */
+  | 'unfinished';
+
+const USAGE: ReadonlySet<ErasureErrorCode> = new Set(['usage', 'matches-all', 'wrong-kind']);
+
+/**
+ * An erasure was refused, or it is not finished yet. The message says why and what to do.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof ErasureError && error.code === 'has-forks') show(error.message);
+ * ```
+ */
+export class ErasureError extends CodedError<ErasureErrorCode> {
+  override readonly name = 'ErasureError';
+
+  override get isUsage(): boolean {
+    return USAGE.has(this.code);
+  }
+}

@@ -1,0 +1,131 @@
+import { lstat, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { forgetImported, importedSessions } from '../host/imported-sessions.js';
+import { journalFolder, listJournalFolder, livingWriter, settledFolder } from '../journal/journal-folder.js';
+import type { Forgetter, Forgotten } from '../objects/forgotten.js';
+import { namesIn } from '../process/owned-file.js';
+import { unlessMissing } from '../process/system-error.js';
+import { ErasureError } from './erasure-error.js';
+
+/** Returns whether bytes hold a text of the order, or name a session or document that it erases. */
+function concerns(bytes: Buffer, { sessions, documents, texts }: Forgotten): boolean {
+  const words = [...texts.flatMap((text) => [text, JSON.stringify(text).slice(1, -1)]), ...sessions];
+  if (words.some((word) => bytes.includes(word))) return true;
+  // A text names its sessions and objects; a long list of ids is compared only if it is short.
+  return [...documents].slice(0, 1_000).some((id) => bytes.includes(id));
+}
+
+const unpacked = promisify(gunzip);
+/** The first bytes of a gzipped file, such as a bundle. */
+const GZIP = Buffer.from([0x1f, 0x8b]);
+
+const concernsFile = async (path: string, forgotten: Forgotten): Promise<boolean> => {
+  const bytes = await unlessMissing(readFile(path));
+  if (bytes === undefined) return false;
+  // A file that cannot be unpacked is no bundle of ours.
+  const plain = bytes.subarray(0, 2).equals(GZIP) ? await unpacked(bytes).catch(() => bytes) : bytes;
+  return concerns(plain, forgotten);
+};
+
+/** How long the file of an idle journal may stay, and the time between two looks, milliseconds. */
+const JOURNAL_MS = 20_000;
+const LOOK_MS = 200;
+
+async function journalFiles(dataDir: string, forgotten: Forgotten): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const folder of [journalFolder(dataDir), settledFolder(dataDir)])
+    for (const name of await namesIn(folder).catch(() => []))
+      if (/\.wal(?:\..*)?$/.test(name) && (await concernsFile(join(folder, name), forgotten)))
+        found.push(join(folder, name));
+  return found;
+}
+
+/**
+ * Erases journals. A living process removes the file of its journal once it is idle. Files of dead
+ * processes were delivered before; damaged ones that were set aside go.
+ */
+const FORGET_JOURNALS: Forgetter = {
+  keeps: 'the journals',
+  find: async (dataDir, forgotten) => (await journalFiles(dataDir, forgotten)).map((path) => `the journal ${path}`),
+  forget: async (dataDir, forgotten) => {
+    for (const path of await journalFiles(dataDir, forgotten))
+      if (path.endsWith('.damaged')) await rm(path, { force: true });
+    for (const end = Date.now() + JOURNAL_MS; Date.now() < end; await delay(LOOK_MS))
+      if ((await journalFiles(dataDir, forgotten)).length === 0) return;
+    const listing = await listJournalFolder(journalFolder(dataDir));
+    const owners = await Promise.all(
+      [...new Set(listing.segments.map(({ owner }) => owner))].map((one) => livingWriter(one, listing)),
+    );
+    const living = owners.flatMap((one) => (one === undefined ? [] : [`${one.pid} (${one.what})`]));
+    throw new ErasureError(
+      'unfinished',
+      `the journals still hold delivered text, because these processes keep writing: ${living.join(', ')}. ` +
+        'End them, then go on with: palimpsest erase --resume',
+    );
+  },
+};
+
+/** Files that are made again when they are needed, and hold titles or sizes of sessions. */
+const CACHES = ['own-sessions.json', 'session-figures.json'] as const;
+
+/** Erases lists that the program makes again. */
+const FORGET_CACHES: Forgetter = {
+  keeps: 'lists that are made again',
+  find: async (dataDir, forgotten) => {
+    const found = await Promise.all(CACHES.map((name) => concernsFile(join(dataDir, name), forgotten)));
+    return CACHES.filter((_, i) => found[i]).map((name) => `the list ${name}, which is made again`);
+  },
+  forget: async (dataDir) => {
+    for (const name of CACHES) await rm(join(dataDir, name), { force: true });
+  },
+};
+
+/** Erases bundles and pages that were exported into the data folder. */
+const FORGET_EXPORTS: Forgetter = {
+  keeps: 'exports in the data folder',
+  find: async (dataDir, forgotten) => (await exportsIn(dataDir, forgotten)).map((name) => `the export ${name}`),
+  forget: async (dataDir, forgotten) => {
+    for (const name of await exportsIn(dataDir, forgotten)) await rm(join(dataDir, name), { force: true });
+  },
+};
+
+async function exportsIn(dataDir: string, forgotten: Forgotten): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const name of await namesIn(dataDir)) {
+    if (OWN_FILES.has(name) || !(await lstat(join(dataDir, name))).isFile()) continue;
+    if (await concernsFile(join(dataDir, name), forgotten)) found.push(name);
+  }
+  return found;
+}
+
+const OWN_FILES: ReadonlySet<string> = new Set([
+  'palimpsest.json',
+  'checkpoint.lock',
+  'checkpoints.json',
+  'filesystem-id',
+  'mask-key',
+  'mask-rules',
+  'node.lock',
+  'start.lock',
+  'imported-sessions.json',
+  'node.json',
+  'shared-log.json',
+  'watch-gateway.json',
+  ...CACHES,
+]);
+
+/** Erases the notes on imported recordings of erased sessions. */
+const FORGET_IMPORTS: Forgetter = {
+  keeps: 'the notes on imported recordings',
+  find: async (dataDir, { sessions }) =>
+    [...(await importedSessions(dataDir))].flatMap(([session, { path }]) =>
+      sessions.has(session) ? [`the note on ${path}. The agent's own recording stays: remove it yourself`] : [],
+    ),
+  forget: (dataDir, { sessions }) => forgetImported(dataDir, sessions),
+};
+
+/** Everything outside the database that this folder knows. */
+export const FORGET_FILES: readonly Forgetter[] = [FORGET_JOURNALS, FORGET_IMPORTS, FORGET_CACHES, FORGET_EXPORTS];

@@ -1,0 +1,202 @@
+import * as z from 'zod';
+import { type SessionId, sessionId } from '../objects/ids.js';
+import { keptArgsHash } from '../objects/kept-args.js';
+import { parseJson } from '../process/owned-file.js';
+import { contentPartHash, type ForkPoint, isHead } from '../store/head.js';
+import { messagePartHash } from '../store/step-part.js';
+import { chunksOf } from '../store/texts.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import type { LoggedDocument } from '../xtdb/tx-log.js';
+
+/** A document of the database, with all its versions. */
+export interface KnownDocument {
+  readonly id: string;
+  readonly type: string;
+  /** The session that it is a part or an object of. Files and texts belong to none. */
+  session: SessionId | undefined;
+  /** The digests that its versions name: of texts, and of files. */
+  readonly names: Set<number>;
+  /** Of these, the digests of texts that a version has under their hash. */
+  readonly texts: Set<number>;
+  /** The hashes of each version, oldest first. Parts have none. */
+  readonly hashes: Readonly<Record<string, string>>[];
+  /** Whether a version holds a searched text. */
+  holds: boolean;
+}
+
+/** A session as its documents show it. */
+export interface KnownSession {
+  readonly id: SessionId;
+  /** Time of its last step, milliseconds since 1970; of its last transaction if it has none. */
+  lastAt: number;
+  parent: ForkPoint | undefined;
+  /** The first step that names each object, by the number of its step. */
+  readonly steps: Map<number, { readonly turn: number; readonly names: ReadonlySet<string> }>;
+  /** The steps of its context records. */
+  readonly contexts: number[];
+}
+
+const DIGEST = /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g;
+const HASHES = ['file_hash', 'content_hash', 'metadata_hash', 'object_hash'] as const;
+
+/** The session in an id such as `step:{session}:{seq}~`, by the number of names after it. */
+const PARTS: Readonly<Record<string, { readonly prefix: string; readonly after: number }>> = {
+  step: { prefix: 'step:', after: 1 },
+  steps: { prefix: 'step:', after: 1 },
+  snapshot: { prefix: 'snapshot:', after: 1 },
+  assembly: { prefix: 'assembly:', after: 2 },
+  import: { prefix: 'import:', after: 1 },
+  'import-arriving': { prefix: 'import:', after: 1 },
+  unproved: { prefix: 'unproved:', after: 0 },
+  session: { prefix: 'session:', after: 0 },
+  chat: { prefix: 'chat:', after: 0 },
+  system_prompt: { prefix: 'system_prompt:', after: 0 },
+};
+
+function sessionOf({ 'xt/id': id, type }: StoredDocument): SessionId | undefined {
+  const bare = id.endsWith('~') ? id.slice(0, -1) : id;
+  const names = bare.split(':');
+  // `record:{kind}:session:{session}:{sha256}` and `line:{file}:{session}`
+  if (type === 'record') return names[2] === 'session' ? sessionId(names.slice(3, -1).join(':')) : undefined;
+  if (type === 'line') return sessionId(names.slice(2).join(':'));
+  const part = PARTS[String(type)];
+  if (part === undefined || !id.startsWith(part.prefix)) return undefined;
+  return sessionId(
+    bare
+      .slice(part.prefix.length)
+      .split(':')
+      .slice(0, part.after === 0 ? undefined : -part.after)
+      .join(':'),
+  );
+}
+
+interface StepParts {
+  readonly turn: number;
+  readonly at: number;
+  readonly call?: { readonly id: string };
+  readonly changes?: { readonly index?: readonly string[] };
+}
+
+/** Returns the digests of the texts that a document has under their hash. */
+function textsOf(document: StoredDocument): readonly string[] {
+  const { type, body, whole, text } = document;
+  if (type === 'step') return [messagePartHash(document) ?? []].flat();
+  if (type === 'chunks') return chunksOf(document);
+  if (type === 'record') return parseJson(String(text), recordTexts)?.texts ?? [];
+  if (body !== undefined || !isHead(document)) return [];
+  const content = document.content_hash === null ? undefined : contentPartHash(document);
+  return [content, keptArgsHash(document.args), whole].flatMap((one) => (typeof one === 'string' ? [one] : []));
+}
+
+const recordTexts = z.looseObject({ texts: z.array(z.string()).optional() });
+
+/** Returns the forms of a text in stored values: as it is, and inside JSON within a text. */
+export function formsOf(text: string): readonly string[] {
+  const once = JSON.stringify(text).slice(1, -1);
+  return [...new Set([text, once, JSON.stringify(once).slice(1, -1)])];
+}
+
+export function holdsText(value: unknown, forms: readonly string[]): boolean {
+  if (typeof value === 'string') return forms.some((form) => value.includes(form));
+  if (Array.isArray(value)) return value.some((one) => holdsText(one, forms));
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([key, one]) => holdsText(key, forms) || holdsText(one, forms));
+}
+
+/**
+ * Every document that the database ever committed and did not evict, and the names in it. Holds no
+ * texts, so it fits in memory for databases of a million documents.
+ */
+export class Inventory {
+  readonly documents = new Map<string, KnownDocument>();
+  readonly sessions = new Map<SessionId, KnownSession>();
+  readonly #digests = new Map<string, number>();
+  readonly #named: string[] = [];
+  readonly #callers = new Map<string, SessionId>();
+  /** The last transaction that it includes. */
+  txId = -1;
+
+  /** Reads the whole log. Marks the documents that hold one of `texts`. */
+  static async read(log: AsyncIterable<LoggedDocument>, texts: readonly string[] = []): Promise<Inventory> {
+    const inventory = new Inventory();
+    const forms = texts.flatMap(formsOf);
+    for await (const { txId, document } of log) {
+      inventory.txId = txId;
+      inventory.#add(document, forms);
+    }
+    for (const [id, session] of inventory.#callers) {
+      const call = inventory.documents.get(id);
+      if (call?.type === 'toolcall') call.session = session;
+    }
+    return inventory;
+  }
+
+  /** Returns the number of a digest. Undefined if no document names it. */
+  numberOf(digest: string): number | undefined {
+    return this.#digests.get(digest);
+  }
+
+  /** Returns the documents that a digest identifies: a file, or the parts of a text. */
+  identifiedBy(digest: string): readonly KnownDocument[] {
+    const ids = [digest, `chunk:${digest}~`, `chunks:${digest}~`, `chunk:${digest}`, `chunks:${digest}`];
+    return ids.flatMap((id) => {
+      const found = this.documents.get(id);
+      return found === undefined || (id === digest && found.type !== 'file') ? [] : [found];
+    });
+  }
+
+  /** Returns the digests behind some numbers. */
+  digestsOf(numbers: ReadonlySet<number>): readonly string[] {
+    return [...numbers].flatMap((number) => this.#named[number] ?? []);
+  }
+
+  #add(document: StoredDocument, forms: readonly string[]): void {
+    const id = document['xt/id'];
+    const session = sessionOf(document);
+    const known = this.documents.get(id) ?? {
+      id,
+      type: String(document.type),
+      session,
+      names: new Set<number>(),
+      texts: new Set<number>(),
+      hashes: [],
+      holds: false,
+    };
+    this.documents.set(id, known);
+    // A chunk names nothing: its text belongs to no one.
+    if (document.type !== 'chunk')
+      for (const [digest] of JSON.stringify(document).matchAll(DIGEST)) known.names.add(this.#number(digest));
+    for (const digest of textsOf(document)) known.texts.add(this.#number(digest));
+    const hashes = HASHES.flatMap((name) => (typeof document[name] === 'string' ? [[name, document[name]]] : []));
+    if (hashes.length > 0) known.hashes.push(Object.fromEntries(hashes));
+    known.holds ||= forms.length > 0 && holdsText(document, forms);
+    if (session !== undefined) this.#addToSession(session, document);
+  }
+
+  #addToSession(id: SessionId, document: StoredDocument): void {
+    const session: KnownSession = this.sessions.get(id) ?? {
+      id,
+      lastAt: 0,
+      parent: undefined,
+      steps: new Map(),
+      contexts: [],
+    };
+    this.sessions.set(id, session);
+    if (document.type === 'session') session.parent = (document.parent as unknown as ForkPoint) ?? session.parent;
+    else if (document.type === 'assembly') session.contexts.push(Number(document.seq));
+    else if (document.type === 'step') {
+      const { turn, at, call, changes } = document.body as unknown as StepParts;
+      session.lastAt = Math.max(session.lastAt, at);
+      if (call !== undefined) this.#callers.set(call.id, id);
+      const names = new Set([...(changes?.index ?? []), ...(call === undefined ? [] : [call.id])]);
+      session.steps.set(Number(document.seq), { turn, names });
+    }
+  }
+
+  #number(digest: string): number {
+    const known = this.#digests.get(digest);
+    if (known !== undefined) return known;
+    this.#digests.set(digest, this.#named.length);
+    return this.#named.push(digest) - 1;
+  }
+}

@@ -1,0 +1,57 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { parseJson, replaceFile, textOf } from '../process/owned-file.js';
+import type { StoredDocument } from '../xtdb/documents.js';
+import { ErasureError } from './erasure-error.js';
+
+const hashes = z.array(z.record(z.string(), z.string()));
+
+const orderSchema = z.strictObject({
+  version: z.literal(1),
+  order: z.strictObject({ order: z.string(), at: z.int(), by: z.string(), reason: z.string() }),
+  /** The selection in words, without its text. */
+  what: z.string(),
+  evict: z.array(z.string()),
+  buried: z.array(z.strictObject({ id: z.string(), type: z.string(), hashes })),
+  sessions: z.array(z.string()),
+  unproved: z.array(z.strictObject({ session: z.string(), from: z.int() })),
+  /** Documents that are put after the eviction, each with the beginning of its valid time. */
+  marked: z.array(
+    z.strictObject({ document: z.custom<StoredDocument>((one) => typeof one === 'object'), validTime: z.int() }),
+  ),
+  /** The selected texts, for the search in copies. The file goes when the order is finished. */
+  texts: z.array(z.string()),
+});
+
+/** An order that was recorded and is not finished. */
+export type PendingOrder = Readonly<z.output<typeof orderSchema>>;
+
+/** Returns the folder of a data folder that holds plans and orders. */
+export const erasuresFolder = (dataDir: string): string => join(dataDir, 'erasures');
+
+const pendingFile = (dataDir: string): string => join(erasuresFolder(dataDir), 'pending.json');
+
+/**
+ * Returns the order of a data folder that is not finished. Undefined if there is none.
+ * @throws {ErasureError} `unfinished` if its file is damaged
+ */
+export async function pendingOrder(dataDir: string): Promise<PendingOrder | undefined> {
+  const text = await textOf(pendingFile(dataDir));
+  if (text === undefined) return undefined;
+  const order = parseJson(text, orderSchema);
+  if (order !== undefined) return order;
+  throw new ErasureError(
+    'unfinished',
+    `${pendingFile(dataDir)} holds an erasure order that cannot be read: remove the file, then give the order again`,
+  );
+}
+
+/** Records an order before anything is erased. From then on it is carried out, also after a kill. */
+export async function recordOrder(dataDir: string, order: PendingOrder): Promise<void> {
+  await mkdir(erasuresFolder(dataDir), { recursive: true, mode: 0o700 });
+  await replaceFile(pendingFile(dataDir), `${JSON.stringify(order)}\n`, { flush: true });
+}
+
+/** Removes a finished order. */
+export const finishOrder = (dataDir: string): Promise<void> => rm(pendingFile(dataDir), { force: true });

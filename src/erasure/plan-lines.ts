@@ -1,0 +1,92 @@
+import { escapedLine, grouped } from '../cli/output.js';
+import type { NodeProfile } from '../node/node-state.js';
+import type { ErasurePlan } from './plan.js';
+import { extentOf } from './plan.js';
+import type { Selection } from './selection.js';
+
+/** What a plan finds outside the database. */
+export interface Elsewhere {
+  /** One line for each copy. */
+  readonly copies: readonly string[];
+  /** The profile of a shared log. Undefined for a database of the data folder alone. */
+  readonly profile: NodeProfile | undefined;
+}
+
+const SHOWN = 10;
+
+/** Returns a selection in words, without its text. */
+export function selectionText(selection: Selection): string {
+  if (selection.kind === 'session') return `session ${selection.session}`;
+  if (selection.kind === 'object') return `object ${selection.id}`;
+  if (selection.kind === 'before') return `sessions before ${new Date(selection.at).toISOString()}`;
+  return selection.kind === 'retention' ? 'sessions past their retention' : 'a text';
+}
+
+const OF_POSTGRES =
+  'PostgreSQL keeps the replaced rows until VACUUM has run over the table tx_events, and its write-ahead log until the ' +
+  'next checkpoints; archived logs and pg_dump files stay until you remove them: run VACUUM FULL tx_events today';
+
+/** What a shared store keeps longer than this machine, with its deadline. */
+const LONGER: Readonly<Partial<Record<NodeProfile, readonly string[]>>> = {
+  postgres: [OF_POSTGRES],
+  kafka: [
+    OF_POSTGRES,
+    'The topic of Kafka keeps ids as SHA-1 hashes and no content, for good: its retention is unlimited',
+  ],
+};
+
+function elsewhere({ copies, profile }: Elsewhere): readonly string[] {
+  const longer = (profile === undefined ? undefined : LONGER[profile]) ?? [];
+  const others =
+    longer.length === 0
+      ? []
+      : ['Other hosts with a node of this log rewrite their own index with: palimpsest erase --sweep'];
+  return [...longer, ...others, ...copies.map((line) => `Also goes: ${line}`)];
+}
+
+function some(lines: readonly string[]): readonly string[] {
+  return lines.length <= SHOWN ? lines : [...lines.slice(0, SHOWN), `… and ${lines.length - SHOWN} more`];
+}
+
+/** Returns a plan as lines for people. */
+export function planLines(plan: ErasurePlan, where: Elsewhere): readonly string[] {
+  const { evict, sessions, unproved, kept, buried, txId, selection } = plan;
+  const { digest } = extentOf(plan);
+  return [
+    `plan      ${selectionText(selection)}, as of transaction ${txId}, digest ${digest.slice(0, 12)}`,
+    `erases    ${grouped(evict.length)} documents, ${grouped(buried.length)} of them leave a tombstone`,
+    ...some(sessions.map((session) => `session   ${session}: whole`)),
+    ...some(
+      unproved.map(
+        ({ session, from, turn, contexts }) =>
+          `session   ${session}: LOSES THE PROOF of ${contexts} contexts, from step ${from} (turn ${turn}) on`,
+      ),
+    ),
+    ...some(
+      kept.map(
+        ({ document, by }) =>
+          `stays     ${document.type} ${escapedLine(document.id)}, which ${escapedLine(by.id)} needs`,
+      ),
+    ),
+    ...elsewhere(where).map((line) => `note      ${line}`),
+    evict.length === 0
+      ? 'There is nothing to erase.'
+      : 'Nothing was erased. Erase exactly this with --apply --reason TEXT instead of --plan.',
+  ];
+}
+
+/** Returns a plan as JSON. */
+export function planJson(plan: ErasurePlan, where: Elsewhere): object {
+  const { evict, sessions, unproved, kept, buried, txId, selection } = plan;
+  return {
+    what: selectionText(selection),
+    txId,
+    digest: extentOf(plan).digest,
+    documents: evict,
+    tombstones: buried.map(({ id }) => id),
+    sessions,
+    unproved,
+    kept: kept.map(({ document, by }) => ({ id: document.id, type: document.type, neededBy: by.id })),
+    notes: elsewhere(where),
+  };
+}

@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import * as z from 'zod';
+import type { SessionId } from '../objects/ids.js';
+import { parseJson, textOf } from '../process/owned-file.js';
+import { ErasureError } from './erasure-error.js';
+import type { KnownSession } from './inventory.js';
+
+const ruleSchema = z.strictObject({
+  /** A session's id, or its beginning followed by `*`. `*` means every session. */
+  sessions: z.string().min(1),
+  /** Days after the last step. Null keeps such sessions for good. */
+  keepDays: z.number().min(1).nullable(),
+});
+
+/** A rule on how long sessions are kept. */
+export type RetentionRule = Readonly<z.output<typeof ruleSchema>>;
+
+const fileSchema = z.strictObject({ version: z.literal(1), rules: z.array(ruleSchema) });
+
+const DAY_MS = 86_400_000;
+
+/** Returns the file with the retention rules of a data folder. */
+export const retentionFile = (dataDir: string): string => join(dataDir, 'erasures', 'retention.json');
+
+/**
+ * Reads the retention rules of a data folder. Empty if there are none.
+ * @throws {ErasureError} `usage` if the file is invalid
+ */
+export async function readRetention(dataDir: string): Promise<readonly RetentionRule[]> {
+  const text = await textOf(retentionFile(dataDir));
+  if (text === undefined) return [];
+  const file = parseJson(text, fileSchema);
+  if (file !== undefined) return file.rules;
+  throw new ErasureError(
+    'usage',
+    `${retentionFile(dataDir)} is no list of retention rules: correct it, or set the rules again with ` +
+      'palimpsest retain',
+  );
+}
+
+/** Returns the content of a file with retention rules. */
+export const retentionText = (rules: readonly RetentionRule[]): string =>
+  `${JSON.stringify({ version: 1, rules }, undefined, 2)}\n`;
+
+const fits = ({ sessions }: RetentionRule, id: string): boolean =>
+  sessions.endsWith('*') ? id.startsWith(sessions.slice(0, -1)) : id === sessions;
+
+/**
+ * Returns the sessions that are older than their rule allows. The rule with the longest pattern
+ * that fits a session decides. A session that has younger forks stays until they go, too.
+ */
+export function expiredSessions(
+  sessions: readonly KnownSession[],
+  rules: readonly RetentionRule[],
+  now: number,
+): ReadonlySet<SessionId> {
+  const isExpired = ({ id, lastAt }: KnownSession): boolean => {
+    const [rule] = rules.filter((one) => fits(one, id)).sort((a, b) => b.sessions.length - a.sessions.length);
+    return rule !== undefined && rule.keepDays !== null && lastAt < now - rule.keepDays * DAY_MS;
+  };
+  const expired = new Set(sessions.filter(isExpired).map(({ id }) => id));
+  for (let size = -1; size !== expired.size; ) {
+    size = expired.size;
+    for (const { id, parent } of sessions) if (parent !== undefined && !expired.has(id)) expired.delete(parent.session);
+  }
+  return expired;
+}

@@ -1,0 +1,49 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ownId } from '../host/own-id.js';
+import type { Forgetter, Forgotten } from '../objects/forgotten.js';
+import { namesIn } from '../process/owned-file.js';
+import { isAlive } from '../process/process-identity.js';
+import { GatewayError } from './gateway-error.js';
+import { gatewayFolder, LOG_ENDING } from './gateway-log.js';
+import { logWriter, readGatewayLog } from './read-log.js';
+
+async function concerns(path: string, { sessions, texts }: Forgotten): Promise<boolean> {
+  const bytes = await readFile(path);
+  const forms = texts.flatMap((text) => [text, JSON.stringify(text).slice(1, -1)]);
+  if (forms.some((form) => bytes.includes(form))) return true;
+  if (sessions.size === 0) return false;
+  for await (const { session } of readGatewayLog(path))
+    if (session !== undefined && sessions.has(ownId(session.subagent ?? session.native))) return true;
+  return false;
+}
+
+async function logsOf(dataDir: string, forgotten: Forgotten): Promise<readonly string[]> {
+  const folder = gatewayFolder(dataDir);
+  const found: string[] = [];
+  for (const name of await namesIn(folder).catch(() => []))
+    if (name.endsWith(LOG_ENDING) && (await concerns(join(folder, name), forgotten))) found.push(join(folder, name));
+  return found;
+}
+
+/**
+ * Erases whole files of the gateway's log that hold a request of the order. Their requests are
+ * recorded as contexts meanwhile, and the log keeps them for a few days only.
+ */
+export const FORGET_REQUESTS: Forgetter = {
+  keeps: "the gateway's log",
+  find: async (dataDir, forgotten) =>
+    (await logsOf(dataDir, forgotten)).map((path) => `the log of a gateway, ${path}, with all its requests`),
+  forget: async (dataDir, forgotten) => {
+    for (const path of await logsOf(dataDir, forgotten)) {
+      const writer = await logWriter(path);
+      if (writer !== undefined && (await isAlive(writer)))
+        throw new GatewayError(
+          'log-in-use',
+          `the gateway of process ${writer.pid} still writes ${path}, which holds a request of the order: ` +
+            'end it, then go on with: palimpsest erase --resume',
+        );
+      await rm(path, { force: true });
+    }
+  },
+};

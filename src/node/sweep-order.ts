@@ -1,0 +1,20 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { textOf } from '../process/owned-file.js';
+
+/** The order to sweep, in a data folder. The node removes it once it is carried out. */
+export const SWEEP_ORDER = join('erasures', 'sweep');
+
+/**
+ * Orders the next start of a data folder's node to rewrite its files without what was evicted. A
+ * running node must be stopped for it.
+ */
+export async function orderSweep(dataDir: string): Promise<void> {
+  const path = join(dataDir, SWEEP_ORDER);
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await writeFile(path, '', { mode: 0o600, flush: true });
+}
+
+/** Whether a sweep is ordered and not finished. */
+export const isSweepOrdered = async (dataDir: string): Promise<boolean> =>
+  (await textOf(join(dataDir, SWEEP_ORDER))) !== undefined;

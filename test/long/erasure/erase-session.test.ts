@@ -1,0 +1,118 @@
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { createContextClient, stopNode } from '../../../src/index.js';
+import { wholeRead } from '../../support/context.js';
+import { foundIn } from '../../support/every-byte.js';
+import { HarnessApi } from '../../support/harness-api.js';
+import { startServe } from '../../support/mcp-clients.js';
+import { runCli } from '../../support/run-cli.js';
+
+/** A line that fits into a key of an index, and a text that is stored apart. */
+const short = (what: string): string => `${what} quince marmalade 4711`;
+const long = (what: string): string => `${short(what)} `.repeat(200);
+
+describe('an erased session', () => {
+  let folder: string;
+  let dataDir: string;
+  const cli = (...args: readonly string[]) => runCli([...args, '--data', dataDir]);
+  const json = async (...args: readonly string[]) => {
+    const { stdout, stderr } = await cli(...args, '--json');
+    return { ...JSON.parse(stdout), stderr };
+  };
+
+  beforeEach(async () => {
+    folder = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-erase-')));
+    dataDir = join(folder, 'data');
+  });
+
+  afterEach(async () => {
+    await stopNode(dataDir);
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function recordSession(id: string): Promise<void> {
+    const opened = await createContextClient({ dataDir, roots: [folder], cwd: folder });
+    const { client } = opened;
+    const session = await client.openSession({ id });
+    await session.setSystemPrompt(short(`prompt of ${id}`));
+    await session.reportMessage({ role: 'user', text: short(`message of ${id}`) });
+    await session.reportMessage({ role: 'assistant', text: long(`answer of ${id}`) });
+    for (const name of [`${id}.txt`, 'both.txt']) {
+      const content = name === 'both.txt' ? long('both') : long(`file of ${id}`);
+      await writeFile(join(folder, name), content);
+      const readings = [await wholeRead(client, name)];
+      const call = { tool: 'read', args: { path: name, why: short(`argument of ${id}`) }, status: 'ok' as const };
+      await session.recordCall({ ...call, content, readings, answer: (call) => `[${call}]\n${content}` });
+    }
+    await writeFile(join(folder, `${id}.env`), short(`short file of ${id}`));
+    const readings = [await wholeRead(client, `${id}.env`)];
+    const call = { tool: 'bash', args: { command: 'cat' }, status: 'ok' as const, content: short(`output of ${id}`) };
+    await session.recordCall({ ...call, readings, answer: () => short(`output of ${id}`) });
+    await session.assemble({ deliver: 'library' });
+    expect(await session.isDelivered(60_000)).toBe(true);
+    await opened.close();
+  }
+
+  const textsOf = (id: string): readonly string[] =>
+    ['prompt', 'message', 'answer', 'file', 'argument', 'short file', 'output'].map((what) =>
+      short(`${what} of ${id}`),
+    );
+
+  test('leaves no byte while another session runs, and says that it was erased on order', async () => {
+    await recordSession('gone');
+    await recordSession('kept');
+    const serve = await startServe(['--data', dataDir, '--profile', 'rocksdb'], folder);
+    const api = new HarnessApi(serve);
+    const { id } = await api.call('openSession', undefined, { system_prompt: 'You go on.' });
+    let turns = 0;
+    const goOn = async (): Promise<void> => {
+      await api.call('beginTurn', id, { messages: [{ role: 'user', content: `turn ${++turns}` }] });
+    };
+    await goOn();
+
+    const plan = await json('erase', '--session', 'gone', '--plan');
+    expect(plan.sessions).toEqual(['gone']);
+    // A file that the other session read stays, with its text.
+    expect(plan.kept.map(({ type }: { type: string }) => type).sort()).toEqual(['chunk', 'file']);
+    let isErasing = true;
+    const erased = json('erase', '--session', 'gone', '--apply', '--reason', 'left the company').finally(() => {
+      isErasing = false;
+    });
+    // The node is away for some seconds meanwhile; steps are acknowledged all the same.
+    while (isErasing) await goOn();
+    expect(await erased).toMatchObject({
+      reason: 'left the company',
+      sessions: ['gone'],
+      documents: plan.documents.length,
+    });
+    await goOn();
+    expect(turns).toBeGreaterThan(3);
+    const verified = await json('verify', '--all');
+    expect(verified).toMatchObject({ ok: true });
+    expect(verified.sessions.map(({ session }: { session: string }) => session).sort()).toEqual([id, 'kept'].sort());
+
+    for (const question of [
+      ['verify', 'gone'],
+      ['context', 'gone@turn:1'],
+      ['log', 'gone'],
+      ['show', 'chat:gone'],
+    ]) {
+      const { error } = await json(...question);
+      expect(error).toMatchObject({ code: 'erased', message: expect.stringContaining('left the company') });
+    }
+    const opened = await createContextClient({ dataDir, roots: [folder], cwd: folder });
+    await expect(opened.client.openSession({ id: 'gone' })).rejects.toMatchObject({ code: 'erased' });
+    await opened.close();
+    await api.close();
+    await serve.kill();
+    await stopNode(dataDir);
+    expect(await foundIn(dataDir, textsOf('gone'))).toEqual([]);
+    expect(await foundIn(dataDir, textsOf('kept').slice(0, 1))).not.toEqual([]);
+
+    // The log without the erased documents still gives the same index.
+    await rm(join(dataDir, 'index'), { recursive: true });
+    expect(await json('verify', '--all')).toMatchObject({ ok: true });
+  });
+});
