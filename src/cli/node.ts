@@ -178,6 +178,23 @@ async function showLogs(flags: NodeFlags): Promise<void> {
 }
 
 /**
+ * Goes on with an erasure order that was interrupted, in a process of its own: the order restarts
+ * the node.
+ */
+async function resumeErasure(dataDir: string): Promise<void> {
+  const [{ existsSync }, { spawn }, { join }] = await Promise.all([
+    import('node:fs'),
+    import('node:child_process'),
+    import('node:path'),
+  ]);
+  if (!existsSync(join(dataDir, 'erasures', 'pending.json'))) return;
+  const args = [process.argv[1] ?? '', 'erase', '--resume', '--data', dataDir];
+  spawn(process.execPath, args, { detached: true, stdio: 'ignore', windowsHide: true })
+    .on('error', () => undefined)
+    .unref();
+}
+
+/**
  * The background process that `node start` leaves behind. SIGTERM and SIGINT stop the node; closing
  * the terminal does not.
  */
@@ -198,6 +215,7 @@ async function supervise(flags: { readonly plan: string }): Promise<void> {
   // A memory database has no journals.
   if (plan.profile !== 'memory') void watchJournals(plan.dataDir, stop.signal);
   const onReady = (): void => {
+    void resumeErasure(plan.dataDir);
     if (plan.missing !== null) makeArchiveApart(plan.missing, process.argv[1] ?? '');
   };
   process.exitCode = await superviseNode({ plan, env: process.env, stop: stop.signal, onReady });

@@ -10,7 +10,6 @@ import { sessionId } from '../objects/ids.js';
 import { withNamedLock } from '../process/lock.js';
 import { ALWAYS, type ObjectStore } from '../store/object-store.js';
 import { readUnproved, toTombstone, toUnproved } from '../store/tombstones.js';
-import { defined } from '../values/defined.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import { finishOrder, type PendingOrder } from './order-file.js';
 
@@ -68,7 +67,7 @@ export async function sweep({ node }: Settings, onProgress: (message: string) =>
   await swept.release();
 }
 
-/** What carrying out an order needs. */
+/** The input of carrying out an order. */
 export interface CarryOutOptions {
   readonly settings: Settings;
   readonly forgetters: readonly Forgetter[];

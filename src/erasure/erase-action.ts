@@ -16,9 +16,10 @@ import { replaceFile, textOf } from '../process/owned-file.js';
 import type { ObjectStore } from '../store/object-store.js';
 import { carryOut, forgottenBy, sweep } from './carry-out.js';
 import { ErasureError } from './erasure-error.js';
+import { makePlan } from './make-plan.js';
 import { markedDocument } from './mark-documents.js';
 import { erasuresFolder, type PendingOrder, pendingOrder, recordOrder } from './order-file.js';
-import { type ErasurePlan, extentOf, makePlan, readExtent, requireWithin } from './plan.js';
+import { type ErasurePlan, extentOf, readExtent, requireWithin } from './plan.js';
 import { planJson, planLines, selectionText } from './plan-lines.js';
 import { readRetention } from './retention.js';
 import { readSelection, type Selection, type SelectionFlags, selectionName } from './selection.js';
@@ -56,7 +57,7 @@ async function planFor(
   }: { readonly settings: Settings; readonly selection: Selection; readonly shared: boolean },
 ): Promise<ErasurePlan> {
   const rules = await readRetention(settings.node.dataDir);
-  return makePlan({ log: log.documents(), store, selection, rules, shared });
+  return makePlan({ log, store, selection, rules, shared });
 }
 
 /** Takes the locks of sessions, so that no process opens them while their content goes. */
@@ -84,7 +85,7 @@ async function markedOf(store: ObjectStore, plan: ErasurePlan): Promise<PendingO
     if (plan.texts.some((one) => text.includes(JSON.stringify(one).slice(1, -1))))
       throw new ErasureError(
         'wrong-kind',
-        `the text stands in the path or name of ${document['xt/id']}, which cannot be changed: erase its sessions. ` +
+        `the path or name of ${document['xt/id']} has the text and cannot be changed: erase its sessions. ` +
           'Nothing was erased',
       );
     return { document: marked, validTime: validTime.getTime() };
@@ -144,6 +145,12 @@ async function applyPlan({ settings, selection, flags, forgetters }: Asked): Pro
   if (text === undefined)
     throw new ErasureError('no-plan', 'look at the plan first: run the same command with --plan instead of --apply');
   const extent = readExtent(text, path);
+  if ((await readSharedLog(dataDir)) !== undefined)
+    throw new ErasureError(
+      'not-here',
+      'several nodes share the log of this data folder, and XTDB would destroy equal documents that are recorded ' +
+        'after an eviction: nothing was erased. Export what stays into a data folder of its own',
+    );
   await settleJournals(settings);
   const open = await openStore(settings, tell);
   let locks: readonly SessionLock[] = [];

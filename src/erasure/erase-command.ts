@@ -3,7 +3,7 @@ import { collect, dataFlag, jsonFlag } from '../cli/flags.js';
 import { reportFailure } from '../cli/output.js';
 import type { Forgetter } from '../objects/forgotten.js';
 import type { EraseFlags } from './erase-action.js';
-import type { RetainFlags } from './retain-action.js';
+import type { RetainFlags } from './retention.js';
 
 /**
  * `palimpsest erase`: erases recorded content on the order of the data folder's owner. `forgetters`
@@ -52,6 +52,6 @@ export function retainCommand(): Command {
     .addOption(dataFlag())
     .addOption(jsonFlag())
     .action((flags: RetainFlags) =>
-      reportFailure(flags, async () => (await import('./retain-action.js')).retainAction(flags)),
+      reportFailure(flags, async () => (await import('./retention.js')).retainAction(flags)),
     );
 }

@@ -5,8 +5,9 @@ import { parseJson } from '../process/owned-file.js';
 import { contentPartHash, type ForkPoint, isHead } from '../store/head.js';
 import { messagePartHash } from '../store/step-part.js';
 import { chunksOf } from '../store/texts.js';
+import { ownMember } from '../values/own-member.js';
 import type { StoredDocument } from '../xtdb/documents.js';
-import type { LoggedDocument } from '../xtdb/tx-log.js';
+import type { TransactionLog } from '../xtdb/tx-log.js';
 
 /** A document of the database, with all its versions. */
 export interface KnownDocument {
@@ -36,6 +37,9 @@ export interface KnownSession {
   readonly contexts: number[];
 }
 
+/** Bytes of an answer with documents. */
+const READ_AT_ONCE = 16 * 1_048_576;
+
 const DIGEST = /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g;
 const HASHES = ['file_hash', 'content_hash', 'metadata_hash', 'object_hash'] as const;
 
@@ -59,7 +63,7 @@ function sessionOf({ 'xt/id': id, type }: StoredDocument): SessionId | undefined
   // `record:{kind}:session:{session}:{sha256}` and `line:{file}:{session}`
   if (type === 'record') return names[2] === 'session' ? sessionId(names.slice(3, -1).join(':')) : undefined;
   if (type === 'line') return sessionId(names.slice(2).join(':'));
-  const part = PARTS[String(type)];
+  const part = ownMember(PARTS, String(type));
   if (part === undefined || !id.startsWith(part.prefix)) return undefined;
   return sessionId(
     bare
@@ -96,6 +100,7 @@ export function formsOf(text: string): readonly string[] {
   return [...new Set([text, once, JSON.stringify(once).slice(1, -1)])];
 }
 
+/** Returns whether a string anywhere in a value has one of some forms of a text. */
 export function holdsText(value: unknown, forms: readonly string[]): boolean {
   if (typeof value === 'string') return forms.some((form) => value.includes(form));
   if (Array.isArray(value)) return value.some((one) => holdsText(one, forms));
@@ -117,12 +122,16 @@ export class Inventory {
   txId = -1;
 
   /** Reads the whole log. Marks the documents that hold one of `texts`. */
-  static async read(log: AsyncIterable<LoggedDocument>, texts: readonly string[] = []): Promise<Inventory> {
+  static async read(log: TransactionLog, texts: readonly string[] = []): Promise<Inventory> {
     const inventory = new Inventory();
     const forms = texts.flatMap(formsOf);
-    for await (const { txId, document } of log) {
-      inventory.txId = txId;
-      inventory.#add(document, forms);
+    for (;;) {
+      const transactions = await log.documentsAfter(inventory.txId, { maxBytes: READ_AT_ONCE });
+      if (transactions.length === 0) break;
+      for (const { txId, puts } of transactions) {
+        inventory.txId = txId;
+        for (const { document } of puts) inventory.#add(document, forms);
+      }
     }
     for (const [id, session] of inventory.#callers) {
       const call = inventory.documents.get(id);

@@ -5,8 +5,8 @@ import { contentPartHash } from '../store/head.js';
 import type { StoredDocument, StoredValue } from '../xtdb/documents.js';
 import { formsOf, holdsText } from './inventory.js';
 
-/** Stands in place of erased text. It proves nothing: the proof is the tombstone. */
-export const ERASED_MARK = '⟦erased on order⟧';
+/** Replaces erased text. It proves nothing: the proof is the tombstone. */
+const ERASED_MARK = '⟦erased on order⟧';
 
 /** The texts to take out of documents. */
 export interface TakenOut {
@@ -38,7 +38,7 @@ function masked(value: StoredValue, forms: readonly string[]): StoredValue {
 
 type Fields = Readonly<Record<string, StoredValue>>;
 
-/** A step without the texts. What it changed in the sets stays. */
+/** A step without the texts. Its changes of the sets stay. */
 function markedStep(document: StoredDocument, { texts, digests }: TakenOut): StoredDocument {
   const forms = texts.flatMap(formsOf);
   const body = masked(document.body ?? {}, forms) as Fields;

@@ -47,7 +47,7 @@ export async function pendingOrder(dataDir: string): Promise<PendingOrder | unde
   );
 }
 
-/** Records an order before anything is erased. From then on it is carried out, also after a kill. */
+/** Records an order before anything is erased. From then on even a killed order is carried out. */
 export async function recordOrder(dataDir: string, order: PendingOrder): Promise<void> {
   await mkdir(erasuresFolder(dataDir), { recursive: true, mode: 0o700 });
   await replaceFile(pendingFile(dataDir), `${JSON.stringify(order)}\n`, { flush: true });

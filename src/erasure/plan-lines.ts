@@ -4,7 +4,7 @@ import type { ErasurePlan } from './plan.js';
 import { extentOf } from './plan.js';
 import type { Selection } from './selection.js';
 
-/** What a plan finds outside the database. */
+/** Copies and keepers outside the database. */
 export interface Elsewhere {
   /** One line for each copy. */
   readonly copies: readonly string[];
@@ -23,10 +23,10 @@ export function selectionText(selection: Selection): string {
 }
 
 const OF_POSTGRES =
-  'PostgreSQL keeps the replaced rows until VACUUM has run over the table tx_events, and its write-ahead log until the ' +
-  'next checkpoints; archived logs and pg_dump files stay until you remove them: run VACUUM FULL tx_events today';
+  'PostgreSQL keeps the replaced rows until VACUUM has run over the table tx_events, and its write-ahead log until ' +
+  'the next checkpoints; archived logs and pg_dump files stay until you remove them: run VACUUM FULL tx_events today';
 
-/** What a shared store keeps longer than this machine, with its deadline. */
+/** The data that a shared store keeps longer than this machine, with its deadline. */
 const LONGER: Readonly<Partial<Record<NodeProfile, readonly string[]>>> = {
   postgres: [OF_POSTGRES],
   kafka: [

@@ -1,7 +1,7 @@
 import { quoted } from '../objects/errors.js';
 import type { SessionId } from '../objects/ids.js';
 import type { ObjectStore } from '../store/object-store.js';
-import type { LoggedDocument } from '../xtdb/tx-log.js';
+import type { TransactionLog } from '../xtdb/tx-log.js';
 import { ErasureError } from './erasure-error.js';
 import { Inventory, type KnownDocument, type KnownSession } from './inventory.js';
 import { STAYS_MARKED } from './mark-documents.js';
@@ -12,7 +12,7 @@ import type { Selection } from './selection.js';
 export type PlannedTexts = Omit<ErasurePlan, 'selection' | 'sessions'> & { readonly texts: readonly string[] };
 
 interface TextsInput {
-  readonly log: AsyncIterable<LoggedDocument>;
+  readonly log: TransactionLog;
   readonly store: ObjectStore;
   readonly selection: Extract<Selection, { readonly kind: 'text' | 'object' }>;
   readonly shared: boolean;
@@ -23,7 +23,10 @@ const SHORTEST_QUOTED = 16;
 /** An order may take at most half of the steps and objects, unless there are only a few. */
 const FEW_DOCUMENTS = 20;
 
-/** Returns the texts of an object's versions. @throws {ErasureError} `unknown-object`, `wrong-kind` */
+/**
+ * Returns the texts of an object's versions.
+ * @throws {ErasureError} `unknown-object`, `wrong-kind`
+ */
 async function textsOfObject(store: ObjectStore, id: string): Promise<readonly string[]> {
   const snapshot = await store.latest();
   const head = (await snapshot.heads([id])).get(id);
@@ -134,13 +137,13 @@ export async function planTexts({ log, store, selection, shared }: TextsInput): 
   if (places.length > FEW_DOCUMENTS && taken.length > places.length / 2)
     throw new ErasureError(
       'matches-all',
-      `the text stands in ${taken.length} of ${places.length} steps and objects: name a longer text, or erase sessions`,
+      `${taken.length} of ${places.length} steps and objects hold the text: name a longer text, or erase sessions`,
     );
   const named = holders.find(({ id }) => texts.some((text) => id.includes(text)));
   if (named !== undefined)
     throw new ErasureError(
       'wrong-kind',
-      `the text stands in the name of an object of session ${named.session ?? 'none'}: erase that session`,
+      `the text is part of the name of an object of session ${named.session ?? 'none'}: erase that session`,
     );
   const erased = new Map([...holders, ...gone].map((one) => [one.id, one]));
   for (const page of pagesOver(inventory, taken)) erased.set(page.id, page);

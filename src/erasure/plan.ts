@@ -1,17 +1,9 @@
 import * as z from 'zod';
 import { canonicalJson, type Json } from '../objects/canonical-json.js';
-import { quoted } from '../objects/errors.js';
 import { hashText } from '../objects/hashes.js';
 import { type SessionId, sessionId } from '../objects/ids.js';
-import { isObjectType } from '../objects/object-type.js';
-import type { ObjectStore } from '../store/object-store.js';
-import { similarNames } from '../values/similar-names.js';
-import type { LoggedDocument } from '../xtdb/tx-log.js';
 import { ErasureError } from './erasure-error.js';
-import { Inventory, type KnownDocument } from './inventory.js';
-import { documentsOfSessions, type ErasedDocuments } from './plan-sessions.js';
-import { planTexts } from './plan-texts.js';
-import { expiredSessions, type RetentionRule } from './retention.js';
+import type { KnownDocument } from './inventory.js';
 import { type Selection, selectionName } from './selection.js';
 
 /** A document with a tombstone: an object, or a step that stays as a gap. */
@@ -30,7 +22,7 @@ export interface Unproved {
   readonly contexts: number;
 }
 
-/** What an order will erase, computed from the database at one transaction. Changes nothing. */
+/** The extent of an order, computed from the database at one transaction. Changes nothing. */
 export interface ErasurePlan {
   readonly selection: Selection;
   readonly txId: number;
@@ -42,73 +34,10 @@ export interface ErasurePlan {
   readonly unproved: readonly Unproved[];
   /** Ids of evicted documents that come back with a mark in place of the text. */
   readonly marked: readonly string[];
-  /** What stays because other sessions need it. */
-  readonly kept: ErasedDocuments['kept'];
+  /** Files and texts that stay because other sessions need them. */
+  readonly kept: readonly { readonly document: KnownDocument; readonly by: KnownDocument }[];
   /** The texts to look for in copies. Empty for whole sessions. */
   readonly texts: readonly string[];
-}
-
-/** The input of a plan. */
-export interface PlanInput {
-  readonly log: AsyncIterable<LoggedDocument>;
-  readonly store: ObjectStore;
-  readonly selection: Selection;
-  readonly rules: readonly RetentionRule[];
-  /** Allows that sessions which the order does not name lose content. */
-  readonly shared: boolean;
-}
-
-function sessionsOf(
-  inventory: Inventory,
-  selection: Selection,
-  rules: readonly RetentionRule[],
-): ReadonlySet<SessionId> {
-  const all = [...inventory.sessions.values()].filter(({ id }) => inventory.documents.has(`session:${id}`));
-  if (selection.kind === 'session') {
-    const found = all.find(({ id }) => id === selection.session);
-    if (found !== undefined) return new Set([found.id]);
-    const like = similarNames(
-      selection.session,
-      all.map(({ id }) => id),
-    );
-    const hint = like.length === 0 ? 'palimpsest sessions lists all' : `did you mean ${like.join(' or ')}?`;
-    throw new ErasureError('unknown-session', `there is no session ${quoted(selection.session)}: ${hint}`);
-  }
-  if (selection.kind === 'before')
-    return new Set(all.filter(({ lastAt }) => lastAt < selection.at).map(({ id }) => id));
-  return expiredSessions(all, rules, Date.now());
-}
-
-const buriedOf = ({ id, type, hashes }: KnownDocument): Buried => ({ id, type, hashes });
-
-function planSessions(inventory: Inventory, selection: Selection, rules: readonly RetentionRule[]): ErasurePlan {
-  const sessions = sessionsOf(inventory, selection, rules);
-  const { erased, kept } = documentsOfSessions(inventory, sessions);
-  return {
-    selection,
-    txId: inventory.txId,
-    evict: [...erased].map(({ id }) => id).sort(),
-    buried: [...erased].filter(({ type }) => isObjectType(type)).map(buriedOf),
-    sessions: [...sessions].sort(),
-    unproved: [],
-    marked: [],
-    kept,
-    texts: [],
-  };
-}
-
-/**
- * Computes what an order erases. Reads the whole transaction log.
- *
- * @throws {ErasureError} `unknown-session`, `unknown-object`, `not-found`, `matches-all`,
- *   `has-forks`, `shared`, `wrong-kind`
- */
-export async function makePlan({ log, store, selection, rules, shared }: PlanInput): Promise<ErasurePlan> {
-  if (selection.kind === 'text' || selection.kind === 'object') {
-    const found = await planTexts({ log, store, selection, shared });
-    return { selection, sessions: [], ...found };
-  }
-  return planSessions(await Inventory.read(log), selection, rules);
 }
 
 const planFileSchema = z.strictObject({

@@ -1,7 +1,11 @@
-import { join } from 'node:path';
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import * as z from 'zod';
+import { printJson, printLines } from '../cli/output.js';
+import { readSettings } from '../host/settings.js';
+import { quoted } from '../objects/errors.js';
 import type { SessionId } from '../objects/ids.js';
-import { parseJson, textOf } from '../process/owned-file.js';
+import { parseJson, replaceFile, textOf } from '../process/owned-file.js';
 import { ErasureError } from './erasure-error.js';
 import type { KnownSession } from './inventory.js';
 
@@ -20,7 +24,7 @@ const fileSchema = z.strictObject({ version: z.literal(1), rules: z.array(ruleSc
 const DAY_MS = 86_400_000;
 
 /** Returns the file with the retention rules of a data folder. */
-export const retentionFile = (dataDir: string): string => join(dataDir, 'erasures', 'retention.json');
+const retentionFile = (dataDir: string): string => join(dataDir, 'erasures', 'retention.json');
 
 /**
  * Reads the retention rules of a data folder. Empty if there are none.
@@ -39,7 +43,7 @@ export async function readRetention(dataDir: string): Promise<readonly Retention
 }
 
 /** Returns the content of a file with retention rules. */
-export const retentionText = (rules: readonly RetentionRule[]): string =>
+const retentionText = (rules: readonly RetentionRule[]): string =>
   `${JSON.stringify({ version: 1, rules }, undefined, 2)}\n`;
 
 const fits = ({ sessions }: RetentionRule, id: string): boolean =>
@@ -64,4 +68,44 @@ export function expiredSessions(
     for (const { id, parent } of sessions) if (parent !== undefined && !expired.has(id)) expired.delete(parent.session);
   }
   return expired;
+}
+
+/** Flags of `palimpsest retain`. */
+export interface RetainFlags {
+  readonly rule?: readonly string[];
+  readonly none?: boolean;
+  readonly data?: string;
+  readonly json?: boolean;
+}
+
+function parseRule(text: string): RetentionRule {
+  const [, sessions, days] = /^([^=]+)=(always|[1-9]\d{0,5})$/.exec(text) ?? [];
+  if (sessions === undefined || days === undefined || sessions.slice(0, -1).includes('*'))
+    throw new ErasureError(
+      'usage',
+      `${quoted(text)} is no rule: use a form like 'ci-*=30', '*=365' or 'audit=always', with * only at the end`,
+    );
+  return { sessions, keepDays: days === 'always' ? null : Number(days) };
+}
+
+const ruleLine = ({ sessions, keepDays }: RetentionRule): string =>
+  `${sessions.padEnd(24)}  ${keepDays === null ? 'always' : `${keepDays} days after the last step`}`;
+
+/** `palimpsest retain` */
+export async function retainAction(flags: RetainFlags): Promise<void> {
+  const { dataDir } = readSettings(process.env, flags).node;
+  if (flags.none === true && flags.rule !== undefined)
+    throw new ErasureError('usage', '--none removes all rules, so leave out --rule');
+  const set = flags.none === true ? [] : flags.rule?.map(parseRule);
+  if (set !== undefined) {
+    await mkdir(dirname(retentionFile(dataDir)), { recursive: true, mode: 0o700 });
+    await replaceFile(retentionFile(dataDir), retentionText(set), { flush: true });
+  }
+  const rules = set ?? (await readRetention(dataDir));
+  if (flags.json === true) return printJson({ rules });
+  printLines(
+    rules.length === 0
+      ? ['No rules: sessions are kept for good.']
+      : [...rules.map(ruleLine), 'See what is due with: palimpsest erase --retention --plan'],
+  );
 }

@@ -14,7 +14,7 @@ export const selectionSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('retention') }),
 ]);
 
-/** What an order erases. */
+/** The target of an order. */
 export type Selection = Readonly<z.output<typeof selectionSchema>>;
 
 /** The flags of `palimpsest erase` that select. */
@@ -33,8 +33,8 @@ function textSelection(text: string): Selection {
   if (text.replaceAll(/\s/g, '').length < SHORTEST_TEXT)
     throw new ErasureError(
       'matches-all',
-      `${quoted(text)} has fewer than ${SHORTEST_TEXT} characters that are no blanks, so it stands nearly everywhere: ` +
-        'name a longer text',
+      `${quoted(text)} has fewer than ${SHORTEST_TEXT} characters that are no blanks, so nearly every text has it: ` +
+        'name a longer one',
     );
   return { kind: 'text', text };
 }

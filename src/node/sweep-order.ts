@@ -1,6 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { textOf } from '../process/owned-file.js';
 
 /** The order to sweep, in a data folder. The node removes it once it is carried out. */
 export const SWEEP_ORDER = join('erasures', 'sweep');
@@ -14,7 +13,3 @@ export async function orderSweep(dataDir: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await writeFile(path, '', { mode: 0o600, flush: true });
 }
-
-/** Whether a sweep is ordered and not finished. */
-export const isSweepOrdered = async (dataDir: string): Promise<boolean> =>
-  (await textOf(join(dataDir, SWEEP_ORDER))) !== undefined;

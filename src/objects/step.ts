@@ -138,6 +138,6 @@ export interface Step {
   readonly by?: 'person';
   /** The step whose set changes this step reverts. */
   readonly undoes?: number;
-  /** Set if text of the step was erased on order. A mark stands in its place. */
+  /** Set if text of the step was erased on order. A mark replaces it. */
   readonly erased?: true;
 }

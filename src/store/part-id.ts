@@ -20,7 +20,7 @@ interface PartNames {
   readonly chunks: readonly [sha256: string];
   /** The tombstone of a document that was erased on order. */
   readonly erased: readonly [id: string];
-  /** What erasures took from the contexts of a session that stays. */
+  /** The erasures that took content from the contexts of a session that stays. */
   readonly unproved: readonly [session: SessionId];
 }
 

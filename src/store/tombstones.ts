@@ -24,7 +24,7 @@ const tombstoneSchema = orderSchema.extend({
   hashes: z.array(z.record(z.string(), z.string())),
 });
 
-/** The trace of a document that was erased on order. It holds no content. */
+/** The trace of a document that was erased on order (divergence 0030). It holds no content. */
 export type Tombstone = Readonly<z.output<typeof tombstoneSchema>>;
 
 const unprovedSchema = z.strictObject({
@@ -40,10 +40,10 @@ const unprovedSchema = z.strictObject({
 export type UnprovedFrom = ErasureOrder & { readonly from: number };
 
 /** Returns the id of the tombstone of an erased document. */
-export const tombstoneId = (id: string): PartId => partId('erased', id);
+const tombstoneId = (id: string): PartId => partId('erased', id);
 
 /** Returns the id of the part that lists what erasures took from a session's contexts. */
-export const unprovedId = (session: SessionId): PartId => partId('unproved', session);
+const unprovedId = (session: SessionId): PartId => partId('unproved', session);
 
 /** Returns the stored form of a tombstone. */
 export const toTombstone = (id: string, tombstone: Tombstone): StoredDocument => ({
@@ -87,7 +87,7 @@ export async function readTombstones(
   );
 }
 
-/** Returns the orders that took content from a session's contexts, oldest first, as of the present. */
+/** Returns the orders that took content from a session's contexts until now, oldest first. */
 export async function readUnproved(documents: NewestDocuments, session: SessionId): Promise<readonly UnprovedFrom[]> {
   const part = (await documents.newest([unprovedId(session)])).get(unprovedId(session));
   return part?.type === 'unproved' ? parsed(part, unprovedSchema).orders : [];

@@ -7,8 +7,8 @@ import { gunzipSync } from 'node:zlib';
 import { builtFront } from './front-process.js';
 
 /**
- * Writes keys and values of every table of RocksDB in a folder, decompressed. Fails if a table has an
- * entry that an iterator does not show, such as a deleted one.
+ * Writes keys and values of every table of RocksDB in a folder, decompressed. Fails if a table has
+ * an entry that an iterator does not show, such as a deleted one.
  */
 const DUMP = `
 (import '(org.rocksdb Options ReadOptions RocksDB SstFileReader))
@@ -72,8 +72,8 @@ function plainFiles(dataDir: string): readonly (readonly [name: string, bytes: B
 const shifted = (text: string): Buffer => Buffer.from(Buffer.from(text).map((byte) => (byte + 2) & 0xff));
 
 /**
- * Returns which of some texts any byte of a data folder holds, each with the place: in a file as it
- * lies there, or in a table of RocksDB, decompressed. Looks for the text, its form in JSON, and its
+ * Returns which of some texts a data folder holds, each with the place. A place is a file as it
+ * lies there, or the tables of RocksDB, decompressed. Looks for the text, its form in JSON, and its
  * form in index keys. The node must be stopped.
  */
 export async function foundIn(dataDir: string, texts: readonly string[]): Promise<readonly string[]> {

@@ -17,7 +17,7 @@ export async function refuseErased({ documents }: StoreSnapshot, ids: readonly s
     throw new HistoryError('erased', `${quoted(id)} was ${erasedText(tombstone)}`);
 }
 
-/** Returns the order that took content from a session's contexts at a step. Undefined if none did. */
+/** Returns the order that took content from a session's contexts at a step, if one did. */
 export const orderAt = (orders: readonly UnprovedFrom[], step: number): UnprovedFrom | undefined =>
   orders.find(({ from }) => from <= step);
 

@@ -6,13 +6,13 @@ import type { LoggedWrites } from '../../store/logged-writes.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { ofSession, storeOf } from '../../store/session-line.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { readUnproved, type UnprovedFrom } from '../../store/tombstones.js';
+import { readTombstones, readUnproved, type UnprovedFrom } from '../../store/tombstones.js';
 import { begun } from '../../values/promises.js';
 import { eachRecord } from '../rebuild/each-record.js';
+import { orderAt } from '../rebuild/erased.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { HistoryError } from '../rebuild/history-error.js';
 import { AssemblyRebuilder } from '../rebuild/rebuild-assembly.js';
-import { explainErased } from './explain-erased.js';
 import { type AnswersReport, verifyAnswers } from './verify-answers.js';
 import { type AssemblyMismatch, type VerifyingReaders, verifyAssembly } from './verify-assembly.js';
 import { callsIn, orDamage, ownObjects, type PartDamage, type PartsReport, verifyParts } from './verify-parts.js';
@@ -162,6 +162,39 @@ async function writesOf(present: StoreSnapshot, session: SessionId): Promise<Log
 function objectsOf(session: SessionId, steps: readonly Step[], proofs: readonly AssemblyProof[]): readonly ObjectId[] {
   const shown = proofs.length === 0 ? [] : steps.flatMap(({ changes }) => changes?.index ?? []);
   return [...new Set([...ownObjects(session), ...callsIn(steps), ...shown])];
+}
+
+/** A verification before its findings are explained. */
+type Findings = Omit<SessionVerification, 'ok' | 'erased'>;
+
+/**
+ * Removes the findings that an erasure order explains. These are contexts and answers from the first
+ * step on that showed erased content, and parts with a tombstone. Everything else stays damage.
+ */
+async function explainErased(present: StoreSnapshot, findings: Findings): Promise<Omit<SessionVerification, 'ok'>> {
+  const { session, contexts, answers, parts } = findings;
+  const owners = [...new Set([session, ...contexts.unequal.map((one) => one.session)])];
+  const orders = new Map(
+    await Promise.all(owners.map(async (one) => [one, await readUnproved(present.documents, one)] as const)),
+  );
+  const own = orders.get(session) ?? [];
+  const ids = parts.damages.flatMap(({ part, of }) => [part, of]);
+  const tombstones = await readTombstones(present.documents, ids);
+  if (own.length === 0 && tombstones.size === 0) return findings;
+  const unequal = contexts.unequal.filter((one) => orderAt(orders.get(one.session) ?? [], one.step) === undefined);
+  const wrong = answers.unequal.filter(({ step }) => orderAt(own, step) === undefined);
+  const damages = parts.damages.filter(({ part, of }) => !tombstones.has(part) && !tombstones.has(of));
+  return {
+    session,
+    contexts: { ...contexts, unequal },
+    answers: { ...answers, unequal: wrong },
+    parts: { ...parts, damages },
+    erased: {
+      orders: own,
+      contexts: contexts.unequal.length - unequal.length,
+      parts: parts.damages.length - damages.length + answers.unequal.length - wrong.length,
+    },
+  };
 }
 
 /**

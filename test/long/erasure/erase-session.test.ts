@@ -32,15 +32,15 @@ describe('an erased session', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  async function recordSession(id: string): Promise<void> {
+  async function recordSession(id: string, file = `${id}.txt`): Promise<void> {
     const opened = await createContextClient({ dataDir, roots: [folder], cwd: folder });
     const { client } = opened;
     const session = await client.openSession({ id });
     await session.setSystemPrompt(short(`prompt of ${id}`));
     await session.reportMessage({ role: 'user', text: short(`message of ${id}`) });
     await session.reportMessage({ role: 'assistant', text: long(`answer of ${id}`) });
-    for (const name of [`${id}.txt`, 'both.txt']) {
-      const content = name === 'both.txt' ? long('both') : long(`file of ${id}`);
+    for (const name of [file, 'both.txt']) {
+      const content = name === 'both.txt' ? long('both') : long(`file of ${file.slice(0, -4)}`);
       await writeFile(join(folder, name), content);
       const readings = [await wholeRead(client, name)];
       const call = { tool: 'read', args: { path: name, why: short(`argument of ${id}`) }, status: 'ok' as const };
@@ -111,8 +111,14 @@ describe('an erased session', () => {
     expect(await foundIn(dataDir, textsOf('gone'))).toEqual([]);
     expect(await foundIn(dataDir, textsOf('kept').slice(0, 1))).not.toEqual([]);
 
+    // The same file is recorded again, so equal documents follow the eviction in the log.
+    await recordSession('again', 'gone.txt');
+    expect(await json('verify', '--all')).toMatchObject({ ok: true });
+    await stopNode(dataDir);
     // The log without the erased documents still gives the same index.
     await rm(join(dataDir, 'index'), { recursive: true });
-    expect(await json('verify', '--all')).toMatchObject({ ok: true });
+    const rebuilt = await json('verify', '--all');
+    expect(rebuilt).toMatchObject({ ok: true });
+    expect(rebuilt.sessions).toHaveLength(3);
   });
 });

@@ -58,7 +58,7 @@
    "/await-tx" {:get (read-route transactions/await-tx {:tx-id :integer, :timeout :integer} :required [:tx-id] :lane :await)}
    "/await-tx-time" {:get (read-route transactions/await-tx-time {:tx-time :time, :timeout :integer} :required [:tx-time] :lane :await)}
    "/sync" {:get (read-route transactions/sync {:tx-time :time, :timeout :integer} :lane :await)}
-   "/tx-log" {:get (awaiting transactions/log {:after-tx-id :integer, :with-ops? :truth, :limit :integer} :json-item ops-by-name)}
+   "/tx-log" {:get (awaiting transactions/log {:after-tx-id :integer, :with-ops? :truth} :json-item ops-by-name)}
    "/latest-completed-tx" {:get (awaiting transactions/latest-completed {})}
    "/latest-submitted-tx" {:get (read-route transactions/latest-submitted {})}
    "/attribute-stats" {:get (read-route node/attribute-stats {} :json identity)}

@@ -38,19 +38,6 @@
                 (f (.next cursor))))
             source)))
 
-(defn no-more-than
-  "The first `limit` rows."
-  [{:keys [^Iterator items ^Closeable source] :as rows} limit]
-  (let [left (volatile! (long limit))]
-    (assoc rows :items (reify Iterator
-                         (hasNext [_]
-                           (if (pos? (long @left))
-                             (.hasNext items)
-                             (do (.close source) false)))
-                         (next [_]
-                           (vswap! left dec)
-                           (.next items))))))
-
 (defn with-first
   "The rows after one more."
   [{:keys [^Iterator items] :as rows} item]

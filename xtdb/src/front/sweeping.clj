@@ -9,6 +9,7 @@
             [clojure.tools.logging :as log]
             [xtdb.codec :as c]
             [xtdb.io :as xio]
+            [xtdb.kv.tx-log :as tx-log]
             [xtdb.memory :as mem])
   (:import (java.io File)
            (java.nio.file Files LinkOption Path)
@@ -88,6 +89,12 @@
 (defn- id-text [id]
   (mem/buffer->hex (c/->id-buffer id)))
 
+(defn- events [entry]
+  (:xtdb.tx.event/tx-events (xio/conform-tx-log-entry {} entry)))
+
+(defn- thawed [^RocksIterator at]
+  (mem/<-nippy-buffer (mem/as-buffer (.value at))))
+
 (defn- logged-documents
   "The hashes of all documents that the log of a store names. Nil if it has an operation that is not known here."
   [^RocksDB db]
@@ -95,15 +102,56 @@
         known? (volatile! true)]
     (xio/with-nippy-thaw-all
       (each-key! db c/tx-events-index-id
-                 (fn [_ ^RocksIterator at]
-                   (let [{:xtdb.tx.event/keys [tx-events]} (xio/conform-tx-log-entry {} (mem/<-nippy-buffer (mem/as-buffer (.value at))))]
-                     (doseq [[op _ one two] tx-events]
-                       (case op
-                         (:crux.tx/put :crux.tx/match) (when one (.add found (id-text one)))
-                         :crux.tx/cas (run! #(when % (.add found (id-text %))) [one two])
-                         (:crux.tx/delete :crux.tx/evict) nil
-                         (vreset! known? false)))))))
+                 (fn [_ at]
+                   (doseq [[op _ one two] (events (thawed at))]
+                     (case op
+                       (:crux.tx/put :crux.tx/match) (when one (.add found (id-text one)))
+                       :crux.tx/cas (run! #(when % (.add found (id-text %))) [one two])
+                       (:crux.tx/delete :crux.tx/evict) nil
+                       (vreset! known? false))))))
     (when @known? found)))
+
+(defn- evicted-entities ^Set [^RocksDB db]
+  (let [found (HashSet.)]
+    (each-key! db c/tx-events-index-id
+               (fn [_ at]
+                 (doseq [[op entity] (events (thawed at)) :when (= :crux.tx/evict op)]
+                   (.add found (id-text entity)))))
+    found))
+
+(defn- logged-time [^bytes k]
+  (:xtdb.api/tx-time (tx-log/decode-tx-event-key-from (mem/as-buffer k))))
+
+(defn- as-deletions
+  "The events of a transaction with each eviction as deletions from the times at which the entity had versions, and the times by entity after it."
+  [tx-events time times]
+  (reduce (fn [[done times] [op entity _ start :as event]]
+            (case op
+              :crux.tx/put [(conj done event) (cond-> times
+                                                (contains? times (id-text entity)) (update (id-text entity) conj (or start time)))]
+              :crux.tx/evict [(into done (map (fn [at] [:crux.tx/delete entity at])) (sort (get times (id-text entity))))
+                              (assoc times (id-text entity) #{})]
+              [(conj done event) times]))
+          [[] times]
+          tx-events))
+
+(defn- write-deletions!
+  "Writes each eviction in the log as deletions. What it evicted is gone from the documents. When an index is made anew from the log, an eviction would take
+  equal documents along that were put later, such as the same text under its hash."
+  [^RocksDB db]
+  (xio/with-nippy-thaw-all
+    (let [evicted (evicted-entities db)]
+      (when-not (.isEmpty evicted)
+        (let [times (volatile! (zipmap evicted (repeat #{})))]
+          (each-key! db c/tx-events-index-id
+                     (fn [^bytes k at]
+                       (let [entry (thawed at)
+                             before (events entry)
+                             [after all] (as-deletions before (logged-time k) @times)]
+                         (vreset! times all)
+                         (when (not= before after)
+                           (.put db k (mem/->on-heap (mem/->nippy-buffer
+                                                      (if (map? entry) (assoc entry :xtdb.tx.event/tx-events after) after)))))))))))))
 
 (defn- drop-unlogged!
   "Removes the documents that no transaction names: a killed node had stored them, and the transaction never came into the log. Returns how many."
@@ -153,6 +201,7 @@
   [{:keys [^Path data ^Path sweep]}]
   (when-let [golden (folder data "golden")]
     (with-store golden (fn [db families]
+                         (write-deletions! db)
                          (log/info "Sweep:" (drop-unlogged! db) "documents without a transaction")
                          (rewrite! db families)))
     (drop-messages! golden))

@@ -63,11 +63,10 @@
       {:status 200, :body {::xt/tx-time reached}, :last-modified reached})))
 
 (defn log
-  "GET /tx-log: committed transactions in order, item by item; with `limit`, no more than that."
-  [{:keys [node]} {{:keys [after-tx-id with-ops? limit]} :params}]
+  "GET /tx-log: committed transactions in order, item by item."
+  [{:keys [node]} {{:keys [after-tx-id with-ops?]} :params}]
   {:status 200
-   :body (cond-> (rows/from-cursor (xt/open-tx-log node after-tx-id (boolean with-ops?)) identity nil)
-           limit (rows/no-more-than limit))
+   :body (rows/from-cursor (xt/open-tx-log node after-tx-id (boolean with-ops?)) identity nil)
    :last-modified (::xt/tx-time (xt/latest-completed-tx node))})
 
 (defn latest-completed
