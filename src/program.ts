@@ -48,6 +48,7 @@ const forgetters = async (): Promise<readonly Forgetter[]> => [
   (await import('./lab/replay/forget-replays.js')).FORGET_REPLAYS,
   (await import('./restore/forget-restores.js')).FORGET_RESTORES,
   (await import('./gateway/forget-requests.js')).FORGET_REQUESTS,
+  (await import('./text-index/forget-index.js')).FORGET_INDEX,
 ];
 
 /** The version in package.json. */
