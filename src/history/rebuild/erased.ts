@@ -1,3 +1,4 @@
+import { AssemblyError } from '../../assembly/layout.js';
 import { quoted } from '../../objects/errors.js';
 import type { SessionId } from '../../objects/ids.js';
 import { isDamage } from '../../store/errors.js';
@@ -34,7 +35,8 @@ export async function orErased<T>(present: StoreSnapshot, session: SessionId, as
   try {
     return await ask();
   } catch (error) {
-    if (!isDamage(error) && !(error instanceof HistoryError && ABSENT.has(error.code))) throw error;
+    const isAbsent = error instanceof AssemblyError || (error instanceof HistoryError && ABSENT.has(error.code));
+    if (!isDamage(error) && !isAbsent) throw error;
     const [order] = await readUnproved(present.documents, session);
     if (order === undefined) throw error;
     throw new HistoryError(

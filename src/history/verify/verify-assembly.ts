@@ -1,3 +1,4 @@
+import { AssemblyError } from '../../assembly/layout.js';
 import type { Rendered } from '../../assembly/renderers.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { DocumentError } from '../../objects/errors.js';
@@ -79,6 +80,8 @@ function causeOf(error: unknown): Finding {
   }
   if (error instanceof StoreError && error.code === 'missing-part') return finding('missing-part');
   if (error instanceof StoreError && error.code === 'corrupt-part') return finding('damaged');
+  // The chat of the context names a call whose head is absent.
+  if (error instanceof AssemblyError) return finding('missing-part');
   if (error instanceof DocumentError) return finding('damaged');
   if (error instanceof XtdbError && error.code === 'out-of-sync') return finding('basis-not-reachable');
   throw error;
