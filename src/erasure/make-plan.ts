@@ -55,7 +55,7 @@ function documentsOfSessions(
     if (document.session !== undefined && sessions.has(document.session)) own.add(document);
   const candidates = new Set(reached(inventory, own));
   const needs = new Map<KnownDocument, KnownDocument>();
-  // What a kept document names is kept, and so is what that names.
+  // A kept document keeps everything that it names.
   let others = [...inventory.documents.values()].filter((one) => !own.has(one) && !candidates.has(one));
   const byNumber = new Map<number, KnownDocument[]>();
   for (const candidate of candidates) {

@@ -168,8 +168,8 @@ function objectsOf(session: SessionId, steps: readonly Step[], proofs: readonly 
 type Findings = Omit<SessionVerification, 'ok' | 'erased'>;
 
 /**
- * Removes the findings that an erasure order explains. These are contexts and answers from the first
- * step on that showed erased content, and parts with a tombstone. Everything else stays damage.
+ * Removes the findings that an erasure order explains. These are parts with a tombstone, and
+ * contexts and answers from the first step with erased content on. Others stay damage.
  */
 async function explainErased(present: StoreSnapshot, findings: Findings): Promise<Omit<SessionVerification, 'ok'>> {
   const { session, contexts, answers, parts } = findings;
