@@ -3,8 +3,12 @@
  * memory while 50 sessions stream at once.
  *
  * Usage: npm run build && node bench/gateway.mjs [CALLS]
+ *
+ * With `steer`, it measures how long a request waits for its context once the session has 200
+ * objects: npm run build && node bench/gateway.mjs steer [CALLS]
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, createServer, request } from 'node:http';
@@ -12,13 +16,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const [EVENTS, SESSIONS, MESSAGES] = [100, 50, 100];
-const calls = Number(process.argv[2] ?? 300);
+const isSteering = process.argv[2] === 'steer';
+const calls = Number(process.argv[isSteering ? 3 : 2] ?? 300);
+const OBJECTS = 200;
+let [received, answer] = [0, undefined];
 
 /** Sends one event every two milliseconds; each carries the moment when it was written. */
 const upstream = createServer((incoming, response) => {
-  incoming.resume();
+  received = 0;
+  incoming.on('data', ({ length }) => (received += length));
   incoming.once('end', () => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
+    if (answer !== undefined) return response.end(answer);
     let sent = 0;
     const next = () => {
       const event = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x'.repeat(40) } };
@@ -36,7 +45,10 @@ const direct = `http://127.0.0.1:${upstream.address().port}`;
 const folder = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
 const gateway = spawn(
   process.execPath,
-  ['dist/cli.js', 'gateway', '--port', '0', '--data', folder, '--upstream', `anthropic=${direct}`],
+  [
+    ...['dist/cli.js', 'gateway', '--port', '0', '--data', folder, '--upstream', `anthropic=${direct}`],
+    ...(isSteering ? ['--steer', '--steer-limit', '10000'] : []),
+  ],
   { stdio: ['ignore', 'pipe', 'inherit'] },
 );
 const base = await new Promise((resolve, reject) => {
@@ -84,13 +96,71 @@ function call(address, text) {
   });
 }
 
+/** Ends the gateway with its database, and removes the folder. */
+async function end() {
+  gateway.kill();
+  await once(gateway, 'close');
+  upstream.close();
+  agent.destroy();
+  if (isSteering) spawnSync(process.execPath, ['dist/cli.js', 'node', 'stop', '--data', folder]);
+  await rm(folder, { recursive: true, force: true });
+}
+
 const quantile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * share)];
 const row = (name, values) =>
   `| ${name} | ${[0.5, 0.95, 0.99].map((share) => quantile(values, share).toFixed(2)).join(' | ')} |`;
 
+/** Steers one session until it has all its objects, then measures. Ends the process. */
+async function measureSteering() {
+  const messages = [];
+  const [added, whole] = [[], { steered: 0, bytes: 0, sent: 0 }];
+  const event = (data) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+  for (let index = 0; index < OBJECTS + calls; index += 1) {
+    const name = `toolu_${index}`;
+    if (index % 5 === 0) messages.push({ role: 'user', content: [{ type: 'text', text: `go on with part ${index}` }] });
+    const text = JSON.stringify({
+      model: 'claude-opus-5-5',
+      stream: true,
+      metadata: { user_id: JSON.stringify({ session_id: session(1) }) },
+      tools: [{ name: 'Bash', description: 'runs a command', input_schema: { type: 'object' } }],
+      messages,
+    });
+    answer = [
+      { type: 'message_start', message: { id: `msg_${index}`, role: 'assistant', content: [], usage: {} } },
+      { type: 'message_stop' },
+    ]
+      .map(event)
+      .join('');
+    const isMeasured = index >= OBJECTS;
+    const before = isMeasured ? (await call(direct, text)).first : 0;
+    const { first } = await call(ways.gateway, text);
+    if (isMeasured) {
+      added.push(first - before);
+      whole.sent += text.length;
+      whole.bytes += received;
+      if (received < text.length) whole.steered += 1;
+    }
+    const input = { command: `show part ${index}` };
+    const isLast = index % 5 === 4;
+    messages.push({ role: 'assistant', content: [{ type: 'tool_use', id: name, name: 'Bash', input }] });
+    const content = `part ${index}\n${`a line ${index} of output that the command wrote\n`.repeat(30)}`;
+    messages.push({ role: 'user', content: [{ type: 'tool_result', tool_use_id: name, content }] });
+    if (isLast) messages.push({ role: 'assistant', content: [{ type: 'text', text: `part ${index} is done` }] });
+  }
+  console.log(`${calls} calls of a steered session behind ${OBJECTS} objects, ${whole.steered} of them shorter\n`);
+  console.log('| milliseconds | p50 | p95 | p99 |\n|---|---|---|---|');
+  console.log(row('first byte, added by steering', added));
+  console.log(`\n${((100 * whole.bytes) / whole.sent).toFixed(0)} % of the client's bytes went out`);
+}
+
 const text = body(session(0));
 const figures = { direct: { first: [], lags: [] }, gateway: { first: [], lags: [] } };
 const ways = { direct, gateway: `${base}/anthropic` };
+if (isSteering) {
+  await measureSteering();
+  await end();
+  process.exit();
+}
 for (let index = 0; index < 20 + calls; index += 1)
   for (const way of index % 2 === 0 ? ['direct', 'gateway'] : ['gateway', 'direct']) {
     const { first, lags } = await call(ways[way], text);
@@ -113,7 +183,4 @@ for (const way of Object.keys(ways)) console.log(row(`first byte, ${way}`, figur
 console.log(row('first byte, added to each call', added('first')));
 for (const way of Object.keys(ways)) console.log(row(`an event, ${way}`, figures[way].lags));
 console.log(`\nLargest memory with ${SESSIONS} sessions at once: ${(Number(peak) / 1024).toFixed(0)} MB`);
-gateway.kill();
-upstream.close();
-agent.destroy();
-await rm(folder, { recursive: true, force: true });
+await end();
