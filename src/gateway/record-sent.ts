@@ -2,6 +2,7 @@ import type { ContextSession } from '../client/session/context-session.js';
 import type { SentProof } from '../objects/assembly-proof.js';
 import { hashText } from '../objects/hashes.js';
 import type { Sha256 } from '../objects/ids.js';
+import type { ChatMark } from '../session/session-fold.js';
 import { defined } from '../values/defined.js';
 import type { AnswerFacts } from './answer-facts.js';
 import type { SentRequest } from './read-log.js';
@@ -61,27 +62,6 @@ function placeById(session: ContextSession, { id, items = [], calls = [] }: Answ
   return [...messages, ...made].toSorted((a, b) => a.seq - b.seq)[0];
 }
 
-/**
- * Returns the first step of an answer. The answer's ids decide, then its texts among the steps
- * after `after`. Texts of the same answer that directly precede a call belong to it.
- */
-function placeOfAnswer(session: ContextSession, answer: AnswerFacts, after: number): Place | undefined {
-  const texts = new Set<Sha256>(answer.texts);
-  const marks = session.state.marks;
-  const isOfAnswer = (at: number): boolean => {
-    const message = marks[at]?.message;
-    return message?.role === 'assistant' && (message.text === '' || texts.has(hashText(message.text)));
-  };
-  let place = placeById(session, answer);
-  place ??= marks.find(
-    ({ seq, message }, at) => seq > after && message !== undefined && message.text !== '' && isOfAnswer(at),
-  );
-  if (place === undefined) return undefined;
-  let at = marks.findIndex(({ seq }) => seq === place.seq);
-  while (isOfAnswer(at - 1) && marks[at - 1]?.turn === place.turn) at -= 1;
-  return marks[at];
-}
-
 /** The places of the requests that this process recorded, and the last of them. */
 interface Recorded {
   readonly places: Map<SentRequest['id'], Place>;
@@ -89,6 +69,37 @@ interface Recorded {
 }
 
 const RECORDED = new WeakMap<ContextSession, Recorded>();
+
+const NONE: Recorded = { places: new Map(), last: 0 };
+
+/**
+ * Returns the first step of an answer. The answer's ids decide, then its texts, first among the
+ * steps after the last recorded request. Texts of the same answer that directly precede a call
+ * belong to it.
+ */
+function placeOfAnswer(
+  session: ContextSession,
+  answer: AnswerFacts,
+  { places, last: after }: Recorded = NONE,
+): Place | undefined {
+  const texts = new Set<Sha256>(answer.texts);
+  const marks = session.state.marks;
+  const taken = new Set([...places.values()].map(({ seq }) => seq));
+  const isOfAnswer = (at: number): boolean => {
+    const message = marks[at]?.message;
+    return message?.role === 'assistant' && (message.text === '' || texts.has(hashText(message.text)));
+  };
+  let place = placeById(session, answer);
+  const isText = ({ message }: ChatMark, at: number): boolean =>
+    message !== undefined && message.text !== '' && isOfAnswer(at);
+  place ??= marks.find((mark, at) => mark.seq > after && isText(mark, at));
+  // After a restart, a later request may have been recorded first.
+  place ??= marks.find((mark, at) => !taken.has(mark.seq) && isText(mark, at));
+  if (place === undefined) return undefined;
+  let at = marks.findIndex(({ seq }) => seq === place.seq);
+  while (isOfAnswer(at - 1) && marks[at - 1]?.turn === place.turn) at -= 1;
+  return marks[at];
+}
 
 /** Returns the record entry for a request and its answer. */
 export function proofOf({
@@ -143,7 +154,7 @@ export async function recordSentAt(
  * For a wire whose requests name no session.
  */
 export function fitsSession(session: ContextSession, { answer, spans }: SentRequest): boolean {
-  const place = answer === undefined ? undefined : placeOfAnswer(session, answer, RECORDED.get(session)?.last ?? 0);
+  const place = answer === undefined ? undefined : placeOfAnswer(session, answer, RECORDED.get(session));
   if (place === undefined) return false;
   const asked = session.state.marks.findLast(({ seq, message }) => seq < place.seq && message?.role === 'user');
   const text = JSON.stringify(asked?.message?.text ?? '').slice(1, -1);
@@ -160,7 +171,7 @@ export async function recordSent(session: ContextSession, request: SentRequest):
   const { answer = { status: 0 }, at } = request;
   const recorded = RECORDED.get(session) ?? { places: new Map(), last: 0 };
   RECORDED.set(session, recorded);
-  const place = recorded.places.get(request.id) ?? placeOfAnswer(session, answer, recorded.last);
+  const place = recorded.places.get(request.id) ?? placeOfAnswer(session, answer, recorded);
   if (place === undefined) return { outcome: 'unmatched' };
   const step = place.seq - 1;
   const kept = await session.keepSent({ body, step, turn: place.turn, at, sent: proofOf(request) });

@@ -30,6 +30,7 @@ interface Entry {
 export type SeenByGateway = SeenMessages<WireMessage, readonly Entry[]>;
 
 const isText = ({ type, text }: WireBlock): boolean => type === 'text' && typeof text === 'string';
+const isSummary = (block: WireBlock): boolean => isText(block) && SUMMARISED.test(String(block.text));
 const isReminder = (block: WireBlock): boolean => isText(block) && REMINDER.test(String(block.text));
 const asContent = (blocks: readonly WireBlock[]): ReportedContent => blocks as unknown as ReportedContent;
 
@@ -59,6 +60,7 @@ function userEntries(content: readonly WireBlock[]): readonly Entry[] {
 function entriesOf({ role, content }: WireMessage): readonly Entry[] {
   if (role === 'user') return userEntries(content);
   const spoken = content.filter(({ type }) => !THOUGHTS.has(type));
+  if (role === 'system' && contentText(asContent(content)) === '') return [];
   const text = role === 'assistant' ? asContent(spoken) : contentText(asContent(content));
   return [{ report: { role, content: spoken.length === 0 ? '' : text } }];
 }
@@ -80,13 +82,17 @@ function plainBlock(block: WireBlock): WireBlock {
 const isBlocks = (content: unknown): content is readonly WireBlock[] =>
   Array.isArray(content) && content.length > 0 && content.every((block) => isJsonObject(block) && 'type' in block);
 
+/** Behind its own summary, Claude Code sends a system message without text. */
+const isEmptySystem = ({ role, content }: WireBlock): boolean =>
+  role === 'system' && (content === '' || (Array.isArray(content) && content.length === 0));
+
 function steerable(body: unknown): AnthropicBody | undefined {
   if (!isJsonObject(body) || !Array.isArray(body.messages) || body.messages.length === 0) return undefined;
   const isKnown = (body.messages as readonly unknown[]).every(
     (one) =>
       isJsonObject(one) &&
       ROLES.has(one.role) &&
-      ((typeof one.content === 'string' && one.content !== '') || isBlocks(one.content)),
+      ((typeof one.content === 'string' && one.content !== '') || isBlocks(one.content) || isEmptySystem(one)),
   );
   return isKnown ? (body as unknown as AnthropicBody) : undefined;
 }
@@ -125,6 +131,22 @@ const hasVerbs = (tools: unknown): boolean =>
 const idOf = (message: WireMessage): string =>
   createHash('sha256').update(JSON.stringify(message)).digest('base64').slice(0, 22);
 
+/**
+ * Returns the end of the messages that Claude Code kept from before its own summary. The provider
+ * refuses their thinking, because it is bound to the conversation before. 0 without a summary.
+ */
+function keptFromBefore(messages: readonly WireMessage[]): number {
+  const summary = messages.findLastIndex(({ role, content }) => role === 'user' && content.some(isSummary));
+  if (summary < 0) return 0;
+  const next = messages.findIndex(({ role, content }, i) => {
+    const isWords = (block: WireBlock): boolean => isText(block) && !isReminder(block);
+    return (
+      i > summary && role === 'user' && content.some(isWords) && !content.some(({ type }) => type === 'tool_result')
+    );
+  });
+  return Math.max(0, next);
+}
+
 /** The session of a request, and its earlier lists. */
 interface OfSession {
   readonly session: string;
@@ -145,14 +167,20 @@ export function anthropicRequest(
   const place = body === undefined ? undefined : memberPlace(text, start, 'messages');
   if (body === undefined || place === undefined)
     return { why: 'its messages have a form that Palimpsest does not know' };
-  const messages = body.messages.map(({ role, content }) => ({
+  const own = body.messages.map(({ role, content }) => ({
     role,
     content: typeof content === 'string' ? [{ type: 'text', text: content }] : content.map(plainBlock),
   }));
-  const isLeft = messages.some(({ content }) => content.some(({ type }) => type === 'compaction'));
+  const isLeft = own.some(({ content }) => content.some(({ type }) => type === 'compaction'));
+  const writer = new BodyWriter({ text, body, list: place, own });
+  const withoutThoughts = (message: WireMessage): WireMessage =>
+    message.content.some(({ type }) => THOUGHTS.has(type))
+      ? writer.with(message, (block) => (THOUGHTS.has(block.type) ? undefined : block))
+      : message;
+  const kept = keptFromBefore(own);
+  const messages = own.map((message, i) => (i < kept ? withoutThoughts(message) : message));
   const { made, copies } = seen.of(messages);
   const entries = made.flatMap((of, at) => of.map((entry) => ({ ...entry, place: at })));
-  const writer = new BodyWriter({ text, body, list: place, own: messages });
   const withReferences = (message: WireMessage, lines: ReadonlyMap<number, string>): WireMessage => {
     const byBlock = new Map([...lines].map(([index, line]) => [entries[index]?.block, line]));
     return writer.with(message, (block, at) => {
@@ -160,13 +188,7 @@ export function anthropicRequest(
       return line === undefined ? block : { ...block, content: [{ type: 'text', text: line }] };
     });
   };
-  const withoutThoughts = (message: WireMessage): WireMessage =>
-    message.content.some(({ type }) => THOUGHTS.has(type))
-      ? writer.with(message, (block) => (THOUGHTS.has(block.type) ? undefined : block))
-      : message;
-  const compacted = messages.some(({ role, content }) => {
-    return role === 'user' && content.some((block) => isText(block) && SUMMARISED.test(String(block.text)));
-  });
+  const compacted = messages.some(({ role, content }) => role === 'user' && content.some(isSummary));
   const reported: HarnessList<WireMessage>['list'] = {
     session,
     messages: entries.map(({ report }) => report),

@@ -115,6 +115,22 @@ describe('a request of Anthropic’s wire that is steered', () => {
     expect(second?.list.list.messages.every((message, i) => message === first?.list.list.messages[i])).toBe(true);
   });
 
+  test('leaves out the thinking that the client kept from before its own summary, and no other', () => {
+    const summary = 'This session is being continued from a previous conversation that ran out of context.';
+    const list = [
+      { role: 'user', content: summary },
+      { role: 'system', content: [] },
+      { role: 'assistant', content: [thought(1), text('the last answer')] },
+      { role: 'user', content: '<system-reminder>\nread again\n</system-reminder>' },
+      { role: 'user', content: [text('<system-reminder>x</system-reminder>'), text('go on')] },
+      { role: 'assistant', content: [thought(2), call('a')] },
+      { role: 'user', content: [result('a')] },
+    ];
+    const { list: made, write } = request(bodyOf(list));
+    const { messages } = JSON.parse(write(made.messages)) as WholeBody;
+    expect(messages).toEqual(list.with(2, { role: 'assistant', content: [text('the last answer')] }));
+  });
+
   test('is left to the client if the provider compacted it, and passes if its form is unknown', () => {
     const why = (messages: readonly Json[]) => {
       const body = bodyOf(messages);
