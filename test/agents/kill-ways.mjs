@@ -258,7 +258,7 @@ async function main(kills, seed) {
       JSON.stringify({ kills: counts, calls: sentBodies.length, broken, seconds: Math.round((ended - began) / 1_000) }),
     );
     console.log(JSON.stringify(found));
-    // The transcript has one step for each message, and the client's last message has no answer yet.
+    // The transcript has one step for each message. The last message has no answer yet.
     const { turns } = read('log', session, '--json', '-n', '1000');
     const texts = turns.flatMap((turn) => turn.messages.map(({ role, text }) => `${role} ${text}`));
     const called = turns.flatMap((turn) => turn.calls.map(({ call_id, id }) => call_id ?? id));
