@@ -77,7 +77,8 @@ export function withServerFlags(command: Command): Command {
         .default('process'),
     )
     .addOption(new Option('--strict', 'follow the specification exactly; docs/ssot.md lists what changes'))
-    .addOption(new Option('--short-ids', 'show the shortest unique prefixes of ids'))
+    .addOption(new Option('--long-ids', 'show whole ids, not their shortest unique prefixes').conflicts('shortIds'))
+    .addOption(new Option('--short-ids', 'the default, but for --strict').hideHelp())
     .addOption(new Option('--allow-bash', 'offer the tool bash, which runs any command'))
     .addOption(new Option('--read-only', 'leave out write, edit and bash'))
     .addOption(

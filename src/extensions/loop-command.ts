@@ -12,8 +12,8 @@ const COMMANDS: ReadonlyMap<string, LoopCommand> = new Map([
   ['on', { on: true }],
   ['off', { on: false }],
   ['tidy', { tidy: true }],
-  ['strict on', { strict: true }],
-  ['strict off', { strict: false }],
+  ['strict on', { strict: true, shortIds: false }],
+  ['strict off', { strict: false, shortIds: true }],
   ['short-ids on', { shortIds: true }],
   ['short-ids off', { shortIds: false }],
 ]);

@@ -7,6 +7,7 @@ import type { EnsureNodeOptions } from '../node/ensure-node.js';
 import { NODE_PROFILES } from '../node/node-state.js';
 import { PASSWORD_VARIABLE } from '../node/shared-log.js';
 import { type CanonicalPath, canonicalPath, type FilesystemId, filesystemId, sessionId } from '../objects/ids.js';
+import { showsShortIds } from '../session/object-reference.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../session/step-policy.js';
 import type { ToolOptions } from '../tools/create-tools.js';
 import { CodedError } from '../values/coded-error.js';
@@ -125,6 +126,7 @@ export interface ServerFlags extends DatabaseFlags {
   readonly durability: 'process' | 'power';
   readonly strict?: boolean;
   readonly shortIds?: boolean;
+  readonly longIds?: boolean;
   readonly allowBash?: boolean;
   readonly readOnly?: boolean;
   readonly maxOutputChars?: number;
@@ -313,7 +315,9 @@ export function serverSettings(
       bash: flags.allowBash ?? false,
       readOnly: flags.readOnly ?? false,
       strict: flags.strict ?? false,
-      shortIds: flags.shortIds ?? false,
+      shortIds: showsShortIds(
+        defined({ strict: flags.strict, shortIds: flags.longIds === true ? false : flags.shortIds }),
+      ),
       ...defined({ maxOutputChars: flags.maxOutputChars }),
     },
   };

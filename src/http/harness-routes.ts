@@ -8,6 +8,7 @@ import { SessionRows } from '../host/session-rows.js';
 import { SessionTitles } from '../host/session-titles.js';
 import type { ServerSettings } from '../host/settings.js';
 import { clientFolder } from '../process/data-folder.js';
+import { showsShortIds } from '../session/object-reference.js';
 import type { Tell } from '../telemetry/telemetry.js';
 import { parseTraceparent } from '../telemetry/trace.js';
 import { defined } from '../values/defined.js';
@@ -112,7 +113,8 @@ export function harnessRoutes({
   contracts,
   hiddenTexts,
 }: HarnessRoutesOptions): HarnessRoutes {
-  const { strict = false, shortIds = false } = settings.tools;
+  const { strict = false } = settings.tools;
+  const shortIds = showsShortIds(settings.tools);
   const sessions = new ApiSessions(backend, { strict, shortIds });
   const titles = new SessionTitles();
   const rows = new SessionRows(settings.node.dataDir, clientFolder(settings.node.dataDir, settings.nodeUrl));

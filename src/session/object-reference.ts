@@ -22,6 +22,13 @@ export function shortIds(ids: Iterable<ObjectId>): ReadonlyMap<ObjectId, string>
   return new Map(short);
 }
 
+/**
+ * Returns whether a model is shown short ids (decision D6): unless the letter was asked for, by
+ * `strict` or by name.
+ */
+export const showsShortIds = (of: { readonly strict?: boolean; readonly shortIds?: boolean }): boolean =>
+  of.shortIds ?? of.strict !== true;
+
 /** Returns the short form of one id among others; see `shortIds`. */
 export function shortId(id: ObjectId, ids: Iterable<ObjectId>): string {
   return shortIds([...ids, id]).get(id) ?? id;

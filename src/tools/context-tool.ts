@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { namesOf, poolLines } from '../assembly/metadata.js';
+import { poolLines } from '../assembly/metadata.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { PoolEntry } from '../client/session/find-object.js';
 import { hashText } from '../objects/hashes.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
-import { continuation, frame, frameSize, headerLine, lineRange, remaining } from './framing.js';
+import { continuation, frame, frameSize, headerLine, lineRange, remaining, shownNames } from './framing.js';
 import { type PageStart, pageOfPieces } from './page.js';
 import type { Tool } from './tool.js';
 
@@ -31,7 +31,7 @@ function entryEnd({ metadata, pinned, active }: PoolEntry): string {
 }
 
 function listText(pool: readonly PoolEntry[], work: Work): string {
-  const nameOf = namesOf(work.session.state.sets.index, work.shortIds);
+  const nameOf = shownNames(work);
   const active = pool.filter((entry) => entry.active);
   const resting = pool.filter((entry) => !entry.active);
   const section = (title: string, entries: readonly PoolEntry[]): readonly string[] => {

@@ -1,3 +1,4 @@
+import { showsShortIds } from '../session/object-reference.js';
 import { bashTool } from './bash-tool.js';
 import { contextTool } from './context-tool.js';
 import type { ToolSettings } from './define-tool.js';
@@ -44,7 +45,7 @@ export function createTools(options: ToolOptions = {}): readonly Tool[] {
       lines: Math.max(20, maxOutputLines),
     },
     strict: options.strict ?? false,
-    shortIds: options.shortIds ?? false,
+    shortIds: showsShortIds(options),
   };
   return [
     readTool(settings),

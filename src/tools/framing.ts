@@ -1,3 +1,4 @@
+import { type NameOf, namesOf } from '../assembly/metadata.js';
 import { isBare, renderedValue } from '../assembly/rendered-value.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { ObjectId } from '../objects/ids.js';
@@ -89,12 +90,22 @@ interface Shown {
   readonly shortIds: boolean;
 }
 
+/** Ids of calls often begin alike, so a later call would make a shown prefix ambiguous. */
+const isHash = (id: ObjectId): boolean => /^[0-9a-f]{64}$/.test(id);
+
 /**
- * Formats an id for the agent: full, or the shortest prefix that is unique in its session (decision
- * D6). For header fields, which add quotes.
+ * Formats an id for the agent: full, or for a file the shortest prefix that is unique in its
+ * session (decision D6). For header fields, which add quotes.
  */
 export function shownId(id: ObjectId, { session, shortIds: short }: Shown): string {
-  return short ? shortId(id, session.state.sets.index) : id;
+  return short && isHash(id) ? shortId(id, session.state.sets.index) : id;
+}
+
+/** Returns the names of a session's objects in a list for the agent. */
+export function shownNames({ session, shortIds: short }: Shown): NameOf {
+  const { index } = session.state.sets;
+  const [whole, names] = [namesOf(index, false), namesOf(index, short)];
+  return (id) => (isHash(id) ? names(id) : whole(id));
 }
 
 /** Formats an id for a line of its own: quoted if it could forge one (decision E3). */

@@ -190,7 +190,7 @@ export function readTool(settings: ToolSettings): Tool {
   return defineTool({
     name: 'read',
     description:
-      'Read a text file, or any known object by id: old tool output, older file versions. Shows up to ' +
+      'Read a text file, or by id: old tool output (nothing runs again), earlier versions. Shows up to ' +
       `${settings.limits.lines} lines / ${settings.limits.chars} characters; continue with offset. A file read ` +
       'whole joins the active set of the session.',
     shape: SHAPE,

@@ -69,7 +69,7 @@ function hitLines(hit: SearchHit, work: Work): readonly string[] {
 /** `recall`: searches everything that the session has seen. Changes no set. */
 export const recallTool = defineTool({
   name: 'recall',
-  description: 'Search all that this session ever saw.',
+  description: 'Search all this session saw, also before a compaction.',
   shape: SHAPE,
   annotations: { readOnlyHint: true, openWorldHint: false },
   perform: async ({ text, everywhere = false }, work) => {

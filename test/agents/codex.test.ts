@@ -97,7 +97,7 @@ describe('Codex', () => {
         `${POEM}\n`.replace('line 7\n', 'line seven\n'),
       );
       expect(missing).toContain('Error: "src/pome.txt" does not exist.\nDid you mean src/poem.txt?');
-      expect(deactivated).toMatch(/deactivated id=[0-9a-f]{64}/);
+      expect(deactivated).toMatch(/deactivated id=[0-9a-f]{8,12}/);
 
       const [, sessionId] = /session=(\S+) turn=1 known=6 active=5/.exec(context ?? '') ?? [];
       const thread = events.find(({ type }) => type === 'thread.started')?.thread_id;

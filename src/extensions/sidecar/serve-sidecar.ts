@@ -8,6 +8,7 @@ import { type OpenClient, openClient } from '../../host/open-client.js';
 import { readSettings, type Settings } from '../../host/settings.js';
 import type { SessionId } from '../../objects/ids.js';
 import { clientFolder } from '../../process/data-folder.js';
+import { showsShortIds } from '../../session/object-reference.js';
 import { DEFAULT_POLICY } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
 import { messageOf } from '../../values/thrown.js';
@@ -39,7 +40,8 @@ interface Followed {
 type Handlers = { readonly [N in CallName]: (params: Calls[N]['params']) => Promise<Calls[N]['result']> };
 
 function openSidecarClient(beginning: Beginning, settings: Settings): Promise<OpenClient> {
-  const { what, cwd, roots, strict = false, shortIds = false, layout = DEFAULT_LOOP_LAYOUT } = beginning;
+  const { what, cwd, roots, strict = false, layout = DEFAULT_LOOP_LAYOUT } = beginning;
+  const shortIds = showsShortIds(beginning);
   const retention = beginning.retention ?? (layout === 'epoch' ? 'use' : 'window');
   const policy = { ...DEFAULT_POLICY, retention };
   return openClient(settings, { cwd, roots, strict, shortIds, policy, what: `palimpsest sidecar of ${what}` });
@@ -118,7 +120,8 @@ class SidecarSessions {
   #followedBy(session: string, parent: string | undefined): Followed {
     const known = this.#followed.get(session);
     if (known !== undefined) return known;
-    const { what, strict = false, shortIds = false, layout } = this.#beginning;
+    const { what, strict = false, layout } = this.#beginning;
+    const shortIds = showsShortIds(this.#beginning);
     // The process that follows transcripts gives way to a gateway that steers the session.
     const takesOver = what === 'gateway' ? (id: SessionId) => isFollowed(this.#dataDir, id) : undefined;
     const options = { delivered: what, strict, shortIds, ...defined({ layout, takesOver }) };

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { DEFAULT_LOOP_LAYOUT } from '../../assembly/assembly-record.js';
 import { isLayout } from '../../assembly/renderers.js';
 import { type Environment, type LoopSettings, loopSettings } from '../../host/environment.js';
+import { defined } from '../../values/defined.js';
 import { guideOf } from '../guide.js';
 import { LoopGuard, type LoopGuardOptions } from './loop-guard.js';
 import type { Beginning } from './protocol.js';
@@ -45,22 +46,22 @@ function retentionOf({ retention }: LoopSettings, notify: Surroundings['notify']
 }
 
 /**
- * Returns whether a variable turns a feature on. For a value other than 1 or 0, notifies the user
- * and returns false.
+ * Returns whether a variable turns a feature on or off. For another value than 1 or 0, notifies the
+ * user and returns undefined, as for an unset one.
  */
-function isOn(name: string, value: string | undefined, notify: Surroundings['notify']): boolean {
-  if (value !== undefined && value !== '0' && value !== '1')
-    notify(`Palimpsest: ${name} is ${JSON.stringify(value)}; set it to 1 or 0`);
-  return value === '1';
+function isOn(name: string, value: string | undefined, notify: Surroundings['notify']): boolean | undefined {
+  if (value === '0' || value === '1') return value === '1';
+  if (value !== undefined) notify(`Palimpsest: ${name} is ${JSON.stringify(value)}; set it to 1 or 0`);
+  return undefined;
 }
 
 /** Starts the sidecar of a harness and returns its guard. */
 export function startSidecar(what: Beginning, { extension, node, env, notify }: Surroundings): LoopGuard {
   const settings = loopSettings(env);
-  const rendering = {
+  const rendering = defined({
     strict: isOn('PALIMPSEST_LOOP_STRICT', settings.strict, notify),
     shortIds: isOn('PALIMPSEST_LOOP_SHORT_IDS', settings.shortIds, notify),
-  };
+  });
   const beginning: Beginning = {
     ...what,
     ...rendering,

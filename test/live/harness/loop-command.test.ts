@@ -166,7 +166,7 @@ async function opencode2Host(cwd: string): Promise<Host> {
   };
 }
 
-const NAMED = /^ACTIVE_CONTENT id=[0-9a-f]{64}\ntoolcall_ref id=/m;
+const NAMED = /^ACTIVE_CONTENT id=[0-9a-f]{8,12}\ntoolcall_ref id=/m;
 const REPEATED = /^ACTIVE_CONTENT id=[0-9a-f]{64}\nthe only line of a\.txt/m;
 const SHORT = /^ACTIVE_CONTENT id=[0-9a-f]{8,12}\n/m;
 
@@ -196,7 +196,7 @@ describe.each([
     await folder.remove();
   });
 
-  test('show a session literally or with short ids from its next model call on, and back', async () => {
+  test('show a session with short ids or literally from its next model call on, and back', async () => {
     host = await open(folder.root);
     expect(await host.call()).toMatch(NAMED);
     await host.command('strict on');
@@ -204,6 +204,7 @@ describe.each([
     await host.command('short-ids on');
     expect(await host.call()).toMatch(SHORT);
     await host.command('short-ids off');
+    expect(await host.call()).toMatch(REPEATED);
     await host.command('strict off');
     expect(await host.call()).toMatch(NAMED);
     host.notices.splice(0);

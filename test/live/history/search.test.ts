@@ -201,7 +201,7 @@ describe('recall', () => {
     const before = (await agent.call('context')).text;
     const found = await agent.call('recall', { text: '/= ceil.sum/' });
     expect(found.text).toMatch(
-      /^\[recall texts=\d+ found=2\]\n[\s\S]*\n\[file id=\w{64} path=\S+cart\.ts version=1 from=\S+ matches=1\]\n/,
+      /^\[recall texts=\d+ found=2\]\n[\s\S]*\n\[file id=\w{8,12} path=\S+cart\.ts version=1 from=\S+ matches=1\]\n/,
     );
     expect(found.text).toContain('  1-const sum = 1;\n  2:const total = ceil(sum);');
     expect((await agent.call('context')).text.replace(/turn=\d+|known=\d+|recall.*/g, '')).toContain('cart.ts');

@@ -205,7 +205,7 @@ describe('an agent’s mistake is answered by an error with a remedy', () => {
     expect(answer.isError).toBe(false);
     expect(answer.text).toMatch(
       new RegExp(
-        '^deactivated id=[0-9a-f]{64} \\S+poem\\.txt chars=20\\n' +
+        '^deactivated id=[0-9a-f]{8,12} \\S+poem\\.txt chars=20\\n' +
           'failed: "nonsense" was not found.*\\nfailed: \\S+ is not active',
       ),
     );

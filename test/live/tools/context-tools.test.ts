@@ -57,7 +57,7 @@ describe('the context of an agent', () => {
   test('shows a wholly read file as active, with its exact text in its call [§5.6]', async () => {
     const read = await agent.call('read', { path: 'src/a.ts' });
     expect(read.text).toMatch(
-      /^\[file id=[0-9a-f]{64} path=\S+\/src\/a\.ts lines=1-1\/1 chars=20\]\nexport const a = 1;\n$/,
+      /^\[file id=[0-9a-f]{8,12} path=\S+\/src\/a\.ts lines=1-1\/1 chars=20\]\nexport const a = 1;\n$/,
     );
     expect(await listed('active')).toEqual([
       expect.stringMatching(/type=file path=\S+\/src\/a\.ts file_type=ts char_count=20$/),
@@ -84,7 +84,7 @@ describe('the context of an agent', () => {
     const activated = await agent.call('activate', { ids: ['src/b.ts'] });
     expect(activated.text).toMatch(
       new RegExp(
-        '^activated id=[0-9a-f]{64} \\S+/src/b\\.ts chars=20\\nactive now: 3 objects, \\d+ characters\\n' +
+        '^activated id=[0-9a-f]{8,12} \\S+/src/b\\.ts chars=20\\nactive now: 3 objects, \\d+ characters\\n' +
           '\\[file id=\\S+ path=\\S+b\\.ts chars=20\\]\\nexport const b = 2;$',
       ),
     );
@@ -137,7 +137,7 @@ describe('the context of an agent', () => {
       new RegExp(`lines=${offset}-250/250 chars=25000\\]\ny{99}\n`),
     );
     expect(text).toMatch(
-      /path=\S+z\.wide chars=25000\]\n\[Not shown: no room left\. Continue: read id=[0-9a-f]{64}\]$/,
+      /path=\S+z\.wide chars=25000\]\n\[Not shown: no room left\. Continue: read id=[0-9a-f]{8,12}\]$/,
     );
   });
 
@@ -148,7 +148,7 @@ describe('the context of an agent', () => {
     await agent.call('edit', { path: 'new/note.md', edits: [{ oldText: 'Note', newText: 'Longer note' }] });
     expect((await listed('active')).some((line) => /new\/note\.md file_type=md char_count=14$/.test(line))).toBe(true);
     const { text } = await agent.call('context', { full: true });
-    expect(text).toMatch(/ACTIVE_CONTENT id=[0-9a-f]{64}\n# Longer note\n/);
+    expect(text).toMatch(/ACTIVE_CONTENT id=[0-9a-f]{8,12}\n# Longer note\n/);
   });
 
   test('reads an older version by the transaction that wrote it', async () => {
@@ -181,7 +181,9 @@ describe('the context of an agent', () => {
     expect((await listed('known')).some((line) => line.includes('fleeting.txt') && line.endsWith('[deleted]'))).toBe(
       true,
     );
-    expect((await agent.call('read', { id: idIn(written) })).text).toMatch(/^Error: the file [0-9a-f]{64} is deleted/);
+    expect((await agent.call('read', { id: idIn(written) })).text).toMatch(
+      /^Error: the file [0-9a-f]{8,64} is deleted/,
+    );
 
     const looping = await agent.call('write', { path: 'folder/kept.txt', content: 'still here\n' });
     await rename(join(root, 'folder'), join(root, 'elsewhere'));

@@ -23,7 +23,7 @@ beforeAll(async () => {
   await writeFile(join(mine, 'a.txt'), 'alpha\n');
   await writeFile(join(theirs, 'secret.txt'), SECRET);
   session = name('theirs');
-  const agent = await stdioAgent(theirs);
+  const agent = await stdioAgent(theirs, ['--long-ids']);
   await agent.call('read', { path: 'secret.txt', session });
   secretId = /\bid=([0-9a-f]{64})/.exec((await agent.call('read', { path: 'secret.txt', session })).text)?.[1] ?? '';
   expect(secretId).toHaveLength(64);

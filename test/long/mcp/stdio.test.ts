@@ -227,9 +227,9 @@ describe('sessions over stdio', () => {
 });
 
 describe('flags of palimpsest mcp', () => {
-  test('limit answers by --max-output-chars, shorten ids by --short-ids, set the window by --window', async () => {
+  test('limit answers by --max-output-chars, set the window by --window, shorten ids', async () => {
     await writeFile(join(root, 'wide.txt'), 'x'.repeat(70).concat('\n').repeat(200));
-    const agent = await stdioAgent(root, ['--max-output-chars', '2000', '--short-ids', '--window', '2x1']);
+    const agent = await stdioAgent(root, ['--max-output-chars', '2000', '--window', '2x1']);
     try {
       const wide = await agent.call('read', { path: 'wide.txt' });
       expect(wide.text.length).toBeLessThanOrEqual(2_000);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { assemble } from '../../../src/assembly/assemble.js';
-import type { ActiveObject } from '../../../src/assembly/layout.js';
+import { type ActiveObject, layoutOf } from '../../../src/assembly/layout.js';
 import type { ObjectMetadata } from '../../../src/assembly/metadata.js';
 import { renderMessages } from '../../../src/assembly/render-messages.js';
 import { hashText } from '../../../src/objects/hashes.js';
@@ -132,6 +133,12 @@ describe('the golden context, from a fold of steps (decisions A8, E1)', () => {
   test('shortens every id to its shortest unique prefix with short ids (decision D6)', () => {
     const { text } = assemble(inputOf(story(), { strict: false, shortIds: true }));
     expect(text).toBe(GOLDEN.replaceAll(a['xt/id'], 'df286d6f').replaceAll(b['xt/id'], '38b23448'));
+  });
+
+  test('takes 20 tokens for the pool line of a file with a short id instead of 50', () => {
+    const tokens = (shortIds: boolean) =>
+      countTokens(layoutOf(inputOf(story(), { strict: false, shortIds })).pool[0] ?? '');
+    expect([tokens(false), tokens(true)]).toEqual([50, 20]);
   });
 
   test('records each section and the place of each body', () => {

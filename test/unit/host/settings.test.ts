@@ -117,8 +117,17 @@ describe('flags of mcp and serve', () => {
       session: undefined,
       nodeUrl: undefined,
       policy: { window: { perTurn: 5, turns: 3 }, pauseMs: 60_000 },
-      tools: { bash: false, readOnly: false, strict: false, shortIds: false },
+      tools: { bash: false, readOnly: false, strict: false, shortIds: true },
     });
+  });
+
+  test.each([
+    [[], true],
+    [['--long-ids'], false],
+    [['--strict'], false],
+    [['--strict', '--short-ids'], true],
+  ])('show short ids but for the letter: %j', (args, shortIds) => {
+    expect(settings(args).tools.shortIds).toBe(shortIds);
   });
 
   test('read every flag', () => {
