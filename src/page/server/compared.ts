@@ -44,7 +44,12 @@ async function changedFiles(timeline: Timeline, session: SessionId): Promise<rea
 
 /** Returns the number of first steps that two sessions share, as a fork and its parent do. */
 function sharedSteps(one: readonly Step[], other: readonly Step[]): number {
-  const differs = one.findIndex((step, i) => step.session !== other[i]?.session || step.at !== other[i]?.at);
+  const isShared = (step: Step, i: number): boolean => {
+    const beside = other[i];
+    const isSame = step.at === beside?.at && step.call?.id === beside.call?.id;
+    return isSame && step.message?.text === beside.message?.text;
+  };
+  const differs = one.findIndex((step, i) => !isShared(step, i));
   return differs < 0 ? Math.min(one.length, other.length) : differs;
 }
 

@@ -177,6 +177,19 @@ describe('a page that was started in another folder', () => {
     expect(changes).toMatchObject({ recorded: false, prefix: null, changes: [{ name: 'read cart.ts', kind: 'came' }] });
   });
 
+  test('compares a fork with its parent: the shared past, what each changed and what came out', async () => {
+    const fork = await client.forkSession(name, { id: `${name}-fork`, at: 3 });
+    await fork.reportMessage({ role: 'assistant', text: 'Otherwise.' });
+    await client.closeSession(fork);
+    await client.delivered();
+    const found = await ask('/v1/compared', 'Compared', { session: name, with: `${name}-fork` });
+    expect(found).toMatchObject({
+      shared: { steps: 3, calls: 1 },
+      sides: [{ outcome: 'I edit.' }, { outcome: 'Otherwise.', files: [], row: { parent: { session: name } } }],
+      files: [{ name: path('cart.ts'), ids: [expect.any(String), null], same: false }],
+    });
+  });
+
   test('answers every pinned address alike after more was written', async () => {
     const { basis } = await ask('/v1/strip', 'Strip', { session: name });
     const [session, tx, object] = [name, basis.tx_id as number, path('cart.ts')];
