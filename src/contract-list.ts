@@ -2,6 +2,7 @@ import { BUNDLE } from './bundle/contract.js';
 import type { Contract } from './cli/contract.js';
 import { AGENT_CONTEXT } from './contracts/agent-context/contract.js';
 import { AMPLIFIER } from './contracts/amplifier/contract.js';
+import { ATIF } from './contracts/atif/contract.js';
 import { CORTEXFS } from './contracts/cortexfs/contract.js';
 import { PROJECTION } from './contracts/projection/contract.js';
 import { TYRUM } from './contracts/tyrum/contract.js';
@@ -19,6 +20,7 @@ export const CONTRACTS: readonly Contract[] = [
   PROJECTION,
   AGENT_CONTEXT,
   AMPLIFIER,
+  ATIF,
   CORTEXFS,
   TYRUM,
 ];

@@ -1,7 +1,9 @@
 import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { Message, Turn } from '../objects/object-type.js';
+import type { ObjectVersion } from '../objects/seal.js';
 import { CodedError } from '../values/coded-error.js';
+import type { ShownCall } from './edit-input.js';
 import { argsMark, type NameOf, namesOf, type ObjectMetadata, poolLines, referenceLine } from './metadata.js';
 import { renderedValue } from './rendered-value.js';
 
@@ -24,13 +26,24 @@ export interface AssemblyOptions {
   readonly shortIds: boolean;
   /** Shows the arguments of calls in layout `epoch` (divergence E9). Absent in older contexts. */
   readonly described?: boolean;
+  /** Shows what an active edit wrote, in layout `epoch` (divergence E9). Absent in older ones. */
+  readonly inputs?: boolean;
 }
 
 /** An active object. Null content (a deleted file that is still active) differs from empty text. */
 export interface ActiveObject {
   readonly metadata: ObjectMetadata;
   readonly content: string | null;
+  /** The tool and arguments of a call. */
+  readonly call?: ShownCall;
 }
+
+/** Returns an active object by its metadata and version. */
+export const activeObject = (metadata: ObjectMetadata, version: ObjectVersion): ActiveObject => ({
+  metadata,
+  content: version.content,
+  ...(version.type === 'toolcall' ? { call: version } : {}),
+});
 
 /**
  * The input of a context [§4.1]: the pool in insertion order, active objects in activation order

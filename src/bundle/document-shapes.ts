@@ -74,7 +74,12 @@ const ASSEMBLY: Fields<Omit<AssemblyProof, 'session' | 'step'>> = {
   renderer: text,
   layout: text,
   version: count,
-  options: z.strictObject({ strict: z.boolean(), shortIds: z.boolean(), described: z.boolean().optional() }),
+  options: z.strictObject({
+    strict: z.boolean(),
+    shortIds: z.boolean(),
+    described: z.boolean().optional(),
+    inputs: z.boolean().optional(),
+  }),
   tail: z.strictObject({ turn: count, results: ids }).optional(),
   epoch: epoch.optional(),
   sections: z.array(z.strictObject({ name: text, chars: count, sha256: digestShape })),

@@ -1,4 +1,5 @@
 import pLimit from 'p-limit';
+import type { LayoutName } from '../assembly/assembly-record.js';
 import type { RenderedMessage } from '../assembly/render-messages.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
@@ -32,6 +33,8 @@ export interface HarnessSettings {
   readonly mineShell?: boolean;
   readonly strict?: boolean;
   readonly shortIds?: boolean;
+  /** The layout of its contexts, if it is always the same. */
+  readonly layout?: LayoutName;
 }
 
 /** The record of a delivered context. */

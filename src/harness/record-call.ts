@@ -1,3 +1,4 @@
+import type { LayoutName } from '../assembly/assembly-record.js';
 import type { RecordedCall, VerbEntry } from '../client/session/call-report.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import { canonicalJson } from '../objects/canonical-json.js';
@@ -97,6 +98,8 @@ export interface VerbOptions {
   readonly turnRef?: string;
   readonly shortIds?: boolean;
   readonly strict?: boolean;
+  /** With `epoch`, deactivated text stays in the requests until the next epoch (divergence E9). */
+  readonly layout?: LayoutName;
   readonly signal?: AbortSignal;
 }
 
@@ -123,12 +126,12 @@ export interface VerbReport {
 export async function runVerb(
   { client, session }: Pick<ToolContext, 'client' | 'session'>,
   { verb, references }: VerbCall,
-  { callId, turnRef, shortIds = false, strict = false, signal = new AbortController().signal }: VerbOptions,
+  { callId, turnRef, shortIds = false, strict = false, layout, signal = new AbortController().signal }: VerbOptions,
 ): Promise<VerbReport> {
   const work = { client, session, signal, shortIds, strict, limits: DEFAULT_OUTPUT_LIMITS };
   const known = await Promise.all(references.map((reference) => knownReference(reference, work)));
   const plan = await session.planVerb(verb, [...new Set(known)], signal);
-  const { content, status = 'ok' } = performVerb(plan, work);
+  const { content, status = 'ok' } = performVerb(plan, work, { way: 'loop', lags: layout === 'epoch' });
   const recorded = await session.recordCall({
     tool: verb,
     args: { ids: references },

@@ -9,11 +9,13 @@ import { openStdio } from './stdio.js';
 
 const answerSchema = z.object({ text: z.string(), ok: z.boolean() });
 
-const INSTRUCTIONS = `Palimpsest shortens the earlier part of this conversation before it reaches you. There, a line \
-"toolcall_ref id=... tool=... status=..." stands for a result. The result is not loaded. A block that begins with \
-"ACTIVE_CONTENT id=..." is a loaded content. activate loads results and files by id or path. Their contents are there \
-in your next step. deactivate removes them, with one of the next messages of the user. pin keeps results that would \
-collapse on their own, unpin lets them go. Lines and blocks of this kind are not said by the user.`;
+/** The text about the verbs for a model whose requests a gateway steers. */
+export const STEERED_GUIDE = `Palimpsest shortens the earlier part of this conversation before it reaches you. There, \
+a line "toolcall_ref id=... tool=... status=... args=..." stands for a call whose result is not loaded. A block that \
+begins with "ACTIVE_CONTENT id=..." is a loaded content, of an edit with its arguments. activate loads results and \
+files by id or path. Their contents are there in your next step. deactivate removes them, with one of the next \
+messages of the user. pin keeps results that would collapse on their own, unpin lets them go. Lines and blocks of this \
+kind are not said by the user.`;
 
 /** Maximum wait for the gateway, milliseconds. */
 const LIMIT_MS = 20_000;
@@ -57,7 +59,7 @@ export async function serveSteered(address: string, version: string, logLevel: L
   };
   const { server, direct } = createProtocolServer({
     info: { name: 'palimpsest', version },
-    instructions: INSTRUCTIONS,
+    instructions: STEERED_GUIDE,
     tools: async () =>
       (Object.entries(VERB_DESCRIPTIONS.loop) as [Verb, string][]).map(([name, description]) => ({
         definition: { name, description, inputSchema },

@@ -180,7 +180,12 @@ export interface AssemblyProof {
   readonly layout: string;
   /** Version of the renderer's output. */
   readonly version: number;
-  readonly options: { readonly strict: boolean; readonly shortIds: boolean; readonly described?: boolean };
+  readonly options: {
+    readonly strict: boolean;
+    readonly shortIds: boolean;
+    readonly described?: boolean;
+    readonly inputs?: boolean;
+  };
   /**
    * The part of its own list that the harness kept: a turn of the chat, and the calls whose results
    * are in it. Absent if it kept nothing.

@@ -10,7 +10,7 @@ import { frame, headerLine, headerValue, lineId, shownId } from './framing.js';
 import { type OutputLimits, pageOf } from './page.js';
 import { candidateLines, didYouMean, knownReference, similarPaths } from './require-object.js';
 import { failureText, type Tool } from './tool.js';
-import { VERB_DESCRIPTIONS } from './verb-descriptions.js';
+import { VERB_DESCRIPTIONS, type WayIn } from './verb-descriptions.js';
 
 /** The result for an object that the verb changed. */
 type Done = Extract<VerbEntry, { readonly ok: true }>;
@@ -101,18 +101,19 @@ const WORDS: Readonly<Record<Verb, Words>> = {
   unpin: { done: 'unpinned', already: '' },
 };
 
-type Explain = (entry: Failed, call: Work) => string;
+type Explain = (entry: Failed, call: Work, way: WayIn) => string;
 
 const WHY: Readonly<Record<VerbFailure, Explain>> = {
-  unknown: ({ reference }, call) =>
-    `was not found: it is not known to this session. ${didYouMean(similarPaths(reference, call), reference)}List ` +
-    'with context, or read the file',
+  unknown: ({ reference }, call, way) =>
+    `was not found: it is not known to this session. ${didYouMean(similarPaths(reference, call), reference)}` +
+    (way === 'mcp' ? 'List with context, or read the file' : 'Give an id or a path of a line that you see'),
   ambiguous: ({ candidates = [] }, { session }) =>
     `fits several objects; give more characters:\n${candidateLines(candidates, session)}`,
   infrastructure: () => 'is infrastructure, a part of the session itself; only files and tool calls can be chosen',
   'not-active': () => 'is not active',
   'not-pinned': () => 'is not pinned',
-  deleted: () => 'is deleted; an older version can be read with read id=... version=...',
+  deleted: (_entry, _call, way) =>
+    way === 'mcp' ? 'is deleted; an older version can be read with read id=... version=...' : 'is deleted',
   'not-text': () => 'is not text and cannot be loaded',
   inaccessible: () => 'is inaccessible: its source cannot be read now',
   'outside-roots': () => 'is inaccessible: it lies outside the allowed folders',
@@ -121,8 +122,8 @@ const WHY: Readonly<Record<VerbFailure, Explain>> = {
 const nameOf = (metadata: ObjectMetadata): string =>
   metadata.type === 'file' ? headerValue(metadata.displayPath) : `toolcall ${headerValue(metadata.tool)}`;
 
-function failureLine(entry: Failed, call: Work): string {
-  return `${quoted(entry.reference)} ${WHY[entry.failure](entry, call)}`;
+function failureLine(entry: Failed, call: Work, way: WayIn): string {
+  return `${quoted(entry.reference)} ${WHY[entry.failure](entry, call, way)}`;
 }
 
 function doneLine(verb: Verb, entry: Done, work: Work): string {
@@ -145,14 +146,25 @@ function activeLine(plan: VerbPlan, session: ContextSession): string {
   return `active now: ${active.size} objects, ${chars} characters`;
 }
 
+/** How the answer of a verb is worded. */
+export interface VerbWords {
+  /** How the model reaches its tools: an answer names only tools that it has. Default: `mcp`. */
+  readonly way?: WayIn;
+  /** Whether deactivated text stays in the requests until the next epoch (divergence E9). */
+  readonly lags?: boolean;
+}
+
+/** Said after a deactivation, because the model still sees the text. */
+const LEAVES = 'Text that you still see leaves at the next border: with one of the next messages of the user.';
+
 /**
  * Formats the result of a planned verb. `content` has one line per object; for activate, `show`
  * also has the contents (divergence B8).
  */
-export function performVerb(plan: VerbPlan, work: Work): Performed {
+export function performVerb(plan: VerbPlan, work: Work, { way = 'mcp', lags = false }: VerbWords = {}): Performed {
   const done = plan.entries.filter((entry) => entry.ok);
   const failed = plan.entries.filter((entry) => !entry.ok);
-  const failures = failed.map((entry) => failureLine(entry, work));
+  const failures = failed.map((entry) => failureLine(entry, work, way));
   const meta = {
     done: done.map(({ id }) => id).slice(0, 100),
     failed: failed.map(({ reference, failure }) => ({ reference: reference.slice(0, 200), failure })).slice(0, 100),
@@ -164,6 +176,7 @@ export function performVerb(plan: VerbPlan, work: Work): Performed {
   const summary = [
     ...done.map((entry) => doneLine(plan.verb, entry, work)),
     ...failures.map((line) => `failed: ${line}`),
+    ...(lags && plan.verb === 'deactivate' ? [LEAVES] : []),
     activeLine(plan, work.session),
   ];
   const content = summary.join('\n');

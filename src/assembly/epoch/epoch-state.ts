@@ -7,7 +7,8 @@ import type { ChatMark } from '../../session/session-fold.js';
 import { defined } from '../../values/defined.js';
 import { blockText, bodyPlace } from '../assemble.js';
 import type { AssemblyRecord, SectionRecord } from '../assembly-record.js';
-import { type AssemblyInput, type Block, chatText, type Frame, frameOf } from '../layout.js';
+import { editInput } from '../edit-input.js';
+import { type ActiveObject, type AssemblyInput, type Block, chatText, type Frame, frameOf } from '../layout.js';
 import { argsMark, metadataLine, type NameOf, type ObjectMetadata } from '../metadata.js';
 import {
   type RenderedMessage,
@@ -90,6 +91,12 @@ function message(section: RenderedMessage['section'], parts: readonly RenderedPa
   return spoken.length === 0 ? [] : [{ section, role: 'user', parts: spoken }];
 }
 
+/** Returns the lines between a block's header and its result: what an edit wrote. */
+function inputMark(call: ActiveObject['call'], { inputs = false }: AssemblyInput['options']): string {
+  const text = call === undefined || !inputs ? undefined : editInput(call);
+  return text === undefined ? '' : `\n${text}\n[result]`;
+}
+
 const blockPart = (block: Block): RenderedPart => ({ id: block.id, text: blockText(block) });
 
 /** Returns the lines of files; a call's line is in the chat. */
@@ -110,7 +117,12 @@ export function beginEpoch(given: EpochInput, turn: number): EpochState {
   const names = shortIds(input.index);
   const { described = false } = input.options;
   const plain = frameOf(input, named(names));
-  const called = new Map(input.active.map(({ metadata }) => [metadata.id, described ? argsMark(metadata) : '']));
+  const called = new Map(
+    input.active.map(({ metadata, call }) => [
+      metadata.id,
+      described ? `${argsMark(metadata)}${inputMark(call, input.options)}` : '',
+    ]),
+  );
   const blocks = plain.blocks.map((one) => ({ ...one, header: one.header + (called.get(one.id) ?? '') }));
   const frame = { ...plain, blocks, described };
   const closed = input.turns.filter((one) => one.turn < turn);
@@ -134,6 +146,8 @@ export interface NoteInput extends Pick<EpochInput, 'index' | 'options' | 'chatS
   readonly metadata: (id: ObjectId) => ObjectMetadata | undefined;
   /** Returns an object's content: null if it has none, undefined for an unknown object. */
   readonly content: (id: ObjectId) => string | null | undefined;
+  /** Returns the tool and arguments of an active call. */
+  readonly call: (id: ObjectId) => ActiveObject['call'];
 }
 
 /** Returns a note's input from the input of a request. */
@@ -142,7 +156,15 @@ export function noteInputOf({ index, options, pool, active, chatSince }: EpochIn
   const contents = new Map(
     active.map((one) => [one.metadata.id, one.metadata.contentHash === null ? null : one.content]),
   );
-  return { index, options, chatSince, metadata: (id) => metadata.get(id), content: (id) => contents.get(id) };
+  const calls = new Map(active.map((one) => [one.metadata.id, one.call]));
+  return {
+    index,
+    options,
+    chatSince,
+    metadata: (id) => metadata.get(id),
+    content: (id) => contents.get(id),
+    call: (id) => calls.get(id),
+  };
 }
 
 /**
@@ -164,7 +186,8 @@ export function withNote(state: EpochState, note: NoteProof, input: NoteInput): 
   const parts: RenderedPart[] = [{ text: lines.join('\n') }];
   const append = (id: ObjectId, mark: string, body: string | null): void => {
     const args = options.described ? argsMark(metadata(id)) : '';
-    const block = { id, header: `ACTIVE_CONTENT id=${nameOf(id)}${args}${mark}`, body };
+    const given = inputMark(input.call(id), options);
+    const block = { id, header: `ACTIVE_CONTENT id=${nameOf(id)}${args}${mark}${given}`, body };
     blocks.push(block);
     parts.push(blockPart(block));
   };
@@ -302,6 +325,7 @@ export function renderEpoch(
       strict: input.options.strict,
       shortIds: true,
       ...(input.options.described ? { described: true } : {}),
+      ...(input.options.inputs ? { inputs: true } : {}),
     },
     tail: place.tail,
     ...defined({ epoch: place.epoch }),

@@ -3,7 +3,7 @@ import { type Assembly, assemble } from '../../assembly/assemble.js';
 import type { AssemblyRecord } from '../../assembly/assembly-record.js';
 import { type EpochInput, renderEpoch } from '../../assembly/epoch/epoch-state.js';
 import type { GrowingContext, GrowingRecord } from '../../assembly/growing-context.js';
-import type { AssemblyInput } from '../../assembly/layout.js';
+import { type AssemblyInput, activeObject } from '../../assembly/layout.js';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { metadataOf } from '../../assembly/metadata.js';
 import { renderMessages } from '../../assembly/render-messages.js';
@@ -118,9 +118,7 @@ function assembleParts(environment: SessionEnvironment, parts: Parts, options: A
   const active = state.sets.active.flatMap((id) => {
     const object = parts.version(id);
     const described = object === undefined ? undefined : metadataOf(object.version, object.marks, files);
-    return object === undefined || described === undefined
-      ? []
-      : [{ metadata: described, content: object.version.content }];
+    return object === undefined || described === undefined ? [] : [activeObject(described, object.version)];
   });
   const pool = state.sets.index.flatMap((id) => parts.metadata(id) ?? []);
   return assemblyOf(environment, { ...parts, input: { systemPrompt: prompt, pool, active } }, options);
@@ -132,12 +130,17 @@ interface ContextInput extends Pick<Parts, 'state' | 'place'> {
 }
 
 function assemblyOf(
-  { strict, shortIds }: SessionEnvironment,
+  { strict, shortIds, policy }: SessionEnvironment,
   context: ContextInput,
   options: AssembleOptions,
 ): SessionAssembly {
   const { state, place: read } = context;
-  const chosen = { strict: options.strict ?? strict, shortIds: options.shortIds ?? shortIds, described: true };
+  const chosen = {
+    strict: options.strict ?? strict,
+    shortIds: options.shortIds ?? shortIds,
+    described: true,
+    inputs: policy.uses?.inputs ?? true,
+  };
   const input: EpochInput = {
     ...context.input,
     // Lazy, because a request that continues an epoch does not need them.

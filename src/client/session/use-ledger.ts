@@ -1,3 +1,4 @@
+import { editInput } from '../../assembly/edit-input.js';
 import { asksForPart } from '../../foreign-tools/tool-arguments.js';
 import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
 import type { ObjectId } from '../../objects/ids.js';
@@ -13,6 +14,7 @@ import {
 import type { SessionState } from '../../session/session-state.js';
 import type { StepRules } from '../../session/step-policy.js';
 import { textsIn, usableLines } from '../../session/used-lines.js';
+import { isVerb } from '../../session/verb-outcome.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import { tokensOf } from '../../values/token-estimate.js';
 import { TIME_LIMITS } from '../time-limits.js';
@@ -138,7 +140,12 @@ export class UseLedger {
       else if (before !== undefined) this.#show({ id: file, kind: before.kind, text }, before.shown);
     }
     // A whole read shows its file's text.
-    if (!files.some(({ whole }) => whole)) this.#show({ id, kind: KINDS[foreignTool(tool).kind], text: content });
+    const input = this.#settings.inputs ? editInput({ tool, args }) : undefined;
+    const text = input === undefined ? content : `${input}\n${content}`;
+    // A verb's answer says what it did to the sets, which the request shows.
+    if (isVerb(tool)) this.#forget(id);
+    else if (input !== undefined || !files.some(({ whole }) => whole))
+      this.#show({ id, kind: KINDS[foreignTool(tool).kind], text });
     this.#choose(held, dismissed);
   }
 

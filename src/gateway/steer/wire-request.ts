@@ -41,7 +41,7 @@ export const BY_PROVIDER = 'the provider compacted the conversation';
 export const NOTICE = [
   'Palimpsest, which runs beside this program, shortened the earlier part of this conversation.',
   'It is not said by the user.',
-  'A line "toolcall_ref id=... tool=... status=..." stands for a call whose result is not shown.',
-  'A block that begins with ACTIVE_CONTENT shows a file or a result in full.',
+  'A line "toolcall_ref id=... tool=... status=... args=..." stands for a call whose result is not shown.',
+  'A block that begins with ACTIVE_CONTENT shows a file, or a result, of an edit with its arguments.',
   'If you need a result that is not shown, read the file or run the command again.',
 ].join(' ');

@@ -1,4 +1,4 @@
-import type { AssemblyInput } from '../../assembly/layout.js';
+import { type AssemblyInput, activeObject } from '../../assembly/layout.js';
 import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
 import type { ShownAhead } from '../../objects/assembly-proof.js';
 import {
@@ -266,7 +266,7 @@ export class ContextReader {
         turns: state.turns,
         active: active.flatMap((id) => {
           const [described, read] = [metadata(id), version(id)];
-          return described === undefined || read === undefined ? [] : [{ metadata: described, content: read.content }];
+          return described === undefined || read === undefined ? [] : [activeObject(described, read)];
         }),
       },
     };

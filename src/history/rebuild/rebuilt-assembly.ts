@@ -151,6 +151,6 @@ function renamedInput(input: Omit<AssemblyInput, 'options'>, rename: Rename): Om
       ...turn,
       messages: turn.messages.map((message) => renamedMessage(message, rename)),
     })),
-    active: input.active.map(({ metadata, content }) => ({ metadata: renamedMetadata(metadata, rename), content })),
+    active: input.active.map((one) => ({ ...one, metadata: renamedMetadata(one.metadata, rename) })),
   };
 }

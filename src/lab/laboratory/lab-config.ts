@@ -49,13 +49,11 @@ const VARIED = [
   { policy: 'dcp', turns: 1 },
 ] as const satisfies readonly PolicyInput[];
 
-/** Lifetimes of our retention, in calls. */
-const LIFETIMES = [
-  [14, 6],
-  [38, 16],
-  [56, 24],
-  [75, 35],
-  [110, 50],
+/** Settings of our retention: lifetimes in calls, and what stays of edits. */
+const RETENTIONS = [
+  // The default until edits stayed with what they wrote.
+  { shown: 22, used: 11, inputs: false, edits: 0.4, mostShare: 0.2 },
+  { shown: 14, used: 6, edits: 50 },
 ] as const;
 
 const OURS = [{ policy: 'palimpsest', layout: 'epoch' }] as const satisfies readonly PolicyInput[];
@@ -72,11 +70,7 @@ const SWEPT_POLICIES: readonly PolicyInput[] = [
   ...VARIED,
   ...[...PUBLISHED, ...VARIED].map((one) => ({ ...one, arguments: true, borders: true })),
   ...OURS,
-  ...LIFETIMES.map(([shown, used]) => ({
-    policy: 'palimpsest' as const,
-    layout: 'epoch' as const,
-    uses: { shown, used },
-  })),
+  ...RETENTIONS.map((uses) => ({ policy: 'palimpsest' as const, layout: 'epoch' as const, uses })),
   { policy: 'palimpsest', layout: 'ssot', per: 'turn' },
   ...BOUNDS,
 ];

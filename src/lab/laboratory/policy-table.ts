@@ -103,7 +103,13 @@ export const policySchema = z.discriminatedUnion('policy', [
     shortIds: z.boolean().default(false),
     retention: z.enum(['window', 'use']).optional().describe('`use` with layout `epoch`, else `window`'),
     uses: z
-      .strictObject({ shown: lifetime, used: lifetime })
+      .strictObject({
+        shown: lifetime,
+        used: lifetime,
+        inputs: z.boolean().optional().describe('Whether what an edit wrote stays with its result'),
+        edits: z.number().min(0).max(1_000).optional().describe('Factor of the lifetime of edits'),
+        mostShare: z.number().min(0).max(1).optional().describe('Share of the request that texts may take'),
+      })
       .optional()
       .describe('Calls that texts stay after they were shown and used, with retention by use'),
     window: tokens.optional().describe("Tokens of the model's window, which the budget of an epoch follows"),

@@ -6,6 +6,7 @@ import { guideOf, VERBS } from '../../extensions/guide.js';
 import { type LoopContext, LoopSession } from '../../extensions/loop/loop-session.js';
 import { composed, HandedLists } from '../../extensions/sidecar/composed-list.js';
 import { filesystemId } from '../../objects/ids.js';
+import { RETENTION } from '../../session/retention.js';
 import { DEFAULT_POLICY, type StepPolicy } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
 import { ReplayClock } from '../replay/replay-clock.js';
@@ -15,6 +16,15 @@ import { replayIdentity } from '../replay/replay-identity.js';
 import type { ModelCall, Timeline } from '../timeline/timeline.js';
 import { type ContextPolicy, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
 import { type ReportedList, ReportedLists } from './reported-list.js';
+
+/** Settings of retention by use. `edits` is the factor of the lifetime of edits. */
+interface LoopUses {
+  readonly shown: number;
+  readonly used: number;
+  readonly inputs?: boolean | undefined;
+  readonly edits?: number | undefined;
+  readonly mostShare?: number | undefined;
+}
 
 /** Settings of our own context. */
 export interface LoopSettings {
@@ -30,8 +40,8 @@ export interface LoopSettings {
    * `window`.
    */
   readonly retention?: StepPolicy['retention'] | undefined;
-  /** Lifetimes of texts under retention by use, if not the defaults. */
-  readonly uses?: StepPolicy['uses'] | undefined;
+  /** Retention by use, if not the defaults. */
+  readonly uses?: LoopUses | undefined;
   /** Tokens of the model's window, from which an epoch's budget follows; the default if omitted. */
   readonly window?: number | undefined;
 }
@@ -50,6 +60,11 @@ const MOST_WAITING = 48;
 type Parts = readonly RequestPart[];
 
 const ownParts = ({ parts }: RenderedMessage): Parts => parts.map(({ text }) => ({ text }));
+
+function usesOf({ edits, inputs, mostShare, ...lifetimes }: LoopUses): NonNullable<StepPolicy['uses']> {
+  const kinds = edits === undefined ? undefined : { ...RETENTION.kinds, edit: edits };
+  return { ...lifetimes, ...defined({ inputs, mostShare, kinds }) };
+}
 
 /** Returns true if an epoch begins because the request would not have fitted. */
 const isPressed = (context: LoopContext | undefined): boolean =>
@@ -110,7 +125,7 @@ class LoopRun {
       cwd: '/',
       filesystemId: NO_FILESYSTEM,
       agentFilesystemId: replayIdentity(timeline.key, name).filesystemId,
-      policy: { ...DEFAULT_POLICY, retention, ...defined({ uses }) },
+      policy: { ...DEFAULT_POLICY, retention, ...(uses === undefined ? {} : { uses: usesOf(uses) }) },
       track: false,
       soleWriter: true,
       shareSessions: true,

@@ -98,7 +98,10 @@ export class KeptLines {
     const own = parts.filter(({ item }) => item === undefined);
     const missing = needed.filter(
       ({ line, holders }) =>
-        !holders.some((holder) => items.has(holder)) && !own.some(({ text }) => this.#linesOf(text).has(line)),
+        !holders.some((holder) => items.has(holder)) &&
+        !own.some(({ text }) => this.#linesOf(text).has(line)) &&
+        // A path or a command also occurs within a line, such as that of a file in a list.
+        !parts.some(({ text }) => text.includes(line)),
     );
     const inputs = missing.filter(({ isOwn }) => !isOwn).length;
     this.needed.push(needed.length);

@@ -32,8 +32,8 @@ describe('a session in a harness’s loop with retention by use', () => {
       await loop.handed({ sha256: hashText('list'), chars: 1, messages: 1 });
       return context;
     };
-    const call = async (name: string, callId: string, output: string, says = ''): Promise<void> => {
-      messages.push({ role: 'assistant', content: says, tool_calls: [{ id: callId, name, arguments: {} }] });
+    const call = async (name: string, callId: string, output: string, says = '', args = {}): Promise<void> => {
+      messages.push({ role: 'assistant', content: says, tool_calls: [{ id: callId, name, arguments: args }] });
       messages.push({ role: 'toolResult', tool_call_id: callId, content: output });
       await request();
     };
@@ -52,14 +52,16 @@ describe('a session in a harness’s loop with retention by use', () => {
     await request();
     await call('grep', 'found_1', `src/a.ts:1: a line of the first search in ${id}`);
     await call('grep', 'found_2', `src/b.ts:1: a line of the second search in ${id}`);
-    await rest(18, 'more');
+    await call('edit', 'edited', 'edited', '', { new_text: `what the edit of ${id} wrote, in its own words` });
+    await rest(17, 'more');
     expect(active()).toEqual(['found_1', 'found_2']);
     await call('bash', 'said', 'yes', `I saw this:\nsrc/a.ts:1: a line of the first search in ${id}`);
     await rest(10, 'again');
     expect(active()).toEqual(['found_1']);
     await call('bash', 'said_2', 'yes', `And I saw this:\nsrc/b.ts:1: a line of the second search in ${id}`);
     expect(active()).toEqual(['found_1', 'found_2']);
-    expect((await loop.verb('deactivate', ['found_1'], 'gone')).ok).toBe(true);
+    const gone = await loop.verb('deactivate', ['found_1'], 'gone');
+    expect(gone).toMatchObject({ ok: true, text: expect.stringContaining('leaves at the next border') });
     messages.push({
       role: 'assistant',
       content: '',
@@ -79,6 +81,10 @@ describe('a session in a harness’s loop with retention by use', () => {
     // The model's words are in the chat; the search result is gone.
     expect(base.split(`a line of the first search in ${id}`)).toHaveLength(3);
     expect(base).toMatch(/toolcall_ref id=found_1 tool=grep/);
+    // An answer of a verb is no content. An edit stays with what it wrote.
+    expect(base).toMatch(/toolcall_ref id=gone tool=deactivate/);
+    expect(base).not.toContain('ACTIVE_CONTENT id=gone');
+    expect(base).toContain(`[new_text]\\nwhat the edit of ${id} wrote, in its own words\\n[result]\\nedited`);
     const sets = loop.session?.state.sets;
     await loop.close();
     // The other process shares no data folder and sees only the database.
@@ -90,6 +96,10 @@ describe('a session in a harness’s loop with retention by use', () => {
       await again.call('bash', 'elsewhere', 'another process');
       expect(again.active()).toEqual(['found_2']);
       expect(again.loop.session?.state.sets.active).toEqual([...(sets?.active ?? []), 'elsewhere']);
+      // The model has no tool named context here.
+      const missed = await again.loop.verb('activate', ['nowhere.ts'], 'missed');
+      expect(missed.text).toMatch(/was not found/);
+      expect(missed.text).not.toMatch(/with context|read id=/);
       await again.loop.close();
     } finally {
       await other.close();

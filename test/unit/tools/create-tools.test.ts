@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { VERBS } from '../../../src/extensions/guide.js';
+import { guideOf, VERBS } from '../../../src/extensions/guide.js';
+import { NOTICE } from '../../../src/gateway/steer/wire-request.js';
+import { countTokens } from '../../../src/history/ask/token-count.js';
 import { INSTRUCTIONS } from '../../../src/mcp/connection.js';
+import { STEERED_GUIDE } from '../../../src/mcp/steered-verbs.js';
 import { createTools } from '../../../src/tools/create-tools.js';
 import { VERB_DESCRIPTIONS } from '../../../src/tools/verb-descriptions.js';
 
@@ -100,6 +103,17 @@ describe('the tools', () => {
     expect(INSTRUCTIONS.length).toBeLessThanOrEqual(2_048);
     const start = INSTRUCTIONS.slice(0, 512);
     for (const word of ['read', 'activate', 'deactivate', 'pin', 'context', 'Error:']) expect(start).toContain(word);
+  });
+
+  test('have guides of at most 200 tokens, which name the arguments of a call where its line has them', () => {
+    const guides = { epoch: guideOf('epoch'), ssot: guideOf('ssot'), steered: STEERED_GUIDE, notice: NOTICE };
+    for (const [name, guide] of Object.entries(guides)) {
+      expect([name, countTokens(guide)]).toEqual([name, expect.any(Number)]);
+      expect(countTokens(guide)).toBeLessThanOrEqual(200);
+      expect([name, guide.includes('status=... args=...')]).toEqual([name, name !== 'ssot']);
+    }
+    // The model of this request has none of our tools.
+    expect(NOTICE).not.toMatch(/activate|deactivate|\bpin\b/);
   });
 
   test('say over MCP that nothing leaves the conversation, and in the loop how the context behaves', () => {

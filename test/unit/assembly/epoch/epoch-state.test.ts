@@ -137,8 +137,10 @@ class World {
         if (before === null || before === undefined || from === undefined || before.split(from).length !== 2) return;
         this.#edits += 1;
         this.#know(one.file);
-        this.texts[one.file] = before.replace(from, `edited ${this.#edits} in ${one.file}`);
-        const args = { path: `f${one.file}`, oldText: from, newText: `edited ${this.#edits} in ${one.file}` };
+        // Long enough for a block to show it.
+        const newText = `edited ${this.#edits} in ${one.file}${' as the request asked for'.repeat(2)}`;
+        const args = { path: `f${one.file}`, oldText: from, newText };
+        this.texts[one.file] = before.replace(from, newText);
         this.#call('edit', args, 'done', [World.file(one.file)]);
       }
     }
@@ -166,10 +168,20 @@ class World {
       },
     ];
     return {
-      ...inputOf({ pool, turns, active: active.map((metadata) => ({ metadata, content: content(metadata) })) }),
+      ...inputOf({
+        pool,
+        turns,
+        active: active.map((metadata) => ({ metadata, content: content(metadata), ...this.#made(metadata.id) })),
+      }),
+      options: { strict: false, shortIds: false, described: true, inputs: true },
       index: this.index,
       chatSince: (step) => this.marks.filter(({ seq }) => seq > step),
     };
+  }
+
+  #made(id: ObjectId): { readonly call?: { readonly tool: string; readonly args: unknown } } {
+    const call = this.calls.find((one) => one.id === id);
+    return call === undefined ? {} : { call: { tool: call.tool, args: argumentsOf(this, id) } };
   }
 
   #mark(mark: Pick<ChatMark, 'message' | 'call'>): void {
@@ -185,7 +197,8 @@ class World {
   #call(tool: string, args: Record<string, unknown>, output: string, fileRefs: readonly ObjectId[]): void {
     // Ids with a common beginning, so that short ids become ambiguous.
     const id = objectId(`call_of_this_test_${this.calls.length}`);
-    this.calls.push({ ...callOf(id, output, { tool, fileRefs, wholeRead: tool === 'read' }), output });
+    const shown = String(args.path ?? args.command);
+    this.calls.push({ ...callOf(id, output, { tool, fileRefs, wholeRead: tool === 'read', args: shown }), output });
     this.index.push(id);
     this.active.add(id);
     for (const old of this.calls.slice(0, -3)) this.active.delete(old.id);
@@ -208,6 +221,9 @@ class World {
     });
   }
 }
+
+/** Returns the body of a block without the lines of what an edit wrote. */
+const resultOf = (lines: readonly string[]): string => lines.slice(lines.indexOf('[result]') + 1).join('\n');
 
 /** Returns the request: one line for each message, ours and the harness's. */
 function requestOf(
@@ -245,7 +261,7 @@ function readText(state: EpochState, world: World, id: ObjectId, from = 0): stri
   const take = ({ parts }: EpochState['before'][number]): void => {
     for (const part of parts.filter((one) => one.id === id)) {
       const [header = '', ...lines] = part.text.split('\n');
-      const body = lines.join('\n');
+      const body = resultOf(lines);
       if (!header.endsWith('changed=lines')) text = part.text.includes('\n') ? body : null;
       else text = texts.flatMap((one) => applyPatch(one, `--- a\n+++ b\n${body}\n`, { fuzzFactor: 0 }) || []).at(-1);
       if (typeof text === 'string') texts.push(text);
@@ -291,7 +307,7 @@ function readNotes({ notes, names }: EpochState, id: ObjectId): string | null | 
   for (const { text: part, id: object } of notes.flatMap(({ message }) => message.parts)) {
     if (object === undefined) continue;
     const [header = '', ...lines] = part.split('\n');
-    const body = lines.join('\n');
+    const body = resultOf(lines);
     const file = [...names].find(([, name]) => body === `file_ref id=${name}`)?.[0];
     const before = texts.get(object);
     if (file !== undefined) texts.set(object, texts.get(file) ?? null);
@@ -343,6 +359,34 @@ describe('an epoch (divergence E9)', () => {
         }
       }),
       { numRuns: 300 },
+    );
+  });
+
+  test('names each call by what it did, shows what an active edit wrote, and lets every dropped text be found', () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(act, { maxLength: 4 }), { maxLength: 12 }), (rounds) => {
+        const world = new World();
+        world.take({ kind: 'say' });
+        for (const round of rounds) world.round(round);
+        const input = world.input();
+        const base = beginEpoch(input, world.turn + 1);
+        const text = base.before.flatMap(({ parts }) => parts.map((part) => part.text)).join('\n');
+        const lines = text.split('\n');
+        for (const metadata of input.pool) {
+          const name = base.names.get(metadata.id) ?? '';
+          expect(world.index.filter((id) => id.startsWith(name))).toEqual([metadata.id]);
+          const shown =
+            metadata.type === 'file'
+              ? `id=${name} type=file path=${metadata.displayPath} `
+              : `toolcall_ref id=${name} tool=${metadata.tool} status=ok args=${metadata.args}`;
+          expect(
+            lines.filter((line) => (metadata.type === 'file' ? line.startsWith(shown) : line === shown)),
+          ).toHaveLength(1);
+          if (metadata.type === 'toolcall' && metadata.tool === 'edit' && world.active.has(metadata.id))
+            expect(text).toContain(`[newText]\n${argumentsOf(world, metadata.id).newText}\n[result]\ndone`);
+        }
+      }),
+      { numRuns: 100 },
     );
   });
 
@@ -449,8 +493,8 @@ describe('an epoch (divergence E9)', () => {
       ['active', 3],
     ]);
     expect(before[0]?.parts[0]?.text).toBe(
-      'user: request 1\ntoolcall_ref id=call_of_this_test_0 tool=bash status=ok\ntoolcall_ref ' +
-        'id=call_of_this_test_1 tool=read status=ok',
+      'user: request 1\ntoolcall_ref id=call_of_this_test_0 tool=bash status=ok args=run\ntoolcall_ref ' +
+        'id=call_of_this_test_1 tool=read status=ok args=f0',
     );
     expect(before[1]?.parts[0]?.text).toBe(
       'id=a0123456 type=file path=/p/f0 file_type=ts char_count=709\nid=bf012345 type=file path=/p/f1 ' +

@@ -148,6 +148,19 @@ describe('the scorecard', () => {
     expect(score(timeline, requests).needed.kept).toBe(1);
   });
 
+  test('finds a line within a longer line of the request, such as a path in a list', async () => {
+    const path = '/p/a/folder/of/a/long/name.ts';
+    const timeline = await timelineOf(
+      new RecordingLines().user('look').reads('r1', path, 'x\n').says('seen').user('again').reads('r2', path, 'x\n'),
+    );
+    const requests = (text: string): readonly PolicyRequest[] => timeline.calls.map(() => ({ parts: [{ text }] }));
+    expect(score(timeline, requests(`id=1 type=file path=${path} chars=2`)).needed).toMatchObject({
+      lines: 1,
+      kept: 1,
+    });
+    expect(score(timeline, requests('id=1 type=file path=…/long/name.ts')).needed).toMatchObject({ lines: 1, kept: 0 });
+  });
+
   test('counts the thinking of a turn as lost once a request does not begin with the previous one', async () => {
     const lines = new RecordingLines().user('go');
     for (let i = 1; i <= 3; i++)

@@ -1,0 +1,12 @@
+import type { Contract } from '../../cli/contract.js';
+
+/** The Agent Trajectory Interchange Format: an export format. The laboratory imports it. */
+export const ATIF: Contract = {
+  exports: {
+    atif: {
+      about: 'a trajectory in the Agent Trajectory Interchange Format 1.7, one JSON file (docs/recordings.md)',
+      appliesRules: true,
+      load: async () => (await import('./export-trajectory.js')).exportTrajectory,
+    },
+  },
+};
