@@ -10,6 +10,7 @@ import { settingsOfPast } from '../host/past-settings.js';
 import { readSettings, type Settings } from '../host/settings.js';
 import { acquireSessionLock, LeaseError, type SessionLock } from '../journal/session-lock.js';
 import { readSharedLog } from '../node/shared-log.js';
+import { TIME_LIMITS } from '../node/time-limits.js';
 import type { Forgetter } from '../objects/forgotten.js';
 import { LockError, withNamedLock } from '../process/lock.js';
 import { replaceFile, textOf } from '../process/owned-file.js';
@@ -214,14 +215,17 @@ export async function eraseAction(flags: EraseFlags, forgetters: readonly Forget
   const { dataDir } = settings.node;
   await mkdir(erasuresFolder(dataDir), { recursive: true, mode: 0o700 });
   try {
-    await withNamedLock(join(erasuresFolder(dataDir), 'lock'), { limitMs: 0 }, async () => {
+    // The node's start may go on with the order meanwhile.
+    const limitMs = flags.resume === true ? TIME_LIMITS.lockMs : 0;
+    await withNamedLock(join(erasuresFolder(dataDir), 'lock'), { limitMs }, async () => {
       const isResumed = await resume(settings, { flags, forgetters });
       if (flags.sweep === true) {
         await sweep(settings, tell);
         return;
       }
       if (flags.resume === true) {
-        if (!isResumed && flags.json !== true) printLines(['No order is unfinished.']);
+        if (!isResumed && flags.json === true) printJson({ order: null });
+        else if (!isResumed) printLines(['No order is unfinished.']);
         return;
       }
       if ((flags.plan === true) === (flags.apply === true))
@@ -232,7 +236,6 @@ export async function eraseAction(flags: EraseFlags, forgetters: readonly Forget
     });
   } catch (error) {
     if (!(error instanceof LockError)) throw error;
-    if (flags.resume === true) return;
     throw new ErasureError('unfinished', `another process erases in this data folder: ${error.message}`, {
       cause: error,
     });

@@ -294,7 +294,7 @@ export class DbSnapshot {
       return;
     }
     for (const [id, document] of rows) {
-      if (typeof id === 'string' && document !== null && document !== undefined) found.set(id, toDocument(document));
+      if (typeof id === 'string' && isPresent(document)) found.set(id, toDocument(document));
     }
   }
 
@@ -342,6 +342,10 @@ export class DbSnapshot {
   }
 }
 
+/** An index that was made again from the log has the traces of evicted documents in its past. */
+const isPresent = (value: EdnValue | undefined): value is EdnValue =>
+  value !== undefined && value !== null && !(value instanceof EdnMap && value.get('xtdb.api/evicted?') === true);
+
 function readHistoryEntry(value: EdnValue, withDocs: boolean): HistoryEntry {
   const deleted = readHash(value) === NO_DOCUMENT;
   const document = value instanceof EdnMap ? value.get('xtdb.api/doc') : undefined;
@@ -351,7 +355,7 @@ function readHistoryEntry(value: EdnValue, withDocs: boolean): HistoryEntry {
   return {
     ...readVersion(value),
     deleted,
-    document: deleted || document === undefined || document === null ? undefined : toDocument(document),
+    document: !deleted && isPresent(document) ? toDocument(document) : undefined,
   };
 }
 

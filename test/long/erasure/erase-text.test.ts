@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createContextClient, stopNode } from '../../../src/index.js';
 import { wholeRead } from '../../support/context.js';
+import { foundIn } from '../../support/every-byte.js';
 import { runCli } from '../../support/run-cli.js';
 
 const SECRET = 'mother-in-law lives at 7 Plum Lane';
@@ -101,4 +102,37 @@ describe('an erased text', () => {
     );
     return written.filter(({ text }) => text.includes('session:clean')).map(({ name }) => name);
   };
+
+  test('goes from every byte; its sessions go on, and say which contexts lost their proof', async () => {
+    const plan = await json('erase', '--text', SECRET, '--shared', '--plan');
+    expect(plan.unproved).toMatchObject([
+      { session: 'one', contexts: 1 },
+      { session: 'two', contexts: 1 },
+    ]);
+    const done = await json('erase', '--text', SECRET, '--shared', '--apply', '--reason', 'she asked');
+    expect(done).toMatchObject({ reason: 'she asked', what: 'a text' });
+    const verified = await json('verify', 'clean', 'one', 'two');
+    expect(verified).toMatchObject({ ok: true });
+    const [clean, one] = verified.sessions;
+    expect(clean.erased).toBeUndefined();
+    expect(one).toMatchObject({ contexts: { total: 2 }, erased: { contexts: 1, orders: [{ reason: 'she asked' }] } });
+    const log = await runCli(['log', 'one', '--data', dataDir]);
+    expect(log.stdout).toContain('erased on order');
+    const { error } = await json('context', 'one');
+    expect(error).toMatchObject({ code: 'erased', message: expect.stringContaining('she asked') });
+    // The agent's own file still has the text, and a resumed session reads its files again.
+    await writeFile(join(folder, 'long.txt'), 'nothing\n');
+    const opened = await createContextClient({ dataDir, roots: [folder], cwd: folder });
+    const session = await opened.client.openSession({ id: 'one' });
+    await session.reportMessage({ role: 'user', text: 'Go on.' });
+    const { text } = await session.assemble({ deliver: 'library' });
+    expect(text).toContain('⟦erased on order⟧');
+    expect(await session.isDelivered(60_000)).toBe(true);
+    await opened.close();
+    expect(await json('verify', 'one')).toMatchObject({ ok: true });
+    await stopNode(dataDir);
+    expect(await foundIn(dataDir, [SECRET])).toEqual([]);
+    await rm(join(dataDir, 'index'), { recursive: true });
+    expect(await json('verify', '--all')).toMatchObject({ ok: true });
+  });
 });
