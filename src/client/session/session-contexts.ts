@@ -37,17 +37,24 @@ export interface HandedOut {
   readonly handed?: HandedList;
 }
 
-/** A request that an agent built itself, and its place in the session. */
-export interface SentContext {
-  /** The body in pieces. Pieces that requests share are stored once. */
-  readonly body: readonly string[];
-  /** The last step before the answer, and its turn. */
+/** The step and turn of a record. */
+export interface RecordPlace {
+  /** The last step before the answer. */
   readonly step: number;
   readonly turn: number;
+}
+
+/** A request that an agent built itself, and its place in the session. */
+export interface SentContext extends RecordPlace {
+  /** The body in pieces. Pieces that requests share are stored once. */
+  readonly body: readonly string[];
   /** Time at which it went out, in milliseconds since 1970. */
   readonly at: number;
   readonly sent: SentProof;
 }
+
+/** A whole request, and its place if it is known. */
+export type PlacedRequest = Omit<SentContext, keyof RecordPlace> & Partial<RecordPlace>;
 
 /** No options of ours apply to a request that an agent built itself. */
 const NOTHING_SHOWN = {

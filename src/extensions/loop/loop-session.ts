@@ -10,6 +10,7 @@ import type {
   SessionAssembly,
   SessionAssemblyRecord,
 } from '../../client/session/session-assembly.js';
+import type { PlacedRequest } from '../../client/session/session-contexts.js';
 import { listTail } from '../../harness/epoch-tail.js';
 import { GrowingTail } from '../../harness/growing-tail.js';
 import { type ChangingCall, HarnessSession, type HarnessSettings } from '../../harness/harness-session.js';
@@ -31,7 +32,6 @@ import type { HistoryEvent } from '../../objects/step.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { tokensOf } from '../../values/token-estimate.js';
-import type { PlacedRequest } from '../sidecar/protocol.js';
 import { type LineageHistory, type LineageName, openBranch, openLineage } from './lineage.js';
 
 /** How a session in a harness's loop is opened, under the harness's name for it. */

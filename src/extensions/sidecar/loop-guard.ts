@@ -1,3 +1,4 @@
+import type { RecordPlace } from '../../client/session/session-contexts.js';
 import type { HandedList } from '../../objects/assembly-proof.js';
 import type { HistoryEvent } from '../../objects/step.js';
 import { messageOf } from '../../values/thrown.js';
@@ -5,7 +6,7 @@ import type { LoopContext, Rendering } from '../loop/loop-session.js';
 import type { LoopCommand } from '../loop-command.js';
 import { BypassedTurns, composed, HandedLists, type HarnessList, OwnLists } from './composed-list.js';
 import { LatestSessions } from './latest-sessions.js';
-import type { Calls, RecordPlace } from './protocol.js';
+import type { Calls } from './protocol.js';
 import { type SidecarProcess, type WholeList, withTimeout } from './sidecar-process.js';
 import type { TroubleFile } from './trouble-file.js';
 

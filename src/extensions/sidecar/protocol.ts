@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { LayoutName } from '../../assembly/assembly-record.js';
-import type { SentContext as WholeRequest } from '../../client/session/session-contexts.js';
+import type { PlacedRequest, RecordPlace } from '../../client/session/session-contexts.js';
 import type { ChangingCall } from '../../harness/harness-session.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { HistoryEvent } from '../../objects/step.js';
@@ -39,15 +39,6 @@ export interface SentList extends Rendering {
   readonly model?: string;
   readonly window?: number;
 }
-
-/** The step and turn of a record. */
-export interface RecordPlace {
-  readonly step: number;
-  readonly turn: number;
-}
-
-/** A whole request, and its place if it is known. */
-export type PlacedRequest = Omit<WholeRequest, keyof RecordPlace> & Partial<RecordPlace>;
 
 /** The requests from a harness to its sidecar, and their results. */
 export interface Calls {
