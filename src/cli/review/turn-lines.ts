@@ -4,7 +4,7 @@ import { VERBS } from '../../session/verb-outcome.js';
 import { cellsOf, hanging, shortened } from '../fitted-table.js';
 import { type Colours, escapedLine, firstLine, grouped } from '../output.js';
 import { shownTime, shownTimes } from './answer.js';
-import { failedName, type NameOf, shortName } from './object-names.js';
+import { type NameOf, shortName } from './object-names.js';
 
 /** How turns are shown. */
 export interface TurnStyle {

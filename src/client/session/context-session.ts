@@ -3,7 +3,6 @@ import type { SessionLock } from '../../journal/session-lock.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { HeadHashes } from '../../objects/head-hashes.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
-import type { Message } from '../../objects/object-type.js';
 import type { HistoryEvent, ModelUsage, Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
 import { ChatPlaces } from '../../session/chat-places.js';

@@ -165,20 +165,18 @@ function Item({ item, most, isOpen }: { readonly item: RequestItem; readonly mos
         <span class="number soft">{counted(tokens)}</span>
       </summary>
       {open && (
-        <>
-          <TextView
-            text={text}
-            label={`${shown}, as it was sent`}
-            title={
-              <>
-                {object !== null && <a href={from('object', { id: object })}>History of {shown}</a>}
-                {object === null && step !== null && <a href={from('conversation', { step })}>In the conversation</a>}
-                {version !== null && ` · as it was on ${localTime(version.valid_time)}`}
-              </>
-            }
-            file={`${name}.txt`}
-          />
-        </>
+        <TextView
+          text={text}
+          label={`${shown}, as it was sent`}
+          title={
+            <>
+              {object !== null && <a href={from('object', { id: object })}>History of {shown}</a>}
+              {object === null && step !== null && <a href={from('conversation', { step })}>In the conversation</a>}
+              {version !== null && ` · as it was on ${localTime(version.valid_time)}`}
+            </>
+          }
+          file={`${name}.txt`}
+        />
       )}
     </details>
   );

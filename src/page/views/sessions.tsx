@@ -79,11 +79,9 @@ function Title({ row, isChild }: { readonly row: ListedSession; readonly isChild
 interface RowProps {
   readonly row: ListedSession;
   readonly isChild: boolean;
-  /** Whether missing figures are still being counted. */
-  readonly isCounting: boolean;
 }
 
-function Row({ row, isChild, isCounting }: RowProps) {
+function Row({ row, isChild }: RowProps) {
   const { from: began, to, figures } = row;
   const shown = (value: number | null | undefined, format = counted) =>
     figures === null ? (
@@ -217,7 +215,7 @@ export function SessionsView() {
                 </thead>
                 <tbody>
                   {nested(sessions).map(({ row, depth }) => (
-                    <Row key={row.id} row={row} isChild={depth > 0} isCounting={isCounting} />
+                    <Row key={row.id} row={row} isChild={depth > 0} />
                   ))}
                 </tbody>
               </table>

@@ -6,7 +6,6 @@ import { exportTrajectory } from '../../../src/contracts/atif/export-trajectory.
 import { NOTHING_HIDDEN } from '../../../src/history/ask/hidden-texts.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { importRecording } from '../../../src/lab/recordings/import-recording.js';
-import type { RecordedEntry } from '../../../src/lab/recordings/neutral-session.js';
 import { type ObjectId, sessionId } from '../../../src/objects/ids.js';
 import { bytesSource } from '../../support/recordings.js';
 import { replay, reviewedRecordings } from '../../support/replays.js';

@@ -247,7 +247,7 @@ describe('a page that was started in another folder', () => {
     for (const [place, answer] of Object.entries(await all())) expect([place, answer]).toEqual([place, before[place]]);
     const now = await ask('/v1/conversation', 'Conversation', { session: name });
     expect(now.last_step).toBeGreaterThan(
-      (before['conversation {"session":"' + name + '"}'] as PageBody<'Conversation'>).last_step,
+      (before[`conversation {"session":"${name}"}`] as PageBody<'Conversation'>).last_step,
     );
   });
 });
