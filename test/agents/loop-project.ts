@@ -53,7 +53,7 @@ export async function startNode(dataDir: string): Promise<void> {
 
 /**
  * Stops the node of a data folder once no process uses it. A sidecar delivers for a while after its
- * harness has ended, and would start a stopped node again.
+ * harness has ended.
  */
 export async function stopUnusedNode(dataDir: string): Promise<void> {
   await until(
