@@ -14,7 +14,7 @@ const served = servedFolders({
   folders: [{ 'a.txt': 'alpha\n' }, { 'b.txt': 'beta\n' }],
   args: ([project = '', shared = '']) => {
     const mounts = ['--mount', `/workspace=${project}`, '--mount', `/share=${shared},${share}`];
-    return ['--agent-filesystem', container, '--root', shared, ...mounts];
+    return ['--long-ids', '--agent-filesystem', container, '--root', shared, ...mounts];
   },
 });
 const { api, serve } = served;
