@@ -23,7 +23,7 @@ export function shortIds(ids: Iterable<ObjectId>): ReadonlyMap<ObjectId, string>
 }
 
 /**
- * Returns whether a model is shown short ids (decision D6): unless the letter was asked for, by
+ * Returns whether a model is shown short ids (divergence D6): unless the letter was asked for, by
  * `strict` or by name.
  */
 export const showsShortIds = (of: { readonly strict?: boolean; readonly shortIds?: boolean }): boolean =>
