@@ -1,8 +1,12 @@
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { fileObjectId } from '../../../src/client/file-access.js';
+import { localFilesystemId } from '../../../src/filesystem/access/filesystem-id.js';
+import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
+import { filesystemSource } from '../../../src/objects/source.js';
 import { openClient } from '../../support/context.js';
-import { type Agent, type Answer, stdioAgent, temporaryRoot } from '../../support/mcp-clients.js';
+import { type Agent, type Answer, stdioAgent, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { historyOf } from '../../support/object-history.js';
 import { until } from '../../support/until.js';
 
@@ -39,8 +43,10 @@ async function listed(title: 'active' | 'known'): Promise<readonly string[]> {
 
 const idIn = ({ text }: Answer): string => /id=(\S+?)[ \]]/.exec(text)?.[1] ?? '';
 
-/** Returns the transactions of an object's stored or pending versions, oldest first. */
-async function transactionsOf(id: string): Promise<readonly number[]> {
+/** Returns the transactions of a file's stored or pending versions, oldest first. */
+async function transactionsOf(name: string): Promise<readonly number[]> {
+  const here = filesystemId(await localFilesystemId(suiteData()));
+  const id = fileObjectId(filesystemSource(here, canonicalPath(join(root, name))));
   const client = await openClient(root);
   try {
     const history = await until(
@@ -152,9 +158,9 @@ describe('the context of an agent', () => {
   });
 
   test('reads an older version by the transaction that wrote it', async () => {
-    const first = await agent.call('write', { path: 'v.txt', content: 'first\n' });
+    await agent.call('write', { path: 'v.txt', content: 'first\n' });
     await agent.call('write', { path: 'v.txt', content: 'second\n' });
-    const [version] = await transactionsOf(idIn(first));
+    const [version] = await transactionsOf('v.txt');
     const old = await agent.call('read', { path: 'v.txt', version });
     expect(old.text).toMatch(
       new RegExp(`^\\[file id=\\S+ path=\\S+v\\.txt version=${version} lines=1-1/1 chars=6\\]\\nfirst\\n$`),
@@ -165,7 +171,7 @@ describe('the context of an agent', () => {
   test('reports a deleted file, which keeps its history (decision C3)', async () => {
     const written = await agent.call('write', { path: 'gone.txt', content: 'here\n' });
     const id = idIn(written);
-    const [version] = await transactionsOf(id);
+    const [version] = await transactionsOf('gone.txt');
     await rm(join(root, 'gone.txt'));
     expect((await agent.call('activate', { ids: [id] })).text).toMatch(/is deleted; an older version/);
     expect((await listed('known')).some((line) => line.includes('gone.txt') && line.endsWith('[deleted]'))).toBe(true);
