@@ -85,14 +85,15 @@ function unpaired(input: readonly Json[]): readonly unknown[] {
   return [...calls.filter((id) => !results.includes(id)), ...results.filter((id) => !calls.includes(id))];
 }
 
-/** Whether each call is before its result, and no message of the user between them. */
+/** Whether each call has a later result, and no message of the user between them. */
 function isInOrder(input: readonly Json[]): boolean {
   const open = new Set<unknown>();
-  return input.every(({ type, role, call_id: id }) => {
+  const inOrder = input.every(({ type, role, call_id: id }) => {
     if (String(type).endsWith('_call')) open.add(id);
     if (String(type).endsWith('_call_output')) return open.delete(id);
     return role === undefined || role === 'developer' || open.size === 0;
   });
+  return inOrder && open.size === 0;
 }
 
 /** Whether an item is a part of an answer, so that reasoning before it must stay with it. */
@@ -179,11 +180,11 @@ describe('a request of the Responses wire that is steered', () => {
             const isHeld = JSON.stringify(one) === JSON.stringify(item) && next !== undefined && isOfAnswer(next);
             return isHeld ? [JSON.stringify(next)] : [];
           });
-        const before = new Set(input.filter(({ type }) => type === 'reasoning'));
+        const before = input.filter(({ type }) => type === 'reasoning');
         for (const item of sent.filter(({ type }) => type === 'reasoning')) {
           const kept = followers(sent, item);
           const count = sent.filter((other) => JSON.stringify(other) === JSON.stringify(item)).length;
-          const most = [...before].filter((other) => JSON.stringify(other) === JSON.stringify(item)).length;
+          const most = before.filter((other) => JSON.stringify(other) === JSON.stringify(item)).length;
           // Each reasoning that stays has the same follower as before.
           if (count === most) expect(kept).toEqual(followers(input, item));
         }
