@@ -11,9 +11,6 @@ export const shortName = (id: string): string => (isDigest(id) ? id.slice(0, 12)
 /** Returns an object's name for people. */
 export type NameOf = (id: ObjectId) => string;
 
-/** The mark of a failed call, as in `bash npm test ✗`. */
-export const failedName = (name: string, isFailed: boolean): string => (isFailed ? `${name} ✗` : name);
-
 /**
  * Returns the names of objects: paths of files, and what calls did. With `ids` each name has the id
  * of its object behind it.
@@ -31,7 +28,8 @@ export async function namesFor(
   ]);
   for (const [id, { source }] of sources) names.set(id, paths.display(source));
   for (const [id, { document }] of heads)
-    if (document.type === 'toolcall') names.set(id, failedName(storedCallName(document), document.status !== 'ok'));
+    if (document.type === 'toolcall')
+      names.set(id, `${storedCallName(document)}${document.status === 'ok' ? '' : ' ✗'}`);
   return (id) => {
     const name = names.get(id);
     return name === undefined ? shortName(id) : ids ? `${name} ${shortName(id)}` : name;
