@@ -11,12 +11,13 @@ import { readSettings, type Settings } from '../host/settings.js';
 import { acquireSessionLock, LeaseError, type SessionLock } from '../journal/session-lock.js';
 import { readSharedLog } from '../node/shared-log.js';
 import { TIME_LIMITS } from '../node/time-limits.js';
-import type { Forgetter } from '../objects/forgotten.js';
+import { type Forgetter, formsOf } from '../objects/forgotten.js';
 import { LockError, withNamedLock } from '../process/lock.js';
 import { replaceFile, textOf } from '../process/owned-file.js';
 import type { ObjectStore } from '../store/object-store.js';
 import { carryOut, forgottenBy, sweep } from './carry-out.js';
 import { ErasureError } from './erasure-error.js';
+import { holdsText } from './inventory.js';
 import { makePlan } from './make-plan.js';
 import { markedDocument } from './mark-documents.js';
 import { erasuresFolder, type PendingOrder, pendingOrder, recordOrder } from './order-file.js';
@@ -79,11 +80,11 @@ async function lockSessions(dataDir: string, { sessions, unproved }: ErasurePlan
 async function markedOf(store: ObjectStore, plan: ErasurePlan): Promise<PendingOrder['marked']> {
   const { documents } = await store.latest();
   const found = await documents.dated(plan.marked);
+  const forms = plan.texts.flatMap(formsOf);
   const digests = new Set(plan.evict.flatMap((id) => /^chunks?:([0-9a-f]{64})~?$/.exec(id)?.[1] ?? []));
   return [...found.values()].map(({ document, validTime }) => {
     const marked = markedDocument(document, { texts: plan.texts, digests });
-    const text = JSON.stringify(marked);
-    if (plan.texts.some((one) => text.includes(JSON.stringify(one).slice(1, -1))))
+    if (holdsText(marked, forms))
       throw new ErasureError(
         'wrong-kind',
         `the path or name of ${document['xt/id']} has the text and cannot be changed: erase its sessions. ` +

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { formsOf } from '../objects/forgotten.js';
 import { type SessionId, sessionId } from '../objects/ids.js';
 import { keptArgsHash } from '../objects/kept-args.js';
 import { parseJson } from '../process/owned-file.js';
@@ -93,12 +94,6 @@ function textsOf(document: StoredDocument): readonly string[] {
 }
 
 const recordTexts = z.looseObject({ texts: z.array(z.string()).optional() });
-
-/** Returns the forms of a text in stored values: as it is, and inside JSON within a text. */
-export function formsOf(text: string): readonly string[] {
-  const once = JSON.stringify(text).slice(1, -1);
-  return [...new Set([text, once, JSON.stringify(once).slice(1, -1)])];
-}
 
 /** Returns whether a string anywhere in a value has one of some forms of a text. */
 export function holdsText(value: unknown, forms: readonly string[]): boolean {

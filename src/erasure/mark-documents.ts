@@ -1,9 +1,10 @@
+import { formsOf } from '../objects/forgotten.js';
 import { hashText, metadataHash, objectHash } from '../objects/hashes.js';
 import type { Sha256 } from '../objects/ids.js';
 import { keptArgsHash } from '../objects/kept-args.js';
 import { contentPartHash } from '../store/head.js';
 import type { StoredDocument, StoredValue } from '../xtdb/documents.js';
-import { formsOf, holdsText } from './inventory.js';
+import { holdsText } from './inventory.js';
 
 /** Replaces erased text. It proves nothing: the proof is the tombstone. */
 const ERASED_MARK = '⟦erased on order⟧';

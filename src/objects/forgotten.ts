@@ -14,6 +14,12 @@ export interface Forgotten {
   readonly texts: readonly string[];
 }
 
+/** Returns the forms of a text in stored bytes: as it is, inside JSON, and inside JSON in JSON. */
+export function formsOf(text: string): readonly string[] {
+  const once = JSON.stringify(text).slice(1, -1);
+  return [...new Set([text, once, JSON.stringify(once).slice(1, -1)])];
+}
+
 /**
  * Erases the copies of recorded content that one part of the program keeps in a data folder.
  * `program.ts` lists all of them.

@@ -169,15 +169,19 @@ type Findings = Omit<SessionVerification, 'ok' | 'erased'>;
 
 /**
  * Removes the findings that an erasure order explains. These are parts with a tombstone, and
- * contexts and answers from the first step with erased content on. Others stay damage.
+ * contexts and answers from the first step with erased content on. Others stay damage. `own` are
+ * the session's orders.
  */
-async function explainErased(present: StoreSnapshot, findings: Findings): Promise<Omit<SessionVerification, 'ok'>> {
+async function explainErased(
+  present: StoreSnapshot,
+  own: readonly UnprovedFrom[],
+  findings: Findings,
+): Promise<Omit<SessionVerification, 'ok'>> {
   const { session, contexts, answers, parts } = findings;
-  const owners = [...new Set([session, ...contexts.unequal.map((one) => one.session)])];
+  const others = new Set(contexts.unequal.map((one) => one.session).filter((one) => one !== session));
   const orders = new Map(
-    await Promise.all(owners.map(async (one) => [one, await readUnproved(present.documents, one)] as const)),
-  );
-  const own = orders.get(session) ?? [];
+    await Promise.all([...others].map(async (one) => [one, await readUnproved(present.documents, one)] as const)),
+  ).set(session, own);
   const ids = parts.damages.flatMap(({ part, of }) => [part, of]);
   const tombstones = await readTombstones(present.documents, ids);
   if (own.length === 0 && tombstones.size === 0) return findings;
@@ -250,13 +254,13 @@ export async function verifySession(
   const contexts = await verifyContexts({ rebuilder, exact, present, writes }, { session, proofs }, report('contexts'));
   report('parts')(0, 1);
   // Earlier bases lack the documents that an erasure replaced.
-  const isErased = (await readUnproved(present.documents, session)).length > 0;
-  const before = isErased ? present : lastRead(proofs, present);
+  const orders = await readUnproved(present.documents, session);
+  const before = orders.length > 0 ? present : lastRead(proofs, present);
   const seen = new Map([...exact.texts, ...rebuilder.texts]);
   const found = await verifyParts({ session, present, before, writes, seen, steps });
   const parts = { checked: found.checked + damaged.length, damages: [...damaged, ...found.damages] };
   onProgress?.({ what: 'parts', done: 1, total: 1 });
-  const explained = await explainErased(present, { session, contexts, answers, parts });
+  const explained = await explainErased(present, orders, { session, contexts, answers, parts });
   const ok =
     answers.unread !== true &&
     explained.contexts.unequal.length === 0 &&
