@@ -84,7 +84,6 @@ function placeOfAnswer(
 ): Place | undefined {
   const texts = new Set<Sha256>(answer.texts);
   const marks = session.state.marks;
-  const taken = new Set([...places.values()].map(({ seq }) => seq));
   const isOfAnswer = (at: number): boolean => {
     const message = marks[at]?.message;
     return message?.role === 'assistant' && (message.text === '' || texts.has(hashText(message.text)));
@@ -94,7 +93,10 @@ function placeOfAnswer(
     message !== undefined && message.text !== '' && isOfAnswer(at);
   place ??= marks.find((mark, at) => mark.seq > after && isText(mark, at));
   // After a restart, a later request may have been recorded first.
-  place ??= marks.find((mark, at) => !taken.has(mark.seq) && isText(mark, at));
+  if (place === undefined) {
+    const taken = new Set([...places.values()].map(({ seq }) => seq));
+    place = marks.find((mark, at) => !taken.has(mark.seq) && isText(mark, at));
+  }
   if (place === undefined) return undefined;
   let at = marks.findIndex(({ seq }) => seq === place.seq);
   while (isOfAnswer(at - 1) && marks[at - 1]?.turn === place.turn) at -= 1;

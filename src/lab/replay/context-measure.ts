@@ -81,17 +81,17 @@ function nextCut(text: string, from: number): number {
   return end < 0 ? text.length : end + 1;
 }
 
+const measured = (
+  { session, turn, step, sha256, blocks }: SessionAssembly['record'],
+  pool: number,
+): Omit<ContextMeasure, 'sections'> => ({ session, turn, step, sha256, active: blocks.length, pool });
+
 /** Returns the measure of a context whose tokens are not counted. */
 export const measureOf = (
   { record, bytes }: Awaited<ReturnType<ContextSession['nextContext']>>,
   pool: number,
 ): ContextMeasure => ({
-  session: record.session,
-  turn: record.turn,
-  step: record.step,
-  sha256: record.sha256,
-  active: record.blocks.length,
-  pool,
+  ...measured(record, pool),
   sections: record.sections.map(({ name, chars }) => ({
     name: name as SectionMeasure['name'],
     chars,
@@ -112,12 +112,7 @@ export class ContextMeter {
 
   measure({ sections, record }: SessionAssembly, pool: number): ContextMeasure {
     return {
-      session: record.session,
-      turn: record.turn,
-      step: record.step,
-      sha256: record.sha256,
-      active: record.blocks.length,
-      pool,
+      ...measured(record, pool),
       sections: sections.map((section) => {
         const { name, text } = section;
         const tokens = this.#tokens(name, text);
