@@ -5,5 +5,5 @@ import { testNodeAddress } from './xtdb.js';
 export function testWire(): Wire {
   const address = testNodeAddress();
   if (address.kind !== 'unix') throw new Error(`the suite's node listens on a unix socket, not on ${address.kind}`);
-  return new Wire({ socketPath: address.socketPath });
+  return new Wire({ socketPath: address.socketPath }, { shared: true });
 }

@@ -1,5 +1,6 @@
 import { parseEDNString } from 'edn-data';
 import { type Dispatcher, Pool } from 'undici';
+import { until } from './until.js';
 
 /** One answer on the wire. */
 export interface WireAnswer {
@@ -30,6 +31,9 @@ export const EDN = 'application/edn';
 export const TRANSIT = 'application/transit+json';
 export const JSON_TYPE = 'application/json';
 
+/** The front's refusal of a query while every slot is taken. It comes with `Retry-After`. */
+const SLOTS_TAKEN = 'Too many queries are running; try again.';
+
 /**
  * Reads one EDN form: maps as objects, keywords as their names, tagged values without a JavaScript
  * type as `{ tag, val }`.
@@ -37,12 +41,21 @@ export const JSON_TYPE = 'application/json';
 export const readEdn = (text: string): unknown =>
   parseEDNString(text, { mapAs: 'object', keywordAs: 'string', setAs: 'array', listAs: 'array' });
 
+export interface WireSettings {
+  /** Headers of every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Whether other suites use the same front: a request that it refuses because its slots are taken is sent again. */
+  readonly shared?: boolean;
+}
+
 /** Plain HTTP to a front, without the client's checks. */
 export class Wire {
   readonly #pool: Pool;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #shared: boolean;
 
-  constructor(target: WireTarget, headers: Readonly<Record<string, string>> = {}) {
+  constructor(target: WireTarget, { headers = {}, shared = false }: WireSettings = {}) {
+    this.#shared = shared;
     const limits = { bodyTimeout: 240_000, headersTimeout: 240_000 };
     this.#pool =
       'origin' in target
@@ -65,6 +78,17 @@ export class Wire {
   }
 
   async #send(method: 'GET' | 'POST', path: string, body: Body | undefined, options: WireOptions): Promise<WireAnswer> {
+    const send = (): Promise<WireAnswer> => this.#sendOnce(method, path, body, options);
+    const repeatable = body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
+    return this.#shared && repeatable ? until(send, (answer) => !answer.text.includes(SLOTS_TAKEN)) : send();
+  }
+
+  async #sendOnce(
+    method: 'GET' | 'POST',
+    path: string,
+    body: Body | undefined,
+    options: WireOptions,
+  ): Promise<WireAnswer> {
     const query = new URLSearchParams(
       Object.entries(options.params ?? {}).map(([name, value]): [string, string] => [name, String(value)]),
     ).toString();

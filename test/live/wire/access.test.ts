@@ -22,7 +22,7 @@ beforeAll(async () => {
   front = await startFront(['--config', CONFIGS.memory, '--port', '0', '--token-file', tokenFile, '--read-only']);
   host = `127.0.0.1:${front.ready.port}`;
   origin = `http://${host}`;
-  open = new Wire({ origin }, { authorization: `Bearer ${TOKEN}` });
+  open = new Wire({ origin }, { headers: { authorization: `Bearer ${TOKEN}` } });
   anonymous = new Wire({ origin });
 });
 afterAll(async () => {

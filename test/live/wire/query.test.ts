@@ -3,7 +3,6 @@ import { until } from '../../support/until.js';
 import {
   errorKey,
   JSON_TYPE,
-  type PostOptions,
   readEdn,
   submitAndWait,
   TRANSIT,
@@ -35,16 +34,8 @@ beforeAll(async () => {
 });
 afterAll(() => wire.close());
 
-/**
- * Posts a query, and retries as the answer says while all slots of the node are taken: other suites
- * use the same node.
- */
-const post = (body: string, options?: PostOptions): Promise<WireAnswer> =>
-  until(
-    () => wire.post('/query', body, options),
-    ({ status }) => status !== 503,
-  );
-const ask = (query: string, inArgs = '[]'): Promise<WireAnswer> => post(`{:query ${query} :in-args ${inArgs}}`);
+const ask = (query: string, inArgs = '[]'): Promise<WireAnswer> =>
+  wire.post('/query', `{:query ${query} :in-args ${inArgs}}`);
 const rows = async (query: string, inArgs?: string): Promise<unknown> => {
   const answer = await ask(query, inArgs);
   if (answer.status !== 200) throw new Error(`${answer.status}: ${answer.text}`);
@@ -135,7 +126,7 @@ describe('queries', () => {
   test('transit bodies and answers', async () => {
     const query = '["^ ","~:find",["~$n"],"~:in",["~$e"],"~:where",[["~$e","~:wq/name","~$n"]]]';
     const body = `["^ ","~:query",${query},"~:in-args",["${id}ann"]]`;
-    const answer = await post(body, { type: TRANSIT, accept: TRANSIT });
+    const answer = await wire.post('/query', body, { type: TRANSIT, accept: TRANSIT });
     expect([answer.status, answer.text]).toEqual([200, '["~#list",[["Ann"]]]']);
   });
 
@@ -144,9 +135,9 @@ describe('queries', () => {
     const first = await submitAndWait(wire, `[:xtdb.api/put {:xt/id "${a}" :wq/v 1}]`);
     await submitAndWait(wire, `[:xtdb.api/put {:xt/id "${a}" :wq/v 2}]`);
     const body = `{:query {:find [v] :where [["${a}" :wq/v v]]}}`;
-    expect((await post(body, { params: { 'tx-id': first } })).text).toBe('([1])');
-    expect((await post(body)).text).toBe('([2])');
-    expect((await post(body, { params: { 'tx-id': 99_999_999 } })).status).toBe(400);
+    expect((await wire.post('/query', body, { params: { 'tx-id': first } })).text).toBe('([1])');
+    expect((await wire.post('/query', body)).text).toBe('([2])');
+    expect((await wire.post('/query', body, { params: { 'tx-id': 99_999_999 } })).status).toBe(400);
   });
 
   test('appear as finished in the lists of queries', async () => {
@@ -406,11 +397,13 @@ describe('refused queries', () => {
 
   test('include no query, arguments of another shape, and JSON bodies', async () => {
     expect((await wire.get('/query')).status).toBe(400);
-    expect((await post('{:in-args []}')).status).toBe(400);
-    expect((await post('{:query nil}')).status).toBe(400);
+    expect((await wire.post('/query', '{:in-args []}')).status).toBe(400);
+    expect((await wire.post('/query', '{:query nil}')).status).toBe(400);
     expect((await ask('{:find [x] :in [x]}', '7')).status).toBe(400);
     expect((await wire.get('/query', { params: { 'query-edn': '{:find [' } })).status).toBe(400);
-    const json = await post(JSON.stringify({ query: '{:find [x] :where [[x :xt/id]]}' }), { type: JSON_TYPE });
+    const json = await wire.post('/query', JSON.stringify({ query: '{:find [x] :where [[x :xt/id]]}' }), {
+      type: JSON_TYPE,
+    });
     expect(json.status).toBe(400);
   });
 });
