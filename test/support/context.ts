@@ -37,12 +37,17 @@ export async function mentions(client: ContextClient, paths: readonly string[]) 
 
 /**
  * Counts the requests of this process while `work` runs, by path without parameters, and their
- * characters.
+ * characters. `queries` holds each text of a query once, so that a query sent again after a refusal
+ * of a busy node counts once.
  */
-export async function countRequests<T>(
-  work: () => Promise<T>,
-): Promise<{ readonly result: T; readonly requests: Readonly<Record<string, number>>; readonly sent: number }> {
+export async function countRequests<T>(work: () => Promise<T>): Promise<{
+  readonly result: T;
+  readonly requests: Readonly<Record<string, number>>;
+  readonly queries: ReadonlySet<string>;
+  readonly sent: number;
+}> {
   const requests: Record<string, number> = {};
+  const queries = new Set<string>();
   let sent = 0;
   const onRequest = (message: unknown): void => {
     const { path, body } = (message as { readonly request: { readonly path: string; readonly body?: unknown } })
@@ -50,10 +55,11 @@ export async function countRequests<T>(
     sent += typeof body === 'string' || Buffer.isBuffer(body) ? body.length : 0;
     const name = path.split('?')[0] ?? path;
     requests[name] = (requests[name] ?? 0) + 1;
+    if (name === '/_xtdb/query') queries.add(String(body));
   };
   subscribe('undici:request:create', onRequest);
   try {
-    return { result: await work(), requests, sent };
+    return { result: await work(), requests, queries, sent };
   } finally {
     unsubscribe('undici:request:create', onRequest);
   }

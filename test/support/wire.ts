@@ -44,7 +44,10 @@ export const readEdn = (text: string): unknown =>
 export interface WireSettings {
   /** Headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether other suites use the same front: a request that it refuses because its slots are taken is sent again. */
+  /**
+   * Whether other suites use the same front. If so, a request is sent again after a refusal because
+   * all slots are taken.
+   */
   readonly shared?: boolean;
 }
 
