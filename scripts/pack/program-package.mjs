@@ -43,17 +43,18 @@ export async function packProgram({ draft, out, platformNames }) {
   const bundled = JSON.parse(await readFile(join(root, 'dist/bundled-packages.json'), 'utf8')).map((path) =>
     join(root, path),
   );
-  const components = await Promise.all(bundled.map(npmComponent));
-  const parts = await Promise.all(
-    components.map(async (component, at) => ({
-      name: [component.group, component.name].filter(Boolean).join('/'),
-      version: component.version,
-      licences: licenceNames(component),
-      texts: await textsIn(bundled[at]),
-    })),
-  );
+  // npm may install one version of a package in several folders.
+  const parts = new Map();
+  for (const path of bundled) {
+    const component = await npmComponent(path);
+    if (parts.has(component.purl)) continue;
+    const name = [component.group, component.name].filter(Boolean).join('/');
+    const licences = { licences: licenceNames(component), texts: await textsIn(path) };
+    parts.set(component.purl, { component, name, version: component.version, ...licences });
+  }
   const title = `The files in dist/ contain code of these packages, each under its licence.`;
-  await writeFile(join(folder, 'THIRD-PARTY-LICENSES.txt'), licenceText(title, parts));
+  await writeFile(join(folder, 'THIRD-PARTY-LICENSES.txt'), licenceText(title, [...parts.values()]));
+  const components = [...parts.values()].map(({ component }) => component);
   await writeBill(join(folder, 'sbom.cdx.json'), { name, version, description }, components);
   return packFolder(folder, out);
 }

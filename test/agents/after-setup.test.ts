@@ -42,7 +42,7 @@ const ours = (prefix: string): readonly Turn[] => [
 ];
 /** Claude Code describes the tools of a server only when the model searches for them. */
 const FOUND: Turn = { tool: 'ToolSearch', args: { query: 'select:mcp__ctx__read,mcp__ctx__write' } };
-const OURS = / read \{"path":"a\.txt"\} 14 chars /;
+const OURS = / read a\.txt 14 chars/;
 const DONE = /all done[\s\S]*exit 0$/;
 const WHOLE = [/ user: go on$/m, / assistant: all done/] as const;
 
