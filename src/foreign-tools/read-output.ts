@@ -60,6 +60,26 @@ function enveloped(output: string): { readonly text: string; readonly startLine:
     : { text: numbered.lines.join('\n'), startLine: numbered.first };
 }
 
+/** The first line of our own `read`, in the recording of an agent that called it over MCP. */
+const OWN_HEAD = /^\[file id=\S+ path=(?:"(?:[^"\\]|\\.)*"|\S+) lines=(?:0|(\d+)-(\d+)\/(\d+)) chars=(\d+)\]\n/;
+
+/** Its last line, if it shows only the beginning of a line of the file. */
+const LINE_CUT = /\n\[line \d+ goes on\. Continue: [^\n]*\]$/;
+
+/** Returns the lines in an answer of our own `read`; undefined for any other output. */
+function ownAnswer(output: string): ReadText | undefined {
+  const head = OWN_HEAD.exec(output);
+  if (head === null) return undefined;
+  const [first = 1, last = 0, total = 0, chars = 0] = head.slice(1).map((number) => Number(number ?? 0));
+  if (total === 0) return { text: '', startLine: 1, whole: true, total };
+  const body = output.slice(head[0].length);
+  // Some agents cut the last line end off.
+  const text = [body, `${body}\n`].find(({ length }) => length === chars);
+  if (first === 1 && last === total && text !== undefined) return { text, startLine: 1, whole: true, total };
+  const lines = body.split('\n').slice(0, last - first + 1);
+  return { text: lines.join('\n'), startLine: first, whole: false, total };
+}
+
 /**
  * Returns the file's lines in the output of a reading tool, judged by the output alone. They are
  * the whole file if no part was requested and no note says that lines are missing. Line numbers and
@@ -69,6 +89,8 @@ export function readText({ args, output, truncated }: ReadCall): ReadText | unde
   if (EMPTY.test(output)) return { text: '', startLine: 1, whole: true, total: 0 };
   const body = output.replace(NOTES, '');
   const edges = `${body.slice(0, EDGE_CHARS)}\n${body.slice(-EDGE_CHARS)}`;
+  const own = truncated ? undefined : ownAnswer(body);
+  if (own !== undefined) return LINE_CUT.test(body) ? undefined : own;
   if (NOT_TEXT.test(body) || truncated || CUT.test(edges)) return undefined;
   const { text, startLine = firstLineAsked(args) } = enveloped(body) ?? withoutGutter(body);
   return { text, startLine, whole: !asksForPart(args) && startLine === 1 };

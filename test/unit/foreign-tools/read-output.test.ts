@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { isWholeRead, readText } from '../../../src/foreign-tools/read-output.js';
+import { frame, headerLine } from '../../../src/tools/framing.js';
 
 describe('whole reads and parts (decision D8)', () => {
   const content = 'one\ntwo\nthree\n';
@@ -32,6 +33,31 @@ describe('whole reads and parts (decision D8)', () => {
     expect(read(around(lines([4, 5]), end))).toMatchObject({ text: 'line 4:\nline 5:', whole: false });
     expect(read(`${around(lines([1]), end)}\n\n<system-reminder>\nmore\n</system-reminder>`)?.text).toBe('line 1:');
     expect(read(around('not numbered', end))?.text).toContain('<content>');
+  });
+
+  describe('the lines in an answer of our own tool, which an agent called over MCP', () => {
+    const answer = (lines: string, chars: number, ...rest: [body: string, note?: string]) =>
+      frame(headerLine('file', { id: '40869b60', path: 'a b.ts', lines, chars }), rest[0], rest.slice(1));
+    const read = (output: string) => readText({ args: { path: 'a b.ts' }, output, truncated: false });
+
+    test('are the text below the head', () => {
+      expect(read(answer('1-3/3', content.length, content))).toMatchObject({ text: content, whole: true, total: 3 });
+      expect(read(answer('1-3/3', content.length, content.trimEnd()))).toMatchObject({ text: content, whole: true });
+      expect(read(answer('0', 0, '(empty file)'))).toMatchObject({ text: '', whole: true, total: 0 });
+    });
+
+    test('have their place in the file if they are a part', () => {
+      const note = '[7 more lines. Continue: read path="a b.ts" offset=3]';
+      const found = read(answer('1-2/9', 90, 'one\ntwo\n', note));
+      expect(found).toEqual({ text: 'one\ntwo', startLine: 1, whole: false, total: 9 });
+      expect(read(answer('8-9/9', 90, 'one\ntwo\n'))).toMatchObject({ text: 'one\ntwo', startLine: 8, whole: false });
+    });
+
+    test('are unknown if a line is cut, or the text differs from the length in the head', () => {
+      const cut = '[line 1 goes on. Continue: read path="a b.ts" offset=1 column=4]';
+      expect(read(answer('1-1/1', 90, 'one', cut))).toBeUndefined();
+      expect(read(answer('1-1/1', 90, 'one'))).toMatchObject({ whole: false });
+    });
   });
 
   test('reads an empty file whole', () => expect(isWholeRead({ args: {}, output: '(empty file)' }, '')).toBe(true));
