@@ -42,6 +42,9 @@ function cutLines(lines: readonly string[]): readonly string[] {
   });
 }
 
+/** A side of a hunk without lines stands behind the line before it, as in every unified diff. */
+const placeOf = (start: number, lines: number): string => `${lines === 0 ? start - 1 : start},${lines}`;
+
 /** Returns a unified diff of a file for people. */
 async function diffLines(
   path: string,
@@ -61,7 +64,7 @@ async function diffLines(
     : [
         ...heading,
         ...hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
-          colours.cyan(`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`),
+          colours.cyan(`@@ -${placeOf(oldStart, oldLines)} +${placeOf(newStart, newLines)} @@`),
           ...cutLines(lines.map((line) => line.replace(/\r$/, ''))).map(styled),
         ]),
       ];

@@ -3,6 +3,7 @@ import { grouped } from '../cli/output.js';
 import { costCell } from '../cli/session-table.js';
 import { homeless, localSecond, shortCount } from '../cli/shown-values.js';
 import { DOLLAR_PRICES_AS_OF } from '../history/money/dollar-prices.js';
+import { defined } from '../values/defined.js';
 import type { ContextUse } from './context-use.js';
 import { allTokens } from './counted-tokens.js';
 import { listedCost, type Shown } from './first-screen.js';
@@ -10,7 +11,7 @@ import type { CacheLoss } from './session-facts.js';
 import type { CostKey, CostRow, Costs } from './sum-costs.js';
 
 const COLUMNS: readonly Column[] = [
-  { heading: '', share: 1, least: 10 },
+  { heading: '', share: 1, least: 22 },
   { heading: 'sessions', align: 'right', rank: 1 },
   { heading: 'calls', align: 'right', rank: 2 },
   { heading: 'input', align: 'right', rank: 3 },
@@ -19,6 +20,9 @@ const COLUMNS: readonly Column[] = [
   { heading: 'output', align: 'right', rank: 3 },
   { heading: 'cost', align: 'right' },
 ];
+
+/** The part of a long key that names it best. Versions of a model differ at its end. */
+const KEPT: Partial<Record<CostKey, Column['keep']>> = { project: 'end', model: 'ends' };
 
 /** Why the cache was lost, for people. */
 const REASONS: Readonly<Record<CacheLoss, string>> = {
@@ -151,7 +155,7 @@ export function costsLines({ costs, use, by, since, home }: ShownCosts, shown: S
   const from = since === undefined ? '' : ` since ${localSecond(new Date(since))}`;
   if (costs.total.calls === 0) return wrapped(`No model calls with token counts were found${from}.`, shown.width);
   const columns = COLUMNS.map((column, i) =>
-    i === 0 ? { ...column, heading: by, ...(by === 'project' ? { keep: 'end' as const } : {}) } : column,
+    i === 0 ? { ...column, heading: by, ...defined({ keep: KEPT[by] }) } : column,
   );
   const rows = [...costs.rows, { ...costs.total, key: 'total' }].map((row) => costRow(row, home));
   const [heading = '', ...lines] = fittedTable(columns, rows, shown);

@@ -213,6 +213,7 @@ describe('costs', () => {
     const lines = costsLines({ costs, use, by: 'project', home: '/h' }, { colours, width });
     expect(lines.filter((line) => cellsOf(line) > width)).toEqual([]);
     expect(lines[0]).toMatch(/^project .* cost$/);
+    expect(lines[1]).toContain('/and/a/deep/folder');
     expect(lines.join('\n')).toContain('a pause longer than');
     expect(lines.join('\n')).toMatch(/tool +tokens of results +tokens never used +share\n/);
   });
