@@ -1,4 +1,5 @@
 import type { ProgramParts } from '../cli/contract.js';
+import { shortened, wrapped } from '../cli/fitted-table.js';
 import {
   escapedLine,
   grouped,
@@ -41,6 +42,9 @@ const OUTCOMES: Readonly<Record<OpenedSession['outcome'], string>> = {
   followed: 'recorded from the transcript by palimpsest watch, which follows it',
 };
 
+const LIMITS =
+  'Palimpsest did not see the requests. It shows contexts that it makes of the recorded messages and calls.';
+
 /** Returns whether a browser can be started here. */
 function hasBrowser(env: Environment): boolean {
   if (variable(env, 'BROWSER') !== undefined) return true;
@@ -48,7 +52,8 @@ function hasBrowser(env: Environment): boolean {
   return variable(env, 'DISPLAY') !== undefined || variable(env, 'WAYLAND_DISPLAY') !== undefined;
 }
 
-function aboutLines(chosen: ChosenSession, home: string): readonly string[] {
+/** Returns the lines about a session. `width`: that of the terminal, if there is one. */
+function aboutLines(chosen: ChosenSession, home: string, width: number | undefined): readonly string[] {
   const { agent, title, folder, calls, endedAt, mtime } = chosen;
   const spent = spentBy(chosen);
   const facts = [
@@ -59,7 +64,10 @@ function aboutLines(chosen: ChosenSession, home: string): readonly string[] {
     ...(spent.calls === 0 ? [] : [`${shortCount(allTokens(spent))} tokens`]),
     ...(spent.calls === spent.unpriced ? [] : [dollars(spent.dollars)]),
   ];
-  return [escapedLine(title === '' ? '(no prompt)' : title), escapedLine(`  ${facts.join(', ')}`)];
+  return [
+    shortened(escapedLine(title === '' ? '(no prompt)' : title), width ?? Infinity),
+    ...wrapped(escapedLine(facts.join(', ')), width, '  '),
+  ];
 }
 
 /** Imports a session into the database of the settings. */
@@ -97,16 +105,17 @@ export async function openAction(name: string, flags: OpenFlags, program: Progra
     if (flags.json === true)
       return writeJson({ session, outcome, source: 'transcript', agent, id, title, path, ms: Date.now() - started });
     const took = ((Date.now() - started) / 1_000).toFixed(1);
+    const { isTerminal, width } = standardOutput({});
     printText(
-      [...aboutLines(chosen, homeFolder(process.env)), `Session ${session}: ${OUTCOMES[outcome]} (${took} s).`].join(
-        '\n',
-      ),
+      [
+        ...aboutLines(chosen, homeFolder(process.env), width),
+        ...wrapped(`Session ${session}: ${OUTCOMES[outcome]} (${took} s).`, width),
+      ].join('\n'),
     );
-    if (outcome !== 'recorded')
-      tell('Palimpsest did not see the requests. It shows contexts that it makes of the recorded messages and calls.');
+    if (outcome !== 'recorded') tell(wrapped(LIMITS, width).join('\n'));
     if (!flags.page) return;
     const { data, port } = flags;
-    const open = flags.browser && standardOutput({}).isTerminal && hasBrowser(process.env);
+    const open = flags.browser && isTerminal && hasBrowser(process.env);
     const shown = { ...(data === undefined ? {} : { data }), port, open, logLevel: 'warn' } as const;
     await program.contracts.find((contract) => contract.show !== undefined)?.show?.(session, shown, program);
   });

@@ -136,7 +136,8 @@ export class FactsCollector {
     session.at = entry.at ?? session.at;
     if (entry.kind === 'call') {
       this.#toolCalls += 1;
-      this.#answer(session, { ...entry, hasOwnMessage: false });
+      // Results may come between the calls of one answer.
+      if (!MESSAGE_FIRST.has(session.entry.format)) this.#answer(session, { ...entry, hasOwnMessage: false });
     } else if (entry.kind === 'result') this.#input(session);
     else if (entry.kind === 'compaction') {
       session.since.add('compaction');

@@ -9,7 +9,7 @@ import type { ReadFacts } from './read-facts.js';
 import { sessionFactsSchema } from './session-facts.js';
 
 /** Raised when the facts of unchanged files become different. */
-const INDEX_VERSION = 3;
+const INDEX_VERSION = 4;
 
 const knownFileSchema = z.object({
   size: z.number(),

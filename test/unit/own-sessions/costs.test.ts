@@ -57,6 +57,14 @@ class Session {
     return this.#take({ kind: 'message', role: 'assistant', origin: 'model', text: '' });
   }
 
+  /** A tool call with its result. */
+  calls(): this {
+    const common = { session: this.#id, place: '', at: this.#at, call_id: `t${this.#places}` };
+    this.#collector.take({ kind: 'call', ...common, tool: 'Read', args: {} });
+    this.#collector.take({ kind: 'result', ...common, text: 'text', is_error: false });
+    return this;
+  }
+
   event(name: string, text?: string): this {
     this.#collector.take({ kind: 'event', session: this.#id, place: '', at: this.#at, name, text });
     return this;
@@ -159,6 +167,11 @@ describe('costs', () => {
     expect([total.calls, repeated]).toEqual([2, 1]);
     const fork = new Session('c').asks().answers(1_000, 0, { copied: true });
     expect(fork.found.answers).toEqual([]);
+  });
+
+  test('count an answer once whose tool calls have results between them', () => {
+    const { calls, toolCalls, answers } = new Session('a').asks().answers(1_000, 0).calls().calls().found;
+    expect([calls, toolCalls, answers.length]).toEqual([1, 2, 1]);
   });
 
   test('name the calls that a list of sessions counts and that have no tokens', () => {
