@@ -1,7 +1,7 @@
 import { Argument, Command, Option } from 'commander';
 import { dataFlag } from '../cli/flags.js';
 import type { Colours } from '../cli/output.js';
-import type { Agent, Scope, ServerCommand, Surroundings, Wanted, WayName } from './agent.js';
+import type { Agent, Scope, ServerCommand, Surroundings, Wanted, Way, WayName } from './agent.js';
 import type { Installed } from './installed.js';
 import type { PlannedFile } from './plan-setup.js';
 import type { PlannedUndo } from './take-back.js';
@@ -70,7 +70,16 @@ async function diffLines(
       ];
 }
 
-const yesNo = (value: boolean): string => (value ? 'yes' : 'no');
+/** Describes what a way gives and what it does not give. */
+function givesText({ ourTools, itsTools, steers }: Way['gives']): string {
+  const parts = [
+    [ourTools, 'our tools'],
+    [itsTools, 'its own tools and prompts'],
+  ] as const;
+  const [yes, no] = [true, false].map((wanted) => parts.filter(([is]) => is === wanted).map(([, name]) => name));
+  const recorded = [yes?.join(', '), ...(no ?? [])].join(', not ');
+  return `records ${recorded}; ${steers ? 'builds its requests' : 'its requests stay as they are'}`;
+}
 
 /** Describes an agent and each way into it; the chosen ones have a mark. */
 async function agentLines(
@@ -88,10 +97,7 @@ async function agentLines(
     `${coloursFor(target).bold(agent.title)}${version === undefined ? '' : ` ${version}`} (${where})`,
     ...Object.entries(agent.ways).flatMap(([name, { gives, note }]) => {
       const isChosen = chosen.includes(name as WayName);
-      const [first = '', ...rest] = below(
-        `records our tools: ${yesNo(gives.ourTools)}, its own tools and prompts: ${yesNo(gives.itsTools)}; ` +
-          `builds its requests: ${yesNo(gives.steers)}`,
-      );
+      const [first = '', ...rest] = below(givesText(gives));
       return [
         `  ${isChosen ? '*' : ' '} ${name.padEnd(5)} ${first.trimStart()}`,
         ...rest,
@@ -214,6 +220,8 @@ async function install(names: readonly string[], flags: SetupFlags, packageFolde
   }
   if (found.every((one) => one === undefined))
     await show([`No agent was found. Name one to set it up anyway: palimpsest setup ${AGENT_NAMES.join('|')}`]);
+  // Their differences have scrolled away.
+  if (planned.length > 1) await show(['', 'Files to change:', ...planned.map(({ file }) => `  ${file.path}`)]);
   if (flags.dryRun === true) return;
   if (planned.length === 0) {
     // A newer program brings a newer client of hooks.

@@ -64,9 +64,10 @@ describe('palimpsest setup', () => {
     const asked = await setup();
     expect(asked.code).toBe(64);
     expect(asked.stdout).toMatch(/^Codex 1\.2\.3 \(\S+codex\)$/m);
-    expect(asked.stdout).toContain('records our tools: yes, its own tools and prompts: no; builds its requests: no');
+    expect(asked.stdout).toContain('records our tools, not its own tools and prompts; its requests stay as they are');
     expect(asked.stdout).toContain('+[mcp_servers.ctx]');
-    const prose = asked.stdout.split('\n').filter((line) => line.startsWith('  '));
+    expect(asked.stdout).toMatch(/^Files to change:\n {2}\S+config\.toml\n {2}\S+hooks\.json\n$/m);
+    const prose = asked.stdout.split('\n').filter((line) => /^ +[^ /]/.test(line));
     expect(prose.filter((line) => line.length > 100)).toEqual([]);
     expect(asked.stdout).toMatch(/start codex and type\s+\/hooks\.$/m);
     expect(asked.stderr).toContain('Nothing was changed: there is no terminal to ask on. Add --yes');
