@@ -6,6 +6,7 @@ import { ATIF } from './contracts/atif/contract.js';
 import { CORTEXFS } from './contracts/cortexfs/contract.js';
 import { PROJECTION } from './contracts/projection/contract.js';
 import { TYRUM } from './contracts/tyrum/contract.js';
+import { HARNESS } from './harness/contract.js';
 import { PAGE } from './page/server/contract.js';
 import { RESTORE } from './restore/contract.js';
 
@@ -14,6 +15,7 @@ import { RESTORE } from './restore/contract.js';
  * and `question-program.ts` pass the list to the commands.
  */
 export const CONTRACTS: readonly Contract[] = [
+  HARNESS,
   BUNDLE,
   PAGE,
   RESTORE,

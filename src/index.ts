@@ -35,6 +35,7 @@ export { SourceError, type SourceErrorCode } from './filesystem/access/errors.js
 export { localFilesystemId } from './filesystem/access/filesystem-id.js';
 export { type MountSetting, parseMount } from './filesystem/access/mounts.js';
 export type { SourceReading } from './filesystem/access/read-source.js';
+export { type CreateClientOptions, createContextClient } from './harness/create-client.js';
 export type { EpochChoice, EpochTurn } from './harness/epoch-contexts.js';
 export type { LoopReference } from './harness/epoch-tail.js';
 export { HarnessClient, type OpenOptions } from './harness/harness-client.js';
@@ -72,7 +73,6 @@ export type { AssemblyMismatch, MismatchCause } from './history/verify/verify-as
 export type { PartDamage, PartsReport } from './history/verify/verify-parts.js';
 export type { VerifyOptions, VerifyProgress } from './history/verify/verify-session.js';
 export { type ContextsReport, type SessionVerification, verifySession } from './history/verify/verify-session.js';
-export { type CreateClientOptions, createContextClient } from './host/open-client.js';
 export { type EnsureNodeOptions, ensureNode, type NodeHandle } from './node/ensure-node.js';
 export { NodeError, type NodeErrorCode } from './node/errors.js';
 export { nodeStatus } from './node/node-status.js';

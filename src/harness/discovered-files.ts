@@ -6,10 +6,10 @@ import { SourceError } from '../filesystem/access/errors.js';
 import { resolveFrom } from '../filesystem/access/native-path.js';
 import { datedFiles } from '../filesystem/access/regular-files.js';
 import { ignoredNames, isInGitFolder } from '../filesystem/search/ignore-rules.js';
-import type { LineReadings } from '../foreign-tools/listed-names.js';
 import { DocumentError } from '../objects/errors.js';
 import { canonicalPath } from '../objects/ids.js';
 import { filesystemSource } from '../objects/source.js';
+import type { LineReadings } from './tool-output/listed-names.js';
 
 /** Maximum number of lines per output that are looked up on disk. */
 const MOST_LINES = 20_000;

@@ -1,13 +1,13 @@
 import type { EpochInput } from '../assembly/epoch/epoch-state.js';
 import type { ShownByTail } from '../assembly/epoch/plan-note.js';
 import { showsText } from '../assembly/shown-text.js';
-import { type ReadCall, readText } from '../foreign-tools/read-output.js';
 import { type Replacement, replaced } from '../foreign-tools/text-edits.js';
 import { type ToolArguments, textArgument } from '../foreign-tools/tool-arguments.js';
 import { foreignTool, type ToolKind } from '../foreign-tools/tool-table.js';
 import type { KeptList } from '../objects/assembly-proof.js';
 import type { ObjectId } from '../objects/ids.js';
 import { GrowingTail, type PlacedList, type TailCall } from './growing-tail.js';
+import { type ReadCall, readText } from './tool-output/read-output.js';
 
 function replacementOf(args: ToolArguments): Replacement | undefined {
   const from = textArgument(args, 'oldText');

@@ -4,11 +4,8 @@ import type { ReportedMention, ReportedReading } from '../client/session/call-re
 import { SourceError } from '../filesystem/access/errors.js';
 import { resolveFrom } from '../filesystem/access/native-path.js';
 import type { SourceReading } from '../filesystem/access/read-source.js';
-import { possibleNames } from '../foreign-tools/listed-names.js';
 import { patchedPaths } from '../foreign-tools/patch-envelope.js';
-import { isWholeRead } from '../foreign-tools/read-output.js';
 import { scriptOf, shellOutput } from '../foreign-tools/shell-call.js';
-import { shellNames } from '../foreign-tools/shell-names.js';
 import { namedPaths, pathArgument, type ToolArguments } from '../foreign-tools/tool-arguments.js';
 import { foreignTool, type ListingFormat, type ToolKind } from '../foreign-tools/tool-table.js';
 import { DocumentError } from '../objects/errors.js';
@@ -18,6 +15,9 @@ import type { FilesystemSource } from '../objects/source.js';
 import { discoverFiles } from './discovered-files.js';
 import type { CallItem } from './history-item.js';
 import type { ReportedFile } from './message-schema.js';
+import { possibleNames } from './tool-output/listed-names.js';
+import { isWholeRead } from './tool-output/read-output.js';
+import { shellNames } from './tool-output/shell-names.js';
 
 /** The file effects of a reported call. */
 export interface Observation {

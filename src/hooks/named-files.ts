@@ -4,10 +4,10 @@ import { SourceError } from '../filesystem/access/errors.js';
 import type { SourceReading } from '../filesystem/access/read-source.js';
 import { patchedPaths } from '../foreign-tools/patch-envelope.js';
 import { scriptOf } from '../foreign-tools/shell-call.js';
-import { isOption, shellSteps } from '../foreign-tools/shell-syntax.js';
 import { namedPaths } from '../foreign-tools/tool-arguments.js';
 import { foreignTool } from '../foreign-tools/tool-table.js';
 import { patchPaths, pathsToChange } from '../harness/observe-call.js';
+import { isOption, shellSteps } from '../harness/tool-output/shell-syntax.js';
 import type { HookedCall } from './agent-hooks.js';
 
 /** A file that a call names, as it is now. */

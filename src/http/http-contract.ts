@@ -3,14 +3,14 @@ import type * as z from 'zod';
 import type { DisplayPaths } from '../assembly/metadata.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { SessionSummary } from '../client/session/open-session.js';
-import type { HarnessSession } from '../harness/harness-session.js';
 import type { FindHiddenTexts } from '../history/ask/hidden-texts.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
+import type { Backend } from '../host/backend.js';
 import type { Logger } from '../host/log.js';
 import type { SessionRows } from '../host/session-rows.js';
+import type { ServerSettings } from '../host/settings.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { ObjectStore } from '../store/object-store.js';
-import type { ApiSessions } from './api-sessions.js';
 import type { ErrorStatus } from './problem.js';
 
 /**
@@ -22,12 +22,6 @@ export type QuestionKind = 'short' | 'long' | 'stream';
 
 /** Schemas by their names in the OpenAPI document. */
 export type Schemas = Readonly<Record<string, z.ZodType>>;
-
-/** An open session and its client. */
-export interface OpenContext {
-  readonly client: ContextClient;
-  readonly session: HarnessSession;
-}
 
 /** The sessions and objects that a question may read. */
 export interface PastAccess {
@@ -69,7 +63,12 @@ export interface PersonSettings {
 
 /** A request to an operation. */
 export interface Exchange {
-  readonly sessions: ApiSessions;
+  readonly backend: Backend;
+  /**
+   * Returns the client once the database answers. @throws {ApiError} node-starting – it does not
+   * answer in time
+   */
+  readonly client: () => Promise<ContextClient>;
   /** The session of the path; empty for none. */
   readonly id: string;
   readonly person: PersonSettings;
@@ -174,6 +173,13 @@ export interface ServedPage extends ServedPaths {
   admits(request: Pick<IncomingMessage, 'method' | 'headers' | 'url'>): boolean;
 }
 
+/** The objects that a contract keeps open between requests. */
+export interface Held {
+  /** Closes what was idle for this long. */
+  forgetIdle(idleMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
 /** The HTTP interface of a contract. Its ids, paths and schema names are unique among all. */
 export interface HttpContract {
   /** The schemas of request bodies. */
@@ -188,6 +194,8 @@ export interface HttpContract {
   readonly events?: Readonly<Record<string, ContractEvents>>;
   /** Optional members that the contract adds to a problem. */
   readonly problem?: Schemas;
+  /** Prepares its open objects, once for each server. */
+  hold?(backend: Backend, settings: ServerSettings): Held;
   /** Returns its page. `token` is the server's own; undefined for none. */
   page?(token: string | undefined): ServedPage;
   /** Returns the status of the contract's own errors; undefined for all others. */
@@ -213,28 +221,6 @@ export function contractEntries<R extends Schemas, A extends Schemas>(_schemas: 
         statusOf?(answer: z.input<A[N]>): number;
       },
     ) => entry,
-    /** An operation on an open session, which may be acknowledged while the database is away. */
-    onSession: <N extends keyof A & string, Q extends keyof R & string = never>({
-      handle,
-      ...entry
-    }: Declared<N, Q> & {
-      handle(session: HarnessSession, body: z.output<R[Q]>): Promise<z.input<A[N]>>;
-    }) => ({
-      ...entry,
-      handle: ({ sessions, id }: Exchange, body: z.output<R[Q]>) =>
-        sessions.use(id, (session) => handle(session, body)),
-    }),
-    /** An operation on an open session that reads the database, so it waits for it. */
-    onStored: <N extends keyof A & string, Q extends keyof R & string = never>({
-      handle,
-      ...entry
-    }: Declared<N, Q> & {
-      handle(open: OpenContext, body: z.output<R[Q]>): Promise<z.input<A[N]>>;
-    }) => ({
-      ...entry,
-      handle: ({ sessions, id }: Exchange, body: z.output<R[Q]>) =>
-        sessions.use(id, async (session) => handle({ client: await sessions.client(), session }, body)),
-    }),
     question: <N extends keyof A & string, P extends z.ZodObject>(
       entry: Omit<ContractQuestion, 'parameters' | 'answer' | 'ask'> & {
         readonly parameters: P;

@@ -13,7 +13,7 @@ import { HttpEndpoint, type HttpEndpointOptions } from '../mcp/http-endpoint.js'
 import { systemCode } from '../process/system-error.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
-import { type HarnessRoutes, harnessRoutes } from './harness-routes.js';
+import { type ApiRoutes, apiRoutes } from './api-routes.js';
 import type { HttpContract, ServedPage } from './http-contract.js';
 import { refusal } from './request-checks.js';
 
@@ -23,8 +23,8 @@ export interface HttpServerOptions extends Omit<HttpEndpointOptions, 'mostBodyBy
   readonly port: number;
   /** The bearer token that every request must have; undefined for none. */
   readonly token: string | undefined;
-  /** The harness interface below `/v1`; default: none. */
-  readonly routes?: HarnessRoutes;
+  /** The interface below `/v1`; default: none. */
+  readonly routes?: ApiRoutes;
   /** A page, whose visitors may send GET questions to `routes`; default: none. */
   readonly page?: ServedPage;
   /** Returns the response of `GET /metrics` in Prometheus format; default: no such path. */
@@ -94,7 +94,7 @@ async function sendMetrics(
   }
 }
 
-/** Serves MCP at `/mcp` and, with `routes`, the harness interface, on the loopback address. */
+/** Serves MCP at `/mcp` and, with `routes`, the interface below `/v1`, on the loopback address. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { connect, events, log, port, token, routes, page, metrics, idleMs = HOUR_MS } = options;
   const mcp = new HttpEndpoint({ connect, events, log, mostBodyBytes: MOST_BODY_BYTES });
@@ -171,7 +171,7 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
     isScraped: true,
   });
   const backend = new Backend(settings, log, telemetry);
-  const routes = harnessRoutes({
+  const routes = apiRoutes({
     backend,
     settings,
     log,

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import { SourceError, type SourceErrorCode } from '../filesystem/access/errors.js';
-import { HarnessError, type HarnessErrorCode } from '../harness/harness-error.js';
 import { HistoryError, type HistoryErrorCode } from '../history/rebuild/history-error.js';
 import { JournalError, type JournalErrorCode } from '../journal/errors.js';
 import { NodeError } from '../node/errors.js';
@@ -88,13 +87,6 @@ const SESSION: Readonly<Record<SessionErrorCode, number>> = {
   'node-unavailable': 503,
 };
 
-const HARNESS: Readonly<Record<HarnessErrorCode, number>> = {
-  'unknown-call': 409,
-  'no-such-session': 404,
-  'not-in-epochs': 400,
-  'not-available': 501,
-};
-
 const XTDB: Readonly<Record<XtdbErrorCode, number>> = {
   unreachable: 503,
   timeout: 504,
@@ -155,7 +147,6 @@ const HISTORY: Readonly<Record<HistoryErrorCode, number>> = {
 function statusOf(error: unknown): readonly [number, string] | undefined {
   if (error instanceof ApiError) return OWN[error.code];
   if (error instanceof SessionError) return [SESSION[error.code], 'The session does not allow it'];
-  if (error instanceof HarnessError) return [HARNESS[error.code], 'The report does not fit'];
   if (error instanceof DocumentError) return [400, 'A value cannot be stored'];
   if (error instanceof SourceError) return [SOURCE[error.code] ?? 400, 'A file cannot be used'];
   if (error instanceof JournalError) return [JOURNAL[error.code], 'Nothing can be acknowledged'];

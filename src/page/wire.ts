@@ -1,3 +1,4 @@
+import type { SessionAnswer } from '../harness/http/session-schemas.js';
 import type { AnswerBody } from '../http/api-schemas.js';
 import type { ReviewAnswer } from '../http/review-schemas.js';
 import type { RestoreAnswer } from '../restore/restore-http.js';
@@ -35,8 +36,8 @@ export type Query = ReviewAnswer<'Query'>;
 export type Notes = ReviewAnswer<'Notes'>;
 export type VerbPrice = PageBody<'VerbPrice'>;
 export type RestorePlan = RestoreAnswer<'RestorePlan'>;
-export type SetsChanged = AnswerBody<'SetsChanged'>;
-export type StepUndone = AnswerBody<'StepUndone'>;
+export type SetsChanged = SessionAnswer<'SetsChanged'>;
+export type StepUndone = SessionAnswer<'StepUndone'>;
 export type Forked = AnswerBody<'Forked'>;
 export type FilesCopied = RestoreAnswer<'FilesCopied'>;
 export type Sessions = AnswerBody<'Sessions'>;

@@ -113,10 +113,10 @@ async function planFiles(
  * @throws {RestoreError} `folder-in-use`, `not-a-folder`
  */
 async function copyFiles(
-  { sessions, id, person: { all, copyRoots } }: Exchange,
+  { client: ready, id, person: { all, copyRoots } }: Exchange,
   body: z.output<(typeof RESTORE_REQUESTS)['FileCopies']>,
 ): Promise<RestoreAnswer<'FilesCopied'>> {
-  const client = await sessions.client();
+  const client = await ready();
   const timeline = await Timeline.open(await client.delivered(), client.files);
   await new ReviewAccess(client, timeline, all).requireNamed(id);
   const roots = await AllowedRoots.open(copyRoots);

@@ -5,6 +5,8 @@ import { AMPLIFIER_OPERATIONS } from '../../src/contracts/amplifier/http.js';
 import { AMPLIFIER_ANSWERS } from '../../src/contracts/amplifier/http-schemas.js';
 import { TYRUM_HTTP, TYRUM_OPERATIONS, TYRUM_QUESTIONS } from '../../src/contracts/tyrum/http.js';
 import { TYRUM_ANSWERS } from '../../src/contracts/tyrum/http-schemas.js';
+import { SESSION_OPERATIONS } from '../../src/harness/http/session-operations.js';
+import { SESSION_ANSWERS } from '../../src/harness/http/session-schemas.js';
 import { ANSWERS } from '../../src/http/api-schemas.js';
 import type { ContractQuestion } from '../../src/http/http-contract.js';
 import { OPERATIONS } from '../../src/http/operations.js';
@@ -16,11 +18,18 @@ import { PAGE_ANSWERS } from '../../src/page/server/page-schemas.js';
 import { RESTORE_ANSWERS, RESTORE_OPERATIONS, RESTORE_QUESTIONS } from '../../src/restore/restore-http.js';
 
 /** The operations of the server and of all contracts, by OpenAPI ids. */
-export const ALL_OPERATIONS = { ...OPERATIONS, ...RESTORE_OPERATIONS, ...AMPLIFIER_OPERATIONS, ...TYRUM_OPERATIONS };
+export const ALL_OPERATIONS = {
+  ...OPERATIONS,
+  ...SESSION_OPERATIONS,
+  ...RESTORE_OPERATIONS,
+  ...AMPLIFIER_OPERATIONS,
+  ...TYRUM_OPERATIONS,
+};
 
 /** The answers of all operations. A problem has the members that contracts add. */
 export const ALL_ANSWERS = {
   ...ANSWERS,
+  ...SESSION_ANSWERS,
   ...RESTORE_ANSWERS,
   ...AMPLIFIER_ANSWERS,
   ...TYRUM_ANSWERS,

@@ -1,4 +1,5 @@
-import { contractEntries, type HttpContract } from '../../http/http-contract.js';
+import { sessionEntries } from '../../harness/http/session-entries.js';
+import type { HttpContract } from '../../http/http-contract.js';
 import { AmplifierError, type AmplifierErrorCode } from './amplifier-error.js';
 import {
   addAmplifierMessages,
@@ -9,7 +10,7 @@ import {
 } from './http-handlers.js';
 import { AMPLIFIER_ANSWERS, AMPLIFIER_REQUESTS } from './http-schemas.js';
 
-const { onStored } = contractEntries({ requests: AMPLIFIER_REQUESTS, answers: AMPLIFIER_ANSWERS });
+const { onStored } = sessionEntries({ requests: AMPLIFIER_REQUESTS, answers: AMPLIFIER_ANSWERS });
 
 const STATUS: Readonly<Record<AmplifierErrorCode, number>> = { 'other-history': 409 };
 

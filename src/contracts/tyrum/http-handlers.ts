@@ -1,5 +1,5 @@
+import type { OpenContext } from '../../harness/http/session-entries.js';
 import { Timeline } from '../../history/rebuild/timeline.js';
-import type { OpenContext } from '../../http/http-contract.js';
 import type { ContextRecord, RecordBody } from '../../objects/context-record.js';
 import { defined } from '../../values/defined.js';
 import { announcementRecord, readAnnouncements } from './announced-tools.js';

@@ -1,4 +1,4 @@
-import type { OpenContext } from '../../http/http-contract.js';
+import type { OpenContext } from '../../harness/http/session-entries.js';
 import { defined } from '../../values/defined.js';
 import { RecordMemory } from './agent-memory.js';
 import { changedMemory, type MemoryWish } from './change-memory.js';

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { sessionEntries } from '../../harness/http/session-entries.js';
 import { contractEntries, type HttpContract } from '../../http/http-contract.js';
 import {
   announceTools,
@@ -12,7 +13,8 @@ import { announcedTools, lastReport, reportDetail, reportList } from './http-rep
 import { TYRUM_ANSWERS, TYRUM_REQUESTS } from './http-schemas.js';
 import { TyrumError, type TyrumErrorCode } from './tyrum-error.js';
 
-const { onStored, question } = contractEntries({ requests: TYRUM_REQUESTS, answers: TYRUM_ANSWERS });
+const { question } = contractEntries({ requests: {}, answers: TYRUM_ANSWERS });
+const { onStored } = sessionEntries({ requests: TYRUM_REQUESTS, answers: TYRUM_ANSWERS });
 
 /** The status of each error and Tyrum's own code for it. */
 const STATUS: Readonly<Record<TyrumErrorCode, readonly [number, string]>> = {

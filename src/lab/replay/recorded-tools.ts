@@ -1,9 +1,9 @@
-import { certainNames, type ListedPlace } from '../../foreign-tools/listed-names.js';
 import { parsePatch } from '../../foreign-tools/patch-envelope.js';
-import { type ReadCall, readText } from '../../foreign-tools/read-output.js';
 import type { Replacement } from '../../foreign-tools/text-edits.js';
 import { pathArgument, severalPaths, type ToolArguments, textArgument } from '../../foreign-tools/tool-arguments.js';
 import { foreignTool, type ListingFormat, type ToolForm, type ToolKind } from '../../foreign-tools/tool-table.js';
+import { certainNames, type ListedPlace } from '../../harness/tool-output/listed-names.js';
+import { type ReadCall, readText } from '../../harness/tool-output/read-output.js';
 import type { FileAct } from './files/apply-acts.js';
 import { shellFileActs } from './shell/shell-file-acts.js';
 

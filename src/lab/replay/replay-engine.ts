@@ -1,7 +1,7 @@
 import { fileObjectId } from '../../client/file-access.js';
 import type { ContextClient } from '../../client/session/context-client.js';
 import type { ContextSession } from '../../client/session/context-session.js';
-import { withoutGutter } from '../../foreign-tools/numbered-lines.js';
+import { withoutGutter } from '../../harness/tool-output/numbered-lines.js';
 import { quoted } from '../../objects/errors.js';
 import { type CanonicalPath, callSuffix, type ObjectId, type SessionId, sessionObjectId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';

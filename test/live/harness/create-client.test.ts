@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { ApiSessions } from '../../../src/harness/http/api-sessions.js';
 import { Backend } from '../../../src/host/backend.js';
 import { createLog } from '../../../src/host/log.js';
 import type { ServerSettings } from '../../../src/host/settings.js';
-import { ApiSessions } from '../../../src/http/api-sessions.js';
 import { createContextClient } from '../../../src/index.js';
 import { sessionLockOwners } from '../../../src/journal/session-lock.js';
 import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { OPERATIONS } from '../../../src/http/operations.js';
+import { SESSION_OPERATIONS } from '../../../src/harness/http/session-operations.js';
 import type { HarnessApi } from '../../support/harness-api.js';
 import { httpAgent } from '../../support/mcp-clients.js';
 import { servedFolders } from '../../support/served-folders.js';
@@ -313,6 +313,7 @@ describe('the description of the interface', () => {
     expect(errors).toBeUndefined();
     expect(valid).toBe(true);
     const { paths } = body as { paths: Record<string, Record<string, unknown>> };
-    for (const { path, method } of Object.values(OPERATIONS)) expect(paths[path]).toHaveProperty(method.toLowerCase());
+    for (const { path, method } of Object.values(SESSION_OPERATIONS))
+      expect(paths[path]).toHaveProperty(method.toLowerCase());
   });
 });

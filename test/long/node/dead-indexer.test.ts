@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createContextClient } from '../../../src/host/open-client.js';
+import { createContextClient } from '../../../src/harness/create-client.js';
 import { openDataFolder } from '../../../src/node/data-folder.js';
 import { type NodeStatusReport, nodeStatus } from '../../../src/node/node-status.js';
 import { stopNode } from '../../../src/node/stop-node.js';

@@ -1,7 +1,7 @@
 import { get } from 'node:http';
 import { describe, expect, test } from '@jest/globals';
 import { createLog, type Logger } from '../../../src/host/log.js';
-import type { HarnessRoutes } from '../../../src/http/harness-routes.js';
+import type { ApiRoutes } from '../../../src/http/api-routes.js';
 import { startHttpServer } from '../../../src/http/http-server.js';
 import { refusal } from '../../../src/http/request-checks.js';
 
@@ -42,7 +42,7 @@ test('survives an idle session that fails to close', async () => {
   });
   const log = silent();
   log.warn = (_fields: unknown, message?: unknown) => warned(message);
-  const routes: HarnessRoutes = {
+  const routes: ApiRoutes = {
     owns: () => false,
     refuse: () => undefined,
     handle: async () => undefined,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createLog } from '../../../src/host/log.js';
-import type { HarnessRoutes } from '../../../src/http/harness-routes.js';
+import type { ApiRoutes } from '../../../src/http/api-routes.js';
 import { type HttpServer, startHttpServer } from '../../../src/http/http-server.js';
 import { ReviewPage } from '../../../src/page/server/review-page.js';
 
@@ -20,7 +20,7 @@ const connect = (): never => {
 };
 
 /** Routes that answer with their methods. Access is decided before them. */
-const routes: HarnessRoutes = {
+const routes: ApiRoutes = {
   owns: ({ url = '' }) => url.startsWith('/v1'),
   refuse: (response, { status }) => void response.writeHead(status).end(),
   handle: async ({ method }, response) => void response.writeHead(200).end(method),

@@ -1,4 +1,4 @@
-import { numberedLines, outputLines } from '../../../foreign-tools/numbered-lines.js';
+import { numberedLines, outputLines } from '../../../harness/tool-output/numbered-lines.js';
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { ownMember } from '../../../values/own-member.js';
 import { idAt, listAt, numberAt, objectAt, objectsAt, textAt, textsAt } from '../entries/fields.js';

@@ -4,7 +4,7 @@ import {
   type NumberedLines,
   numberedLines,
   outputLines,
-} from '../../../foreign-tools/numbered-lines.js';
+} from '../../../harness/tool-output/numbered-lines.js';
 import type { EntryOf, ShownFile } from '../neutral-session.js';
 
 type Moment = ShownFile['moment'];

@@ -1,5 +1,5 @@
-import type { ShellWord } from '../../../foreign-tools/shell-syntax.js';
 import type { ListingFormat } from '../../../foreign-tools/tool-table.js';
+import type { ShellWord } from '../../../harness/tool-output/shell-syntax.js';
 import type { FileAct } from '../files/apply-acts.js';
 
 /**

@@ -6,7 +6,7 @@ import {
   type ShellRedirect,
   type ShellStep,
   shellSteps,
-} from '../../../foreign-tools/shell-syntax.js';
+} from '../../../harness/tool-output/shell-syntax.js';
 import { ANYTHING, type CommandActs, type LineRange, type ShellAct } from './shell-act.js';
 import { commandActs } from './shell-commands.js';
 import { countOf, sed, tail } from './shell-show.js';

@@ -1,5 +1,5 @@
-import { isOption, operands, type ShellCommand } from '../../../foreign-tools/shell-syntax.js';
 import type { ListingFormat } from '../../../foreign-tools/tool-table.js';
+import { isOption, operands, type ShellCommand } from '../../../harness/tool-output/shell-syntax.js';
 import {
   ANYTHING,
   type CommandActs,

@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
-import { certainNames } from '../../../foreign-tools/listed-names.js';
-import { withoutGutter } from '../../../foreign-tools/numbered-lines.js';
-import type { ReadCall } from '../../../foreign-tools/read-output.js';
 import { type ShellOutput, scriptOf, shellOutput } from '../../../foreign-tools/shell-call.js';
 import { bareLines } from '../../../foreign-tools/text-edits.js';
+import { certainNames } from '../../../harness/tool-output/listed-names.js';
+import { withoutGutter } from '../../../harness/tool-output/numbered-lines.js';
+import type { ReadCall } from '../../../harness/tool-output/read-output.js';
 import type { FileAct } from '../files/apply-acts.js';
 import type { ShellAct } from './shell-act.js';
 import { readShell } from './shell-acts.js';

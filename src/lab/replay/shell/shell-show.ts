@@ -1,4 +1,4 @@
-import { isOption, operands } from '../../../foreign-tools/shell-syntax.js';
+import { isOption, operands } from '../../../harness/tool-output/shell-syntax.js';
 import { type CommandActs, type CommandReader, changes, type LineRange, reads, some, type Words } from './shell-act.js';
 
 function shows(words: Words, range: LineRange | undefined, exact: boolean): CommandActs {

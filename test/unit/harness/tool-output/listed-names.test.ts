@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { certainNames, possibleNames } from '../../../src/foreign-tools/listed-names.js';
+import { certainNames, possibleNames } from '../../../../src/harness/tool-output/listed-names.js';
 
 describe('names in an output [§5.6, Discovery]', () => {
   const has = (format: Parameters<typeof possibleNames>[0], output: string) => possibleNames(format, output).flat();

@@ -1,5 +1,5 @@
+import { asksForPart, firstLineAsked, type ToolArguments } from '../../foreign-tools/tool-arguments.js';
 import { numberedLines, withoutGutter } from './numbered-lines.js';
-import { asksForPart, firstLineAsked, type ToolArguments } from './tool-arguments.js';
 
 /** A finished read. */
 export interface ReadCall {

@@ -8,12 +8,10 @@ import { SessionRows } from '../host/session-rows.js';
 import { SessionTitles } from '../host/session-titles.js';
 import type { ServerSettings } from '../host/settings.js';
 import { clientFolder } from '../process/data-folder.js';
-import { showsShortIds } from '../session/object-reference.js';
 import type { Tell } from '../telemetry/telemetry.js';
 import { parseTraceparent } from '../telemetry/trace.js';
 import { defined } from '../values/defined.js';
 import { REQUESTS } from './api-schemas.js';
-import { ApiSessions } from './api-sessions.js';
 import type { Exchange, HttpContract, Operation, ServedPaths } from './http-contract.js';
 import { openApiDocument } from './openapi-document.js';
 import { OPENAPI_PATH, OPERATIONS } from './operations.js';
@@ -21,10 +19,11 @@ import { ApiError, problemOf, sendProblem } from './problem.js';
 import { goneSignal, QUESTION_CAPACITY, QuestionQueue } from './question-queue.js';
 import { jsonBody, readInput, readParameters } from './request-checks.js';
 import { allQuestions, answerReviewRequest, followRequest, questionAt } from './review-routes.js';
+import { withinRequest } from './within-request.js';
 
-/** The harness interface below `/v1`. */
-export interface HarnessRoutes extends ServedPaths {
-  /** Pauses sessions that were idle for long. */
+/** The interface below `/v1`. */
+export interface ApiRoutes extends ServedPaths {
+  /** Closes what was idle for long. */
   forgetIdle(idleMs: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -37,7 +36,7 @@ interface Route {
 
 /** Returns the routes of the server and of contracts. */
 function allRoutes(contracts: readonly HttpContract[]): readonly Route[] {
-  return [{ requests: REQUESTS, operations: OPERATIONS }, ...contracts].flatMap(
+  return [...contracts, { requests: REQUESTS, operations: OPERATIONS }].flatMap(
     ({ requests = {}, operations = {} }: Pick<HttpContract, 'requests' | 'operations'>) =>
       Object.values(operations).map((operation) => {
         const schema = operation.request === undefined ? REQUESTS.Nothing : requests[operation.request];
@@ -83,8 +82,8 @@ function sendNotAllowed(response: ServerResponse, method: string | undefined, al
 /** POST routes take no query parameters; they reject them rather than ignore them. */
 const NO_PARAMETERS = z.strictObject({});
 
-/** Dependencies of the harness interface. */
-interface HarnessRoutesOptions {
+/** Dependencies of the interface. */
+interface ApiRoutesOptions {
   readonly backend: Backend;
   readonly settings: ServerSettings;
   readonly log: Logger;
@@ -102,8 +101,8 @@ interface HarnessRoutesOptions {
   readonly hiddenTexts: FindHiddenTexts;
 }
 
-/** Creates the harness interface over a backend. */
-export function harnessRoutes({
+/** Creates the interface over a backend. */
+export function apiRoutes({
   backend,
   settings,
   log,
@@ -112,10 +111,9 @@ export function harnessRoutes({
   copiesBelow,
   contracts,
   hiddenTexts,
-}: HarnessRoutesOptions): HarnessRoutes {
-  const { strict = false } = settings.tools;
-  const shortIds = showsShortIds(settings.tools);
-  const sessions = new ApiSessions(backend, { strict, shortIds });
+}: ApiRoutesOptions): ApiRoutes {
+  const client: Exchange['client'] = () => withinRequest(backend.ready());
+  const held = contracts.flatMap((contract) => contract.hold?.(backend, settings) ?? []);
   const titles = new SessionTitles();
   const rows = new SessionRows(settings.node.dataDir, clientFolder(settings.node.dataDir, settings.nodeUrl));
   // A title is recorded text, so only the owner of the data folder sees those of all sessions.
@@ -151,7 +149,7 @@ export function harnessRoutes({
         answerReviewRequest(
           question,
           {
-            client: await sessions.client(),
+            client: await client(),
             query: searchParams,
             all: reviewsAll,
             hiddenTexts,
@@ -167,7 +165,7 @@ export function harnessRoutes({
       if (request.method !== 'GET') return sendNotAllowed(response, request.method, 'GET');
       const last = request.headers['last-event-id'];
       if (typeof last === 'string') searchParams.set('after', last);
-      return events.follow(await followRequest(await sessions.client(), followed, searchParams), response);
+      return events.follow(await followRequest(await client(), followed, searchParams), response);
     }
     const there = operationsAt(routes, pathname);
     if (there.length === 0)
@@ -180,7 +178,8 @@ export function harnessRoutes({
     readParameters(NO_PARAMETERS, searchParams);
     const { operation, schema, session: id } = match;
     const body = operation.request === undefined ? {} : await jsonBody(request, mostBodyBytes);
-    const work = () => operation.handle({ sessions, id, person, titlesOf }, readInput(schema, body, 'field') as never);
+    const work = () =>
+      operation.handle({ backend, client, id, person, titlesOf }, readInput(schema, body, 'field') as never);
     const { kind, statuses } = operation;
     const answered = await (kind === undefined ? work() : questions[kind].run(work, goneSignal(response)));
     if (answered === undefined) return;
@@ -216,10 +215,12 @@ export function harnessRoutes({
         tell({ 'http.response.status_code': response.statusCode });
       });
     },
-    forgetIdle: (idleMs) => sessions.forgetIdle(idleMs),
-    close: () => {
+    forgetIdle: async (idleMs) => {
+      await Promise.all(held.map((one) => one.forgetIdle(idleMs)));
+    },
+    close: async () => {
       for (const { events } of streams) events.close();
-      return sessions.closeAll();
+      await Promise.all(held.map((one) => one.close()));
     },
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { isWholeRead, readText } from '../../../src/foreign-tools/read-output.js';
-import { frame, headerLine } from '../../../src/tools/framing.js';
+import { isWholeRead, readText } from '../../../../src/harness/tool-output/read-output.js';
+import { frame, headerLine } from '../../../../src/tools/framing.js';
 
 describe('whole reads and parts (decision D8)', () => {
   const content = 'one\ntwo\nthree\n';

@@ -1,20 +1,15 @@
-import type { ContextClient } from '../client/session/context-client.js';
-import type { ContextSession } from '../client/session/context-session.js';
-import { sessionExists } from '../harness/harness-client.js';
-import { HarnessError } from '../harness/harness-error.js';
-import { HarnessSession, type HarnessSettings } from '../harness/harness-session.js';
-import type { Backend, SessionLoan } from '../host/backend.js';
-import { type HeldSession, putAwayResting } from '../host/rest-limit.js';
-import { withinLimit } from '../process/within-limit.js';
-import { isLoss } from '../session/errors.js';
-import { defined } from '../values/defined.js';
-import type { RequestBody } from './api-schemas.js';
-import { ApiError } from './problem.js';
-
-/**
- * Maximum wait of a request for the database: shorter than the common client timeout of one minute.
- */
-const TIMEOUT_MS = 50_000;
+import type { ContextClient } from '../../client/session/context-client.js';
+import type { ContextSession } from '../../client/session/context-session.js';
+import type { Backend, SessionLoan } from '../../host/backend.js';
+import { type HeldSession, putAwayResting } from '../../host/rest-limit.js';
+import { ApiError } from '../../http/problem.js';
+import { withinRequest } from '../../http/within-request.js';
+import { isLoss } from '../../session/errors.js';
+import { defined } from '../../values/defined.js';
+import { sessionExists } from '../harness-client.js';
+import { HarnessError } from '../harness-error.js';
+import { HarnessSession, type HarnessSettings } from '../harness-session.js';
+import type { SessionRequest } from './session-schemas.js';
 
 /** A session that harnesses have open. */
 interface OpenSession extends HeldSession {
@@ -26,16 +21,6 @@ interface OpenSession extends HeldSession {
 
 /** State of an open session that was put away, to reopen it at the next request. */
 type PutAwaySession = Pick<OpenSession, 'mineShell' | 'lastUsed'>;
-
-/**
- * Limits the wait for the database. @throws {ApiError} node-starting – the work took longer than
- * the timeout
- */
-function withTimeout<T>(work: Promise<T>): Promise<T> {
-  return withinLimit(work, TIMEOUT_MS, () => {
-    throw new ApiError('node-starting', 'the database is still starting; retry in a few seconds');
-  });
-}
 
 /**
  * The sessions that harnesses have open over HTTP. They stay open between requests until they are
@@ -66,7 +51,7 @@ export class ApiSessions {
    * answer within the timeout
    */
   client(): Promise<ContextClient> {
-    return withTimeout(this.#backend.ready());
+    return withinRequest(this.#backend.ready());
   }
 
   /**
@@ -81,13 +66,13 @@ export class ApiSessions {
     must_exist,
     take_over,
     mine_shell: mineShell = false,
-  }: RequestBody<'OpenSession'>): Promise<HarnessSession> {
+  }: SessionRequest<'OpenSession'>): Promise<HarnessSession> {
     if (fork !== undefined) {
       const client = await this.client();
       const { id: forked } = await client.forkSession(fork.parent, { ...defined({ id, at: fork.at }) });
       return this.#join(forked, mineShell);
     }
-    if (id === undefined) return withTimeout(this.#join(undefined, mineShell));
+    if (id === undefined) return withinRequest(this.#join(undefined, mineShell));
     const client = await this.client();
     if (must_exist === true && !(await sessionExists(client, id))) {
       throw new HarnessError(
@@ -104,7 +89,7 @@ export class ApiSessions {
   async use<T>(id: string, work: (session: HarnessSession) => Promise<T>): Promise<T> {
     await this.#opening.get(id)?.catch(() => undefined);
     const away = this.#putAway.get(id);
-    if (away !== undefined) await withTimeout(this.#opening.get(id) ?? this.#reopen(id, away.mineShell));
+    if (away !== undefined) await withinRequest(this.#opening.get(id) ?? this.#reopen(id, away.mineShell));
     const open = this.#open.get(id);
     if (open === undefined)
       throw new ApiError(
@@ -141,7 +126,7 @@ export class ApiSessions {
     if (!(await sessionExists(client, id)))
       throw new HarnessError('no-such-session', `session ${JSON.stringify(id)} does not exist; list the sessions`);
     const borrowing = client.borrowSession({ id, asPerson: true });
-    const { session, release } = await withTimeout(borrowing).catch((error: unknown) => {
+    const { session, release } = await withinRequest(borrowing).catch((error: unknown) => {
       // The caller has gone, so a late session is returned.
       borrowing.then(
         (late) => late.release(),

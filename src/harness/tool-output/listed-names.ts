@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { ListingFormat } from './tool-table.js';
+import type { ListingFormat } from '../../foreign-tools/tool-table.js';
 
 /** Maximum lines of an output that are read; a call discovers at most 2,000 files (decision C7). */
 const MOST_LINES = 20_000;

@@ -1,0 +1,17 @@
+import { withinLimit } from '../process/within-limit.js';
+import { ApiError } from './problem.js';
+
+/**
+ * Maximum wait of a request for the database: shorter than the common client timeout of one minute.
+ */
+const TIMEOUT_MS = 50_000;
+
+/**
+ * Limits a request's wait for the database. @throws {ApiError} node-starting – the work took longer
+ * than the timeout
+ */
+export function withinRequest<T>(work: Promise<T>): Promise<T> {
+  return withinLimit(work, TIMEOUT_MS, () => {
+    throw new ApiError('node-starting', 'the database is still starting; retry in a few seconds');
+  });
+}
