@@ -24,19 +24,14 @@ const HEARTBEAT_MS = 2_000;
  * characters, none more than 2,048, so the essentials come first.
  */
 export const INSTRUCTIONS = `Palimpsest records your work: every file you read and every tool result becomes an \
-object with an id and a version history in your session. Use these tools for files instead of the shell. read opens \
-a file (continue with offset) or any object by id, and activate shows several, so old output never has to be \
-produced again. deactivate, pin and unpin only mark objects in the session: they free nothing in your conversation. \
-context lists them. Errors begin with "Error:" and say what to call next.
+object with an id and versions in your session. Use these tools for files instead of the shell. read opens a file \
+(continue with offset) or any object by id; version=... gives an older one. activate shows several objects, so old \
+output never has to be produced again. deactivate, pin and unpin only mark objects in the session: they free nothing \
+in your conversation. context lists them. Errors begin with "Error:" and say what to call next.
 
-Objects are named by full id, by a unique prefix of 8 or more characters, or by path. Listing tools (ls, find, grep, \
-tree) make files known without reading them. Your own program builds your requests: what a tool answered stays in \
-your conversation until your program removes it. The session's active set has the files that you read whole and the \
-newest results; older results leave it unless pinned. It serves reviewers, and programs that build requests from it. \
-Nothing is ever lost: every object can be read again, also older versions of a file with read id=... version=....
-
-edit needs text that stands exactly once in the file; several edits in one call are applied together or not at all. \
-Long answers are cut at a line end and say how to continue.`;
+Objects are named by id, by a unique prefix of 8 or more characters, or by path. ls, find, grep and tree make files \
+known without reading them. edit needs text that stands exactly once in the file; several edits in one call are \
+applied together or not at all. Long answers are cut at a line end and say how to continue.`;
 
 /** A client's connection: its protocol server and its sessions. */
 export interface Connection {

@@ -112,6 +112,7 @@ describe('the tools', () => {
       expect(countTokens(guide)).toBeLessThanOrEqual(200);
       expect([name, guide.includes('status=... args=...')]).toEqual([name, name !== 'ssot']);
     }
+    expect(countTokens(INSTRUCTIONS)).toBeLessThanOrEqual(200);
     // The model of this request has none of our tools.
     expect(NOTICE).not.toMatch(/activate|deactivate|\bpin\b/);
   });
