@@ -9,6 +9,7 @@ import { codeOf } from '../values/thrown.js';
 import { describeAddress, isListed, mayMove, type NodeAddress, prefixOf } from './address.js';
 import { interpretAnswer, type MediaType, type RawAnswer } from './answers.js';
 import { XtdbError } from './errors.js';
+import { type AskedAddress, answerOfNone, NO_NODE } from './no-node.js';
 import { authorisation, openPool } from './node-pool.js';
 
 /** A parameter of a request's URL; `undefined` omits it. Instants travel with milliseconds. */
@@ -62,9 +63,7 @@ interface Outgoing {
 }
 
 /** Whether a request was handed to a connection. */
-interface Progress {
-  sent: boolean;
-}
+type Progress = { sent: boolean };
 
 interface Connection {
   readonly address: NodeAddress;
@@ -97,7 +96,7 @@ const MAX_BUSY_PAUSE_MS = 320;
  * time if its connection was dead, and again within its limit while the node is busy.
  */
 export class XtdbHttp {
-  readonly #address: NodeAddress | (() => Promise<NodeAddress>);
+  readonly #address: AskedAddress;
   readonly #options: HttpOptions;
   readonly #running = new Set<(ending: Ending) => void>();
   #connection: Promise<Connection> | undefined;
@@ -106,7 +105,7 @@ export class XtdbHttp {
   #closing: Promise<void> | undefined;
   #seen: number | undefined;
 
-  constructor(address: NodeAddress | (() => Promise<NodeAddress>), options: HttpOptions) {
+  constructor(address: AskedAddress, options: HttpOptions) {
     this.#address = address;
     this.#options = options;
   }
@@ -150,6 +149,7 @@ export class XtdbHttp {
   }
 
   async #send(request: HttpRequest): Promise<EdnValue | undefined> {
+    if (this.#address === NO_NODE) return answerOfNone(request);
     const what = `${request.method} /_xtdb${request.path}`;
     const body = request.body === undefined ? undefined : Buffer.from(request.body.text, 'utf8');
     if (body !== undefined && body.length > this.#options.maxRequestBytes) {
@@ -335,7 +335,7 @@ export class XtdbHttp {
   }
 
   async #open(): Promise<Connection> {
-    const address = typeof this.#address === 'function' ? await this.#address() : this.#address;
+    const address = typeof this.#address === 'function' ? await this.#address() : (this.#address as NodeAddress);
     const before = this.#opened;
     if (before !== undefined && JSON.stringify(before.address) === JSON.stringify(address)) return before;
     // Every request has one limit for its whole duration.

@@ -1,10 +1,10 @@
 import { EdnMap, type EdnValue } from '../edn/values.js';
 import type { Telemetry } from '../telemetry/telemetry.js';
 import { defined } from '../values/defined.js';
-import type { NodeAddress } from './address.js';
 import { type Basis, DbSnapshot } from './db-snapshot.js';
 import { XtdbError } from './errors.js';
 import { XtdbHttp } from './http.js';
+import type { AskedAddress } from './no-node.js';
 import { askIndexed, askOnceIndexed, type NodeStatus, type RequestOptions, readStatus } from './requests.js';
 import { encodeTransaction, readReceipt, type TxOp, type TxOutcome, type TxReceipt } from './transactions.js';
 import { TransactionLog } from './tx-log.js';
@@ -58,9 +58,10 @@ export class XtdbClient {
 
   /**
    * `address` is where the node listens, or a function that finds or starts the node. The function
-   * is called before the first request and again after a failed connection.
+   * is called before the first request and again after a failed connection. `NO_NODE` stands for an
+   * empty database.
    */
-  constructor(address: NodeAddress | (() => Promise<NodeAddress>), options: XtdbClientOptions = {}) {
+  constructor(address: AskedAddress, options: XtdbClientOptions = {}) {
     this.#timeoutMs = options.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.#http = new XtdbHttp(address, {
       connections: options.connections ?? 8,

@@ -2,7 +2,7 @@ import type { Durability } from '../../journal/journal.js';
 import type { PendingLimits } from '../../journal/record-progress.js';
 import type { StepPolicy } from '../../session/step-policy.js';
 import type { Telemetry } from '../../telemetry/telemetry.js';
-import type { NodeAddress } from '../../xtdb/address.js';
+import type { AskedAddress } from '../../xtdb/no-node.js';
 import type { FileAccessOptions } from '../file-access.js';
 import type { RecordMask } from '../record-mask.js';
 import type { TrackingOptions } from '../tracking/tracking.js';
@@ -18,8 +18,11 @@ export interface CloseReport {
 
 /** The settings of a client. */
 export interface ContextClientOptions extends FileAccessOptions {
-  /** The database's address, or a function that finds it. Called at the first read or write. */
-  readonly address: NodeAddress | (() => Promise<NodeAddress>);
+  /**
+   * The database's address, or a function that finds it. Called at the first read or write. With
+   * `NO_NODE` and `soleWriter` nothing is stored: sessions end with the client and have no forks.
+   */
+  readonly address: AskedAddress;
   readonly policy?: StepPolicy;
   readonly strict?: boolean;
   readonly shortIds?: boolean;

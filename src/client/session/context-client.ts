@@ -7,14 +7,14 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { TextCache } from '../../store/texts.js';
 import { NO_TELEMETRY } from '../../telemetry/telemetry.js';
 import { defined } from '../../values/defined.js';
+import { NO_NODE } from '../../xtdb/no-node.js';
 import { XtdbClient } from '../../xtdb/xtdb-client.js';
 import type { FileObservation } from '../decide-file.js';
 import { ClientJournal } from '../delivery/client-journal.js';
 import type { DeliveryGate } from '../delivery/delivery-gate.js';
+import { openWriter } from '../delivery/open-writer.js';
 import { Outbox, type OutboxStatus } from '../delivery/outbox.js';
 import { PageKeeper } from '../delivery/page-keeper.js';
-import { SharedWriter } from '../delivery/shared-writer.js';
-import { SoleWriter } from '../delivery/sole-writer.js';
 import { FileAccess } from '../file-access.js';
 import { KnownVersions } from '../optimistic/known-versions.js';
 import { MetadataCache } from '../optimistic/metadata-cache.js';
@@ -45,8 +45,7 @@ const WHAT = 'a program that uses Palimpsest';
 
 /**
  * The context manager process [§5.1]. It wraps an agent's tools, keeps its sessions and assembles
- * its context. One client serves several sessions over one database and one set of files. Its
- * creator closes it.
+ * its context. It serves several sessions over one database and one set of files. Close it.
  *
  * @example
  * ```ts
@@ -86,13 +85,14 @@ export class ContextClient {
     this.searchIndex = SearchIndex.in(dataDir);
     this.files = files;
     this.mask = options.mask ?? NO_MASK;
-    this.store = new ObjectStore(xtdb, new TextCache(options.keptUnits));
-    const { store } = this;
+    const store = new ObjectStore(xtdb, new TextCache(options.keptUnits));
+    this.store = store;
     const metadata = new MetadataCache(files);
-    const versions = new KnownVersions(metadata, options.keptUnits);
+    const isStored = options.address !== NO_NODE;
+    const versions = new KnownVersions(metadata, isStored ? options.keptUnits : Number.MAX_SAFE_INTEGER);
     const isSole = options.soleWriter === true;
     this.#assemble = isSole ? assembleAsSoleWriter : assembleSession;
-    const writer = isSole ? new SoleWriter(store, { pipelined: journal === undefined }) : new SharedWriter(store);
+    const writer = openWriter({ store, metadata, versions, isStored, isSole, isJournaled: journal !== undefined });
     const outbox = new Outbox({ store, metadata, versions, writer, journal, telemetry, mask: this.mask });
     const recovery = new Recovery(outbox, { store, journal });
     this.#pages = new PageKeeper(store, outbox);
@@ -114,6 +114,7 @@ export class ContextClient {
       telemetry,
       clock,
       isSole,
+      isStored,
     };
     this.#unwatch = telemetry.watch(() => ({ ...outbox.gauges(), 'palimpsest.sessions.open': this.#sessions.size }));
   }
@@ -152,8 +153,7 @@ export class ContextClient {
    * @throws {SessionError} `lease-held` – another process, which it names, has the session open,
    *   and `takeOver` is not set.
    * @throws {SessionError} `node-unavailable`, `closed`.
-   * @throws {XtdbError} the database cannot be reached.
-   * @throws {DocumentError} `invalid-id`.
+   * @throws {XtdbError} the database cannot be reached. @throws {DocumentError} `invalid-id`.
    */
   async openSession(options: OpenSessionOptions = {}): Promise<ContextSession> {
     this.#requireOpen();

@@ -138,7 +138,7 @@ export class SessionContexts {
 
   async #assembled(options: AssembleOptions): Promise<SessionAssembly> {
     const environment = this.#environment;
-    if (options.optimistic === true) {
+    if (options.optimistic === true && environment.isStored) {
       this.#followed ??= this.#follow();
       const context = await this.#followed.view.context();
       if (context !== undefined) return assembleOptimistically(environment, this.#loaded(), { ...context, options });

@@ -33,4 +33,6 @@ export interface SessionEnvironment {
   readonly clock: () => number;
   /** Set if no other process writes to the database. */
   readonly isSole: boolean;
+  /** Whether there is a database. Without one, sessions end with the client. */
+  readonly isStored: boolean;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import pLimit from 'p-limit';
 import { defined } from '../../values/defined.js';
-import { errorOf } from '../../values/thrown.js';
+import { errorOf, messageOf } from '../../values/thrown.js';
 import type { OpenDatabase } from '../policies/loop-policy.js';
 import type { ContextPolicy } from '../policies/policy.js';
 import { tableOf } from '../prices/price-table.js';
@@ -35,11 +35,23 @@ export interface LabOptions {
 export interface LabRun {
   readonly report: LabReport;
   readonly times: LabTimes;
-  /** Recordings that could not be read, with the errors. */
+  /** Recordings that could not be read or scored, with the errors. The report has the others. */
   readonly failures: readonly { readonly path: string; readonly error: Error }[];
 }
 
+/** Runs of a policy on a session: the first, and one more if it fails. */
+const MOST_ATTEMPTS = 2;
+
+/** A session of a recording: the `nth` in it. */
+interface ReadSession {
+  readonly timeline: Timeline;
+  readonly path: string;
+  readonly nth: number;
+}
+
 interface Scored {
+  readonly name: string;
+  readonly path: string;
   readonly timeline: Timeline;
   readonly needed: NeededLines;
   readonly fixed: number;
@@ -93,6 +105,39 @@ function marksOf(timeline: Timeline, hasCounts: boolean): readonly string[] {
   ];
 }
 
+/** The databases of a laboratory run. One serves all sessions until a session fails in it. */
+class LabDatabases {
+  readonly #make: OpenDatabase;
+  readonly #all: Promise<ReplayDatabase>[] = [];
+  #current: Promise<ReplayDatabase> | undefined;
+
+  constructor(make: OpenDatabase) {
+    this.#make = make;
+  }
+
+  /** Returns the database of the sessions that begin now. */
+  readonly open: OpenDatabase = () => {
+    if (this.#current === undefined) {
+      this.#current = this.#make();
+      this.#all.push(this.#current);
+    }
+    return this.#current;
+  };
+
+  /**
+   * Gives sessions that begin from now on an empty database. A session that is repeated must not
+   * find the steps of its first attempt.
+   */
+  renew(): void {
+    this.#current = undefined;
+  }
+
+  /** Closes all of them. */
+  async close(): Promise<void> {
+    await Promise.all(this.#all.map(async (one) => (await one.catch(() => undefined))?.close()));
+  }
+}
+
 /** The work of one run. */
 class LabWork {
   readonly sessions: LabSession[] = [];
@@ -103,11 +148,17 @@ class LabWork {
   leftOut = 0;
   done = 0;
   readonly #policies: readonly ContextPolicy[];
+  readonly #databases: LabDatabases;
   readonly #options: LabOptions;
   readonly #total: number;
 
-  constructor(policies: readonly ContextPolicy[], options: LabOptions, count: number) {
+  constructor(
+    policies: readonly ContextPolicy[],
+    databases: LabDatabases,
+    { options, count }: { readonly options: LabOptions; readonly count: number },
+  ) {
     this.#policies = policies;
+    this.#databases = databases;
     this.#options = options;
     this.#total = count;
   }
@@ -123,9 +174,9 @@ class LabWork {
     if (read !== undefined && !this.seen.has(read.sha256)) {
       this.seen.add(read.sha256);
       for (const [nth, timeline] of read.timelines.entries()) {
-        const session = await this.#session(timeline, read, nth).catch((error: unknown) => {
-          if (signal?.aborted) return undefined;
-          throw error;
+        const session = await this.#session({ timeline, path, nth }, read).catch((error: unknown) => {
+          if (signal?.aborted !== true) this.failures.push({ path, error: errorOf(error) });
+          return undefined;
         });
         if (session === undefined) continue;
         this.sessions.push(session);
@@ -137,18 +188,19 @@ class LabWork {
     onProgress?.(`${this.done}/${this.#total} ${path}`);
   }
 
-  async #session(timeline: Timeline, read: RecordedTimelines, nth: number): Promise<LabSession | undefined> {
+  async #session({ timeline, path, nth }: ReadSession, read: RecordedTimelines): Promise<LabSession | undefined> {
     if (timeline.calls.length < this.#options.config.least) {
       this.leftOut += 1;
       return undefined;
     }
     const calibration = calibrate(timeline);
     const fixed = calibration?.fixed ?? 0;
-    const scored = { timeline, needed: neededLines(timeline), fixed };
+    const name = nameOf(timeline, read.sha256, nth);
+    const scored = { name, path, timeline, needed: neededLines(timeline), fixed };
     const results: (readonly [string, SessionPolicy])[] = [];
     for (const policy of this.#policies) results.push([policy.name, await this.#compare(policy, scored)]);
     return {
-      name: nameOf(timeline, read.sha256, nth),
+      name,
       group: groupOf(timeline, read.sha256),
       format: timeline.format,
       calls: timeline.calls.length,
@@ -164,14 +216,31 @@ class LabWork {
     };
   }
 
+  /** Scores a policy on a session. If its run fails, as in a slow database, it runs once more. */
   async #compare(policy: ContextPolicy, scored: Scored): Promise<SessionPolicy> {
-    this.#options.signal?.throwIfAborted();
+    const { signal, onProgress } = this.#options;
+    signal?.throwIfAborted();
     const unsupported = policy.unsupported?.(scored.timeline);
     if (unsupported !== undefined) return { unsupported };
-    const { score, ms } = await scoreOne(policy, scored, this.#options);
-    const time = this.times.get(policy.name) ?? { calls: 0, ms: 0 };
-    this.times.set(policy.name, { calls: time.calls + score.calls, ms: time.ms + ms });
-    return { score };
+    const what = `${scored.name}, ${policy.name}`;
+    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+      try {
+        const { score, ms } = await scoreOne(policy, scored, this.#options);
+        const time = this.times.get(policy.name) ?? { calls: 0, ms: 0 };
+        this.times.set(policy.name, { calls: time.calls + score.calls, ms: time.ms + ms });
+        return { score };
+      } catch (error) {
+        signal?.throwIfAborted();
+        this.#databases.renew();
+        if (attempt < MOST_ATTEMPTS) {
+          onProgress?.(`${what}: ${messageOf(error)}: trying once more`);
+          continue;
+        }
+        const why = `${what}: failed twice: ${messageOf(error)}: the report lacks this row; run the recording again`;
+        this.failures.push({ path: scored.path, error: new Error(why, { cause: error }) });
+      }
+    }
+    return { unsupported: 'its run failed twice' };
   }
 }
 
@@ -182,13 +251,12 @@ class LabWork {
  */
 export async function runLab(paths: readonly string[], options: LabOptions): Promise<LabRun> {
   const { config, signal, train } = options;
-  let database: Promise<ReplayDatabase> | undefined;
+  const databases = new LabDatabases(options.open);
   const policies = await policiesOf(config.policies, async () => {
     signal?.throwIfAborted();
-    database ??= options.open();
-    return database;
+    return databases.open();
   });
-  const work = new LabWork(policies, options, paths.length);
+  const work = new LabWork(policies, databases, { options, count: paths.length });
   const limit = pLimit(options.jobs ?? 1);
   try {
     const all = paths.map((path) => limit(() => work.recording(path)));
@@ -196,7 +264,7 @@ export async function runLab(paths: readonly string[], options: LabOptions): Pro
     await Promise.allSettled(all);
     await Promise.all(all);
   } finally {
-    await (await database?.catch(() => undefined))?.close();
+    await databases.close();
   }
   const sessions = work.sessions.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   if (sessions.length === 0) signal?.throwIfAborted();

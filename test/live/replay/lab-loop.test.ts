@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseLabConfig } from '../../../src/lab/laboratory/lab-config.js';
 import { runLab } from '../../../src/lab/laboratory/run-lab.js';
-import { type LoopSettings, loopPolicy } from '../../../src/lab/policies/loop-policy.js';
+import { type LoopSettings, loopPolicy, type OpenDatabase } from '../../../src/lab/policies/loop-policy.js';
 import type { PolicyRequest } from '../../../src/lab/policies/policy.js';
 import type { Timeline } from '../../../src/lab/timeline/timeline.js';
 import { longRecording, RecordingLines, recordingFolder, suiteDatabase } from '../../support/replays.js';
-import { timelineOf } from '../../support/timelines.js';
+import { noDatabase, timelineOf } from '../../support/timelines.js';
 
 let recordings: Awaited<ReturnType<typeof recordingFolder>>;
 beforeEach(async () => {
@@ -15,9 +15,13 @@ afterEach(() => recordings.remove());
 
 const open = async () => suiteDatabase();
 
-async function requestsOf(timeline: Timeline, settings: Partial<LoopSettings>): Promise<readonly PolicyRequest[]> {
+async function requestsOf(
+  timeline: Timeline,
+  settings: Partial<LoopSettings>,
+  database: OpenDatabase = open,
+): Promise<readonly PolicyRequest[]> {
   const requests: PolicyRequest[] = [];
-  const policy = loopPolicy({ layout: 'ssot', per: 'call', shortIds: false, ...settings }, open);
+  const policy = loopPolicy({ layout: 'ssot', per: 'call', shortIds: false, ...settings }, database);
   for await (const request of policy.requests(timeline)) requests.push(request);
   return requests;
 }
@@ -67,11 +71,63 @@ describe('our own policies in the laboratory', () => {
     expect(textOf(requests[2] ?? { parts: [] })).not.toContain('wrong way');
   });
 
+  test.each([{ layout: 'epoch' }, { layout: 'ssot' }] as const)(
+    'send the same bytes with and without a database: %j',
+    async (settings) => {
+      const timeline = await own(longRecording(24, 2));
+      // Calls of two conversations: a fork, which only a database makes.
+      const last = timeline.calls.at(-1);
+      if (last === undefined) throw new Error('the recording has no call');
+      const forked = { ...timeline, calls: [...timeline.calls.slice(0, -1), { ...last, items: [...last.items] }] };
+      const without = await requestsOf(timeline, settings, noDatabase);
+      const stored = await requestsOf(forked, settings);
+      expect(without.slice(0, -1).map(textOf)).toEqual(stored.slice(0, -1).map(textOf));
+      await expect(requestsOf(forked, settings, noDatabase)).rejects.toThrow('unexpected request for a database');
+    },
+  );
+
+  test('are tried once more in another database, and a row that fails twice is named', async () => {
+    const lines = longRecording(6).user(`${process.pid} ${Date.now()}`).says('noted');
+    const { place } = lines;
+    lines.user('wrong way').says('two').back(place).user('right way').says('three');
+    const path = await recordings.write('a.jsonl', lines.text);
+    const config = parseLabConfig({ policies: [{ policy: 'palimpsest', layout: 'epoch' }], least: 10 }, 'test');
+    const run = async (failing: number) => {
+      const said: string[] = [];
+      let opened = 0;
+      const { report, failures } = await runLab([path], {
+        config,
+        open: async () => {
+          opened += 1;
+          if (opened <= failing) throw new Error('the node was slow');
+          return suiteDatabase();
+        },
+        onProgress: (line) => said.push(line),
+      });
+      const rows = report.policies.map(({ name, pooled: { all } }) => [name, all?.sessions]);
+      return { opened, rows, failures: failures.map(({ error }) => error.message), said: said.join('\n') };
+    };
+    const [once, twice] = [await run(1), await run(2)];
+    expect([once.opened, once.failures, once.rows.at(-1)]).toEqual([2, [], ['Palimpsest epoch', 1]]);
+    expect(once.said).toMatch(/Palimpsest epoch: the node was slow: trying once more/);
+    expect([twice.opened, twice.rows]).toEqual([
+      2,
+      [
+        ['raw', 1],
+        ['as the harness sent it', 1],
+        ['Palimpsest epoch', undefined],
+      ],
+    ]);
+    expect(twice.failures).toEqual([
+      expect.stringMatching(/^claude-code \w+, Palimpsest epoch: failed twice: the node was slow: .*run the recording/),
+    ]);
+  });
+
   test('appear beside raw in a report, and close their database after the recording', async () => {
-    const path = await recordings.write(
-      'a.jsonl',
-      longRecording(6).user(`${process.pid} ${Date.now()}`).says('noted').text,
-    );
+    const lines = longRecording(6);
+    const { place } = lines;
+    lines.user(`${process.pid} ${Date.now()}`).says('noted').back(place).user('another way').says('taken');
+    const path = await recordings.write('a.jsonl', lines.text);
     const policies = [
       { policy: 'palimpsest', layout: 'pool-last' },
       { policy: 'palimpsest', layout: 'ssot', per: 'turn' },

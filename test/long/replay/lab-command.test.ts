@@ -66,7 +66,13 @@ describe('palimpsest lab', () => {
   });
 
   test('leaves no node and no folder behind after SIGTERM', async () => {
-    const path = await recordings.write('one.jsonl', longRecording(60).text);
+    // A rewind needs a database.
+    const lines = longRecording(60);
+    const { place } = lines;
+    const path = await recordings.write(
+      'one.jsonl',
+      lines.user('no').says('no').back(place).user('so').says('so').text,
+    );
     const temporary = join(recordings.folder, 'temporary');
     await mkdir(temporary);
     const run = startCli(['lab', path, '--json'], { TMPDIR: temporary });

@@ -1,0 +1,51 @@
+import type { ObjectId } from '../../objects/ids.js';
+import type { ObjectStore } from '../../store/object-store.js';
+import type { KnownVersions } from '../optimistic/known-versions.js';
+import type { MetadataCache } from '../optimistic/metadata-cache.js';
+import { localVersions, NOTHING_WRITTEN } from './session-write.js';
+import { SharedWriter } from './shared-writer.js';
+import { SoleWriter } from './sole-writer.js';
+import type { Delivered, PlannedWrite, Writer } from './writers.js';
+
+/**
+ * The writer of a client without a database. The client itself knows the versions that it wrote,
+ * and its sessions end with it.
+ */
+class UnstoredWriter implements Writer {
+  readonly acknowledgesAtOnce = true;
+  readonly ownFiles = undefined;
+  readonly #metadata: MetadataCache;
+  readonly #versions: KnownVersions;
+
+  constructor(metadata: MetadataCache, versions: KnownVersions) {
+    this.#metadata = metadata;
+    this.#versions = versions;
+  }
+
+  laneOf(name: string): string {
+    return name;
+  }
+
+  async write({ write }: PlannedWrite): Promise<Delivered> {
+    const known = { metadata: this.#metadata, newest: (id: ObjectId) => this.#versions.newest(id) };
+    return { result: { ...NOTHING_WRITTEN, written: localVersions(write, known) }, txId: undefined, together: [] };
+  }
+}
+
+/** A client's store and knowledge, and how it writes. */
+interface WriterParts {
+  readonly store: ObjectStore;
+  readonly metadata: MetadataCache;
+  readonly versions: KnownVersions;
+  /** Whether there is a database. */
+  readonly isStored: boolean;
+  /** Whether no other client writes this client's sessions. */
+  readonly isSole: boolean;
+  readonly isJournaled: boolean;
+}
+
+/** Returns the writer of a client. */
+export function openWriter({ store, metadata, versions, isStored, isSole, isJournaled }: WriterParts): Writer {
+  if (!isStored) return new UnstoredWriter(metadata, versions);
+  return isSole ? new SoleWriter(store, { pipelined: !isJournaled }) : new SharedWriter(store);
+}
