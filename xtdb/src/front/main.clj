@@ -29,7 +29,8 @@
   "Of a node that takes no more writes, where it shall end then."
   4)
 (def ^:private progress-ms 200)
-(def ^:private watch-ms 250)
+;; How often an idle node and a failed indexer are looked for. A node's status takes a millisecond, and an idle node shall take next to nothing.
+(def ^:private watch-ms 1000)
 
 (defn- exit! [code]
   (flush)
