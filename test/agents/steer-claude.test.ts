@@ -6,6 +6,7 @@ import { GatewayLogReader, type SentRequest } from '../../src/gateway/read-log.j
 import { PastContexts } from '../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../src/history/verify/verify-session.js';
+import { hashText } from '../../src/objects/hashes.js';
 import { sessionId } from '../../src/objects/ids.js';
 import { openClient } from '../support/context.js';
 import { cliPath, suiteData, temporaryRoot } from '../support/mcp-clients.js';
@@ -18,7 +19,7 @@ import { runProgram } from './run-program.js';
 const MODEL = 'claude-opus-5-5';
 
 describe('Claude Code behind a gateway that steers', () => {
-  test('works for 70 calls over ten runs, a fork and its own tools; every request is its context', async () => {
+  test('works over runs, a fork, a sub-agent, a compaction and /clear; every request is its context', async () => {
     const claude = await newestAgent('claude');
     const { root, remove } = await temporaryRoot();
     const [home, project] = [join(root, 'home'), join(root, 'project')];
@@ -34,7 +35,7 @@ describe('Claude Code behind a gateway that steers', () => {
         'run',
         '--steer',
         '--steer-limit',
-        '5000',
+        '30000',
         '--data',
         dataDir,
         '--upstream',
@@ -76,8 +77,21 @@ describe('Claude Code behind a gateway that steers', () => {
       ]);
       expect(await run('-c', 'look at the other file')).toContain('I see the words.');
       const shown = posted().slice(before).at(-1)?.body.toString('utf8') ?? '';
+      const own = /"session_id\\*":\\*"([0-9a-f-]{36})/.exec(posted().at(-1)?.body.toString('utf8') ?? '')?.[1] ?? '';
       upstream.add(moves(project, 60, 3));
       await run('-c', '--fork-session', 'another way');
+      const look = { description: 'look', prompt: 'look around', subagent_type: 'general-purpose' };
+      upstream.add([{ tools: [{ name: 'Agent', args: look }] }, { say: 'It is done, it looked around.' }]);
+      expect(await run('--resume', own, 'let another one look')).toContain('It is done');
+      await run('--resume', own, '/compact');
+      for (let turn = 0; turn < 2; turn += 1) {
+        upstream.add(moves(project, 63 + turn * 4, 4));
+        expect(await run('--resume', own, `after the compaction ${turn}`)).toContain('It is done');
+      }
+      await run('--resume', own, '/clear');
+      upstream.add(moves(project, 71, 4));
+      expect(await run('-c', 'after the clear')).toContain('It is done');
+      expect(upstream.left).toBe(0);
 
       const sent: SentRequest[] = [];
       for await (const one of new GatewayLogReader(gatewayFolder(dataDir)).more()) sent.push(one);
@@ -98,7 +112,12 @@ describe('Claude Code behind a gateway that steers', () => {
       expect(shares[59]).toBeLessThanOrEqual(0.85);
       expect(shown).toContain('words that only an activation shows');
       const natives = [...new Set(main.map(({ session }) => session?.native ?? ''))];
-      expect(natives).toHaveLength(2);
+      expect(natives).toHaveLength(3);
+      // A new process of the gateway no longer has the last steered list. The client's list goes
+      // out without the thinking that would be refused.
+      expect(sent.filter(({ answer }) => answer?.status === 400)).toEqual([]);
+      expect(sent.filter(({ side }) => side === 'summary').map(({ steer }) => steer?.how)).toEqual(['own']);
+      expect(sent.some(({ session }) => session?.subagent !== undefined)).toBe(true);
       const client = await openClient(project, { track: false, shareSessions: true });
       try {
         for (const native of natives) {
@@ -106,8 +125,9 @@ describe('Claude Code behind a gateway that steers', () => {
           expect({ unequal: contexts.unequal, ok }).toEqual({ unequal: [], ok: true });
         }
         const past = new PastContexts(await Timeline.open(client.store));
-        const last = await past.at(sessionId(natives[1] as string), {});
-        expect(last.text).toBe(Buffer.concat(main.at(-1)?.spans ?? []).toString('utf8'));
+        const sentLast = main.at(-1);
+        const last = await past.at(sessionId(sentLast?.session?.native ?? ''), {});
+        expect(hashText(last.text)).toBe(hashText(Buffer.concat(sentLast?.spans ?? []).toString('utf8')));
       } finally {
         await client.close();
       }
@@ -115,5 +135,5 @@ describe('Claude Code behind a gateway that steers', () => {
       await upstream.close();
       await remove();
     }
-  });
+  }, 600_000);
 });
