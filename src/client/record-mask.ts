@@ -75,9 +75,13 @@ export const maskedEvent = (mask: RecordMask, { detail, ...event }: HistoryEvent
 
 /** Returns what is stored of a sent body. Its pieces stay, unless a secret spans two of them. */
 export function maskedBody(mask: RecordMask, body: readonly string[]): readonly string[] {
-  const whole = mask.text(body.join(''));
   const pieces = body.map((piece) => mask.text(piece));
-  return pieces.join('') === whole ? pieces : [whole];
+  // A body usually repeats the pieces of the one before, so their pairs are masked already.
+  const isSpanned = pieces.some((piece, i) => {
+    const [before, own] = [body[i - 1], body[i]];
+    return before !== undefined && mask.text(`${before}${own}`) !== `${pieces[i - 1]}${piece}`;
+  });
+  return isSpanned ? [mask.text(body.join(''))] : pieces;
 }
 
 /** Returns a JSON value with other hashes in place of those of texts that were masked. */

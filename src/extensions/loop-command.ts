@@ -1,4 +1,4 @@
-import type { Rendering } from './loop/loop-session.js';
+import type { Rendering } from './loop/loop-context.js';
 
 /** A request of the command `/palimpsest` in a session. */
 export interface LoopCommand extends Rendering {

@@ -43,7 +43,7 @@ export class StoredMask {
   readonly #settings: StoredMaskSettings;
   /** Masked texts by their own text. Files are read again and again. */
   readonly #known = new LRUCache<string, { readonly masked: string; readonly found: FoundSecrets }>({
-    maxSize: 4 * 1_048_576,
+    maxSize: 8 * 1_048_576,
     sizeCalculation: (made, text) => text.length + made.masked.length + 64,
   });
 

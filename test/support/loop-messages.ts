@@ -1,4 +1,5 @@
-import type { LoopContext, LoopSession } from '../../src/extensions/loop/loop-session.js';
+import type { LoopContext } from '../../src/extensions/loop/loop-context.js';
+import type { LoopSession } from '../../src/extensions/loop/loop-session.js';
 import type { ReportedMessage } from '../../src/harness/message-schema.js';
 import { hashText } from '../../src/objects/hashes.js';
 

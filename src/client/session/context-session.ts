@@ -19,8 +19,7 @@ import { headsAt, turnHeads } from '../delivery/session-heads.js';
 import type { AcceptedWrite, SessionWrite } from '../delivery/session-write.js';
 import { maskedEvent, type RecordMask } from '../record-mask.js';
 import { answerProof } from './answer-proof.js';
-import type { AssembleSession } from './assemble-session.js';
-import { type CallIdRules, CallIds } from './call-id.js';
+import { CallIds } from './call-id.js';
 import {
   type CallReport,
   callPlan,
@@ -40,18 +39,10 @@ import { type LoadedSession, leaseOf, reloadSession } from './open-session.js';
 import { planVerb } from './plan-verb.js';
 import { SeenFiles } from './seen-files.js';
 import type { SessionAssembly, SessionAssemblyRecord } from './session-assembly.js';
-import { type DeliverOptions, type HandedOut, SessionContexts } from './session-contexts.js';
+import { type DeliverOptions, type HandedOut, type SentContext, SessionContexts } from './session-contexts.js';
 import type { SessionEnvironment } from './session-environment.js';
-import { requireLock } from './session-lease.js';
+import { requireLock, type SessionParts } from './session-lease.js';
 import { SessionUses } from './use-ledger.js';
-
-/** The parts of one session, beside the environment that all sessions of a client share. */
-export interface SessionParts extends Pick<CallIdRules, 'isSecret' | 'losses'> {
-  /** Undefined for a client without a data folder. */
-  readonly lock: SessionLock | undefined;
-  /** A sole writer assembles from local knowledge, others from the database. */
-  readonly assemble: AssembleSession;
-}
 
 /**
  * An open session [§3]. It records what its agent does, one step at a time, each whole in one
@@ -73,6 +64,8 @@ export class ContextSession {
   #hashes: HeadHashes;
   readonly #callIds: CallIds;
   #queue: Promise<unknown> = Promise.resolve();
+  /** Ends with the requests that `keepSent` stores. */
+  #sending: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
   readonly #contexts: SessionContexts;
   /** Masks secrets in all that this session records. */
@@ -254,7 +247,13 @@ export class ContextSession {
   /** Renders and stores the next context from the last one; see `SessionContexts.next`. */
   readonly nextContext: SessionContexts['next'] = (delivered) => this.#serial(() => this.#contexts.next(delivered));
   /** Stores a request that the agent built itself; see `SessionContexts.keepSent`. */
-  readonly keepSent: SessionContexts['keepSent'] = (context) => this.#serial(() => this.#contexts.keepSent(context));
+  keepSent(context: SentContext): ReturnType<SessionContexts['keepSent']> {
+    const kept = this.#serial(async () => undefined).then(() =>
+      this.#contexts.keepSent(context, (work) => this.#inOrder(work)),
+    );
+    this.#sending = Promise.allSettled([this.#sending, kept]);
+    return kept;
+  }
 
   /** Starts the check for other writers before the next optimistic context. */
   refresh(): void {
@@ -300,17 +299,15 @@ export class ContextSession {
 
   /** Pauses the session [§3.6]: ends running steps and closes the last turn. Idempotent. */
   close(): Promise<void> {
-    this.#closing ??= this.#serial(async () => {
+    const end = async (): Promise<void> => {
       const { state, position, tellsEnd = false } = this.#loaded;
       if (state.seq <= position.upto && !tellsEnd) return;
-      const closing = headsAt(state, {
-        before: position,
-        at: state.lastAt,
-        term: position.term,
-        hashes: this.#hashes,
-      });
+      const { term } = position;
+      const closing = headsAt(state, { before: position, at: state.lastAt, term, hashes: this.#hashes });
       await this.#heads(closing.puts, closing.position);
-    }, false)
+    };
+    this.#closing ??= this.#sending
+      .then(() => this.#inOrder(end, false))
       .catch((error: unknown) => {
         // A lost session is not ours to close. The journal holds its undelivered writes.
         if (!isLoss(error)) throw error;
@@ -336,10 +333,13 @@ export class ContextSession {
     requireLock(this.#lock, this.id);
   }
 
+  #serial<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closing === undefined) return this.#inOrder(work);
+    return Promise.reject(new SessionError('closed', `session ${this.id} is closed; open it again to go on`));
+  }
+
   /** Runs work after all earlier requests. `informs`: whether a user sees why it is lost. */
-  #serial<T>(work: () => Promise<T>, informs = true): Promise<T> {
-    if (this.#closing !== undefined)
-      return Promise.reject(new SessionError('closed', `session ${this.id} is closed; open it again to go on`));
+  #inOrder<T>(work: () => Promise<T>, informs = true): Promise<T> {
     const done = this.#queue.then(async () => {
       this.#requireLease(informs);
       if (this.#uncertain) {

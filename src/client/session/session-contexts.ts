@@ -207,37 +207,43 @@ export class SessionContexts {
 
   /**
    * Stores a request that an agent built itself as the context at a step. Resolves when it is
-   * durable like a step. A repetition stores nothing more.
+   * durable like a step. A repetition stores nothing more. `inOrder` runs work between the
+   * session's steps. Steps and contexts do not wait for the database meanwhile.
    *
    * Undefined, and nothing is stored, if the body is not Unicode text or if the database lacks the
    * session's steps at the time limit. A later call may succeed. Rejects with JournalError.
    */
-  async keepSent({ body, step, turn, at, sent }: SentContext): Promise<AssemblyProof | undefined> {
+  async keepSent(
+    { body, step, turn, at, sent }: SentContext,
+    inOrder: (work: () => Promise<AssemblyProof>) => Promise<AssemblyProof>,
+  ): Promise<AssemblyProof | undefined> {
     const { outbox, store } = this.#environment;
-    const { state, lease } = this.#loaded();
+    const { id } = this.#loaded().state;
     if (!body.join('').isWellFormed()) return undefined;
     const stored = maskedBody(this.#environment.mask, body);
-    const whole = stored.join('');
     // Its basis has to hold the steps before it.
-    if (!(await outbox.drained(state.id, TIME_LIMITS.delivery))) return undefined;
+    if (!(await outbox.drained(id, TIME_LIMITS.delivery))) return undefined;
     const txId = await store.latestTransaction();
     if (txId === undefined) return undefined;
-    const { record } = RENDERERS.sent.render(NOTHING_SHOWN, { layout: 'sent', tail: undefined, body: whole });
+    const { record } = RENDERERS.sent.render(NOTHING_SHOWN, { layout: 'sent', tail: undefined, body: stored.join('') });
     const { blocks, sections, ...facts } = record;
-    const assembly: AssemblyProof = {
-      ...facts,
-      session: state.id,
-      turn,
-      step,
-      sections,
-      blocks: blocks.length,
-      basis: { validTime: Math.max(at, state.lastAt), txId },
-      delivered: 'gateway',
-      sent,
-      at,
-    };
-    await outbox.keep({ session: state.id, lease, files: [], heads: [], at, assembly, body: stored });
-    return assembly;
+    return inOrder(async () => {
+      const { state, lease } = this.#loaded();
+      const assembly: AssemblyProof = {
+        ...facts,
+        session: id,
+        turn,
+        step,
+        sections,
+        blocks: blocks.length,
+        basis: { validTime: Math.max(at, state.lastAt), txId },
+        delivered: 'gateway',
+        sent,
+        at,
+      };
+      await outbox.keep({ session: id, lease, files: [], heads: [], at, assembly, body: stored });
+      return assembly;
+    });
   }
 
   /**

@@ -2,6 +2,8 @@ import { deletedFolder } from '../../journal/errors.js';
 import { acquireSessionLock, LeaseError, type SessionLock, sessionLockOwners } from '../../journal/session-lock.js';
 import type { SessionId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
+import type { AssembleSession } from './assemble-session.js';
+import type { CallIdRules } from './call-id.js';
 
 /** Where this process keeps its leases, and its name there. */
 export interface LeaseSettings {
@@ -48,4 +50,12 @@ export function requireLock(lock: SessionLock | undefined, session: SessionId): 
     `session ${session} was taken over by another process; open it again, taking it over, ` +
       'to go on from where it stands',
   );
+}
+
+/** The parts of one session, beside the environment that all sessions of a client share. */
+export interface SessionParts extends Pick<CallIdRules, 'isSecret' | 'losses'> {
+  /** Undefined for a client without a data folder. */
+  readonly lock: SessionLock | undefined;
+  /** A sole writer assembles from local knowledge, others from the database. */
+  readonly assemble: AssembleSession;
 }

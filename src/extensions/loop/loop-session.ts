@@ -10,7 +10,7 @@ import type {
   SessionAssembly,
   SessionAssemblyRecord,
 } from '../../client/session/session-assembly.js';
-import type { PlacedRequest } from '../../client/session/session-contexts.js';
+import type { PlacedRequest, RecordPlace } from '../../client/session/session-contexts.js';
 import { listTail } from '../../harness/epoch-tail.js';
 import { GrowingTail } from '../../harness/growing-tail.js';
 import { type ChangingCall, HarnessSession, type HarnessSettings } from '../../harness/harness-session.js';
@@ -33,6 +33,7 @@ import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { tokensOf } from '../../values/token-estimate.js';
 import { type LineageHistory, type LineageName, openBranch, openLineage } from './lineage.js';
+import type { LoopContext, Rendering } from './loop-context.js';
 
 /** How a session in a harness's loop is opened, under the harness's name for it. */
 export interface LoopOptions extends LineageName, Omit<HarnessSettings, 'delivered'> {
@@ -40,14 +41,6 @@ export interface LoopOptions extends LineageName, Omit<HarnessSettings, 'deliver
   readonly layout?: LayoutName;
   /** Overrides the defaults for when epochs end (layout `epoch`). */
   readonly epochs?: Partial<EpochSettings>;
-}
-
-/** How the contexts of a session are rendered. Omitted settings keep their previous value. */
-export interface Rendering {
-  /** Literal behaviour of every divergence that has one (decision E8). */
-  readonly strict?: boolean;
-  /** Whether the shortest unique id prefixes are used (decision D6). */
-  readonly shortIds?: boolean;
 }
 
 /** A harness's list before a model call. */
@@ -67,29 +60,6 @@ interface LoopHistory extends LineageHistory, Rendering {
   /** The model's name and its window in tokens, if the harness reports them. */
   readonly model?: string;
   readonly window?: number;
-}
-
-/**
- * The parts of the next model call's list: our messages around the part that stays, and lines that
- * replace results in it.
- */
-export interface LoopContext {
-  readonly session: SessionId;
-  /** The first message of the list that stays. */
-  readonly from: number;
-  readonly before: readonly RenderedMessage[];
-  /** All inserts of the epoch so far, by rising index, at most one per index. */
-  readonly inserts: readonly LoopInsert[];
-  readonly after: readonly RenderedMessage[];
-  /**
-   * Results that are inactive, or whose text is elsewhere in an epoch's request: the message of
-   * each and its replacement.
-   */
-  readonly references: readonly { readonly index: number; readonly text: string }[];
-  /** Present with layout `epoch`. */
-  readonly epoch?: LoopEpoch;
-  readonly pool: number;
-  readonly active: number;
 }
 
 /** How a list was delivered. */
@@ -159,6 +129,8 @@ export class LoopSession {
   /** Resolves when the list is delivered that a model waits for. */
   #wait: () => void = () => undefined;
   readonly #serial = pLimit(1);
+  /** Stores whole requests, one after another. */
+  readonly #requests = pLimit(1);
   readonly #epochs: LoopEpochs;
 
   constructor(client: ContextClient, options: LoopOptions) {
@@ -249,11 +221,16 @@ export class LoopSession {
 
   /** Stores a whole request, by default as the context at the last step of the followed history. */
   sent({ step, turn, ...request }: PlacedRequest): Promise<void> {
-    return this.#serial(async () => {
-      const session = this.#current?.session;
-      if (session === undefined) return;
+    const place = this.#serial(async () => {
+      const { session } = this.#current ?? {};
+      if (session === undefined) return undefined;
       const { seq, turn: running } = session.state;
-      await session.keepSent({ ...request, step: step ?? seq, turn: turn ?? running });
+      return { session, step: step ?? seq, turn: turn ?? running };
+    });
+    // It waits for the database, which the next context must not.
+    return this.#requests(async () => {
+      const { session, ...at } = (await place) ?? {};
+      if (session !== undefined) await session.keepSent({ ...request, ...(at as RecordPlace) });
     });
   }
 
@@ -288,8 +265,9 @@ export class LoopSession {
   }
 
   /** Pauses the session [§3.6]. Idempotent. */
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#wait();
+    await this.#requests(() => undefined);
     return this.#serial(async () => {
       const open = this.#current;
       this.#current = undefined;

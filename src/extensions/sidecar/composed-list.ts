@@ -5,7 +5,7 @@ import type { HandedList } from '../../objects/assembly-proof.js';
 import { canonicalJson } from '../../objects/canonical-json.js';
 import { GrowingHash } from '../../objects/hashes.js';
 import { sameData } from '../../values/plain-data.js';
-import type { LoopContext } from '../loop/loop-session.js';
+import type { LoopContext } from '../loop/loop-context.js';
 import type { WholeList } from './sidecar-process.js';
 
 /** A list of a harness's messages, with functions to insert ours. */

@@ -2,7 +2,7 @@ import type { RecordPlace } from '../../client/session/session-contexts.js';
 import type { HandedList } from '../../objects/assembly-proof.js';
 import type { HistoryEvent } from '../../objects/step.js';
 import { messageOf } from '../../values/thrown.js';
-import type { LoopContext, Rendering } from '../loop/loop-session.js';
+import type { LoopContext, Rendering } from '../loop/loop-context.js';
 import type { LoopCommand } from '../loop-command.js';
 import { BypassedTurns, composed, HandedLists, type HarnessList, OwnLists } from './composed-list.js';
 import { LatestSessions } from './latest-sessions.js';

@@ -6,7 +6,8 @@ import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { HistoryEvent } from '../../objects/step.js';
 import type { StepPolicy } from '../../session/step-policy.js';
 import type { Verb } from '../../session/verb-outcome.js';
-import type { HandedOver, LoopContext, Rendering } from '../loop/loop-session.js';
+import type { LoopContext, Rendering } from '../loop/loop-context.js';
+import type { HandedOver } from '../loop/loop-session.js';
 
 /** The first line from a harness to its sidecar, as JSON. */
 export interface Beginning extends Rendering {

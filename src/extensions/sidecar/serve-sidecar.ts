@@ -12,7 +12,8 @@ import { showsShortIds } from '../../session/object-reference.js';
 import { DEFAULT_POLICY } from '../../session/step-policy.js';
 import { defined } from '../../values/defined.js';
 import { messageOf } from '../../values/thrown.js';
-import { type LoopContext, LoopSession } from '../loop/loop-session.js';
+import type { LoopContext } from '../loop/loop-context.js';
+import { LoopSession } from '../loop/loop-session.js';
 import {
   type Beginning,
   type CallName,

@@ -1,4 +1,4 @@
-import type { LoopContext } from '../../extensions/loop/loop-session.js';
+import type { LoopContext } from '../../extensions/loop/loop-context.js';
 import { composed } from '../../extensions/sidecar/composed-list.js';
 import type { LoopGuard, Passage } from '../../extensions/sidecar/loop-guard.js';
 import { announcedIds } from '../../harness/history-item.js';

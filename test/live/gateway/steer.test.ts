@@ -199,7 +199,8 @@ describe('a gateway that steers', () => {
   });
 
   test('sends a fork without the thinking of its parent if its first context fails', async () => {
-    await begin();
+    // A fork opens a session, which takes seconds on a busy machine.
+    await begin({ limitMs: 30_000 });
     const client = new ClaudeScript(gateway.address, root);
     await turns(client, 4);
     const fork = client.fork();

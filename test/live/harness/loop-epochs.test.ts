@@ -2,7 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
-import { type LoopContext, type LoopOptions, LoopSession } from '../../../src/extensions/loop/loop-session.js';
+import type { LoopContext } from '../../../src/extensions/loop/loop-context.js';
+import { type LoopOptions, LoopSession } from '../../../src/extensions/loop/loop-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
 import { askPrefixes } from '../../../src/history/ask/prefix-diff.js';
 import { countHere } from '../../../src/history/ask/token-count.js';
@@ -10,6 +11,7 @@ import { AssemblyRebuilder } from '../../../src/history/rebuild/rebuild-assembly
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
+import { sessionId } from '../../../src/objects/ids.js';
 import { openClient } from '../../support/context.js';
 import { LateAnswers } from '../../support/late-answers.js';
 import { call, callModel, isPrefix, reply, requestOf, user } from '../../support/loop-messages.js';
@@ -70,6 +72,38 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(contexts.unequal).toEqual([]);
     return contexts.total;
   }
+
+  test('stores a whole request once the database has its steps; the next context does not wait for it', async () => {
+    const proxy = await LateAnswers.open(root);
+    const far = await openClient(root, {
+      clock: () => now,
+      address: proxy.address,
+      track: false,
+      dataDir: join(root, `${name}-data`),
+    });
+    try {
+      const session = loop({}, far);
+      const messages: ReportedMessage[] = [user(`begin ${name}`)];
+      await request(session, messages);
+      const release = proxy.holdWrites();
+      messages.push(...call(`sent_${name}`, 'bash', { command: 'run' }, 'output'));
+      await request(session, messages);
+      const proof = { wire: 'anthropic' } as const;
+      const stored = session.sent({ body: ['{"messages":[]}'], at: now, sent: proof });
+      messages.push(...call(`next_${name}`, 'bash', { command: 'run' }, 'more output'));
+      const next = session.context({ messages, system: 'be good' });
+      expect(await Promise.race([next.then(() => 'context'), stored.then(() => 'request')])).toBe('context');
+      release();
+      await stored;
+      await session.close();
+      await far.backpressure(0, DELIVERED_MS);
+      const records = await (await (await client.delivered()).latest()).assemblies(sessionId(name), {});
+      expect(records.filter(({ layout }) => layout === 'sent')).toHaveLength(1);
+    } finally {
+      await far.close();
+      await proxy.close();
+    }
+  });
 
   test('begins every request with the previous one: new text follows the newest result, gone text stays', async () => {
     const session = loop();

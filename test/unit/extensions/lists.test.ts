@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { LoopContext } from '../../../src/extensions/loop/loop-session.js';
+import type { LoopContext } from '../../../src/extensions/loop/loop-context.js';
 import type { OpencodeMessage, OpencodePart } from '../../../src/extensions/opencode/opencode1-api.js';
 import { opencodeList } from '../../../src/extensions/opencode/opencode1-messages.js';
 import type { PiMessage } from '../../../src/extensions/pi/pi-api.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { LoopContext } from '../../../src/extensions/loop/loop-session.js';
+import type { LoopContext } from '../../../src/extensions/loop/loop-context.js';
 import { LoopGuard } from '../../../src/extensions/sidecar/loop-guard.js';
 import type { WholeList } from '../../../src/extensions/sidecar/sidecar-process.js';
 import { TroubleFile } from '../../../src/extensions/sidecar/trouble-file.js';

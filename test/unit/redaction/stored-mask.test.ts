@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { maskedBody } from '../../../src/client/record-mask.js';
 import { type FoundSecrets, marksIn } from '../../../src/redaction/stored-marks.js';
 import { StoredMask } from '../../../src/redaction/stored-mask.js';
 import { parseMaskRules } from '../../../src/redaction/text-mask.js';
@@ -51,6 +52,15 @@ describe('the mask of what is stored', () => {
     expect(marksIn(mask.text(a))).toHaveLength(1);
     expect(marksIn(other.text(a))).not.toEqual(marksIn(mask.text(a)));
     expect(mask.mark('AKIA0123456789ABCDEF')).toMatch(/^⟦masked:aws-key:[0-9a-f]{12}⟧$/);
+  });
+
+  test('keeps the pieces of a body, unless a secret spans two of them', () => {
+    const plain = ['{"messages":[', '{"role":"user"},', '{"role":"assistant"}]}'];
+    expect(maskedBody(mask, plain)).toEqual(plain);
+    const inside = maskedBody(mask, [...plain, '{"password":"s3cr3tPa55"}']);
+    expect(inside).toEqual([...plain, `{"password":"${mask.mark('s3cr3tPa55')}"}`]);
+    const spanning = ['[', '{"password":"', 's3cr3tPa55"}', ']'];
+    expect(maskedBody(mask, spanning)).toEqual([`[{"password":"${mask.mark('s3cr3tPa55')}"}]`]);
   });
 
   test('changes nothing when it masks twice, and returns the text for its marks', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { LoopContext } from '../../../../src/extensions/loop/loop-session.js';
+import type { LoopContext } from '../../../../src/extensions/loop/loop-context.js';
 import { withoutRepeats, withRepeats } from '../../../../src/extensions/sidecar/protocol.js';
 
 const long = fc.constantFrom('x'.repeat(80), 'y'.repeat(100), `x${'z'.repeat(90)}`);

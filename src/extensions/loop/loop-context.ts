@@ -1,0 +1,34 @@
+import type { RenderedMessage } from '../../assembly/render-messages.js';
+import type { LoopEpoch, LoopInsert } from '../../harness/loop-epochs.js';
+import type { SessionId } from '../../objects/ids.js';
+
+/** How the contexts of a session are rendered. Omitted settings keep their previous value. */
+export interface Rendering {
+  /** Literal behaviour of every divergence that has one (decision E8). */
+  readonly strict?: boolean;
+  /** Whether the shortest unique id prefixes are used (decision D6). */
+  readonly shortIds?: boolean;
+}
+
+/**
+ * The parts of the next model call's list: our messages around the part that stays, and lines that
+ * replace results in it.
+ */
+export interface LoopContext {
+  readonly session: SessionId;
+  /** The first message of the list that stays. */
+  readonly from: number;
+  readonly before: readonly RenderedMessage[];
+  /** All inserts of the epoch so far, by rising index, at most one per index. */
+  readonly inserts: readonly LoopInsert[];
+  readonly after: readonly RenderedMessage[];
+  /**
+   * Results that are inactive, or whose text is elsewhere in an epoch's request: the message of
+   * each and its replacement.
+   */
+  readonly references: readonly { readonly index: number; readonly text: string }[];
+  /** Present with layout `epoch`. */
+  readonly epoch?: LoopEpoch;
+  readonly pool: number;
+  readonly active: number;
+}
