@@ -1,9 +1,19 @@
 import * as z from 'zod';
 import { contractEntries, type HttpContract } from '../http/http-contract.js';
 import { sessionName } from '../http/question-parameters.js';
+import { MaskError } from '../redaction/text-mask.js';
 import { BundleError } from './bundle-error.js';
 
 const { plainQuestion } = contractEntries({ requests: {}, answers: {} });
+
+/** The parameters of files without secrets. */
+export const maskParameters = {
+  redact: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe("Mask text by the session's rules, by `rules`, and by the known forms of secrets"),
+  rules: z.string().max(4_000).optional().describe('More texts to mask, each on a line; a pattern between slashes'),
+};
 
 /** The question for a session as a bundle, by its OpenAPI id. */
 export const BUNDLE_QUESTIONS = {
@@ -16,14 +26,19 @@ export const BUNDLE_QUESTIONS = {
         .enum(['true', 'false'])
         .optional()
         .describe('Also write a session with redaction rules, without masking its text'),
+      ...maskParameters,
     }),
     example: { id: 'fix-cart' },
     media: 'application/gzip',
     kind: 'stream',
-    ask: async ({ timeline, access, hiddenTexts }, { id, with_redacted: withRedacted }) => {
+    ask: async ({ timeline, access, hiddenTexts }, { id, with_redacted: withRedacted, redact, rules }) => {
       await access.requireNamed(id);
       const { bundleOf } = await import('./export-bundle.js');
-      return bundleOf(timeline, id, withRedacted === 'true' ? undefined : hiddenTexts);
+      return bundleOf(timeline, id, {
+        hiddenTexts,
+        ignoresRules: withRedacted === 'true',
+        rules: redact === 'true' ? (rules ?? '') : undefined,
+      });
     },
   }),
 };
@@ -32,7 +47,9 @@ export const BUNDLE_QUESTIONS = {
 export const BUNDLE_HTTP: HttpContract = {
   questions: BUNDLE_QUESTIONS,
   statusOf: (error) =>
-    error instanceof BundleError
-      ? { status: error.code === 'redacted' ? 409 : 500, title: 'The session cannot be written as a file' }
-      : undefined,
+    error instanceof MaskError
+      ? { status: 400, title: 'The rules cannot be used' }
+      : error instanceof BundleError
+        ? { status: error.code === 'redacted' ? 409 : 500, title: 'The session cannot be written as a file' }
+        : undefined,
 };

@@ -134,7 +134,8 @@ function checkHead(document: StoredDocument, scope: DocumentScope): void {
     document,
     'its char_count is not the length of its content',
   );
-  const { whole, gone, size, ...others } = marksOf(document);
+  const { whole, gone, size, author, ...others } = marksOf(document);
+  requireThat(author === undefined || type === 'file', document, 'only a file has an author');
   const isSized = size === undefined || typeof content !== 'string' || size === content.length;
   requireThat(isSized, document, 'its size is not the length of its content');
   requireThat(Object.keys(others).length === 0, document, `it is marked with ${Object.keys(others).join(', ')}`);

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { AssemblyProof } from '../objects/assembly-proof.js';
+import { EDITORS, GIT_MOVES } from '../objects/file-author.js';
 import type { ObjectType } from '../objects/object-type.js';
 import type { Step } from '../objects/step.js';
 import { digestShape, STEP_SHAPES } from '../objects/step-shapes.js';
@@ -109,6 +110,15 @@ const running = {
 /** Shapes of part bodies whose fields no other check of a bundle covers. */
 export const BODY_SHAPES = { step: z.strictObject(STEP), assembly: z.strictObject(ASSEMBLY) } as const;
 
+const author = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('git'),
+    action: z.enum(GIT_MOVES),
+    commit: z.string().regex(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/),
+  }),
+  z.strictObject({ kind: z.literal('editor'), editor: z.enum(EDITORS) }),
+]);
+
 /** Fields and marks of heads, by type. Hashes and ids are checked where they are computed. */
 export const HEAD_SHAPES: Readonly<Record<ObjectType, z.ZodType>> = {
   file: z.looseObject({
@@ -116,6 +126,7 @@ export const HEAD_SHAPES: Readonly<Record<ObjectType, z.ZodType>> = {
     char_count: count,
     gone: z.literal(true).optional(),
     whole: digestShape.optional(),
+    author: author.optional(),
   }),
   toolcall: z.looseObject({
     tool: text,

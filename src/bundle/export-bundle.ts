@@ -22,6 +22,7 @@ import {
   WHOLE_VERSION,
 } from './bundle-lines.js';
 import { type CollectedSession, type CollectedTransaction, collectSession, numberOf } from './collect-session.js';
+import { sessionMask } from './export-mask.js';
 import type { BundleMask } from './masked-names.js';
 import { type NeededText, neededTexts } from './needed-texts.js';
 import { mergedCounts, type RedactedSession, redactSession } from './redact-session.js';
@@ -331,17 +332,31 @@ export async function exportBundle(
 export async function bundleOf(
   timeline: Timeline,
   reference: string,
-  hiddenTexts: FindHiddenTexts | undefined,
+  {
+    hiddenTexts,
+    ignoresRules = false,
+    rules,
+  }: {
+    readonly hiddenTexts: FindHiddenTexts;
+    /** Whether the texts that the session's rules hide are written. */
+    readonly ignoresRules?: boolean;
+    /** Rules beside the session's. Undefined for a bundle without a mask. */
+    readonly rules?: string | undefined;
+  },
 ): Promise<AsyncIterable<string>> {
   const { session, when } = await askedSession(timeline, reference, {});
-  const rules = (await hiddenTexts?.(timeline, session))?.inForce ?? 0;
-  if (rules > 0)
+  const isMasked = rules !== undefined;
+  const inForce = isMasked || ignoresRules ? 0 : (await hiddenTexts(timeline, session)).inForce;
+  if (inForce > 0)
     throw new BundleError(
       'redacted',
-      `session ${session} has redaction rules (${rules}), and a bundle would contain the text that they hide: use ` +
-        'with_redacted=true, or palimpsest export --redact to write one without it',
+      `session ${session} has redaction rules (${inForce}), and a bundle would contain the text that they hide: use ` +
+        'redact=true, with_redacted=true, or palimpsest export --redact',
     );
   const upto =
     when.moment === undefined ? undefined : await stepAt(timeline, session, { when, holder: async () => undefined });
-  return (await makeBundle(timeline, { session, upto })).lines();
+  const mask = isMasked
+    ? await sessionMask({ timeline, session, hiddenTexts }, { rules, ignoresUnresolved: ignoresRules })
+    : undefined;
+  return (await makeBundle(timeline, { session, upto, mask })).lines();
 }

@@ -10,7 +10,12 @@ export interface ExportMask extends BundleMask {
 }
 
 /** Rejects an export without a mask if the session has redaction rules. */
-async function requireUnredacted({ timeline, session, hiddenTexts, applyRules }: ExportTarget): Promise<void> {
+export async function requireUnredacted({
+  timeline,
+  session,
+  hiddenTexts,
+  applyRules,
+}: Pick<ExportTarget, 'timeline' | 'session' | 'hiddenTexts' | 'applyRules'>): Promise<void> {
   const count = (await hiddenTexts(timeline, session)).inForce;
   if (count === 0) return;
   const ways = [
@@ -38,10 +43,23 @@ export async function exportMask(target: ExportTarget): Promise<ExportMask | und
     if (withRedacted !== true) await requireUnredacted(target);
     return undefined;
   }
-  const { texts, patterns } =
-    redact === true ? { texts: [], patterns: [] } : parseMaskRules(await readFile(String(redact), 'utf8'));
+  const rules = redact === true ? '' : await readFile(String(redact), 'utf8');
+  return sessionMask({ timeline, session, hiddenTexts }, { rules, ignoresUnresolved: withRedacted === true });
+}
+
+/**
+ * Builds the mask of a session's rules, of more rules as text, and of secrets of known forms.
+ *
+ * @throws {MaskError} `malformed-rules`
+ * @throws {BundleError} `redacted` – a rule names an object that does not exist
+ */
+export async function sessionMask(
+  { timeline, session, hiddenTexts }: Pick<ExportTarget, 'timeline' | 'session' | 'hiddenTexts'>,
+  { rules, ignoresUnresolved = false }: { readonly rules: string; readonly ignoresUnresolved?: boolean },
+): Promise<ExportMask> {
+  const { texts, patterns } = parseMaskRules(rules);
   const own = await hiddenTexts(timeline, session);
-  if (own.unresolved > 0 && withRedacted !== true) {
+  if (own.unresolved > 0 && !ignoresUnresolved) {
     throw new BundleError(
       'redacted',
       `${own.unresolved} of the rules of session ${session} name objects that do not exist in it and cannot be ` +

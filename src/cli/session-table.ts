@@ -17,6 +17,8 @@ export interface ListedSession {
   readonly cost?: { readonly amount: number; readonly isPart: boolean } | undefined;
   readonly filesChanged?: number | undefined;
   readonly failures?: number | undefined;
+  /** Findings of the last verification. */
+  readonly findings?: number | undefined;
   readonly isOpen?: boolean | undefined;
   readonly id?: string | undefined;
 }
@@ -41,11 +43,12 @@ const COLUMNS: readonly Column[] = [
   { heading: 'cost', align: 'right', rank: 3 },
   { heading: 'files', align: 'right' },
   { heading: 'failed', align: 'right' },
+  { heading: 'verified' },
   { heading: '' },
   { heading: 'session', share: 1, least: 11, keep: 'ends', style: 'dim' },
 ];
 /** Columns for terminals with room for them. */
-const WIDE: ReadonlySet<string> = new Set(['files', 'failed', '']);
+const WIDE: ReadonlySet<string> = new Set(['files', 'failed', 'verified', '']);
 const WIDE_CELLS = 100;
 const MOST_FOLDER_CELLS = 14;
 
@@ -67,7 +70,21 @@ const counted = (count: number | undefined): string => (count === undefined ? ''
 const unlessNone = (count: number | undefined): string => (count === 0 ? '' : counted(count));
 
 function row(session: ListedSession, { now, home }: ListPlace): readonly string[] {
-  const { nth, title, agent = '', folder, used, calls, tokens, cost, filesChanged, failures, isOpen, id } = session;
+  const {
+    nth,
+    title,
+    agent = '',
+    folder,
+    used,
+    calls,
+    tokens,
+    cost,
+    filesChanged,
+    failures,
+    findings,
+    isOpen,
+    id,
+  } = session;
   return [
     nth === undefined ? '' : String(nth),
     title === '' ? '(no prompt)' : title,
@@ -79,6 +96,7 @@ function row(session: ListedSession, { now, home }: ListPlace): readonly string[
     costCell(cost),
     unlessNone(filesChanged),
     unlessNone(failures),
+    findings === undefined ? '' : findings === 0 ? '✓' : `✗ ${grouped(findings)}`,
     isOpen === true ? 'open' : '',
     id ?? '',
   ];

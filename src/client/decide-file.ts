@@ -1,4 +1,5 @@
 import type { SourceReading } from '../filesystem/access/read-source.js';
+import type { FileAuthor } from '../objects/file-author.js';
 import type { Sha256 } from '../objects/ids.js';
 import type { ObjectVersion } from '../objects/seal.js';
 import type { FilesystemSource } from '../objects/source.js';
@@ -27,7 +28,16 @@ function versionTime(trueSinceMs: number, nowMs: number, previous: Date | undefi
  */
 export type FileObservation =
   | { readonly kind: 'mention'; readonly source: FilesystemSource; readonly mtimeMs: number }
-  | { readonly kind: 'read'; readonly source: FilesystemSource; readonly reading: SourceReading };
+  | {
+      readonly kind: 'read';
+      readonly source: FilesystemSource;
+      readonly reading: SourceReading;
+      /** The author of the change, as far as its tracker saw. */
+      readonly author?: FileAuthor | undefined;
+    };
+
+/** Finds evidence of who changed a file that was just read. Never rejects. */
+export type FindAuthor = (source: FilesystemSource, reading: SourceReading) => Promise<FileAuthor | undefined>;
 
 /**
  * The file's state in the database at the moment of the decision; undefined if the file is unknown.

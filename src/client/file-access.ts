@@ -4,11 +4,13 @@ import { liesIn, type MountSetting, MountTable } from '../filesystem/access/moun
 import { fromNative, resolveFrom } from '../filesystem/access/native-path.js';
 import { readSource, type SourceReading } from '../filesystem/access/read-source.js';
 import { AllowedRoots, absolutePath } from '../filesystem/access/roots.js';
+import { gitAuthor } from '../filesystem/tracking/git-move.js';
 import { sourcedIdentityHash } from '../objects/hashes.js';
 import { type AgentPath, canonicalPath, type FilesystemId, type ObjectId } from '../objects/ids.js';
 import { type FilesystemSource, filesystemSource } from '../objects/source.js';
 import { counted } from '../values/counted.js';
 import { PutOff } from '../values/put-off.js';
+import type { FindAuthor } from './decide-file.js';
 
 /** The files that a client may use, and how its agent names them [§5.2, §5.3]. */
 export interface FileAccessOptions {
@@ -62,6 +64,9 @@ export class FileAccess {
    * filesystem of a separate sandbox.
    */
   readonly folders: readonly FilesystemSource[];
+
+  /** Finds the author of a change that no call made. Never rejects. */
+  readonly authorOf: FindAuthor = (source, reading) => gitAuthor(this.access, source, reading).catch(() => undefined);
 
   /** `cwd` is the agent's working directory, in the agent's view. */
   constructor(access: FilesystemAccess, cwd: string) {

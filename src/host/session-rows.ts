@@ -5,6 +5,7 @@ import { sessionLockOwners } from '../journal/session-lock.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { defined } from '../values/defined.js';
 import { type ImportedSession, importedSessions } from './imported-sessions.js';
+import { knownChecks, type SessionCheck } from './known-checks.js';
 import { KnownFigures } from './known-figures.js';
 import { SessionTitles } from './session-titles.js';
 
@@ -23,6 +24,8 @@ export interface SessionRow {
   readonly owner?: number;
   /** Undefined while they are not counted. */
   readonly figures?: SessionFigures;
+  /** The last verification. Undefined if the session was not checked, or has gone on since. */
+  readonly check?: SessionCheck;
 }
 
 /** The sessions to list. */
@@ -70,8 +73,9 @@ export class SessionRows {
   async list(snapshot: StoreSnapshot, filter: RowFilter = {}): Promise<readonly SessionRow[]> {
     this.#known ??= KnownFigures.open(this.#dataDir);
     const roots = new Map<string, string | undefined>();
-    const [known, listed, imported, owners] = await Promise.all([
+    const [known, checked, listed, imported, owners] = await Promise.all([
       this.#known,
+      knownChecks(this.#dataDir),
       listSessions(snapshot, [], (session) => {
         roots.set(session.id, session.roots?.[0]?.path);
         return true;
@@ -99,6 +103,7 @@ export class SessionRows {
             parent: parentOf(summary, noted),
             owner: pids.get(id),
             figures: known.figures({ id, upto: steps, at: to.getTime() }),
+            check: checked({ id, upto: steps, at: to.getTime() }),
           }),
         };
       })

@@ -193,26 +193,25 @@ export const QUESTIONS = {
     answer: 'Search',
     kind: 'long',
     ask: async ({ timeline, access, all, client }, { text, session, type, path, lines, order, limit, ...when }) => {
-      const [{ askSearch }, { INDEX_WAIT_MS }, { firstHits, MOST_HITS }] = await Promise.all([
+      const [{ askSearch }, { INDEX_WAIT_MS }] = await Promise.all([
         import('../history/search/search.js'),
         import('../history/search/search-index.js'),
-        import('../history/search/first-hits.js'),
       ]);
-      const isFirst = order === 'first';
       const asked = {
         pattern: text,
         session,
         kind: type,
         path,
         around: lines,
-        limit: isFirst ? MOST_HITS : limit,
+        order,
+        limit,
         ...moment(when),
       };
       const visible = async (sessions: readonly SessionId[]): Promise<readonly SessionId[]> =>
         (await access.openable(sessions.map((one) => ({ session: one })))).map(({ session: one }) => one);
       const index = await client.searchIndex?.of(timeline, { limitMs: INDEX_WAIT_MS });
       const found = await askSearch(timeline, { ...asked, ...(all ? {} : { visible }) }, index);
-      return searchAnswer(isFirst ? firstHits(found, limit) : found);
+      return searchAnswer(found);
     },
   }),
   who: question({

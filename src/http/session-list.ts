@@ -45,14 +45,19 @@ export const sessionRow = z.object({
     })
     .nullable()
     .describe('null until they are counted: ask again'),
+  check: z
+    .object({ findings: count, at: time })
+    .nullable()
+    .describe('The last palimpsest verify; null if it was not run, or the session has gone on since'),
 });
 
 /** Formats a session in a list before its conversion to the wire. */
-export function shapedRow({ owner, figures, ...row }: SessionRow): Shaped<z.input<typeof sessionRow>> {
+export function shapedRow({ owner, figures, check, ...row }: SessionRow): Shaped<z.input<typeof sessionRow>> {
   const { model, from, spent, ...counts } = figures ?? {};
   return {
     ...row,
     open: owner !== undefined,
+    check: check === undefined ? undefined : { findings: check.findings, at: new Date(check.checkedAt) },
     ...(model === undefined ? {} : { model }),
     ...(from === undefined ? {} : { from: new Date(from) }),
     figures:

@@ -35,6 +35,8 @@ const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'restores',
   'run',
   'search',
+  'session-checks.json',
+  'session-figures.json',
   'sessions',
   'tmp',
   'trackers',

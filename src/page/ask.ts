@@ -106,6 +106,15 @@ export function askFresh<T>(path: string, parameters: Parameters = {}): Promise<
   return source.ask(path, parameters) as Promise<T>;
 }
 
+/** Returns the bytes of a file, without their compression if `unpacks`. Throws Refused. */
+export async function fileAt(path: string, parameters: Parameters, { unpacks }: { unpacks: boolean }): Promise<Blob> {
+  const response = await fetch(addressOf(path, parameters), { headers: credentials() }).catch(() => undefined);
+  if (response === undefined) throw unreachable();
+  if (!response.ok || response.body === null) throw await refusedBy(response);
+  const { body } = response;
+  return new Response(unpacks ? body.pipeThrough(new DecompressionStream('gzip')) : body).blob();
+}
+
 /** Clears the cache of answers. */
 export function askAnew(): void {
   kept.clear();

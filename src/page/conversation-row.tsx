@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { ownMember } from '../values/own-member.js';
 import { ActorLink } from './actor.js';
-import { useQuestion } from './calls.js';
+import { callNumber, useQuestion, useSessionStrip } from './calls.js';
 import { HunksView } from './diff-view.js';
 import { UndoStep } from './person.js';
 import { from } from './place.js';
@@ -14,6 +14,8 @@ import { clockTime, counted, localTime, money, pathEnd, plural } from './words.j
 
 /** Lines of a failed call's result that are shown at once. */
 const FAILURE_LINES = 8;
+/** Lines of a text that no person and no model wrote, until a reader asks for all. */
+const FOLDED_LINES = 4;
 
 /** A row of one kind. */
 export type RowOf<K extends ConversationRow['kind']> = Extract<ConversationRow, { kind: K }>;
@@ -143,19 +145,21 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
 
 function Message({ row }: { readonly row: RowOf<'message'> }) {
   const { role, text, usage, cost, call, step } = row;
+  const strip = useSessionStrip();
+  const number = strip.state === 'there' ? callNumber(strip.value, step) : call;
   return (
     <div class={`entry message ${role}`}>
       <div class="message-head">
         <strong>{ownMember(ROLES, role) ?? oneLine(role)}</strong>
         <span class="soft">
-          {call !== null && <a href={from('request', { step })}>call {counted(call)}</a>}
+          {call !== null && number !== null && <a href={from('request', { step })}>call {counted(number)}</a>}
           {usage?.output !== undefined && ` ${plural(usage.output, 'token')} out`}
           {cost !== null && ` for ${money(cost, 'USD')}`}
         </span>
         <span class="spread" />
         <CopyButton text={() => text} />
       </div>
-      <Prose text={text} />
+      <Prose text={text} lines={role === 'user' || role === 'assistant' ? undefined : FOLDED_LINES} />
     </div>
   );
 }

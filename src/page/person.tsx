@@ -134,8 +134,8 @@ export function ForkHere({ step }: { readonly step: number }) {
   return (
     <StepByStep<number, Forked>
       key={step}
-      label="fork from here"
-      name={`fork from here, behind step ${step}`}
+      label="Fork from here"
+      name={`Fork from here, behind step ${step}`}
       ask={() => Promise.resolve(step)}
       run={() => () => act<Forked>(actionPath(session, 'fork'), { at: `step:${step}` })}
       tell={() =>

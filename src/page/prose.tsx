@@ -6,17 +6,17 @@ const MOST_CHARS = 2_400;
 const MOST_LINES = 24;
 
 /** Returns the beginning of a text, within both limits. */
-function beginning(text: string): string {
+function beginning(text: string, most: number): string {
   const lines = text.split('\n');
-  return lines.slice(0, MOST_LINES).join('\n').slice(0, MOST_CHARS).toWellFormed();
+  return lines.slice(0, most).join('\n').slice(0, MOST_CHARS).toWellFormed();
 }
 
 const FENCE = /^```[^\n]*\n([\s\S]*?)^```[ \t]*$/gm;
 
 /** Shows a message with its paragraphs and its fenced code; everything stays text. */
-export function Prose({ text }: { readonly text: string }) {
+export function Prose({ text, lines = MOST_LINES }: { readonly text: string; readonly lines?: number | undefined }) {
   const [isWhole, setWhole] = useState(false);
-  const start = beginning(text);
+  const start = beginning(text, lines);
   const shown = isWhole || start.length >= text.length ? text : start;
   const parts: { readonly text: string; readonly isCode: boolean }[] = [];
   let at = 0;

@@ -19,6 +19,7 @@ function plainList({ sessions }: Sessions, { text = '' }: Parameters): SessionLi
       parent: parent === undefined ? null : { ...parent, kind: 'fork' as const },
       open,
       figures: null,
+      check: null,
     }));
   const basis = { valid_time: null, tx_id: null, tx_time: null };
   return { basis, total: rows.length, counted: rows.length, prices_as_of: '', sessions: rows };

@@ -82,8 +82,9 @@ const escaped = (character: string): string => {
   return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
 };
 
-/** Splits a row into runs; invisible characters become codes. */
-export function textRuns(text: string): readonly TextRun[] {
+/** Splits a row into runs; invisible characters become codes. A line may end with CR and LF. */
+export function textRuns(given: string): readonly TextRun[] {
+  const text = given.replace(/\r(?=\n|$)/g, '');
   if (!mayHide(text)) return text === '' ? [] : [{ text, isEscape: false }];
   const runs: { text: string; isEscape: boolean }[] = [];
   for (const character of text) {

@@ -1,6 +1,6 @@
 import { ownMember } from '../values/own-member.js';
 import { tokensOf } from '../values/token-estimate.js';
-import type { BandState, StripBand, StripCall, StripMark } from './wire.js';
+import type { BandState, Strip, StripBand, StripCall, StripMark } from './wire.js';
 
 /** An object's columns with the same state; `to` is the first column after them. */
 export interface BandSpan {
@@ -177,4 +177,14 @@ export function neighbour(
   if (move === 'next-turn') return calls.find(({ turn }, i) => i > at && turn > here.turn);
   const before = calls.slice(0, at).findLast(({ turn }) => turn < here.turn);
   return before === undefined ? undefined : calls.find(({ turn }) => turn === before.turn);
+}
+
+/** Puts facts about some calls into the columns of the strip; undefined for a column without. */
+export function inColumns<T extends { readonly step: number }>(
+  known: readonly T[],
+  strip: Strip | undefined,
+): readonly (T | undefined)[] {
+  if (strip === undefined) return known;
+  const found = new Map(known.map((one) => [columnOf(strip.calls, one.step + 1), one]));
+  return strip.calls.map((_call, i) => found.get(i + 1));
 }

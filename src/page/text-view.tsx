@@ -60,17 +60,19 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: () => stri
   );
 }
 
+/** Saves bytes as a file of this name. */
+export function saveAs(content: Blob, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(content);
+  link.download = name.replaceAll(/[^\w.-]+/g, '-').slice(-80) || 'text.txt';
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 /** Saves exact text as a file. */
 function DownloadButton({ text, name }: { readonly text: () => string; readonly name: string }) {
-  const save = (): void => {
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([text()], { type: 'text/plain' }));
-    link.download = name.replaceAll(/[^\w.-]+/g, '-').slice(-80) || 'text.txt';
-    link.click();
-    URL.revokeObjectURL(link.href);
-  };
   return (
-    <button type="button" class="quiet" onClick={save}>
+    <button type="button" class="quiet" onClick={() => saveAs(new Blob([text()], { type: 'text/plain' }), name)}>
       Download
     </button>
   );
@@ -170,6 +172,11 @@ export function TextView({ text, label, title, file = label, firstLine = 1, line
     <div class="text" onCopy={(event) => copyRange(event, text)}>
       <div class="text-bar">
         <span>{title ?? label}</span>
+        {text.includes('\r\n') && (
+          <span class="chip" title="Its lines end with CR and LF">
+            CRLF
+          </span>
+        )}
         <span class="spread" />
         <CopyButton text={() => text} />
         <DownloadButton text={() => text} name={file} />

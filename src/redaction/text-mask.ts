@@ -7,7 +7,7 @@ import { MASK, piecesWithout, type ValueMask } from './mark.js';
 import { withoutSecrets, withoutSecretValues } from './secrets.js';
 
 /** Thrown if redaction rules cannot be used. */
-class MaskError extends CodedError<'malformed-rules'> {
+export class MaskError extends CodedError<'malformed-rules'> {
   override readonly name = 'MaskError';
 }
 

@@ -1,5 +1,6 @@
 import { type ChatLog, chatAfterAll, NO_CHAT, turnsOf } from '../objects/chat-log.js';
 import { DocumentError, quoted } from '../objects/errors.js';
+import type { FileAuthor } from '../objects/file-author.js';
 import { assignedIdentityHash, hashText, objectHash } from '../objects/hashes.js';
 import type { GrowingSets, HeadHashes } from '../objects/head-hashes.js';
 import {
@@ -57,9 +58,11 @@ export interface HeadMarks {
    * no client has opened it since this mark was introduced.
    */
   readonly roots?: readonly FilesystemSource[];
+  /** The author of a file version that no call wrote, with evidence of the moment of the write. */
+  readonly author?: FileAuthor;
 }
 
-const MARKS = ['gone', 'whole', 'size', 'epoch', 'upto', 'parent', 'roots'] as const;
+const MARKS = ['gone', 'whole', 'size', 'epoch', 'upto', 'parent', 'roots', 'author'] as const;
 
 /** Fields that are folded from steps and not stored in the head (decisions G2, G4). */
 const FOLDED: Readonly<Record<ObjectType, readonly string[]>> = {

@@ -57,6 +57,7 @@ export const ATTRIBUTES = {
   seq: 'long',
   parent: 'nested',
   roots: 'nested',
+  author: 'nested',
   snapshot_ref: 'string',
   assembly_ref: 'string',
   record_ref: 'string',

@@ -15,6 +15,7 @@ import { allQuestions, questionAt } from '../../src/http/review-routes.js';
 import { REVIEW_ANSWERS } from '../../src/http/review-schemas.js';
 import { PAGE_QUESTIONS } from '../../src/page/server/page-questions.js';
 import { PAGE_ANSWERS } from '../../src/page/server/page-schemas.js';
+import { shareQuestions } from '../../src/page/server/share-questions.js';
 import { RESTORE_ANSWERS, RESTORE_OPERATIONS, RESTORE_QUESTIONS } from '../../src/restore/restore-http.js';
 
 /** The operations of the server and of all contracts, by OpenAPI ids. */
@@ -42,6 +43,7 @@ export const ALL_QUESTIONS = {
   ...RESTORE_QUESTIONS,
   ...BUNDLE_QUESTIONS,
   ...PAGE_QUESTIONS,
+  ...shareQuestions(''),
   ...TYRUM_QUESTIONS,
 };
 

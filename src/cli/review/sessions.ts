@@ -23,7 +23,7 @@ const MOST_MS = { terminal: 2_000, json: 10_000 } as const;
 const NONE = ['no sessions; import one with palimpsest open, or record them with palimpsest watch --background'];
 
 /** Converts a row of the database to one of a table. */
-export function listed({ id, title, agent, folder, to, parent, owner, figures }: SessionRow): ListedSession {
+export function listed({ id, title, agent, folder, to, parent, owner, figures, check }: SessionRow): ListedSession {
   const { spent, calls, filesChanged, failures } = figures ?? {};
   const isPriced = spent !== undefined && spent.calls > spent.unpriced;
   return {
@@ -37,6 +37,7 @@ export function listed({ id, title, agent, folder, to, parent, owner, figures }:
     failures,
     tokens: spent === undefined || spent.calls === 0 ? undefined : tokensOf(spent),
     cost: isPriced ? { amount: spent.amount, isPart: spent.unpriced > 0 } : undefined,
+    findings: check?.findings,
     isOpen: owner !== undefined,
   };
 }

@@ -1,7 +1,9 @@
 import { type StepsInFork, stepsInForks, stepsInForkText } from '../../client/recovery/rescue-fork.js';
+import { listSessions } from '../../client/session/open-session.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import type { AnswersReport } from '../../history/verify/verify-answers.js';
 import { type ContextsReport, type SessionVerification, verifySession } from '../../history/verify/verify-session.js';
+import { keepChecks } from '../../host/known-checks.js';
 import { erasedText } from '../../store/tombstones.js';
 import { printJson, printLines, progressLine, reportFailure } from '../output.js';
 import { openReview, type Review } from './answer.js';
@@ -100,6 +102,22 @@ async function sessionsOf({ timeline }: Review, names: readonly string[], all: b
   return all ? (await timeline.present.sessions()).map(({ id }) => id).sort() : names;
 }
 
+/** Keeps the results for the list of sessions, each for the state of its session now. */
+async function keep({ timeline, dataDir }: Review, found: readonly Found[]): Promise<void> {
+  const wanted = new Map(found.map((one) => [one.session as string, one]));
+  const sessions = await listSessions(await timeline.store.latest(), [], ({ id }) => wanted.has(id));
+  const checks = sessions.flatMap(({ id, steps, lastActivity }) => {
+    const one = wanted.get(id);
+    // Steps that wait in a journal were not checked.
+    if (one === undefined || one.waiting > 0) return [];
+    const { contexts, answers, parts } = one;
+    const findings = contexts.unequal.length + answers.unequal.length + parts.damages.length;
+    const isUnread = answers.unread === true ? 1 : 0;
+    return [{ id, upto: steps, at: lastActivity.getTime(), findings: findings + isUnread, checkedAt: Date.now() }];
+  });
+  await keepChecks(dataDir, checks);
+}
+
 /** `verify` */
 export async function verifyAction(names: readonly string[], flags: VerifyFlags): Promise<void> {
   await reportFailure(flags, async () => {
@@ -128,6 +146,7 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
         found.push({ ...verified, ok: verified.ok && waiting === 0, waiting, forks });
         if (flags.json !== true) printLines(found.slice(-1).flatMap(reportLines));
       }
+      await keep(review, found);
       const isDelivered = flags.all !== true || waitingOf.size === 0;
       const ok = review.isWhole && isDelivered && found.every((session) => session.ok);
       if (flags.json === true) printJson({ ok, sessions: found, notes: review.notes });

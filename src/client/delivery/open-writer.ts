@@ -1,5 +1,6 @@
 import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectStore } from '../../store/object-store.js';
+import type { FindAuthor } from '../decide-file.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import { localVersions, NOTHING_WRITTEN } from './session-write.js';
@@ -42,10 +43,21 @@ interface WriterParts {
   /** Whether no other client writes this client's sessions. */
   readonly isSole: boolean;
   readonly isJournaled: boolean;
+  /** Finds the author of a file that changed outside of a call. */
+  readonly findAuthor?: FindAuthor;
 }
 
 /** Returns the writer of a client. */
-export function openWriter({ store, metadata, versions, isStored, isSole, isJournaled }: WriterParts): Writer {
+export function openWriter({
+  store,
+  metadata,
+  versions,
+  isStored,
+  isSole,
+  isJournaled,
+  findAuthor,
+}: WriterParts): Writer {
   if (!isStored) return new UnstoredWriter(metadata, versions);
-  return isSole ? new SoleWriter(store, { pipelined: !isJournaled }) : new SharedWriter(store);
+  // A sole writer brings files of another time, such as a replay's.
+  return isSole ? new SoleWriter(store, { pipelined: !isJournaled }) : new SharedWriter(store, findAuthor);
 }

@@ -309,6 +309,7 @@ export class Outbox {
 
   #planned(write: SessionWrite, { persistent, seen, bridge }: Delivery): PlannedWrite {
     const { store, writer } = this.#parts;
+    const { findAuthor } = writer;
     const lane = writer.laneOf(laneOf(write));
     const ready = async (): Promise<void> => {
       if (persistent) {
@@ -322,13 +323,13 @@ export class Outbox {
     };
     const planOf = (one: SessionWrite): Plan<WriteResult> =>
       one.assembly === undefined
-        ? planWrite(store, one, { seen, own: writer.ownFiles }).plan
+        ? planWrite(store, one, { seen, own: writer.ownFiles, findAuthor }).plan
         : planAssembly(store, one, { seen });
     if (bridge !== undefined)
       return { write, lane, ready, plan: async (attempt) => planOf(await bridge.bridged(write, attempt))(attempt) };
     if (write.assembly !== undefined || !persistent || !mayShare(write))
       return { write, lane, ready, plan: planOf(write) };
-    const { plan, tried } = planWrite(store, write, { seen, own: writer.ownFiles });
+    const { plan, tried } = planWrite(store, write, { seen, own: writer.ownFiles, findAuthor });
     return { write, lane, ready, plan, shares: tried, seen };
   }
 }

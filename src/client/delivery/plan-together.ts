@@ -4,9 +4,8 @@ import type { TxOp } from '../../xtdb/transactions.js';
 import type { CurrentFile } from '../decide-file.js';
 import { fileObjectId } from '../file-access.js';
 import { planAssembly } from './plan-assembly.js';
-import { decide, leaseOps, withoutRepeatedTexts } from './plan-write.js';
+import { decide, leaseOps, type PlanOptions, withoutRepeatedTexts } from './plan-write.js';
 import type { SessionWrite, WriteResult } from './session-write.js';
-import type { OwnFiles } from './writers.js';
 
 /**
  * The joint plan of several writes of a session: the operations, and the results of the included
@@ -46,7 +45,7 @@ const changesKnown = ({ outcomes }: WriteResult): boolean => [...outcomes.values
 export async function planTogether(
   store: ObjectStore,
   writes: readonly SessionWrite[],
-  own?: OwnFiles,
+  { own, findAuthor }: Pick<PlanOptions, 'own' | 'findAuthor'> = {},
 ): Promise<PlannedTogether> {
   const [first] = writes;
   if (first === undefined) return { ops: [], results: [] };
@@ -60,7 +59,7 @@ export async function planTogether(
   for (const write of writes) {
     const decided =
       write.assembly === undefined
-        ? await decide(store, write, { snapshot, heads, known, isSole: own !== undefined })
+        ? await decide(store, write, { snapshot, heads, known, isSole: own !== undefined, findAuthor })
         : await recordOf(store, write);
     if (results.length > 0 && changesKnown(decided)) break;
     results.push(decided);

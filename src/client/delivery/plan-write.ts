@@ -19,6 +19,7 @@ import {
   decideFile,
   type FileDecision,
   type FileObservation,
+  type FindAuthor,
   type IndexOutcome,
 } from '../decide-file.js';
 import { fileObjectId } from '../file-access.js';
@@ -203,6 +204,8 @@ export interface PlanOptions {
    * write is retried.
    */
   readonly own?: OwnFiles | undefined;
+  /** Default: versions get no author. */
+  readonly findAuthor?: FindAuthor | undefined;
 }
 
 /** The state that a write's files are decided against. */
@@ -216,13 +219,32 @@ interface Against {
   readonly known: (id: ObjectId) => CurrentFile | undefined;
   /** Whether this client is the only writer of the files. */
   readonly isSole: boolean;
+  readonly findAuthor?: FindAuthor | undefined;
+}
+
+/**
+ * Returns a decision with the author of the new version, if it changes a file that was read before.
+ */
+async function withAuthor(
+  decision: FileDecision,
+  {
+    file,
+    current,
+    findAuthor,
+  }: Pick<Against, 'findAuthor'> & { file: FileObservation; current?: CurrentFile | undefined },
+): Promise<FileDecision> {
+  const { write, outcome } = decision;
+  const wasRead = current !== undefined && (current.fileHash !== null || current.gone);
+  if (file.kind !== 'read' || write === undefined || outcome !== 'updated' || !wasRead) return decision;
+  const author = (await findAuthor?.(file.source, file.reading)) ?? file.author;
+  return author === undefined ? decision : { ...decision, write: { ...write, marks: { ...write.marks, author } } };
 }
 
 /** Decides every file of a write and returns the operations, without the lease guard. */
 export async function decide(
   store: ObjectStore,
   write: SessionWrite,
-  { snapshot, heads, known, isSole }: Against,
+  { snapshot, heads, known, isSole, findAuthor }: Against,
 ): Promise<WriteResult> {
   const ops: TxOp[] = [];
   const outcomes = new Map<ObjectId, IndexOutcome>();
@@ -230,7 +252,8 @@ export async function decide(
   const observed: Head[] = [];
   for (const [id, file] of distinct(write.files)) {
     const head = heads.get(id);
-    const decision = decideFile(file, head === undefined ? known(id) : currentFile(head), write.at);
+    const current = head === undefined ? known(id) : currentFile(head);
+    const decision = await withAuthor(decideFile(file, current, write.at), { file, current, findAuthor });
     outcomes.set(id, decision.outcome);
     if (head !== undefined && decision.outcome === 'unchanged') observed.push(head);
     // Another client may write the file at the same moment. The guard makes the later writer decide
@@ -302,7 +325,7 @@ export interface WritePlan {
  * call if absent, and appends the step. The session's lease guards all of it. A plan repeated after
  * an abort or a lost response finds stored parts.
  */
-export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }: PlanOptions): WritePlan {
+export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own, findAuthor }: PlanOptions): WritePlan {
   const ids = [...distinct(write.files).keys()];
   const isSole = write.lease !== undefined && own !== undefined;
   let last = NOTHING_WRITTEN;
@@ -318,7 +341,7 @@ export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own }
       return { ops: [], result: seen ? NOTHING_WRITTEN : last };
     const heads = (await snapshot?.heads(asked)) ?? new Map<string, Head>();
     const known = (id: ObjectId): CurrentFile | undefined => (again ? undefined : own?.get(id));
-    const decided = await decide(store, write, { snapshot, heads, known, isSole });
+    const decided = await decide(store, write, { snapshot, heads, known, isSole, findAuthor });
     const guards = isTried && !again ? formerGuards(store, write) : dated;
     last = { ...decided, ops: withoutRepeatedTexts([...leaseOps(store, write), ...guards, ...decided.ops]) };
     return { ops: last.ops, result: last };

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectStore } from '../../store/object-store.js';
 import type { Planned, WriteOptions, Written } from '../../store/write-path.js';
-import { MOST_DISCOVERED } from '../decide-file.js';
+import { type FindAuthor, MOST_DISCOVERED } from '../decide-file.js';
 import { fileObjectId } from '../file-access.js';
 import { planTogether } from './plan-together.js';
 import { unitsOf, type WriteResult } from './session-write.js';
@@ -54,14 +54,16 @@ interface Decided {
 export class SharedWriter implements Writer {
   readonly acknowledgesAtOnce = false;
   readonly ownFiles = undefined;
+  readonly findAuthor: FindAuthor | undefined;
   readonly #store: ObjectStore;
   /** The last unfinished write of each file. */
   readonly #last = new Map<ObjectId, Waiting>();
   /** Queued writes by lane, in order. */
   readonly #queues = new Map<string, Waiting[]>();
 
-  constructor(store: ObjectStore) {
+  constructor(store: ObjectStore, findAuthor?: FindAuthor) {
     this.#store = store;
+    this.findAuthor = findAuthor;
   }
 
   laneOf(name: string): string {
@@ -118,6 +120,7 @@ export class SharedWriter implements Writer {
     const { ops, results } = await planTogether(
       this.#store,
       group.map(({ planned }) => planned.write),
+      { findAuthor: this.findAuthor },
     );
     const decided = group
       .slice(0, results.length)

@@ -170,7 +170,7 @@ export class SoleWriter implements Writer {
       await first.ready();
       if (attempt > 1 && (await first.plan(attempt)).ops.length === 0) return { ops: [], result: results };
       const writes = group.map(({ planned }) => planned.write);
-      const planned = await planTogether(this.#store, writes, this.ownFiles);
+      const planned = await planTogether(this.#store, writes, { own: this.ownFiles });
       results = planned.results;
       return { ops: planned.ops, result: results };
     };

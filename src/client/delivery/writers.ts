@@ -1,7 +1,7 @@
 import type { ObjectId, Sha256 } from '../../objects/ids.js';
 import type { Head } from '../../store/snapshot-rows.js';
 import type { Plan, WriteOptions, Written } from '../../store/write-path.js';
-import type { CurrentFile } from '../decide-file.js';
+import type { CurrentFile, FindAuthor } from '../decide-file.js';
 import type { WrittenFile, WrittenObjects } from '../optimistic/known-versions.js';
 import type { SessionWrite, WriteResult } from './session-write.js';
 
@@ -51,6 +51,8 @@ export interface Writer {
   readonly acknowledgesAtOnce: boolean;
   /** The files as this client left them, if it is their only writer. */
   readonly ownFiles: OwnFiles | undefined;
+  /** Finds the author of a file that changed outside of a call. Default: no version has one. */
+  readonly findAuthor?: FindAuthor | undefined;
   /** Returns the lane for a lane name. */
   laneOf(name: string): string;
   write(planned: PlannedWrite, options: WriteOptions): Promise<Delivered>;

@@ -1,4 +1,5 @@
 import type { StillAtRest } from '../../filesystem/tracking/change-queue.js';
+import type { Editor } from '../../objects/file-author.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import { unlessAborted } from '../../values/promises.js';
@@ -26,6 +27,8 @@ export interface IndexListeners {
   readonly onPutOff: (source: FilesystemSource) => void;
   /** Called when a source becomes unreachable or reachable again. */
   readonly onReach?: () => void;
+  /** Returns the editor that has just saved a source. Undefined for none, or without evidence. */
+  readonly editorOf?: (source: FilesystemSource) => Promise<Editor | undefined>;
 }
 
 interface Asked {
@@ -125,7 +128,9 @@ export class SourceIndexer {
         // A later write of the file must not be undone, so read it again.
         else this.#putOff(file.source, calls);
       }
-      if (fresh.length > 0) await unlessAborted(outbox.index(fresh, clock()), signal);
+      if (fresh.length === 0) return;
+      const authored = await Promise.all(fresh.map((file) => this.#withEditor(file)));
+      await unlessAborted(outbox.index(authored, clock()), signal);
     };
     const { states, orphaned } = await reconcileSources(files, known, { ...options, signal, onChanged });
     let moved = orphaned.length > 0;
@@ -148,6 +153,12 @@ export class SourceIndexer {
     void Promise.allSettled(calls).then(() => {
       if (!this.#stop.signal.aborted) this.#listeners.onPutOff(source);
     });
+  }
+
+  async #withEditor(file: FileObservation): Promise<FileObservation> {
+    if (file.kind !== 'read') return file;
+    const editor = await this.#listeners.editorOf?.(file.source);
+    return editor === undefined ? file : { ...file, author: { kind: 'editor', editor } };
   }
 
   /** Begins a round. It collects requests until the previous round has ended. */

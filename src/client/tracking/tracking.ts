@@ -90,6 +90,7 @@ export class SourceTracking {
       // The tracker waits until the file is stable, and retries on failure.
       onPutOff: (source) => this.#tracker?.reportAgain(source),
       onReach: () => this.#touch(),
+      editorOf: async (source) => this.#tracker?.editorOf(source),
     });
   }
 

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import type { Editor } from '../../objects/file-author.js';
 import type { FilesystemSource } from '../../objects/source.js';
 import { messageOf } from '../../values/thrown.js';
 import type { FilesystemAccess } from '../access/access.js';
@@ -153,6 +154,12 @@ export class FileTracker {
     file.baseline = undefined;
     file.seen = undefined;
     this.#queue.hint(file);
+  }
+
+  /** Returns the editor that has just saved a tracked source. Undefined without evidence. */
+  async editorOf(source: FilesystemSource): Promise<Editor | undefined> {
+    const folder = this.#folders.get(keyOf(source, posix.dirname(source.path)));
+    return folder?.traces.editorOf(posix.basename(source.path));
   }
 
   /** Stops tracking: no report on the source begins after this. */

@@ -3,6 +3,7 @@ import type { FilesystemSource } from '../../objects/source.js';
 import { systemCode } from '../../process/system-error.js';
 import type { AllowedRoots } from '../access/roots.js';
 import type { QueuedFile } from './change-queue.js';
+import { EditorTraces } from './editor-save.js';
 import { type FileStamp, folderIdentity, stampOf } from './file-stamp.js';
 import type { FolderWatch, StartFolderWatch } from './watch-folder.js';
 
@@ -52,6 +53,7 @@ const NEVER_SEEN = 'never seen';
 export class TrackedFolder {
   readonly path: string;
   readonly files = new Map<string, TrackedFile>();
+  readonly traces: EditorTraces;
   readonly #options: TrackedFolderOptions;
   #state: TrackerState = 'orphaned';
   #watch: FolderWatch | undefined;
@@ -62,6 +64,7 @@ export class TrackedFolder {
 
   constructor(path: string, options: TrackedFolderOptions) {
     this.path = path;
+    this.traces = new EditorTraces(path);
     this.#options = options;
   }
 
@@ -137,6 +140,7 @@ export class TrackedFolder {
 
   #onName(name: string | undefined): void {
     const file = name === undefined ? undefined : this.files.get(name);
+    if (name !== undefined) this.traces.note(name);
     if (file !== undefined) this.#options.onHint(file);
     if (name === undefined || name === posix.basename(this.path)) this.#options.onFolder(this);
   }

@@ -1,7 +1,8 @@
 import pLimit from 'p-limit';
+import type { FileAuthor } from '../../objects/file-author.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
-import type { VersionTimes } from '../../store/queries.js';
+import type { HistoryHead } from '../../store/snapshot-rows.js';
 import { defined } from '../../values/defined.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { kindOfCall } from './call-names.js';
@@ -12,10 +13,12 @@ export interface VersionActor {
   readonly kind: 'agent' | 'person' | 'git' | 'editor' | 'unknown';
   readonly session?: SessionId;
   readonly turn?: number;
-  /** The step that wrote it, or that first saw it. */
+  /** The step that wrote it, that first saw it, or after which it was made. */
   readonly step?: number;
   readonly call?: ObjectId;
   readonly name?: string;
+  /** The commit whose file it is, for git. */
+  readonly commit?: string;
   /** A sentence with the evidence. */
   readonly why: string;
 }
@@ -55,10 +58,11 @@ export class SessionActors {
   readonly #timeline: Timeline;
   readonly #session: SessionId;
   readonly #touches: Touches;
+  readonly #steps: readonly Step[];
   readonly #known = new Map<ObjectId, Promise<{ versions: readonly ActedVersion[]; touches: readonly Touch[] }>>();
 
-  private constructor(timeline: Timeline, session: SessionId, touches: Touches) {
-    [this.#timeline, this.#session, this.#touches] = [timeline, session, touches];
+  private constructor(timeline: Timeline, session: SessionId, of: { touches: Touches; steps: readonly Step[] }) {
+    [this.#timeline, this.#session, this.#touches, this.#steps] = [timeline, session, of.touches, of.steps];
   }
 
   /** Reads the steps and calls of a session. */
@@ -72,7 +76,7 @@ export class SessionActors {
       if (call === undefined) continue;
       for (const id of call.fileRefs) touches.set(id, [...(touches.get(id) ?? []), { step, call }]);
     }
-    return new SessionActors(timeline, session, touches);
+    return new SessionActors(timeline, session, { touches, steps });
   }
 
   /** The files that calls of the session changed by their tools. */
@@ -106,7 +110,7 @@ export class SessionActors {
     const { present } = this.#timeline;
     const touched = this.#touches.get(object) ?? [];
     const [versions, times] = await Promise.all([
-      present.versions(object),
+      present.historyOfHeads(object),
       present.stepTimes(
         this.#session,
         touched.map(({ step }) => step.seq),
@@ -116,24 +120,33 @@ export class SessionActors {
     return { touches, versions: versions.map((version, i) => this.#acted(version, i + 1, touches)) };
   }
 
-  #acted({ validTime, txId }: VersionTimes, number: number, touches: readonly Touch[]): ActedVersion {
+  #acted({ validTime, txId, marks }: HistoryHead, number: number, touches: readonly Touch[]): ActedVersion {
     const near = touches.filter((touch) => touch.txId === txId && touch.step.at >= validTime.getTime());
     const writer = near.find(({ call }) => call.changes && !call.failed);
     const shell = near.find(({ call }) => kindOfCall(call) === 'shell');
     const found = writer ?? shell ?? near[0];
-    const { session, ...at } = found === undefined ? {} : placeOf(found);
+    const before = this.#steps.findLast((step) => step.at <= validTime.getTime());
+    const { session, ...at } = found === undefined ? moment(before) : placeOf(found);
+    const { author } = marks;
     const why =
       writer !== undefined
         ? `The call ${writer.call.name} wrote it in turn ${writer.step.turn}.`
-        : shell !== undefined
-          ? `It changed while ${shell.call.name} ran in turn ${shell.step.turn}.`
-          : found === undefined
-            ? 'It changed on the disk, outside of the calls of this session.'
-            : number === 1
-              ? `It was there when ${found.call.name} first read it in turn ${found.step.turn}.`
-              : `It changed on the disk before ${found.call.name} read it in turn ${found.step.turn}.`;
-    const kind = writer !== undefined || shell !== undefined ? 'agent' : 'unknown';
-    return { number, validTime, txId, by: { kind, why, ...defined({ session }), ...at } };
+        : author !== undefined
+          ? [
+              outsideWhy(author),
+              ...(shell === undefined ? [] : [`${shell.call.name} ran then in turn ${shell.step.turn}.`]),
+            ].join(' ')
+          : shell !== undefined
+            ? `It changed while ${shell.call.name} ran in turn ${shell.step.turn}.`
+            : found === undefined
+              ? 'It changed on the disk, outside of the calls of this session. No trace of git or an editor was found.'
+              : number === 1
+                ? `It was there when ${found.call.name} first read it in turn ${found.step.turn}.`
+                : `It changed on the disk before ${found.call.name} read it in turn ${found.step.turn}.`;
+    const outside = author?.kind ?? (shell === undefined ? 'unknown' : 'agent');
+    const kind = writer === undefined ? outside : 'agent';
+    const commit = kind === 'git' && author?.kind === 'git' ? author.commit : undefined;
+    return { number, validTime, txId, by: { kind, why, ...defined({ session, commit }), ...at } };
   }
 
   async #staleOf(object: ObjectId): Promise<readonly StaleCall[]> {
@@ -150,6 +163,16 @@ export class SessionActors {
     });
   }
 }
+
+/** Says what shows that git or an editor made a version. */
+function outsideWhy(author: FileAuthor): string {
+  return author.kind === 'git'
+    ? `git ${author.action} moved HEAD to ${author.commit.slice(0, 10)} then, and the file is that commit's.`
+    : `${author.editor} saved it: its files came and went beside the file then.`;
+}
+
+const moment = (step: Step | undefined): Partial<ReturnType<typeof placeOf>> =>
+  step === undefined ? {} : { session: step.session, turn: step.turn, step: step.seq };
 
 const placeOf = ({ step, call }: Omit<Touch, 'txId'>) => ({
   session: step.session,

@@ -33,22 +33,23 @@ export class IndexedPlaces {
   }
 
   /**
-   * Returns the candidates for some literals, newest first. Undefined if the index cannot look them
-   * up.
+   * Returns the candidates for some literals, newest or oldest first. Undefined if the index cannot
+   * look them up.
    */
-  candidates(literals: readonly string[]): readonly Candidate[] | undefined {
+  candidates(literals: readonly string[], order: 'newest' | 'first'): readonly Candidate[] | undefined {
+    const sign = order === 'first' ? -1 : 1;
     const { kind, path } = this.#filter;
     const wanted = path !== undefined ? 'file' : kind;
     if (path !== undefined && kind !== undefined && kind !== 'file') return [];
     return this.#index
       .withLiterals(literals)
       ?.filter(({ segment, entry }) => wanted === undefined || ENTRY_KINDS[segment.kinds[entry] ?? 0] === wanted)
-      .sort((a, b) => (b.segment.ats[b.entry] ?? 0) - (a.segment.ats[a.entry] ?? 0));
+      .sort((a, b) => sign * ((b.segment.ats[b.entry] ?? 0) - (a.segment.ats[a.entry] ?? 0)));
   }
 
   /**
-   * Yields the places of candidates, newest first, in the order of a plain scan. They still have to
-   * be compared.
+   * Yields the places of candidates in batches of their order. Within a batch the newest is first,
+   * as in a plain scan. They still have to be compared.
    */
   async *places(candidates: readonly Candidate[]): AsyncGenerator<readonly SearchedPlace[]> {
     const at = (i: number): number | undefined => candidates[i]?.segment.ats[candidates[i]?.entry ?? 0];

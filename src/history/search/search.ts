@@ -5,6 +5,8 @@ import type { TextIndex } from '../../text-index/text-index.js';
 import { defined } from '../../values/defined.js';
 import { askOnce } from '../../values/promises.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
+import type { StoredDocument } from '../../xtdb/documents.js';
+import { storedCallName } from '../ask/call-names.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { askedMoment, type MomentText, parseReference, type When } from '../rebuild/moment.js';
 import type { Timeline } from '../rebuild/timeline.js';
@@ -53,7 +55,7 @@ export interface SearchAnswer {
   /** Absent if every session was searched. */
   readonly session?: SessionId;
   readonly basis: Basis;
-  /** Newest first. */
+  /** In the order of the search. */
   readonly hits: readonly SearchHit[];
   /** Number of texts searched. */
   readonly texts: number;
@@ -85,7 +87,11 @@ export interface AskedSearch extends SearchScope {
   readonly limit?: number | undefined;
   /** Number of lines shown before and after a match. */
   readonly around?: number | undefined;
+  readonly order?: SearchOrder | undefined;
 }
+
+/** `first`: the first appearance first. Default: the newest. */
+export type SearchOrder = 'newest' | 'first';
 
 const LISTED = 100;
 /** Maximum UTF-16 units of one search. */
@@ -164,6 +170,9 @@ function openScopes(timeline: Timeline, { session, when }: Scope, visible: Searc
   };
 }
 
+const callNameOf = (document: StoredDocument | undefined, { paths }: SessionScope): string | undefined =>
+  document?.type === 'toolcall' ? storedCallName(document, paths.plainCalls) : undefined;
+
 /** Describes a place, with the contexts that had it. */
 export async function describePlace(place: SearchedPlace): Promise<SearchedText> {
   const [scope] = place.scopes;
@@ -185,7 +194,7 @@ export async function describePlace(place: SearchedPlace): Promise<SearchedText>
   }
   const { object, head, part } = place;
   const { number, validTime, txId, document } = head;
-  const name = pathOf(head, scope) ?? String(document?.tool ?? document?.type);
+  const name = pathOf(head, scope) ?? callNameOf(document, scope) ?? String(document?.type);
   const step = kind === 'toolcall' ? (await scope.steps()).find(({ call }) => call?.id === object) : undefined;
   return {
     ...common,
@@ -231,22 +240,38 @@ async function matching(
       if (lines.count > 0) found.push({ place, lines });
     }
   }
+  // Texts are in the order of their places, so those within the limit are the first ones.
   const hits = await Promise.all(
     found.slice(0, limit).map(async ({ place, lines }) => ({ ...(await describePlace(place)), ...lines })),
   );
   return { hits, texts, chars, isCut: isCut || found.length > limit };
 }
 
+const inOrder = (places: readonly SearchedPlace[], order: SearchOrder): readonly SearchedPlace[] =>
+  order === 'first' ? places.toReversed() : places;
+
 /** Yields the texts that an index proposes. Undefined if it cannot look up the pattern. */
 function proposed(
   places: IndexedPlaces,
   { required }: TextPattern,
+  order: SearchOrder,
 ): AsyncIterable<readonly { readonly place: SearchedPlace; readonly text: string }[]> | undefined {
-  const candidates = places.candidates(required);
+  const candidates = places.candidates(required, order);
   if (candidates === undefined) return undefined;
   return (async function* () {
-    for await (const batch of places.places(candidates)) yield* readPlaces(batch);
+    for await (const batch of places.places(candidates)) yield* readPlaces(inOrder(batch, order));
   })();
+}
+
+/** Searches all texts in a scope for a pattern, without an index. */
+export async function searchTexts(
+  timeline: Timeline,
+  wanted: TextPattern,
+  { order = 'newest', limit = LISTED, around = 0, ...scope }: Omit<AskedSearch, 'pattern'>,
+): Promise<SearchAnswer> {
+  const { session, basis, places } = await searchedPlaces(timeline, scope);
+  const answer = await matching(readPlaces(inOrder(places, order)), wanted, { limit, around });
+  return { ...defined({ session }), basis, ...answer, isIndexed: false };
 }
 
 /**
@@ -259,7 +284,7 @@ function proposed(
  */
 export async function askSearch(
   timeline: Timeline,
-  { pattern, limit = LISTED, around = 0, ...scope }: AskedSearch,
+  { pattern, limit = LISTED, around = 0, order = 'newest', ...scope }: AskedSearch,
   index?: TextIndex,
 ): Promise<SearchAnswer> {
   const wanted = textPattern(pattern);
@@ -268,7 +293,7 @@ export async function askSearch(
       const found = await scopeOf(timeline, scope);
       const { basis } = await timeline.find(found.when, found.session);
       const places = new IndexedPlaces(index, openScopes(timeline, found, scope.visible), found.filter);
-      const texts = proposed(places, wanted);
+      const texts = proposed(places, wanted, order);
       if (texts !== undefined) {
         const answer = await matching(texts, wanted, { limit, around });
         return { ...defined({ session: found.session }), basis, ...answer, isIndexed: true };
@@ -279,7 +304,5 @@ export async function askSearch(
       if (error instanceof IndexDamage) await index.discard();
     }
   }
-  const { session, basis, places } = await searchedPlaces(timeline, scope);
-  const answer = await matching(readPlaces(places), wanted, { limit, around });
-  return { ...defined({ session }), basis, ...answer, isIndexed: false };
+  return searchTexts(timeline, wanted, { ...scope, limit, around, order });
 }

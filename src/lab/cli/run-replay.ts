@@ -55,13 +55,13 @@ async function reportFolder(path: string | undefined): Promise<void> {
   });
 }
 
-/** Notes the name of a recording for the list of sessions in the data folder. */
+/** Notes the agent of a recording for the list of sessions. Their titles are their first words. */
 async function noteReplayed(dataDir: string, path: string, { recording, sessions }: ReplayReport): Promise<void> {
   const [first] = sessions;
   if (first === undefined) return;
   const { mtimeMs: mtime } = await stat(path);
   const agent = recording.formats[0] ?? 'replay';
-  await noteImported(dataDir, first.session, { agent, title: recording.name, path, size: recording.bytes, mtime });
+  await noteImported(dataDir, first.session, { agent, title: '', path, size: recording.bytes, mtime });
 }
 
 async function reportOutcome(outcome: ReplayOutcome, flags: ReplayFlags): Promise<void> {

@@ -34,15 +34,17 @@ function reviewCommand(program: ProgramParts): Command {
 /** The review page: `palimpsest review`, the page of a server, and pages that hold one session. */
 export const PAGE: Contract = {
   http: async ({ home }) => {
-    const [{ ReviewPage }, { SessionEvents }, { PAGE_QUESTIONS }, { PAGE_ANSWERS }] = await Promise.all([
-      import('./review-page.js'),
-      import('./session-events.js'),
-      import('./page-questions.js'),
-      import('./page-schemas.js'),
-    ]);
+    const [{ ReviewPage }, { SessionEvents }, { PAGE_QUESTIONS }, { PAGE_ANSWERS }, { shareQuestions }] =
+      await Promise.all([
+        import('./review-page.js'),
+        import('./session-events.js'),
+        import('./page-questions.js'),
+        import('./page-schemas.js'),
+        import('./share-questions.js'),
+      ]);
     return {
       answers: PAGE_ANSWERS,
-      questions: PAGE_QUESTIONS,
+      questions: { ...PAGE_QUESTIONS, ...shareQuestions(fileURLToPath(new URL('dist/page/', home))) },
       events: {
         followSession: {
           path: '/v1/sessions/{id}/events',

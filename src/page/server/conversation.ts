@@ -2,6 +2,7 @@ import { patchedPaths } from '../../foreign-tools/patch-envelope.js';
 import { textArgument } from '../../foreign-tools/tool-arguments.js';
 import { kindOfCall, linesAsked, type NamedCall, namedCall } from '../../history/ask/call-names.js';
 import type { LoggedEpoch } from '../../history/ask/logged-turn.js';
+import { isSaid } from '../../history/ask/said-text.js';
 import { type SessionCall, sessionCalls } from '../../history/ask/session-calls.js';
 import { diffTexts } from '../../history/ask/text-diff.js';
 import type { ActedVersion } from '../../history/ask/version-actors.js';
@@ -94,23 +95,11 @@ const MOST_MESSAGE = 20_000;
 const HEAD_CHARS = 2_000;
 const TAIL_CHARS = 1_000;
 
-/** Text that harnesses put in front of what a person wrote. No person reads it as a prompt. */
-const NOT_SAID = new RegExp(
-  [
-    /^\s*<(?:environment_context|permissions|user_instructions|INSTRUCTIONS)/,
-    /^\s*<(?:system-reminder|command-|local-command)/,
-    /^# AGENTS\.md/,
-  ]
-    .map(({ source }) => source)
-    .join('|'),
-  'i',
-);
-
 /** Returns who speaks in a message: `harness` for texts that no person wrote. */
 export function speakerOf({ role, text }: { readonly role: string; readonly text: string }) {
   if (role === 'assistant') return 'assistant' as const;
   if (role === 'system' || role === 'developer') return 'system' as const;
-  return role === 'user' && !NOT_SAID.test(text) ? ('user' as const) : ('harness' as const);
+  return role === 'user' && isSaid(text) ? ('user' as const) : ('harness' as const);
 }
 
 /** Returns the beginning and the end of a long text. */

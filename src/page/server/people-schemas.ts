@@ -13,6 +13,7 @@ const actor = z
     step: count.nullable(),
     call: z.string().nullable().describe('Id of the tool call that wrote it'),
     name: z.string().nullable().describe('Name of that call, such as "edit src/cart.ts"'),
+    commit: z.string().nullable().describe('The commit whose file it is, for git'),
     why: z.string().describe('A sentence with the evidence'),
   })
   .describe('The author of a file version');

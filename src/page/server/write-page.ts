@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { lastStep } from '../../bundle/bundle-commands.js';
 import { BundleError } from '../../bundle/bundle-error.js';
 import { collectSession } from '../../bundle/collect-session.js';
-import { type ExportMask, exportMask } from '../../bundle/export-mask.js';
+import { type ExportMask, exportMask, requireUnredacted, sessionMask } from '../../bundle/export-mask.js';
 import { writeBundleFile } from '../../bundle/write-bundle-file.js';
 import type { ExportTarget, Written } from '../../cli/contract.js';
 import { progressLine } from '../../cli/output.js';
@@ -26,13 +26,17 @@ import {
   type PageManifest,
 } from './page-format.js';
 
-/** The content and destination of a page. */
-export interface PageFile extends Pick<PagedSession, 'upto' | 'onProgress'> {
+/** The content of a page. */
+interface PageParts extends Pick<PagedSession, 'upto' | 'onProgress'> {
   readonly session: SessionId;
-  readonly file: string;
   /** The folder of the page built for files. */
   readonly web: string;
   readonly mask?: MaskedAnswers | undefined;
+}
+
+/** A page and its destination. */
+export interface PageFile extends PageParts {
+  readonly file: string;
 }
 
 /** The written page. */
@@ -95,7 +99,7 @@ const dataElement = (id: string, base64: string): string =>
  */
 async function* partsOf(
   paged: PagedSession,
-  { mask, web }: PageFile,
+  { mask, web }: PageParts,
   written: { manifest?: PageManifest; sha256?: string },
 ) {
   const { script, style } = await builtPage(web);
@@ -156,6 +160,40 @@ async function* partsOf(
   yield `<script type="module">${script}</script>\n</body>\n</html>\n`;
 }
 
+/** Yields the text of a page with a session in it. The same session gives the same bytes. */
+async function pageParts(
+  timeline: Timeline,
+  page: PageParts,
+  written: { manifest?: PageManifest; sha256?: string } = {},
+): Promise<AsyncGenerator<string>> {
+  const { session, upto, onProgress } = page;
+  const steps = (await timeline.steps(session)).slice(0, upto);
+  const collected = await collectSession({ present: timeline.present, steps }, session);
+  return partsOf({ timeline, collected, upto, onProgress }, page, written);
+}
+
+/**
+ * Yields the text of a page of a whole session. `rules` are more texts to mask. Undefined: a page
+ * without a mask.
+ *
+ * @throws {BundleError} `redacted` – the session has rules, and the page would have no mask
+ */
+export async function sharedPage(
+  target: Pick<ExportTarget, 'timeline' | 'session' | 'hiddenTexts'>,
+  { web, rules }: { readonly web: string; readonly rules: string | undefined },
+): Promise<AsyncIterable<string>> {
+  const { timeline, session, hiddenTexts } = target;
+  if (rules === undefined) await requireUnredacted({ ...target, applyRules: [] });
+  const mask = rules === undefined ? undefined : await sessionMask({ timeline, session, hiddenTexts }, { rules });
+  requireFindable(session, mask);
+  return pageParts(timeline, {
+    session,
+    upto: undefined,
+    web,
+    mask: mask === undefined ? undefined : new MaskedAnswers(mask),
+  });
+}
+
 /**
  * Writes a session as one page that needs no server: the review page with its answers. The file
  * appears only when complete, is private to its user, and never replaces another file. The same
@@ -167,13 +205,10 @@ async function* partsOf(
  */
 export async function writePage(timeline: Timeline, page: PageFile): Promise<WrittenPage> {
   const path = resolve(page.file);
-  const { session, upto, onProgress } = page;
-  const steps = (await timeline.steps(session)).slice(0, upto);
-  const collected = await collectSession({ present: timeline.present, steps }, session);
   const written: { manifest?: PageManifest; sha256?: string } = {};
   let bytes = 0;
   async function* counted(): AsyncGenerator<string> {
-    for await (const part of partsOf({ timeline, collected, upto, onProgress }, page, written)) {
+    for await (const part of await pageParts(timeline, page, written)) {
       bytes += Buffer.byteLength(part);
       yield part;
     }

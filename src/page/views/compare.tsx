@@ -7,7 +7,7 @@ import { place, refine } from '../place.js';
 import { Prose } from '../prose.js';
 import { useSessionList } from '../session-list.js';
 import { oneLine } from '../shown-text.js';
-import { bandRows, fillOf, usedTokens } from '../strip-layout.js';
+import { bandRows, fillOf, inColumns, usedTokens } from '../strip-layout.js';
 import type { Compared, ListedSession, Money, Strip } from '../wire.js';
 import { counted, duration, money, pathEnd, plural, shortCount } from '../words.js';
 
@@ -23,11 +23,11 @@ function sizesOf(strips: readonly Strip[]): readonly (readonly (number | null)[]
   );
 }
 
-/** Adds up the price of the calls; null from the first call without a price. */
-function spentOf({ by_call: calls }: Money): readonly (number | null)[] {
+/** Adds up the price of the calls, up to each column; null from the first call without a price. */
+function spentOf({ by_call: calls }: Money, strip: Strip | undefined): readonly (number | null)[] {
   let sum: number | null = 0;
-  return calls.map(({ amount }) => {
-    sum = sum === null || amount === null ? null : sum + amount;
+  return inColumns(calls, strip).map((call) => {
+    if (call !== undefined) sum = sum === null || call.amount === null ? null : sum + call.amount;
     return sum;
   });
 }
@@ -56,7 +56,7 @@ function Curves({ strips, moneys, rows, shared }: CurvesProps) {
       isDashed: i === 1,
     }));
   const series = useMemo(() => seriesOf(sizes), [sizes]);
-  const spent = useMemo(() => moneys.map(spentOf), [moneys]);
+  const spent = useMemo(() => moneys.map((one, i) => spentOf(one, strips[i])), [moneys, strips]);
   const prices = useMemo(() => seriesOf(spent), [spent]);
   const tip = (lines: readonly ChartSeries[], format: (n: number) => string) => (column: number) => [
     `Call ${column + 1}${shared !== undefined && column < shared ? ' (shared past)' : ''}`,
@@ -113,7 +113,7 @@ function Curves({ strips, moneys, rows, shared }: CurvesProps) {
 const ROWS: readonly (readonly [string, (row: ListedSession) => string])[] = [
   ['Agent, model', ({ agent, model }) => [agent, model].filter((one) => one !== null).join(', ') || 'not recorded'],
   ['Turns', ({ turns }) => counted(turns)],
-  ['Calls of the model', ({ figures }) => (figures === null ? 'not counted' : counted(figures.calls))],
+  ['Answers of the model', ({ figures }) => (figures === null ? 'not counted' : counted(figures.calls))],
   ['Tool calls', ({ figures }) => (figures === null ? 'not counted' : counted(figures.tool_calls))],
   ['of them failed', ({ figures }) => (figures === null ? 'not counted' : counted(figures.failures))],
   ['Time', ({ from, to }) => (from === null ? 'not recorded' : duration(Date.parse(to) - Date.parse(from)))],
@@ -146,7 +146,7 @@ function Beside({ rows, outcomes }: { readonly rows: readonly ListedSession[]; r
               <tr key={name}>
                 <th scope="row">{name}</th>
                 {values.map((value, i) => (
-                  <td key={i} class={value === values[0] ? 'soft' : ''}>
+                  <td key={i} class={i > 0 && value === values[0] ? 'soft' : ''}>
                     {value}
                   </td>
                 ))}

@@ -1,10 +1,11 @@
 import { useMemo } from 'preact/hooks';
 import { AnswerBox } from '../answer-box.js';
-import { useQuestion, useStrip } from '../calls.js';
+import { callNumber, useQuestion, useStrip } from '../calls.js';
 import { Chart, type ChartSeries } from '../chart.js';
 import { from, goTo, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
-import type { Money } from '../wire.js';
+import { inColumns } from '../strip-layout.js';
+import type { Money, Strip } from '../wire.js';
 import { counted, money, plural, shortCount } from '../words.js';
 
 type Cause = Money['causes'][number]['cause'];
@@ -79,7 +80,13 @@ function Causes({ causes, currency }: { readonly causes: Money['causes']; readon
   );
 }
 
-function Costliest({ moments, currency }: { readonly moments: Money['costliest']; readonly currency: string }) {
+interface CostliestProps {
+  readonly moments: Money['costliest'];
+  readonly currency: string;
+  readonly strip: Strip | undefined;
+}
+
+function Costliest({ moments, currency, strip }: CostliestProps) {
   if (moments.length === 0) return null;
   return (
     <section aria-label="The costliest calls" class="card">
@@ -92,7 +99,8 @@ function Costliest({ moments, currency }: { readonly moments: Money['costliest']
               {oneLine(sentence, 400)}
               <div class="row soft">
                 <span>
-                  {CAUSES[cause].name} · call {counted(call)}, turn {counted(turn)}
+                  {CAUSES[cause].name} · call {counted(strip === undefined ? call : callNumber(strip, step))}, turn{' '}
+                  {counted(turn)}
                 </span>
                 <a href={from('changes', { step })}>why</a>
                 <a href={from('request', { step })}>what the model saw</a>
@@ -106,21 +114,38 @@ function Costliest({ moments, currency }: { readonly moments: Money['costliest']
   );
 }
 
-function ByCall({ calls, currency }: { readonly calls: Money['by_call']; readonly currency: string }) {
-  const isPriced = calls.some(({ amount }) => amount !== null);
+interface ByCallProps {
+  readonly priced: Money['by_call'];
+  readonly currency: string;
+  readonly strip: Strip | undefined;
+}
+
+function ByCall({ priced, currency, strip }: ByCallProps) {
+  const calls = useMemo(() => inColumns(priced, strip), [priced, strip]);
+  const isPriced = priced.some(({ amount }) => amount !== null);
   const series = useMemo(
     (): readonly ChartSeries[] =>
       isPriced
-        ? [{ name: 'Price', color: '--data-text', values: calls.map(({ amount }) => amount), draws: 'bars' }]
+        ? [{ name: 'Price', color: '--data-text', values: calls.map((call) => call?.amount ?? null), draws: 'bars' }]
         : [
-            { name: 'Written', color: '--data-text', values: calls.map(({ written }) => written), draws: 'bars' },
-            { name: 'Written again', color: '--data-pinned', values: calls.map(({ again }) => again), draws: 'bars' },
+            {
+              name: 'Written',
+              color: '--data-text',
+              values: calls.map((call) => call?.written ?? null),
+              draws: 'bars',
+            },
+            {
+              name: 'Written again',
+              color: '--data-pinned',
+              values: calls.map((call) => call?.again ?? null),
+              draws: 'bars',
+            },
           ],
     [calls],
   );
-  if (calls.length === 0) return null;
+  if (priced.length === 0) return null;
   const { step } = place.value.of;
-  const chosen = calls.findIndex((call) => String(call.step) === step);
+  const chosen = calls.findIndex((call) => call !== undefined && String(call.step) === step);
   return (
     <section aria-label="Call by call" class="card">
       <h2>{isPriced ? 'Price of each call' : 'Tokens written at each call'}</h2>
@@ -133,14 +158,14 @@ function ByCall({ calls, currency }: { readonly calls: Money['by_call']; readonl
         {...(isPriced ? { leftFormat: (n: number) => money(n, currency) } : {})}
         tip={(column) => {
           const call = calls[column];
-          if (call === undefined) return [];
+          if (call === undefined) return [`Call ${column + 1}: no tokens are recorded`];
           return [
             `Call ${column + 1}${call.amount === null ? '' : `: ${money(call.amount, currency)}`}`,
             `${plural(call.read, 'token')} read from the cache`,
             `${plural(call.written, 'token')} written, ${counted(call.again)} of them again`,
           ];
         }}
-        onChoose={(column) => goTo(from('changes', { step: calls[column]?.step }))}
+        onChoose={(column) => goTo(from('changes', { step: (strip?.calls ?? priced)[column]?.step }))}
       />
     </section>
   );
@@ -181,7 +206,8 @@ function Prices({ prices, day }: { readonly prices: Money['prices']; readonly da
 
 /** Shows what a session cost, and why. */
 export function MoneyView() {
-  useStrip();
+  const asked = useStrip();
+  const strip = asked.state === 'there' ? asked.value : undefined;
   const { session } = place.value.of;
   const answer = useQuestion<Money>(session === undefined ? undefined : '/v1/money', { session });
   return (
@@ -207,7 +233,7 @@ export function MoneyView() {
                 <Spent value={spent} name="Spent" {...(spent === null ? {} : { note: SOURCES[spent.source] })} />
                 {alone !== null && <Spent value={alone} name="Without Palimpsest" note="estimated" />}
                 <div>
-                  <dt>Calls</dt>
+                  <dt>{strip !== undefined && strip.calls.length !== calls ? 'Calls with counts' : 'Calls'}</dt>
                   <dd>{counted(calls)}</dd>
                 </div>
                 {tokens !== null && (
@@ -232,8 +258,8 @@ export function MoneyView() {
                 <div class="verdict warn">{plural(spent.unpriced, 'call')} without a price, left out of the sum.</div>
               )}
               <Causes causes={causes} currency={currency} />
-              <Costliest moments={costliest} currency={currency} />
-              <ByCall calls={byCall} currency={currency} />
+              <Costliest moments={costliest} currency={currency} strip={strip} />
+              <ByCall priced={byCall} currency={currency} strip={strip} />
               {prices.length > 0 && <Prices prices={prices} day={day} />}
             </>
           );

@@ -6,8 +6,8 @@ import { isServed } from '../ask.js';
 import { callNumber, chosenStep, useQuestion, useStrip } from '../calls.js';
 import { from, place } from '../place.js';
 import { Prose } from '../prose.js';
+import { Share } from '../share.js';
 import { oneLine } from '../shown-text.js';
-import { CopyButton } from '../text-view.js';
 import type { Notes, Strip } from '../wire.js';
 import { counted, localTime } from '../words.js';
 
@@ -23,7 +23,7 @@ export function Said({ strip }: { readonly strip: Strip | undefined }) {
       <AnswerBox answer={answer}>
         {({ said }) =>
           said.length === 0 ? (
-            <p class="note">No reviewer has written a note.</p>
+            <p class="soft">No reviewer has written a note.</p>
           ) : (
             <ol class="plain">
               {said.map(({ turn, step, at, object, verdict, text, by }, i) => (
@@ -100,42 +100,6 @@ function Write({ strip, onWritten }: { readonly strip: Strip; readonly onWritten
         </p>
       )}
     </form>
-  );
-}
-
-/** Says how a session leaves this machine, and what to do about secrets. */
-function Share() {
-  const { session = '' } = place.value.of;
-  const ways = [
-    [
-      'A page for a colleague',
-      `palimpsest export ${session} --html ${session}.html`,
-      'One file that opens without a server. It has this session only.',
-    ],
-    [
-      'The same, without secrets',
-      `palimpsest export ${session} --html ${session}.html --redact rules.txt`,
-      'Keys and tokens of known forms are masked. Each line of rules.txt is one more text, or a /pattern/, to mask.',
-    ],
-    [
-      'A bundle for another database',
-      `palimpsest export ${session}`,
-      'palimpsest import reads it; then every view works there.',
-    ],
-  ] as const;
-  return (
-    <section aria-label="Share">
-      <h2>Give it to a colleague</h2>
-      <div class="cards">
-        {ways.map(([name, command, about]) => (
-          <div key={name} class="card">
-            <h3>{name}</h3>
-            <p class="soft">{about}</p>
-            <code>{command}</code> <CopyButton text={() => command} label="Copy the command" />
-          </div>
-        ))}
-      </div>
-    </section>
   );
 }
 

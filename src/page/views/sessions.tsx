@@ -53,6 +53,22 @@ function Cost({ figures }: { readonly figures: NonNullable<ListedSession['figure
   );
 }
 
+/** Findings of `palimpsest verify`. */
+function Checked({ check }: Pick<ListedSession, 'check'>) {
+  if (check === null)
+    return (
+      <span class="soft" title="Run palimpsest verify">
+        not checked
+      </span>
+    );
+  const { findings, at } = check;
+  return (
+    <span class={findings === 0 ? 'good' : 'bad'} title={`Checked ${localTime(at)}`}>
+      {findings === 0 ? '✓ all equal' : `✗ ${plural(findings, 'finding')}`}
+    </span>
+  );
+}
+
 function Title({ row, isChild }: { readonly row: ListedSession; readonly isChild: boolean }) {
   const { id, title, agent, model, folder, parent, open } = row;
   return (
@@ -82,7 +98,7 @@ interface RowProps {
 }
 
 function Row({ row, isChild }: RowProps) {
-  const { from: began, to, figures } = row;
+  const { from: began, to, figures, check } = row;
   const shown = (value: number | null | undefined, format = counted) =>
     figures === null ? (
       '…'
@@ -115,6 +131,9 @@ function Row({ row, isChild }: RowProps) {
       </td>
       <td class="number" data-name="Failed">
         <span class={failures > 0 ? 'bad' : ''}>{shown(figures?.failures)}</span>
+      </td>
+      <td class="number" data-name="Verified">
+        <Checked check={check} />
       </td>
     </tr>
   );
@@ -211,6 +230,9 @@ export function SessionsView() {
                       Files changed
                     </th>
                     <SortHead name="failures" label="Failed" numeric />
+                    <th class="number" scope="col" title="Findings of palimpsest verify">
+                      Verified
+                    </th>
                   </tr>
                 </thead>
                 <tbody>

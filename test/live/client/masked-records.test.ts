@@ -15,6 +15,7 @@ import { sessionId } from '../../../src/objects/ids.js';
 import { pageAnswers } from '../../../src/page/server/page-answers.js';
 import { marksIn } from '../../../src/redaction/stored-marks.js';
 import { openClient, wholeRead } from '../../support/context.js';
+import { hiddenTexts } from '../../support/contracts.js';
 import { seededTexts } from '../../support/made-secrets.js';
 import { type Agent, stdioAgent, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
@@ -98,7 +99,7 @@ describe('a session whose secrets are masked', () => {
     expect(await client.searchIndex?.of(timeline)).toBeDefined();
     // Everything that a bundle and a page file hold.
     const bundle: string[] = [];
-    for await (const line of await bundleOf(timeline, session.id, undefined)) bundle.push(line);
+    for await (const line of await bundleOf(timeline, session.id, { hiddenTexts })) bundle.push(line);
     const collected = await collectSession(
       { present: timeline.present, steps: await timeline.steps(session.id) },
       session.id,

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { cellsOf } from '../../../src/cli/fitted-table.js';
 import { reportDetail } from '../../../src/history/ask/context-report.js';
 import { countHere } from '../../../src/history/ask/token-count.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
@@ -281,6 +282,24 @@ describe('history commands on the command line', () => {
     const paged = await shown(`log ${name}-first`, { PAGER: 'more', PALIMPSEST_PAGER: 'sed s/^/PAGED/' });
     expect(paged).toContain('PAGED\u001b[33mturn 3');
     expect(await shown(`log ${name}-first -n 1 --no-pager`, { NO_COLOR: '1' })).toMatch(/^turn 3 of/);
+  });
+
+  onTerminal('diff, who, report and context keep to a terminal of 80 columns', async () => {
+    const program = `'${process.execPath}' '${cliPath}'`;
+    const commands = [`diff ${name}-first 1..3`, `who ${made.file}`, `report detail ${name}-first@turn:2`];
+    const line = ['stty cols 80', ...commands.map((one) => `${program} ${one} --data '${suiteData()}'`)].join('; ');
+    const env = {
+      ...process.env,
+      NODE_OPTIONS: '',
+      FORCE_COLOR: undefined,
+      NO_COLOR: '1',
+      PAGER: 'cat',
+      TERM: 'xterm',
+    };
+    const { stdout } = await promisify(execFile)(SCRIPT, ['-qec', line, '/dev/null'], { env });
+    const lines = stdout.split('\r\n');
+    expect(lines.length).toBeGreaterThan(20);
+    expect(lines.filter((one) => cellsOf(one) > 80)).toEqual([]);
   });
 
   test('query shows rows at a moment, reports its limits, and runs no code', async () => {

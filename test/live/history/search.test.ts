@@ -142,6 +142,16 @@ describe('a search', () => {
     );
   });
 
+  test('begins with the first appearance on request, also if it lists few', async () => {
+    const visible: NonNullable<Parameters<typeof askSearch>[1]['visible']> = async (all) =>
+      all.filter((id) => sessions.some((one) => one.id === id));
+    const newest = await search({ pattern: 'end', visible, limit: 1_000 });
+    const first = await search({ pattern: 'end', visible, limit: 3, order: 'first' });
+    const placeOf = ({ session, at, object }: SearchAnswer['hits'][number]) => [session, at, object];
+    expect([first.isCut, first.hits.map(placeOf)]).toEqual([true, newest.hits.toReversed().slice(0, 3).map(placeOf)]);
+    expect(newest.hits.length).toBeGreaterThan(3);
+  });
+
   test('reports both clocks and the contexts that had a text whole, as a line, or not at all', async () => {
     const [first] = sessions;
     const { hits } = await search({ pattern: '#4', session: first?.id });

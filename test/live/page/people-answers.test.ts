@@ -10,8 +10,10 @@ import type { ContextClient } from '../../../src/client/session/context-client.j
 import { reportDetail } from '../../../src/history/ask/context-report.js';
 import { countHere } from '../../../src/history/ask/token-count.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { keepChecks } from '../../../src/host/known-checks.js';
 import { SessionRows } from '../../../src/host/session-rows.js';
 import { addNote, answerReviewRequest } from '../../../src/http/review-routes.js';
+import { REVIEW_ANSWERS, type ReviewAnswer } from '../../../src/http/review-schemas.js';
 import { PAGE_ANSWERS, type PageBody } from '../../../src/page/server/page-schemas.js';
 import { mentions, openClient, wholeRead } from '../../support/context.js';
 import { hiddenTexts, question } from '../../support/contracts.js';
@@ -44,6 +46,11 @@ describe('a page that was started in another folder', () => {
     const text = await response.text();
     expect([response.status, text.slice(0, 300)]).toEqual([200, expect.anything()]);
     return PAGE_ANSWERS[answer].parse(JSON.parse(text)) as PageBody<N>;
+  };
+  const preview = async (parameters: Readonly<Record<string, string>>): Promise<ReviewAnswer<'Search'>> => {
+    const url = new URL('/v1/redaction', `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    for (const [key, value] of Object.entries(parameters)) url.searchParams.set(key, value);
+    return REVIEW_ANSWERS.Search.parse(await (await fetch(url)).json()) as ReviewAnswer<'Search'>;
   };
   const path = (file: string): string => join(folder.root, file);
 
@@ -123,6 +130,15 @@ describe('a page that was started in another folder', () => {
       sessions: [{ id: name, title: 'Fix the cart, please.' }, { title: '' }],
     });
     expect(list.sessions[0]?.folder).toBe(folder.root);
+    // Not checked, then checked, and not checked any more once the session has gone on.
+    const { steps: upto, to } = list.sessions[0] ?? { steps: 0, to: '' };
+    const check = { id: name, upto, at: Date.parse(to), findings: 2, checkedAt: 1_000 };
+    const checks = async () => (await ask('/v1/list', 'SessionList', { text: name, sort: 'cost' })).sessions[0]?.check;
+    expect(list.sessions[0]?.check).toBeNull();
+    await keepChecks(elsewhere.root, [check]);
+    expect(await checks()).toEqual({ findings: 2, at: '1970-01-01T00:00:01.000Z' });
+    await keepChecks(elsewhere.root, [{ ...check, upto: upto - 1 }]);
+    expect(await checks()).toBeNull();
     // 10,000 tokens in and 100 out at list prices, and half a dollar that the agent recorded.
     expect(list.sessions[0]?.figures).toMatchObject({
       calls: 2,
@@ -157,6 +173,17 @@ describe('a page that was started in another folder', () => {
     const { versions } = await ask('/v1/authors', 'Authors', { session: name, object: path('cart.ts') });
     expect(versions.map(({ by }) => by.kind)).toEqual(['unknown', 'unknown', 'agent']);
     expect(versions[2]?.by).toMatchObject({ name: 'edit cart.ts', step: expect.any(Number) });
+  });
+
+  test('previews what a redacted file masks, marked, from the first appearance on', async () => {
+    const { hits } = await preview({ session: name, rules: 'three\n/npm \\w+/' });
+    const masked = hits.flatMap(({ lines }) =>
+      lines.flatMap(({ excerpt, marks }) => marks.map(({ at, end }) => excerpt.slice(at, end))),
+    );
+    expect(new Set(masked)).toEqual(new Set(['three', 'npm test']));
+    const times = hits.map(({ at }) => Date.parse(at));
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    expect((await preview({ session: name })).hits).toEqual([]);
   });
 
   test('divides the cost by cause and names the most expensive moments', async () => {

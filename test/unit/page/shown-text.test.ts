@@ -4,6 +4,14 @@ import { addressText, beginAt, commandLine, isOwn, linkTo, parseAddress } from '
 import { oneLine, textRows, textRuns } from '../../../src/page/shown-text.js';
 
 describe('recorded text', () => {
+  test('has no code for the line ends of Windows, and one for a carriage return elsewhere', () => {
+    const shown = (text: string) =>
+      textRuns(text)
+        .map((run) => run.text)
+        .join('');
+    expect([shown('one\r\ntwo\r'), shown('one\rtwo')]).toEqual(['one\ntwo', 'one\\x0dtwo']);
+  });
+
   test('shows invisible and reordering characters by number', () => {
     expect(textRuns('a\u202eb\u001b[0m\t\u200b')).toEqual([
       { text: 'a', isEscape: false },

@@ -3,6 +3,7 @@ import {
   bandRows,
   columnOf,
   fillOf,
+  inColumns,
   marksByColumn,
   neighbour,
   type SortedRows,
@@ -11,7 +12,7 @@ import {
   turnSpans,
   usedTokens,
 } from '../../../src/page/strip-layout.js';
-import type { StripBand, StripCall, StripMark } from '../../../src/page/wire.js';
+import type { Strip, StripBand, StripCall, StripMark } from '../../../src/page/wire.js';
 
 const call = (turn: number, step: number, more: Partial<StripCall> = {}): StripCall => ({
   kind: 'sent',
@@ -37,6 +38,13 @@ const band = (id: string, changes: StripBand['changes'], type: StripBand['type']
 const calls = [call(1, 2), call(1, 4), call(2, 7), call(3, 9)];
 
 describe('the layout of a strip', () => {
+  test('puts what is known of some calls into their columns', () => {
+    const strip = { calls } as unknown as Strip;
+    const prices = [{ step: 4 }, { step: 9 }];
+    expect(inColumns(prices, strip)).toEqual([undefined, { step: 4 }, undefined, { step: 9 }]);
+    expect(inColumns(prices, undefined)).toBe(prices);
+  });
+
   test.each([
     [1, 0],
     [2, 0],

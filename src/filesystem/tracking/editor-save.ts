@@ -1,0 +1,66 @@
+import { lstat } from 'node:fs/promises';
+import { posix } from 'node:path';
+import type { Editor } from '../../objects/file-author.js';
+import { toNative } from '../access/native-path.js';
+
+/** A save is noticed at most this long after its traces, milliseconds. */
+const NEAR_MS = 5_000;
+/** Vim makes this file in a folder to see whether it may write there. */
+const PROBE = '4913';
+const MOST_NAMES = 500;
+
+/** Files that an editor makes beside a file. */
+interface Traces {
+  readonly editor: Editor;
+  /** One of these comes and goes during a save. */
+  readonly passing: (name: string) => readonly string[];
+  /** This one shows that the editor has the file open. */
+  readonly open?: (name: string) => string;
+}
+
+const TRACES: readonly Traces[] = [
+  { editor: 'Vim', passing: (name) => [`${name}~`, PROBE], open: (name) => `.${name}.swp` },
+  { editor: 'Emacs', passing: (name) => [`.#${name}`] },
+  { editor: 'Kate', passing: (name) => [`.${name}.kate-swp`] },
+  { editor: 'JetBrains', passing: (name) => [`${name}___jb_tmp___`, `${name}___jb_old___`] },
+];
+
+const LIKE_A_TRACE = new RegExp(`^(?:\\..*\\.(?:kate-)?swp|\\.#.*|.*~|.*___jb_(?:tmp|old)___|${PROBE})$`);
+
+const isThere = async (folder: string, name: string): Promise<boolean> =>
+  (await lstat(toNative(posix.join(folder, name))).catch(() => undefined)) !== undefined;
+
+/** The names of editors' files that came and went in one folder. */
+export class EditorTraces {
+  readonly #folder: string;
+  readonly #seen = new Map<string, number>();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Takes a name that the system reported. */
+  note(name: string): void {
+    if (!LIKE_A_TRACE.test(name)) return;
+    this.#seen.delete(name);
+    this.#seen.set(name, Date.now());
+    const [oldest] = this.#seen.keys();
+    if (this.#seen.size > MOST_NAMES && oldest !== undefined) this.#seen.delete(oldest);
+  }
+
+  /**
+   * Returns the editor that has just saved a file. Undefined without its traces, or with several.
+   */
+  async editorOf(name: string): Promise<Editor | undefined> {
+    const now = Date.now();
+    const isNear = (trace: string): boolean => now - (this.#seen.get(trace) ?? Number.NEGATIVE_INFINITY) <= NEAR_MS;
+    const found: Editor[] = [];
+    for (const { editor, passing, open } of TRACES) {
+      const passed = passing(name).filter(isNear);
+      const isOpen = open === undefined || isNear(open(name)) || (await isThere(this.#folder, open(name)));
+      const left = await Promise.all(passed.map((trace) => isThere(this.#folder, trace)));
+      if (isOpen && left.includes(false)) found.push(editor);
+    }
+    return found.length === 1 ? found[0] : undefined;
+  }
+}

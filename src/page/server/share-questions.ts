@@ -1,0 +1,61 @@
+import * as z from 'zod';
+import { maskParameters } from '../../bundle/bundle-http.js';
+import { requireSession } from '../../history/rebuild/find-session.js';
+import { contractEntries } from '../../http/http-contract.js';
+import { sessionName } from '../../http/question-parameters.js';
+import { searchAnswer } from '../../http/review-answers.js';
+import { REVIEW_ANSWERS } from '../../http/review-schemas.js';
+
+const { question, plainQuestion } = contractEntries({ requests: {}, answers: REVIEW_ANSWERS });
+
+const MOST_LISTED = 200;
+
+/** The questions by which a person shares a session. `web` has the page that is built for files. */
+export const shareQuestions = (web: string) => ({
+  redaction: question({
+    path: '/v1/redaction',
+    summary: 'The texts of a session that a redacted file would mask, the first appearance first',
+    parameters: z.strictObject({ session: sessionName, rules: maskParameters.rules }),
+    example: { session: 'fix-cart' },
+    answer: 'Search',
+    kind: 'long',
+    ask: async ({ timeline, hiddenTexts }, { session: name, rules = '' }) => {
+      const [{ sessionMask }, { searchTexts }, { hiddenRanges }] = await Promise.all([
+        import('../../bundle/export-mask.js'),
+        import('../../history/search/search.js'),
+        import('../../redaction/mark.js'),
+      ]);
+      const session = await requireSession(timeline.present, name);
+      const { masked } = await sessionMask({ timeline, session, hiddenTexts }, { rules });
+      const ranges = (text: string) => {
+        const shown = masked(text);
+        // A text whose hidden parts cannot be placed counts as hidden.
+        const hidden = hiddenRanges(text, shown) ?? [{ from: 0, end: text.length }];
+        return shown === text ? [] : hidden.map(({ from, end }) => ({ at: from, end }));
+      };
+      const found = await searchTexts(
+        timeline,
+        { ranges, required: [] },
+        { session, order: 'first', limit: MOST_LISTED },
+      );
+      return searchAnswer(found);
+    },
+  }),
+  sharedPage: plainQuestion({
+    path: '/v1/sessions/{id}/page',
+    summary: 'A session as one page that needs no server, gzipped; an error breaks the connection off',
+    parameters: z.strictObject({ id: sessionName, ...maskParameters }),
+    example: { id: 'fix-cart' },
+    media: 'application/gzip',
+    kind: 'stream',
+    ask: async ({ timeline, access, hiddenTexts }, { id, redact, rules }) => {
+      await access.requireNamed(id);
+      const session = await requireSession(timeline.present, id);
+      const { sharedPage } = await import('./write-page.js');
+      return sharedPage(
+        { timeline, session, hiddenTexts },
+        { web, rules: redact === 'true' ? (rules ?? '') : undefined },
+      );
+    },
+  }),
+});
