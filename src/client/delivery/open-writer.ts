@@ -1,6 +1,6 @@
 import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectStore } from '../../store/object-store.js';
-import type { FindAuthor } from '../decide-file.js';
+import type { FileAccess } from '../file-access.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
 import { localVersions, NOTHING_WRITTEN } from './session-write.js';
@@ -43,8 +43,8 @@ interface WriterParts {
   /** Whether no other client writes this client's sessions. */
   readonly isSole: boolean;
   readonly isJournaled: boolean;
-  /** Finds the author of a file that changed outside of a call. */
-  readonly findAuthor?: FindAuthor;
+  /** Finds the authors of files that change outside of a call. */
+  readonly files: Pick<FileAccess, 'authorOf'>;
 }
 
 /** Returns the writer of a client. */
@@ -59,5 +59,5 @@ export function openWriter({
 }: WriterParts): Writer {
   if (!isStored) return new UnstoredWriter(metadata, versions);
   // A sole writer brings files of another time, such as a replay's.
-  return isSole ? new SoleWriter(store, { pipelined: !isJournaled }) : new SharedWriter(store, findAuthor);
+  return isSole ? new SoleWriter(store, { pipelined: !isJournaled }) : new SharedWriter(store, files.authorOf);
 }

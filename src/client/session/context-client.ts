@@ -92,8 +92,15 @@ export class ContextClient {
     const versions = new KnownVersions(metadata, isStored ? options.keptUnits : Number.MAX_SAFE_INTEGER);
     const isSole = options.soleWriter === true;
     this.#assemble = isSole ? assembleAsSoleWriter : assembleSession;
-    const own = { store, metadata, versions, isStored, isSole, isJournaled: journal !== undefined };
-    const writer = openWriter({ ...own, findAuthor: files.authorOf });
+    const writer = openWriter({
+      store,
+      metadata,
+      versions,
+      isStored,
+      isSole,
+      isJournaled: journal !== undefined,
+      files,
+    });
     const outbox = new Outbox({ store, metadata, versions, writer, journal, telemetry, mask: this.mask });
     const recovery = new Recovery(outbox, { store, journal });
     this.#pages = new PageKeeper(store, outbox);

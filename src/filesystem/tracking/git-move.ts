@@ -76,7 +76,7 @@ async function tailOf({ roots }: FilesystemAccess, path: string): Promise<string
 }
 
 /** Returns the moves of HEAD within a time, oldest first. */
-export function movesIn(
+function movesIn(
   log: string,
   { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
 ): readonly Move[] {
