@@ -42,22 +42,14 @@ interface WriterParts {
   readonly isStored: boolean;
   /** Whether no other client writes this client's sessions. */
   readonly isSole: boolean;
-  readonly isJournaled: boolean;
+  readonly journal: object | undefined;
   /** Finds the authors of files that change outside of a call. */
   readonly files: Pick<FileAccess, 'authorOf'>;
 }
 
 /** Returns the writer of a client. */
-export function openWriter({
-  store,
-  metadata,
-  versions,
-  isStored,
-  isSole,
-  isJournaled,
-  findAuthor,
-}: WriterParts): Writer {
+export function openWriter({ store, metadata, versions, files, isStored, isSole, journal }: WriterParts): Writer {
   if (!isStored) return new UnstoredWriter(metadata, versions);
   // A sole writer brings files of another time, such as a replay's.
-  return isSole ? new SoleWriter(store, { pipelined: !isJournaled }) : new SharedWriter(store, files.authorOf);
+  return isSole ? new SoleWriter(store, { pipelined: journal === undefined }) : new SharedWriter(store, files.authorOf);
 }

@@ -92,15 +92,7 @@ export class ContextClient {
     const versions = new KnownVersions(metadata, isStored ? options.keptUnits : Number.MAX_SAFE_INTEGER);
     const isSole = options.soleWriter === true;
     this.#assemble = isSole ? assembleAsSoleWriter : assembleSession;
-    const writer = openWriter({
-      store,
-      metadata,
-      versions,
-      isStored,
-      isSole,
-      isJournaled: journal !== undefined,
-      files,
-    });
+    const writer = openWriter({ store, metadata, versions, files, isStored, isSole, journal });
     const outbox = new Outbox({ store, metadata, versions, writer, journal, telemetry, mask: this.mask });
     const recovery = new Recovery(outbox, { store, journal });
     this.#pages = new PageKeeper(store, outbox);
