@@ -76,10 +76,7 @@ async function tailOf({ roots }: FilesystemAccess, path: string): Promise<string
 }
 
 /** Returns the moves of HEAD within a time, oldest first. */
-function movesIn(
-  log: string,
-  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
-): readonly Move[] {
+function movesIn(log: string, { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }): readonly Move[] {
   const found = log.split('\n').flatMap((line): readonly Move[] => {
     const [, from = '', to = '', seconds, action = ''] = ENTRY.exec(line) ?? [];
     const atMs = Number(seconds) * 1_000;
