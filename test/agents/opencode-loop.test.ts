@@ -20,7 +20,7 @@ import {
 } from './loop-project.js';
 import { scriptOf, type ToolDialect } from './loop-script.js';
 import { OpencodeServer } from './opencode-server.js';
-import { checkPairs, inactiveOutputs, isAsRecorded } from './wire-checks.js';
+import { areAsRecorded, checkPairs, inactiveOutputs } from './wire-checks.js';
 
 const OPENCODE: ToolDialect = {
   read: (path) => ({ name: 'read', args: { filePath: path } }),
@@ -111,7 +111,7 @@ describe('OpenCode with contexts of Palimpsest', () => {
     const own = await (await run.client.store.latest()).assemblies(sessionId(run.session));
     const all = [...own, ...proofs.filter(({ session }) => session === run.fork)];
     expect(all.map(({ delivered }) => delivered)).toEqual(main.map(() => 'opencode'));
-    expect(main.map((call, i) => isAsRecorded(call, all[i] as AssemblyProof))).toEqual(main.map(() => true));
+    expect(await areAsRecorded(run.client, main, all)).toEqual(main.map(() => true));
   });
 
   test('can rebuild every context from the database alone', async () => {

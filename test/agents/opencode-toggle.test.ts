@@ -8,7 +8,7 @@ import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type LoopModel, type Move, startLoopModel } from './loop-model.js';
 import { makeProject, palimpsest, reader, startNode, stopUnusedNode } from './loop-project.js';
 import { OpencodeServer } from './opencode-server.js';
-import { checkPairs, isAsRecorded } from './wire-checks.js';
+import { areAsRecorded, checkPairs } from './wire-checks.js';
 
 const shell = (n: number): Move => ({
   tools: [{ name: 'bash', args: { command: `cat notes/s${n}.log`, description: 'looks' } }],
@@ -80,10 +80,10 @@ describe('Palimpsest turned off and on in a session of OpenCode', () => {
     }
   });
 
-  test('sends our contexts when on again, as recorded, with the messages in between', () => {
+  test('sends our contexts when on again, as recorded, with the messages in between', async () => {
     expect(calls.again).toHaveLength(3);
     const ours = [...calls.on, ...calls.again];
-    expect(ours.map((call, i) => isAsRecorded(call, proofs[i] as AssemblyProof))).toEqual(ours.map(() => true));
+    expect(await areAsRecorded(client, ours, proofs)).toEqual(ours.map(() => true));
     expect(proofs).toHaveLength(ours.length + 1);
     for (const { raw } of calls.again) expect(raw).toContain('Said while off.');
     for (const call of model.calls) checkPairs(call);

@@ -20,7 +20,7 @@ import {
 } from './loop-project.js';
 import { scriptOf, type ToolDialect } from './loop-script.js';
 import { PiProcess } from './pi-process.js';
-import { checkPairs, inactiveOutputs, isAsRecorded } from './wire-checks.js';
+import { areAsRecorded, checkPairs, inactiveOutputs } from './wire-checks.js';
 
 const PI: ToolDialect = {
   read: (path) => ({ name: 'read', args: { path } }),
@@ -109,7 +109,7 @@ describe('pi with contexts of Palimpsest', () => {
     const own = await (await run.client.store.latest()).assemblies(sessionId(run.session));
     const all = [...own, ...proofs.filter(({ session }) => session === run.fork)];
     expect(all.map(({ delivered }) => delivered)).toEqual(main.map(() => 'pi'));
-    expect(main.map((call, i) => isAsRecorded(call, all[i] as AssemblyProof))).toEqual(main.map(() => true));
+    expect(await areAsRecorded(run.client, main, all)).toEqual(main.map(() => true));
     for (const [i, { handed }] of all.entries()) expect(handed?.messages).toBe((main[i]?.messages.length ?? 0) - 1);
   });
 

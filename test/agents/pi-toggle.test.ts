@@ -10,7 +10,7 @@ import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type LoopModel, type Move, startLoopModel } from './loop-model.js';
 import { makeProject, reader, startNode, stopUnusedNode } from './loop-project.js';
 import { PiProcess } from './pi-process.js';
-import { checkPairs, isAsRecorded } from './wire-checks.js';
+import { areAsRecorded, checkPairs } from './wire-checks.js';
 
 const shell = (n: number): Move => ({ tools: [{ name: 'bash', args: { command: `cat notes/s${n}.log` } }] });
 
@@ -110,12 +110,12 @@ describe('Palimpsest turned off and on in a session of pi', () => {
     }
   });
 
-  test('sends our contexts when on again, as recorded, and only for those calls', () => {
+  test('sends our contexts when on again, as recorded, and only for those calls', async () => {
     const [on = [], , again = []] = run.calls;
     expect(again).toHaveLength(2);
     const ours = [...on, ...again];
     expect(proofs).toHaveLength(ours.length);
-    expect(ours.map((call, i) => isAsRecorded(call, proofs[i] as AssemblyProof))).toEqual(ours.map(() => true));
+    expect(await areAsRecorded(run.client, ours, proofs)).toEqual(ours.map(() => true));
     for (const { messages } of again)
       expect(JSON.stringify(messages[0])).toContain(JSON.stringify(guideOf('ssot')).slice(1, -1));
   });

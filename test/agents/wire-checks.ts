@@ -5,7 +5,7 @@ import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { canonicalJson } from '../../src/objects/canonical-json.js';
 import { hashText } from '../../src/objects/hashes.js';
 import type { SessionId } from '../../src/objects/ids.js';
-import { applyStep, emptySession } from '../../src/session/session-state.js';
+import { applyStep, emptySession, type SessionState } from '../../src/session/session-state.js';
 import type { ThinkingMessage, WireBlock } from '../support/prefix-check.js';
 import type { CapturedCall, WireMessage } from './loop-model.js';
 
@@ -29,11 +29,20 @@ export function checkPairs({ messages }: CapturedCall): void {
   expect(messages[1]?.role).toBe('user');
 }
 
+/** Returns the state of a session after a step. */
+async function stateAt(client: ContextClient, session: SessionId, step: number): Promise<SessionState> {
+  const steps = await (await client.store.latest()).steps(session);
+  return steps
+    .slice(0, step)
+    .map((one) => ({ ...one, session }))
+    .reduce(applyStep, emptySession(session));
+}
+
 /**
  * Returns the sections of a context in a request. Each is a user message; the running turn is
- * between them.
+ * between them. `ids` are those that the request may name by their beginnings.
  */
-function sectionsOf({ messages }: CapturedCall): ReadonlyMap<string, string> {
+function sectionsOf({ messages }: CapturedCall, ids: readonly string[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>([['system', textsOf(messages[0] as WireMessage).join('\n')]]);
   const section = (name: string, parts: readonly object[]): void => {
     found.set(name, canonicalJson([{ section: name, role: 'user', parts }]));
@@ -49,21 +58,32 @@ function sectionsOf({ messages }: CapturedCall): ReadonlyMap<string, string> {
   const last = rest.at(-1);
   const blocks = last?.role === 'user' ? textsOf(last) : [];
   if (blocks.length > 0 && blocks.every((text) => text.startsWith('ACTIVE_CONTENT id='))) {
+    const wholeId = (shown = ''): string | undefined =>
+      ids.find((id) => id === shown) ?? ids.find((id) => id.startsWith(shown));
     section(
       'active',
-      blocks.map((text) => ({ id: /^ACTIVE_CONTENT id=(\S+)/.exec(text)?.[1], text })),
+      blocks.map((text) => ({ id: wholeId(/^ACTIVE_CONTENT id=(\S+)/.exec(text)?.[1]), text })),
     );
   }
   return found;
 }
 
-/** Whether a request is, byte for byte, what a record says of each section. */
-export function isAsRecorded(call: CapturedCall, { sections, handed }: AssemblyProof): boolean {
-  const sent = sectionsOf(call);
-  const same = sections.every(
-    ({ name, chars, sha256 }) => sent.get(name)?.length === chars && hashText(sent.get(name) ?? '') === sha256,
+/** Returns of each request whether it is, byte for byte, what its record says of each section. */
+export function areAsRecorded(
+  client: ContextClient,
+  calls: readonly CapturedCall[],
+  proofs: readonly AssemblyProof[],
+): Promise<readonly boolean[]> {
+  return Promise.all(
+    calls.map(async (call, i) => {
+      const { sections, handed, session, step } = proofs[i] as AssemblyProof;
+      const sent = sectionsOf(call, (await stateAt(client, session, step)).sets.index);
+      const same = sections.every(
+        ({ name, chars, sha256 }) => sent.get(name)?.length === chars && hashText(sent.get(name) ?? '') === sha256,
+      );
+      return same && sections.length === sent.size && handed !== undefined;
+    }),
   );
-  return same && sections.length === sent.size && handed !== undefined;
 }
 
 /**
@@ -76,13 +96,8 @@ export async function inactiveOutputs(
   step: number,
 ): Promise<readonly string[]> {
   const snapshot = await client.store.latest();
-  const held = await loadSession(snapshot, session);
-  if (held === undefined) throw new Error(`there is no session ${session}`);
-  const steps = await snapshot.steps(session);
-  const state = steps
-    .slice(0, step)
-    .map((one) => ({ ...one, session }))
-    .reduce(applyStep, emptySession(session));
+  if ((await loadSession(snapshot, session)) === undefined) throw new Error(`there is no session ${session}`);
+  const state = await stateAt(client, session, step);
   const ids = state.sets.index.filter((id) => state.isToolResult(id) && !state.isActive(id));
   const found = await snapshot.getMany(ids);
   return [...found.values()].flatMap(({ version }) => (version.content === null ? [] : [version.content]));
