@@ -166,6 +166,7 @@ export async function makeArchive(
     readonly configFile: string;
     readonly workDir: string;
     readonly archive: string;
+    readonly limitMs: number;
   },
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
@@ -190,7 +191,7 @@ export async function makeArchive(
     '--warm',
   ];
   try {
-    const result = await runProcess(work.java.command, args, { limitMs: TIME_LIMITS.archiveMs, signal });
+    const result = await runProcess(work.java.command, args, { limitMs: work.limitMs, signal });
     if (result?.code !== 0) throw buildFailure('the first trial run of the node', result?.output ?? 'Java has gone');
     return await rename(draft, work.archive).then(
       () => true,

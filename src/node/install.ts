@@ -209,6 +209,7 @@ async function addArchive({ dir }: Place, { jars, made }: Manifest, options: Ins
       // A short path, because it contains a socket.
       workDir: await draftOf(join(tmpdir(), 'palimpsest')),
       archive: join(dir, ARCHIVE),
+      limitMs: TIME_LIMITS.archiveMs,
     },
     options.signal,
   ).catch((error: unknown) => {

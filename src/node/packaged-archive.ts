@@ -59,7 +59,8 @@ export async function makePackagedArchive(plan: ArchivePlan): Promise<void> {
     const { java, jars, memoryConfig: configFile } = plan;
     // A short path, because it contains a socket.
     const workDir = await draftOf(join(tmpdir(), 'palimpsest'));
-    const work = { java, jars, configFile, workDir, archive: join(dir, ARCHIVE) };
+    const limitMs = TIME_LIMITS.idleArchiveMs;
+    const work = { java, jars, configFile, workDir, archive: join(dir, ARCHIVE), limitMs };
     const made = await makeArchive(work, undefined).catch((error: unknown) => {
       if (!(error instanceof NodeError) || error.code !== 'build-failed') throw error;
       return false;

@@ -8,6 +8,8 @@ export const TIME_LIMITS = {
   compileMs: 600_000,
   /** The trial run of the node that makes the class-data archive takes some seconds. */
   archiveMs: 180_000,
+  /** The same at the lowest priority, which takes minutes on a busy machine. No process waits. */
+  idleArchiveMs: 1_800_000,
   /**
    * Maximum wait for another process that builds, starts or stops the node: a generous limit for a
    * first start.

@@ -1,5 +1,16 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { requireInProfile } from '../../../src/node/private-folder.js';
+import { isOwnEntry, requireInProfile } from '../../../src/node/private-folder.js';
+
+test('all entries that the sources name in a data folder are its own, which uninstall removes', async () => {
+  const src = join(import.meta.dirname, '..', '..', '..', 'src');
+  const files = (await readdir(src, { recursive: true })).filter((name) => name.endsWith('.ts'));
+  const texts = await Promise.all(files.map((name) => readFile(join(src, name), 'utf8')));
+  const named = texts.flatMap((text) => [...text.matchAll(/join\(dataDir, '([^']+)'/g)].map(([, name = '']) => name));
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((name) => !isOwnEntry(name))).toEqual([]);
+});
 
 const HOME = 'C:\\Users\\me';
 
