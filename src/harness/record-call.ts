@@ -1,6 +1,7 @@
 import type { LayoutName } from '../assembly/assembly-record.js';
 import type { RecordedCall, VerbEntry } from '../client/session/call-report.js';
 import type { ContextSession } from '../client/session/context-session.js';
+import { callDisplay } from '../foreign-tools/call-display.js';
 import { canonicalJson } from '../objects/canonical-json.js';
 import type { ObjectId } from '../objects/ids.js';
 import { keptArgs } from '../objects/kept-args.js';
@@ -75,6 +76,7 @@ export async function recordItem(
     mentions,
     answer: () => (shown ?? call.content).toWellFormed(),
     ...defined({
+      argsDisplay: callDisplay(call),
       callId: call.id,
       turnRef,
       startedAt,

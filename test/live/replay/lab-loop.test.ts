@@ -62,6 +62,21 @@ describe('our own policies in the laboratory', () => {
     }
   });
 
+  test('name a dropped patch by its files, not by the words that every patch begins with', async () => {
+    const log = Array.from({ length: 400 }, (_, i) => `line ${i} of a long log`).join('\n');
+    const lines = new RecordingLines().user('look').calls('c', 'Bash', { command: 'cat log' }).answers('c', log);
+    for (const [n, path] of ['/p/src/total.ts', '/p/src/tax.ts', '/p/src/cart.ts', '/p/a.ts'].entries()) {
+      const input = `*** Begin Patch\n*** Update File: ${path}\n@@\n-old\n+new ${n}\n*** End Patch`;
+      lines.user(`fix ${n}`).calls(`p${n}`, 'apply_patch', { input }).answers(`p${n}`, 'Done.').says(`fixed ${n}`);
+    }
+    // A day later the cache is cold, so an epoch begins.
+    const timeline = await own(lines.user('and now?', Date.UTC(2026, 0, 6, 9)).says('ready'));
+    const requests = await requestsOf(timeline, { layout: 'epoch', retention: 'window' }, noDatabase);
+    const last = textOf(requests.at(-1) ?? { parts: [] });
+    expect(last).toMatch(/toolcall_ref id=\S+ tool=apply_patch status=ok args="?\/p\/src\/total\.ts/);
+    expect(last).not.toContain('args="*** Begin Patch"');
+  });
+
   test('follow a rewind into a branch', async () => {
     const lines = new RecordingLines().user('first').says('one');
     const { place } = lines;
