@@ -15,14 +15,20 @@ export const ENTRY_KINDS = ['message', 'toolcall', 'file', 'system_prompt', 'for
   | 'fork'
 )[];
 
+/** A text that is stored apart can be compared before its version is read. */
+interface StoredText {
+  /** The hash under which the text is stored. Absent for a text in its document. */
+  readonly hash?: Sha256;
+}
+
 /** A step with a message or with changes of the sets. */
-export interface StepLine {
+export interface StepLine extends StoredText {
   readonly session: SessionId;
   readonly seq: number;
 }
 
 /** A version with a text. */
-export interface VersionLine {
+export interface VersionLine extends StoredText {
   readonly object: ObjectId;
   readonly validTime: number;
   readonly txId: number;
@@ -65,7 +71,7 @@ function stepEntry(document: StoredDocument): Indexed | undefined {
     hashes: hash === undefined ? [] : [hash],
     entries: (texts) => {
       const text = hash === undefined ? message?.text : texts.get(hash);
-      return [{ line, at, kind: kindOf('message'), keys, text }];
+      return [{ line: { ...line, ...defined({ hash }) }, at, kind: kindOf('message'), keys, text }];
     },
   };
 }
@@ -85,9 +91,10 @@ function versionEntries(document: StoredDocument, at: { readonly validTime: Date
       versions.flatMap((version) => {
         const text = textOfVersion(version, texts);
         if (text === undefined || text === '') return [];
-        const hash = version.part === 'arguments' ? undefined : (textHashes(version)[0] ?? document.content_hash);
+        const stored = textHashes(version);
+        const hash = version.part === 'arguments' ? undefined : (stored[0] ?? document.content_hash);
         return {
-          line,
+          line: { ...line, ...defined({ hash: stored.find((one) => texts.has(one)) }) },
           at: validTime,
           kind: kindOf(type as 'file'),
           keys: [],

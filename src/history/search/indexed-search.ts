@@ -1,4 +1,4 @@
-import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import { parseSource } from '../../objects/source.js';
 import type { Candidate, TextIndex } from '../../text-index/text-index.js';
 import { ENTRY_KINDS, type ForkLine, KEYS, type StepLine, type VersionLine } from './index-entries.js';
@@ -16,6 +16,20 @@ export interface OpenScopes {
   readonly session: SessionId | undefined;
   /** Returns those of some sessions that exist and may be searched, in their order. */
   open(sessions: readonly SessionId[]): Promise<readonly SessionScope[]>;
+}
+
+/** How candidates are compared before their versions are read. */
+export interface ComparedTexts {
+  /** Returns stored texts by their hashes. Others are absent. */
+  read(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, string>>;
+  matches(text: string): boolean;
+}
+
+/** Places whose texts may match. */
+export interface ProposedPlaces {
+  readonly places: readonly SearchedPlace[];
+  /** Texts of other candidates, which do not match. */
+  readonly others: readonly string[];
 }
 
 /** Finds the places that an index proposes for some literals. */
@@ -49,18 +63,26 @@ export class IndexedPlaces {
 
   /**
    * Yields the places of candidates in batches of their order. Within a batch the newest is first,
-   * as in a plain scan. They still have to be compared.
+   * as in a plain scan. They still have to be compared. Leaves out texts that are stored apart and
+   * do not match: reading a version takes longer than reading its text.
    */
-  async *places(candidates: readonly Candidate[]): AsyncGenerator<readonly SearchedPlace[]> {
+  async *places(candidates: readonly Candidate[], compared: ComparedTexts): AsyncGenerator<ProposedPlaces> {
     const at = (i: number): number | undefined => candidates[i]?.segment.ats[candidates[i]?.entry ?? 0];
     for (let from = 0; from < candidates.length; ) {
       let end = Math.min(from + BATCH, candidates.length);
       // Places of one moment are ordered by their names, so they stay together.
       while (end < candidates.length && at(end) === at(end - 1)) end += 1;
       // The output and the arguments of a call are two candidates for the same places.
-      const lines = candidates.slice(from, end).map(({ segment, entry }) => JSON.stringify(segment.line(entry)));
-      const found = await Promise.all([...new Set(lines)].map((line) => this.#placesOf(JSON.parse(line))));
-      yield mergedPlaces(found.flat());
+      const lines = candidates
+        .slice(from, end)
+        .map(({ segment, entry }) => segment.line(entry) as StepLine | VersionLine);
+      const texts = await compared.read([...new Set(lines.flatMap(({ hash }) => hash ?? []))]);
+      const others = new Set([...texts].flatMap(([hash, text]) => (compared.matches(text) ? [] : [hash])));
+      const kept = lines.flatMap(({ hash, ...line }) =>
+        hash !== undefined && others.has(hash) ? [] : [JSON.stringify(line)],
+      );
+      const found = await Promise.all([...new Set(kept)].map((line) => this.#placesOf(JSON.parse(line))));
+      yield { places: mergedPlaces(found.flat()), others: [...others].flatMap((hash) => texts.get(hash) ?? []) };
       from = end;
     }
   }

@@ -12,7 +12,7 @@ import { askedMoment, type MomentText, parseReference, type When } from '../rebu
 import type { Timeline } from '../rebuild/timeline.js';
 import type { CallRange, Exposure } from './exposure.js';
 import { type FoundText, linesOf } from './found-lines.js';
-import { IndexedPlaces, type OpenScopes } from './indexed-search.js';
+import { type ComparedTexts, IndexedPlaces, type OpenScopes } from './indexed-search.js';
 import type { SearchedKind } from './kinds.js';
 import { everyPlace, mergedPlaces, type PlaceFilter, pathOf, type SearchedPlace, textsOf } from './searched-texts.js';
 import { SessionScope } from './session-scope.js';
@@ -206,10 +206,14 @@ export async function describePlace(place: SearchedPlace): Promise<SearchedText>
   };
 }
 
+/** A place and its text. */
+interface ReadPlace {
+  readonly place: SearchedPlace;
+  readonly text: string;
+}
+
 /** Yields the texts of places in batches. Versions without text are left out. */
-export async function* readPlaces(
-  places: readonly SearchedPlace[],
-): AsyncGenerator<readonly { readonly place: SearchedPlace; readonly text: string }[]> {
+export async function* readPlaces(places: readonly SearchedPlace[]): AsyncGenerator<readonly ReadPlace[]> {
   for (let i = 0; i < places.length; i += BATCH) {
     const batch = places.slice(i, i + BATCH);
     // Texts are stored under their hashes, so each session's snapshot has the same ones.
@@ -223,17 +227,22 @@ export async function* readPlaces(
   }
 }
 
+/** `others` are texts that were compared before and do not match. */
 async function matching(
-  batches: AsyncIterable<readonly { readonly place: SearchedPlace; readonly text: string }[]>,
+  batches: AsyncIterable<readonly ReadPlace[] | { readonly others: readonly string[] }>,
   { ranges }: TextPattern,
   { limit, around }: { readonly limit: number; readonly around: number },
 ): Promise<Pick<SearchAnswer, 'hits' | 'texts' | 'chars' | 'isCut'>> {
   const found: { readonly place: SearchedPlace; readonly lines: FoundText }[] = [];
   let [texts, chars, isCut] = [0, 0, false];
   for await (const batch of batches) {
-    isCut = (found.length > limit || chars >= MOST_CHARS) && batch.length > 0;
+    const others = 'others' in batch ? batch.others : [];
+    const places = 'others' in batch ? [] : batch;
+    isCut = (found.length > limit || chars >= MOST_CHARS) && places.length + others.length > 0;
     if (isCut) break;
-    for (const { place, text } of batch) {
+    texts += others.length;
+    chars += others.reduce((sum, { length }) => sum + length, 0);
+    for (const { place, text } of places) {
       texts += 1;
       chars += text.length;
       const lines = linesOf(text, ranges(text), around);
@@ -253,13 +262,20 @@ const inOrder = (places: readonly SearchedPlace[], order: SearchOrder): readonly
 /** Yields the texts that an index proposes. Undefined if it cannot look up the pattern. */
 function proposed(
   places: IndexedPlaces,
-  { required }: TextPattern,
-  order: SearchOrder,
-): AsyncIterable<readonly { readonly place: SearchedPlace; readonly text: string }[]> | undefined {
+  { required, ranges }: TextPattern,
+  { order, present }: { readonly order: SearchOrder; readonly present: Timeline['present'] },
+): Parameters<typeof matching>[0] | undefined {
   const candidates = places.candidates(required, order);
   if (candidates === undefined) return undefined;
+  const compared: ComparedTexts = {
+    read: (hashes) => present.texts(hashes),
+    matches: (text) => ranges(text)[Symbol.iterator]().next().done !== true,
+  };
   return (async function* () {
-    for await (const batch of places.places(candidates)) yield* readPlaces(inOrder(batch, order));
+    for await (const { places: found, others } of places.places(candidates, compared)) {
+      yield* readPlaces(inOrder(found, order));
+      yield { others };
+    }
   })();
 }
 
@@ -293,7 +309,7 @@ export async function askSearch(
       const found = await scopeOf(timeline, scope);
       const { basis } = await timeline.find(found.when, found.session);
       const places = new IndexedPlaces(index, openScopes(timeline, found, scope.visible), found.filter);
-      const texts = proposed(places, wanted, order);
+      const texts = proposed(places, wanted, { order, present: timeline.present });
       if (texts !== undefined) {
         const answer = await matching(texts, wanted, { limit, around });
         return { ...defined({ session: found.session }), basis, ...answer, isIndexed: true };
