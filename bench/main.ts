@@ -12,6 +12,7 @@ import { measureHistory } from './cases/history.js';
 import { measureKnown, measureMany, measureQueries } from './cases/large.js';
 import { measureLeftBehind } from './cases/left-behind.js';
 import { measureListing } from './cases/listing.js';
+import { measureFolder, measureHttp } from './cases/load.js';
 import { measureLoop } from './cases/loop.js';
 import { measureMemory } from './cases/memory.js';
 import { measurePage } from './cases/page.js';
@@ -37,7 +38,7 @@ const USAGE = `npm run bench -- [flags]
 
   --only CASES       separated by commas; default: all but page and cluster
 
-                     read, ls, start, left, storage, history, verbs, known, many, queries, loop,
+                     read, ls, start, left, storage, history, verbs, known, many, queries, http, folder, loop,
                      memory, calls, turns, assemble, resume, watch, replay
 
                      page needs Chromium; cluster starts PostgreSQL and Kafka and writes
@@ -65,6 +66,8 @@ const CASES = [
   'known',
   'many',
   'queries',
+  'http',
+  'folder',
   'loop',
   'page',
   'cluster',
@@ -120,6 +123,8 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<M
     known: () => measureKnown(workshop),
     many: () => measureMany(workshop),
     queries: () => measureQueries(workshop),
+    http: () => measureHttp(workshop),
+    folder: () => measureFolder(workshop),
     loop: () => measureLoop(workshop, dataDir),
     memory: () => measureMemory(workshop),
     resume: () => measureResuming(workshop),

@@ -30,7 +30,9 @@ export interface Sizes {
   /** Turns of the session with the queried history, rounds, and versions of an object. */
   readonly history: { readonly turns: number; readonly rounds: number; readonly versions: number };
   /** Objects that one session knows, sessions of one database, and rounds of each query. */
-  readonly large: { readonly known: number; readonly sessions: number; readonly rounds: number };
+  readonly large: { readonly known: number; readonly sessions: readonly number[]; readonly rounds: number };
+  /** Sessions over HTTP and the calls of each, and files of one folder. */
+  readonly load: { readonly sessions: number; readonly calls: number; readonly files: number };
   /** Messages of the lists that OpenCode passes, and measured model calls for each. */
   readonly loop: { readonly lists: readonly number[]; readonly calls: number };
   /**
@@ -68,7 +70,8 @@ export const FULL: Sizes = {
   watched: [2_000, 10_000],
   replay: { calls: 1_000, rounds: 3, bytes: 100_000_000 },
   history: { turns: 1_000, rounds: 60, versions: 10_000 },
-  large: { known: 100_000, sessions: 2_000, rounds: 5 },
+  large: { known: 100_000, sessions: [2_000, 10_000], rounds: 5 },
+  load: { sessions: 20, calls: 200, files: 100_000 },
   loop: { lists: [100, 500, 2_000], calls: 60 },
   cluster: { calls: 150, rounds: 3, readMs: 6_000, transactions: 100_000, sessionCalls: 500 },
   limitMs: 20_000,
@@ -93,7 +96,8 @@ export const QUICK: Sizes = {
   watched: [2_000],
   replay: { calls: 100, rounds: 1, bytes: 10_000_000 },
   history: { turns: 60, rounds: 6, versions: 1_000 },
-  large: { known: 10_000, sessions: 200, rounds: 2 },
+  large: { known: 10_000, sessions: [200], rounds: 2 },
+  load: { sessions: 4, calls: 20, files: 5_000 },
   loop: { lists: [100, 500], calls: 8 },
   cluster: { calls: 10, rounds: 1, readMs: 2_000, transactions: 2_000, sessionCalls: 50 },
   limitMs: 2_500,

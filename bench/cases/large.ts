@@ -8,6 +8,7 @@ import { quantile } from '../quantile.js';
 import type { CaseResult, Goal, Sample } from '../results.js';
 import { runTool } from '../run-tool.js';
 import { projectFolder, type Workshop } from '../workshop.js';
+import { startServed } from './load.js';
 import { runVerb } from './verbs.js';
 
 /** Files per listing. */
@@ -104,12 +105,24 @@ export async function measureKnown(workshop: Workshop): Promise<CaseResult> {
   };
 }
 
-/** Measures queries about very many sessions of one turn each. */
+/** Measures queries about very many sessions of one turn each. One database grows. */
 export async function measureMany(workshop: Workshop): Promise<CaseResult> {
-  const { sessions, rounds } = workshop.sizes.large;
-  workshop.tell(`${sessions} sessions`);
   const { dataDir, client, close } = await openLarge(workshop, 'many-data');
-  await pLimit(AT_ONCE).map(Array.from({ length: sessions }), async (_, n) => {
+  const results: CaseResult[] = [];
+  let written = 0;
+  for (const sessions of workshop.sizes.large.sessions) {
+    workshop.tell(`${sessions} sessions`);
+    await writeSessions(client, written, sessions);
+    written = sessions;
+    results.push(await questionsAbout(workshop, dataDir, sessions));
+  }
+  await close();
+  return { cases: results.flatMap(({ cases }) => cases), goals: results.flatMap(({ goals }) => goals) };
+}
+
+async function writeSessions(client: ContextClient, from: number, end: number): Promise<void> {
+  await pLimit(AT_ONCE).map(Array.from({ length: end - from }), async (_, i) => {
+    const n = from + i;
     const session = await client.openSession({ id: `bench-many-${n}` });
     await session.reportMessage({ role: 'user', text: `Question ${n}: what does this line mean?` });
     await session.recordCall({
@@ -122,9 +135,23 @@ export async function measureMany(workshop: Workshop): Promise<CaseResult> {
     await client.closeSession(session);
   });
   await client.store.writes.flush();
+}
+
+async function questionsAbout(workshop: Workshop, dataDir: string, sessions: number): Promise<CaseResult> {
+  const { rounds } = workshop.sizes.large;
   workshop.tell('questions about them');
+  const served = await startServed(dataDir, workshop.files);
+  const list: Contender = {
+    name: "the page's list of sessions",
+    prepare: async () => async () => {
+      await served.get('/v1/sessions');
+      return { bytes: (await served.get('/v1/list')).length };
+    },
+  };
   const samples = await interleave(
     [
+      list,
+      verb('palimpsest doctor', dataDir, ['doctor', '--no-agents']),
       verb('palimpsest sessions', dataDir, ['sessions']),
       verb('palimpsest sessions --limit 20', dataDir, ['sessions', '--limit', '20']),
       verb('palimpsest log', dataDir, ['log']),
@@ -133,7 +160,7 @@ export async function measureMany(workshop: Workshop): Promise<CaseResult> {
     ],
     { warmUp: 1, measured: rounds, limitMs: workshop.sizes.limitMs * 4 },
   );
-  await close();
+  await served.close();
   return {
     cases: [{ kind: 'timed', title: `${sessions} sessions`, samples, yardsticks: [] }],
     goals: within(samples, () => 500),
