@@ -1,11 +1,12 @@
 /** Fills a database with texts, indexes them and measures searches. */
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Timeline } from '../src/history/rebuild/timeline.js';
 import { askSearch } from '../src/history/search/search.js';
 import { SearchIndex } from '../src/history/search/search-index.js';
 import { ContextClient, ensureNode, localFilesystemId, stopNode } from '../src/index.js';
+import { bytesBelow } from '../src/process/bytes-below.js';
 import { codeWriter, seeded, textSize } from './code-text.js';
 
 const [megabytes = 1_000, minutes = 10, kept = ''] = [
@@ -76,14 +77,6 @@ async function fill(): Promise<number> {
   return units;
 }
 
-async function folderBytes(folder: string): Promise<number> {
-  const entries = await readdir(folder, { withFileTypes: true, recursive: true });
-  const sizes = await Promise.all(
-    entries.filter((one) => one.isFile()).map(async (one) => (await stat(join(one.parentPath, one.name))).size),
-  );
-  return sizes.reduce((sum, size) => sum + size, 0);
-}
-
 function queries(): readonly string[] {
   const random = seeded(5);
   const found: string[] = [];
@@ -108,7 +101,7 @@ const ready = await index.of(timeline, { onFailure: (reason) => say('failed', re
 say('indexed in ms', since(begun));
 if (ready !== undefined) {
   say('index', { ...ready.size, ofText: Number((ready.size.bytes / ready.size.units).toFixed(3)) });
-  say('folder bytes', await folderBytes(join(dataDir, 'search')));
+  say('folder bytes', await bytesBelow(join(dataDir, 'search')));
   for (const round of ['first', 'second'] as const) {
     const times: number[] = [];
     let [hits, texts] = [0, 0];

@@ -15,7 +15,7 @@ import { noteCommand, reviewCommands, verifyCommand } from './cli/review/command
 import { mcpCommand, serveCommand } from './cli/serve.js';
 import { undoCommand } from './cli/undo.js';
 import { CONTRACTS } from './contract-list.js';
-import { eraseCommand, retainCommand } from './erasure/erase-command.js';
+import { diskCommand, eraseCommand, retainCommand } from './erasure/erase-command.js';
 import { gatewayCommand, runCommand, steerCommand } from './gateway/commands.js';
 import { labCommand } from './lab/cli/lab.js';
 import { replayCommand } from './lab/cli/replay.js';
@@ -101,6 +101,7 @@ export async function runProgram(home: URL): Promise<void> {
     nodeCommand(),
     verifyCommand(),
     journalCommand(),
+    diskCommand(),
     eraseCommand(forgetters),
     retainCommand(),
     uninstallCommand(UNDOS),

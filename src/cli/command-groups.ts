@@ -73,6 +73,7 @@ const GROUPS: readonly CommandGroup[] = [
     heading: 'Operate, such as "palimpsest doctor":',
     commands: {
       doctor: 'find problems and say what to do',
+      disk: 'what takes the disk, and what would free it',
       node: 'start, stop and inspect the database node',
       verify: 'rebuild every delivered context and compare',
     },

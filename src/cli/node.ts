@@ -182,12 +182,13 @@ async function showLogs(flags: NodeFlags): Promise<void> {
  * the node.
  */
 async function resumeErasure(dataDir: string): Promise<void> {
-  const [{ existsSync }, { spawn }, { join }] = await Promise.all([
+  const [{ existsSync }, { spawn }, { join }, { PENDING_ORDER }] = await Promise.all([
     import('node:fs'),
     import('node:child_process'),
     import('node:path'),
+    import('../node/erasure-sign.js'),
   ]);
-  if (!existsSync(join(dataDir, 'erasures', 'pending.json'))) return;
+  if (!existsSync(join(dataDir, PENDING_ORDER))) return;
   const args = [process.argv[1] ?? '', 'erase', '--resume', '--data', dataDir];
   spawn(process.execPath, args, { detached: true, stdio: 'ignore', windowsHide: true })
     .on('error', () => undefined)

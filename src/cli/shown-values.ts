@@ -53,6 +53,9 @@ export function shortCount(count: number): string {
   return String(Math.round(count));
 }
 
+/** Returns a size in three figures: `812B`, `34.1kB`, `1.25MB`. */
+export const shortBytes = (bytes: number): string => `${shortCount(bytes)}B`;
+
 /** Returns an amount in US dollars, `$12.34`; four digits below a cent. */
 export function dollars(amount: number): string {
   if (amount === 0) return '$0';

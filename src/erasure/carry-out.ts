@@ -1,16 +1,18 @@
-import { openStore } from '../host/open-store.js';
+import { type OpenStore, openStore } from '../host/open-store.js';
 import type { Settings } from '../host/settings.js';
 import { dataFolderAt } from '../node/data-folder.js';
 import { ensureNode } from '../node/ensure-node.js';
+import { orderSweep } from '../node/erasure-sign.js';
 import { stopNodeOf } from '../node/stop-node.js';
-import { orderSweep } from '../node/sweep-order.js';
 import { TIME_LIMITS } from '../node/time-limits.js';
 import type { Forgetter, Forgotten } from '../objects/forgotten.js';
 import { sessionId } from '../objects/ids.js';
 import { withNamedLock } from '../process/lock.js';
 import { ALWAYS, type ObjectStore } from '../store/object-store.js';
 import { readUnproved, toTombstone, toUnproved } from '../store/tombstones.js';
+import type { StoredDocument } from '../xtdb/documents.js';
 import type { TxOp } from '../xtdb/transactions.js';
+import type { TransactionLog } from '../xtdb/tx-log.js';
 import { finishOrder, type PendingOrder } from './order-file.js';
 
 const OPS_AT_ONCE = 250;
@@ -24,11 +26,60 @@ async function write(store: ObjectStore, ops: readonly TxOp[]): Promise<void> {
   }
 }
 
+const READ_AT_ONCE = 16 * 1_048_576;
+const DIGEST = /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g;
+const TRACES: ReadonlySet<unknown> = new Set(['erased', 'unproved']);
+
+const digestsIn = (document: StoredDocument): readonly string[] =>
+  document.type === 'chunk' ? [] : [...JSON.stringify(document).matchAll(DIGEST)].map(([digest]) => digest);
+
+/**
+ * Returns the documents of an order that sessions recorded again after its plan, such as a file
+ * that another agent reads meanwhile. They stay: an eviction would take them from that session,
+ * also when a killed order goes on much later.
+ */
+async function neededAgain(
+  { log, store }: { readonly log: TransactionLog; readonly store: ObjectStore },
+  { txId: planned, evict, marked }: PendingOrder,
+): Promise<ReadonlySet<string>> {
+  const needed = new Set<string>();
+  if (planned === undefined) return needed;
+  const back = new Set(marked.map(({ document }) => document['xt/id']));
+  const going = new Set(evict.filter((id) => !back.has(id)));
+  const named = new Set<string>();
+  for (let txId = planned; ; ) {
+    const transactions = await log.documentsAfter(txId, { maxBytes: READ_AT_ONCE });
+    if (transactions.length === 0) break;
+    for (const { txId: at, puts } of transactions) {
+      txId = at;
+      for (const { document } of puts) {
+        const id = document['xt/id'];
+        if (TRACES.has(document.type) || going.has(id) || back.has(id)) continue;
+        for (const digest of digestsIn(document)) named.add(digest);
+      }
+    }
+  }
+  const { documents } = await store.latest();
+  for (let waiting = [...named]; waiting.length > 0; ) {
+    const ids = waiting
+      .flatMap((digest) => [digest, `chunk:${digest}~`, `chunks:${digest}~`])
+      .filter((id) => going.has(id) && !needed.has(id));
+    for (const id of ids) needed.add(id);
+    const found = ids.length === 0 ? [] : [...(await documents.newest(ids)).values()];
+    waiting = found.flatMap(digestsIn);
+  }
+  return needed;
+}
+
 /**
  * Evicts the documents of an order. Their tombstones come first, so that no reader takes them for
  * lost. All of it may run again.
  */
-async function evict(store: ObjectStore, { order, evict: ids, buried, unproved, marked }: PendingOrder): Promise<void> {
+async function evict({ store, log }: OpenStore, pending: PendingOrder): Promise<void> {
+  const { order, unproved, marked } = pending;
+  const needed = await neededAgain({ store, log }, pending);
+  const ids = pending.evict.filter((id) => !needed.has(id));
+  const buried = pending.buried.filter(({ id }) => !needed.has(id));
   const { documents } = await store.latest();
   const known = await documents.newest(
     buried.map(({ id }) => toTombstone(id, { ...order, type: '', hashes: [] })['xt/id']),
@@ -93,11 +144,11 @@ export const forgottenBy = ({
 export async function carryOut(pending: PendingOrder, options: CarryOutOptions): Promise<void> {
   const { settings, forgetters, onProgress } = options;
   onProgress(`Erasing ${pending.evict.length} documents …`);
-  const { store, close } = await openStore(settings, onProgress);
+  const open = await openStore(settings, onProgress);
   try {
-    await evict(store, pending);
+    await evict(open, pending);
   } finally {
-    await close();
+    await open.close();
   }
   for (const forgetter of forgetters) {
     onProgress(`Erasing ${forgetter.keeps} …`);

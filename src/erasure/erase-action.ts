@@ -102,6 +102,7 @@ async function givenOrder(
   return {
     version: 1,
     order,
+    txId: plan.txId,
     what: selectionText(plan.selection),
     evict: [...plan.evict],
     buried: plan.buried.map(({ id, type, hashes }) => ({ id, type, hashes: [...hashes] })),

@@ -1,7 +1,8 @@
 import { Command, Option } from 'commander';
-import { collect, dataFlag, jsonFlag } from '../cli/flags.js';
+import { collect, dataFlag, jsonFlag, wholeNumber } from '../cli/flags.js';
 import { reportFailure } from '../cli/output.js';
 import type { Forgetter } from '../objects/forgotten.js';
+import type { DiskFlags } from './disk-action.js';
 import type { EraseFlags } from './erase-action.js';
 import type { RetainFlags } from './retention.js';
 
@@ -53,5 +54,23 @@ export function retainCommand(): Command {
     .addOption(jsonFlag())
     .action((flags: RetainFlags) =>
       reportFailure(flags, async () => (await import('./retention.js')).retainAction(flags)),
+    );
+}
+
+/** `palimpsest disk`: shows what takes the space, and what each measure would free. */
+export function diskCommand(): Command {
+  return new Command('disk')
+    .description(
+      'show what takes the disk: by place, kind, age and session, what bounds it, and what each measure would free. ' +
+        'Changes nothing',
+    )
+    .addOption(
+      new Option('--limit <number>', 'maximum number of sessions, largest first (default: 15)').argParser(wholeNumber),
+    )
+    .addOption(dataFlag())
+    .addOption(jsonFlag())
+    .addOption(new Option('--no-pager', 'write long output straight to the terminal'))
+    .action((flags: DiskFlags) =>
+      reportFailure(flags, async () => (await import('./disk-action.js')).diskAction(flags)),
     );
 }

@@ -5,15 +5,14 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { forgetImported, importedSessions } from '../host/imported-sessions.js';
 import { journalFolder, listJournalFolder, livingWriter, settledFolder } from '../journal/journal-folder.js';
-import { type Forgetter, type Forgotten, formsOf } from '../objects/forgotten.js';
+import { bytesHold, type Forgetter, type Forgotten } from '../objects/forgotten.js';
 import { namesIn } from '../process/owned-file.js';
 import { unlessMissing } from '../process/system-error.js';
 import { ErasureError } from './erasure-error.js';
 
 /** Returns whether bytes hold a text of the order, or name a session or document that it erases. */
 function concerns(bytes: Buffer, { sessions, documents, texts }: Forgotten): boolean {
-  const words = [...texts.flatMap(formsOf), ...sessions];
-  if (words.some((word) => bytes.includes(word))) return true;
+  if (bytesHold(bytes, texts) || [...sessions].some((session) => bytes.includes(session))) return true;
   // A text names its sessions and objects; a long list of ids is compared only if it is short.
   return [...documents].slice(0, 1_000).some((id) => bytes.includes(id));
 }

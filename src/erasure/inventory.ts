@@ -4,6 +4,7 @@ import { type SessionId, sessionId } from '../objects/ids.js';
 import { keptArgsHash } from '../objects/kept-args.js';
 import { parseJson } from '../process/owned-file.js';
 import { contentPartHash, type ForkPoint, isHead } from '../store/head.js';
+import { ARRIVING, fromImportPart, importId } from '../store/import-parts.js';
 import { messagePartHash } from '../store/step-part.js';
 import { chunksOf } from '../store/texts.js';
 import { ownMember } from '../values/own-member.js';
@@ -24,6 +25,8 @@ export interface KnownDocument {
   readonly hashes: Readonly<Record<string, string>>[];
   /** Whether a version holds a searched text. */
   holds: boolean;
+  /** Bytes of all its versions as JSON. */
+  bytes: number;
 }
 
 /** A session as its documents show it. */
@@ -113,6 +116,10 @@ export class Inventory {
   readonly #digests = new Map<string, number>();
   readonly #named: string[] = [];
   readonly #callers = new Map<string, SessionId>();
+  /** The digests of texts that stage an import, packed so that no search finds a text in them. */
+  readonly staged = new Set<number>();
+  /** Sessions whose import is not finished. */
+  readonly arriving = new Set<SessionId>();
   /** The last transaction that it includes. */
   txId = -1;
 
@@ -165,16 +172,24 @@ export class Inventory {
       texts: new Set<number>(),
       hashes: [],
       holds: false,
+      bytes: 0,
     };
     this.documents.set(id, known);
+    const written = JSON.stringify(document);
+    known.bytes += Buffer.byteLength(written);
     // A chunk names nothing: its text belongs to no one.
     if (document.type !== 'chunk')
-      for (const [digest] of JSON.stringify(document).matchAll(DIGEST)) known.names.add(this.#number(digest));
+      for (const [digest] of written.matchAll(DIGEST)) known.names.add(this.#number(digest));
     for (const digest of textsOf(document)) known.texts.add(this.#number(digest));
     const hashes = HASHES.flatMap((name) => (typeof document[name] === 'string' ? [[name, document[name]]] : []));
     if (hashes.length > 0) known.hashes.push(Object.fromEntries(hashes));
     known.holds ||= forms.length > 0 && holdsText(document, forms);
-    if (session !== undefined) this.#addToSession(session, document);
+    if (session === undefined) return;
+    this.#addToSession(session, document);
+    if (id !== importId(session)) return;
+    if (document.type === ARRIVING) this.arriving.add(session);
+    else this.arriving.delete(session);
+    for (const digest of fromImportPart(document).staged ?? []) this.staged.add(this.#number(digest));
   }
 
   #addToSession(id: SessionId, document: StoredDocument): void {

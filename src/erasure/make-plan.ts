@@ -81,6 +81,9 @@ function documentsOfSessions(
   return { erased: new Set([...own, ...candidates]), kept };
 }
 
+const bytesOf = (documents: Iterable<KnownDocument>): number =>
+  [...documents].reduce((sum, { bytes }) => sum + bytes, 0);
+
 const digestsIn = (id: string): readonly string[] => id.match(/[0-9a-f]{64}/g) ?? [];
 
 /** The input of a plan. */
@@ -116,13 +119,22 @@ function sessionsOf(
 
 const buriedOf = ({ id, type, hashes }: KnownDocument): Buried => ({ id, type, hashes });
 
-function planSessions(inventory: Inventory, selection: Selection, rules: readonly RetentionRule[]): ErasurePlan {
+/**
+ * Computes what an order for sessions erases.
+ * @throws {ErasureError} `unknown-session`, `has-forks`
+ */
+export function planSessions(
+  inventory: Inventory,
+  selection: Exclude<Selection, { readonly kind: 'text' | 'object' }>,
+  rules: readonly RetentionRule[],
+): ErasurePlan {
   const sessions = sessionsOf(inventory, selection, rules);
   const { erased, kept } = documentsOfSessions(inventory, sessions);
   return {
     selection,
     txId: inventory.txId,
     evict: [...erased].map(({ id }) => id).sort(),
+    bytes: bytesOf(erased),
     buried: [...erased].filter(({ type }) => isObjectType(type)).map(buriedOf),
     sessions: [...sessions].sort(),
     unproved: [],

@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { ERASURES, PENDING_ORDER } from '../node/erasure-sign.js';
 import { parseJson, replaceFile, textOf } from '../process/owned-file.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { ErasureError } from './erasure-error.js';
@@ -10,6 +11,8 @@ const hashes = z.array(z.record(z.string(), z.string()));
 const orderSchema = z.strictObject({
   version: z.literal(1),
   order: z.strictObject({ order: z.string(), at: z.int(), by: z.string(), reason: z.string() }),
+  /** The last transaction of its plan. Orders of earlier versions lack it. */
+  txId: z.int().optional(),
   /** The selection in words, without its text. */
   what: z.string(),
   evict: z.array(z.string()),
@@ -28,9 +31,9 @@ const orderSchema = z.strictObject({
 export type PendingOrder = Readonly<z.output<typeof orderSchema>>;
 
 /** Returns the folder of a data folder that holds plans and orders. */
-export const erasuresFolder = (dataDir: string): string => join(dataDir, 'erasures');
+export const erasuresFolder = (dataDir: string): string => join(dataDir, ERASURES);
 
-const pendingFile = (dataDir: string): string => join(erasuresFolder(dataDir), 'pending.json');
+const pendingFile = (dataDir: string): string => join(dataDir, PENDING_ORDER);
 
 /**
  * Returns the order of a data folder that is not finished. Undefined if there is none.

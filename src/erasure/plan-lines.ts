@@ -1,4 +1,5 @@
 import { escapedLine, grouped } from '../cli/output.js';
+import { shortBytes } from '../cli/shown-values.js';
 import type { NodeProfile } from '../node/node-state.js';
 import type { ErasurePlan } from './plan.js';
 import { extentOf } from './plan.js';
@@ -50,11 +51,12 @@ function some(lines: readonly string[]): readonly string[] {
 
 /** Returns a plan as lines for people. */
 export function planLines(plan: ErasurePlan, where: Elsewhere): readonly string[] {
-  const { evict, sessions, unproved, kept, buried, txId, selection } = plan;
+  const { evict, bytes, sessions, unproved, kept, buried, txId, selection } = plan;
   const { digest } = extentOf(plan);
   return [
     `plan      ${selectionText(selection)}, as of transaction ${txId}, digest ${digest.slice(0, 12)}`,
-    `erases    ${grouped(evict.length)} documents, ${grouped(buried.length)} of them leave a tombstone`,
+    `erases    ${grouped(evict.length)} documents with ${shortBytes(bytes)}; ` +
+      `${grouped(buried.length)} leave a tombstone`,
     ...some(sessions.map((session) => `session   ${session}: whole`)),
     ...some(
       unproved.map(
@@ -77,10 +79,11 @@ export function planLines(plan: ErasurePlan, where: Elsewhere): readonly string[
 
 /** Returns a plan as JSON. */
 export function planJson(plan: ErasurePlan, where: Elsewhere): object {
-  const { evict, sessions, unproved, kept, buried, txId, selection } = plan;
+  const { evict, bytes, sessions, unproved, kept, buried, txId, selection } = plan;
   return {
     what: selectionText(selection),
     txId,
+    bytes,
     digest: extentOf(plan).digest,
     documents: evict,
     tombstones: buried.map(({ id }) => id),

@@ -113,7 +113,8 @@ function pagesOver(inventory: Inventory, steps: readonly KnownDocument[]): reado
  * Plans the erasure of a text, or of an object with its contents wherever they stand whole. Steps,
  * calls, files and prompts that held it come back with a mark. Records and pages go.
  *
- * @throws {ErasureError} `unknown-object`, `wrong-kind`, `not-found`, `matches-all`, `shared`
+ * @throws {ErasureError} `unknown-object`, `wrong-kind`, `not-found`, `matches-all`, `shared`,
+ *   `unfinished`
  */
 export async function planTexts({ log, store, selection, shared }: TextsInput): Promise<PlannedTexts> {
   const object = selection.kind === 'object' ? selection.id : undefined;
@@ -139,14 +140,26 @@ export async function planTexts({ log, store, selection, shared }: TextsInput): 
       'matches-all',
       `${taken.length} of ${places.length} steps and objects hold the text: name a longer text, or erase sessions`,
     );
-  const named = holders.find(({ id }) => texts.some((text) => id.includes(text)));
-  if (named !== undefined)
+  const [arriving] = inventory.arriving;
+  if (arriving !== undefined)
+    throw new ErasureError(
+      'unfinished',
+      `the import of session ${arriving} is not finished, and its packed lines may hold the text: import its file ` +
+        'again, or erase the session. Nothing was erased',
+    );
+  const holder = holders.find(({ id }) => texts.some((text) => id.includes(text)));
+  if (holder !== undefined)
     throw new ErasureError(
       'wrong-kind',
-      `the text is part of the name of an object of session ${named.session ?? 'none'}: erase that session`,
+      `the text is part of the name of an object of session ${holder.session ?? 'none'}: erase that session`,
     );
   const erased = new Map([...holders, ...gone].map((one) => [one.id, one]));
   for (const page of pagesOver(inventory, taken)) erased.set(page.id, page);
+  // Nothing reads the packed lines of a finished import any more.
+  const named = (digests: ReadonlySet<number>): readonly KnownDocument[] =>
+    inventory.digestsOf(digests).flatMap((digest) => inventory.identifiedBy(digest));
+  const packed = named(inventory.staged).flatMap((one) => [one, ...named(one.texts)]);
+  const evicted = new Map([...packed, ...erased.values()].map((one) => [one.id, one]));
   const unproved = unprovedOf(inventory, erased);
   if (unproved.length > 1 && !shared)
     throw new ErasureError(
@@ -159,7 +172,8 @@ export async function planTexts({ log, store, selection, shared }: TextsInput): 
     );
   return {
     txId: inventory.txId,
-    evict: [...erased.keys()].sort(),
+    evict: [...evicted.keys()].sort(),
+    bytes: [...evicted.values()].reduce((sum, { bytes }) => sum + bytes, 0),
     buried: [...erased.values()]
       .filter((one) => STAYS_MARKED.has(one.type) || isText(one))
       .map(({ id, type, hashes }) => ({ id, type, hashes })),

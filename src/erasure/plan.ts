@@ -28,6 +28,8 @@ export interface ErasurePlan {
   readonly txId: number;
   /** Ids of all documents that are evicted, sorted. */
   readonly evict: readonly string[];
+  /** Bytes of their versions as JSON. */
+  readonly bytes: number;
   readonly buried: readonly Buried[];
   /** Sessions erased whole. */
   readonly sessions: readonly SessionId[];

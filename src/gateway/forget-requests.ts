@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ownId } from '../host/own-id.js';
-import { type Forgetter, type Forgotten, formsOf } from '../objects/forgotten.js';
+import { bytesHold, type Forgetter, type Forgotten } from '../objects/forgotten.js';
 import { namesIn } from '../process/owned-file.js';
 import { isAlive } from '../process/process-identity.js';
 import { GatewayError } from './gateway-error.js';
@@ -10,7 +10,7 @@ import { logWriter, readGatewayLog } from './read-log.js';
 
 async function concerns(path: string, { sessions, texts }: Forgotten): Promise<boolean> {
   const bytes = await readFile(path);
-  if (texts.flatMap(formsOf).some((form) => bytes.includes(form))) return true;
+  if (bytesHold(bytes, texts)) return true;
   if (sessions.size === 0) return false;
   for await (const { session } of readGatewayLog(path))
     if (session !== undefined && sessions.has(ownId(session.subagent ?? session.native))) return true;

@@ -16,6 +16,7 @@ type OwnFindingCode =
   | 'journal-unreadable'
   | 'delivery-refused'
   | 'delivery-late'
+  | 'erasure-unfinished'
   | 'steps-in-fork'
   | 'watches-exhausted'
   | 'loop-bypassed'
@@ -46,6 +47,11 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
     weight: 'repair',
     means: 'the log names documents that the database does not have, so the node cannot index further',
     next: 'restore the documents from a backup that is at least as new as the log; restarting the node does not help',
+  },
+  'erasure-unfinished': {
+    weight: 'look',
+    means: 'an order to erase was interrupted, so content that it names may still be there',
+    next: 'it goes on when the node starts; palimpsest erase --resume does it now and names what it waits for',
   },
   'ingester-failed': {
     weight: 'repair',

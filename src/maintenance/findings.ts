@@ -131,7 +131,8 @@ export function findingsOf(
     readonly agents?: readonly Found[];
   } = {},
 ): readonly Finding[] {
-  const { node, own, remote, loops, gateways, formatTrouble, lacksDocuments, forks = [] } = folder;
+  const { node, own, remote, loops, gateways, formatTrouble, lacksDocuments, isErasing, forks = [] } = folder;
+  const erasing: readonly Found[] = isErasing ? [['erasure-unfinished']] : [];
   const format: readonly Found[] =
     formatTrouble === null
       ? []
@@ -153,6 +154,7 @@ export function findingsOf(
     // matter.
     ...(asked.length > 0 && !node.running ? [] : ofOwnNode(node, { lacksDocuments, java })),
     ...[own, ...remote].flatMap((one) => ofFolder(one, now)),
+    ...erasing,
     ...forked,
     ...loopsFound,
     ...gatewaysFound,

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StepsInFork } from '../client/recovery/rescue-fork.js';
@@ -7,6 +8,7 @@ import { UsageError } from '../host/settings.js';
 import { type AsideFile, asideFiles, type InspectedJournal, inspectJournals } from '../journal/journals.js';
 import { type LockOwner, sessionLockOwners } from '../journal/session-lock.js';
 import { checkDataFormat } from '../node/data-folder.js';
+import { PENDING_ORDER } from '../node/erasure-sign.js';
 import { type NodeStatusReport, nodeLogs, nodeStatus } from '../node/node-status.js';
 import { remoteFolders } from '../process/data-folder.js';
 import { type LoopTrouble, loopTroubles, type TrackerReport, trackerReports } from '../process/process-reports.js';
@@ -40,6 +42,8 @@ export interface InspectedDataFolder {
    * names.
    */
   readonly lacksDocuments: boolean;
+  /** Whether an order to erase was recorded and is not finished. */
+  readonly isErasing: boolean;
   /** Acknowledged steps that only a fork has; absent if no database answered. */
   readonly forks?: readonly StepsInFork[];
 }
@@ -91,5 +95,6 @@ export async function inspectDataFolder(dataDir: string, environment: Environmen
     gatewayTroubles(dataDir),
   ]);
   const lacksDocuments = node.running && node.ingesterFailed && (await saysMissingDocuments(dataDir));
-  return { node, own, remote, loops, gateways, formatTrouble, lacksDocuments };
+  const isErasing = existsSync(join(dataDir, PENDING_ORDER));
+  return { node, own, remote, loops, gateways, formatTrouble, lacksDocuments, isErasing };
 }

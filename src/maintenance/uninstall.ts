@@ -9,6 +9,7 @@ import { findDataFolder } from '../node/data-folder.js';
 import { isOwnEntry } from '../node/private-folder.js';
 import { ownRuntimeFolder } from '../node/runtime-folder.js';
 import { endProcess, stopNode } from '../node/stop-node.js';
+import { bytesBelow } from '../process/bytes-below.js';
 import { remoteFolders } from '../process/data-folder.js';
 import { removeDeadDrafts } from '../process/drafts.js';
 import { namedLockOwner } from '../process/lock.js';
@@ -85,14 +86,6 @@ export async function stopAll({
   return { stopped: ended.flatMap((one) => (one.ended ? [one.owner.pid] : [])), node };
 }
 
-async function sizeOf(path: string): Promise<number> {
-  const found = await lstat(path).catch(() => undefined);
-  if (found === undefined) return 0;
-  if (!found.isDirectory()) return found.size;
-  const sizes = await Promise.all((await namesIn(path)).map((name) => sizeOf(join(path, name))));
-  return sizes.reduce((sum, size) => sum + size, 0);
-}
-
 const isThere = (path: string): Promise<boolean> =>
   lstat(path).then(
     () => true,
@@ -107,7 +100,9 @@ export async function leftovers({ dataDir, cacheDir, runtimeDir }: OwnFolders): 
     ...(dirname(runtimeDir) === dataDir ? [] : [{ path: runtimeDir, kind: 'socket' as const }]),
   ];
   const found = await Promise.all(
-    places.map(async (place) => ((await isThere(place.path)) ? [{ ...place, bytes: await sizeOf(place.path) }] : [])),
+    places.map(async (place) =>
+      (await isThere(place.path)) ? [{ ...place, bytes: await bytesBelow(place.path) }] : [],
+    ),
   );
   return found.flat();
 }

@@ -5,10 +5,10 @@ import * as z from 'zod';
 import { parseJson } from '../process/owned-file.js';
 import { identifyProcess, type ProcessIdentity } from '../process/process-identity.js';
 import { archivePlanSchema } from './archive-plan.js';
+import { SWEEP_ORDER } from './erasure-sign.js';
 import { NodeError } from './errors.js';
 import type { LogFile } from './log-file.js';
 import { type Indexing, indexingSchema, NODE_PROFILES, type NodeProfile } from './node-state.js';
-import { SWEEP_ORDER } from './sweep-order.js';
 
 const planSchema = z.object({
   dataDir: z.string(),

@@ -20,6 +20,20 @@ export function formsOf(text: string): readonly string[] {
   return [...new Set([text, once, JSON.stringify(once).slice(1, -1)])];
 }
 
+const encoded = (text: string): readonly Buffer[] => {
+  const wide = Buffer.from(text, 'utf16le');
+  return [Buffer.from(text), wide, Buffer.from(wide).swap16()];
+};
+
+/**
+ * Returns whether the bytes of a file hold one of some texts: in UTF-8 or UTF-16, with either line
+ * end, or inside JSON.
+ */
+export function bytesHold(bytes: Buffer, texts: readonly string[]): boolean {
+  const forms = texts.flatMap((text) => [...formsOf(text), text.replaceAll('\n', '\r\n')]);
+  return [...new Set(forms)].flatMap(encoded).some((form) => bytes.includes(form));
+}
+
 /**
  * Erases the copies of recorded content that one part of the program keeps in a data folder.
  * `program.ts` lists all of them.

@@ -1,14 +1,13 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Forgetter, Forgotten } from '../objects/forgotten.js';
+import { bytesHold, type Forgetter, type Forgotten } from '../objects/forgotten.js';
 import { namesIn } from '../process/owned-file.js';
 import { keptReplacements, replacementsFolder } from './kept-replacements.js';
 
 async function holdsText(folder: string, { texts }: Forgotten): Promise<boolean> {
   if (texts.length === 0) return false;
   for (const name of await namesIn(folder)) {
-    const bytes = await readFile(join(folder, name));
-    if (texts.some((text) => bytes.includes(text))) return true;
+    if (bytesHold(await readFile(join(folder, name)), texts)) return true;
   }
   return false;
 }

@@ -136,10 +136,16 @@ export class ObjectStore {
   readonly #hashes = new LRUCache<string, string>(counted(100_000));
   #newest = 0;
 
-  constructor(xtdb: XtdbClient, cache: TextCache = new TextCache()) {
+  /**
+   * `erasedMeanwhile` returns before each write whether an erasure may have removed documents since
+   * the write before.
+   */
+  constructor(xtdb: XtdbClient, cache: TextCache = new TextCache(), erasedMeanwhile?: () => Promise<boolean>) {
     this.#xtdb = xtdb;
     this.#cache = cache;
-    this.writes = new WritePath(xtdb);
+    this.writes = new WritePath(xtdb, async () => {
+      if ((await erasedMeanwhile?.()) === true) cache.forgetStored();
+    });
   }
 
   /**

@@ -81,6 +81,11 @@ export class TextCache {
   markStored(partId: string): void {
     this.#stored.set(partId, true);
   }
+
+  /** Forgets which parts are committed, because an erasure may have removed them. */
+  forgetStored(): void {
+    this.#stored.clear();
+  }
 }
 
 /** Ids per query. A chunk can have half a megabyte. */

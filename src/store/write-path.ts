@@ -140,6 +140,7 @@ export class WritePath {
   /** The transactions committed through this path. */
   readonly own = new OwnTransactions();
   readonly #xtdb: XtdbClient;
+  readonly #beforePlan: () => Promise<void>;
   readonly #lanes = new Map<string, Promise<unknown>>();
   readonly #stop = new AbortController();
   #closed = false;
@@ -149,8 +150,17 @@ export class WritePath {
   /** Resolves once every pipelined write has its outcome. */
   #answered: Promise<void> = Promise.resolve();
 
-  constructor(xtdb: XtdbClient) {
+  /** `beforePlan` runs before each attempt to plan a write. */
+  constructor(xtdb: XtdbClient, beforePlan: () => Promise<void>) {
     this.#xtdb = xtdb;
+    this.#beforePlan = beforePlan;
+  }
+
+  #checked<Result>(plan: Plan<Result>): Plan<Result> {
+    return async (attempt) => {
+      await this.#beforePlan();
+      return plan(attempt);
+    };
   }
 
   /**
@@ -163,7 +173,7 @@ export class WritePath {
   write<Result>(lane: string, plan: Plan<Result>, options: WriteOptions = {}): Promise<Written<Result>> {
     if (this.#closed) return Promise.reject(closedError());
     const before = this.#lanes.get(lane) ?? Promise.resolve();
-    const attempt = (): Promise<Written<Result>> => this.#attempt(plan, options);
+    const attempt = (): Promise<Written<Result>> => this.#attempt(this.#checked(plan), options);
     const written = before.then(attempt, attempt);
     this.#occupy(lane, written);
     return written;
@@ -180,7 +190,7 @@ export class WritePath {
    */
   pipeline<Result>(lane: string, plan: Plan<Result>, options: PipelineOptions<Result>): Promise<Written<Result>> {
     if (this.#closed) return Promise.reject(closedError());
-    const submitted = this.#submitted.then(() => this.#submit(plan, options));
+    const submitted = this.#submitted.then(() => this.#submit(this.#checked(plan), options));
     this.#submitted = submitted.catch(() => undefined);
     // Outcomes are queried concurrently, and one answer may overtake another.
     const before = this.#answered;

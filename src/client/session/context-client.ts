@@ -1,4 +1,5 @@
 import { SearchIndex } from '../../history/search/search-index.js';
+import { erasureSign } from '../../node/erasure-sign.js';
 import { type SessionId, sessionId } from '../../objects/ids.js';
 import { SessionError } from '../../session/errors.js';
 import { DEFAULT_POLICY } from '../../session/step-policy.js';
@@ -45,7 +46,7 @@ const WHAT = 'a program that uses Palimpsest';
 
 /**
  * The context manager process [§5.1]. It wraps an agent's tools, keeps its sessions and assembles
- * its context. It serves several sessions over one database and one set of files. Close it.
+ * its context, for several sessions over one database and one set of files. Close it.
  *
  * @example
  * ```ts
@@ -85,7 +86,7 @@ export class ContextClient {
     this.searchIndex = SearchIndex.in(dataDir);
     this.files = files;
     this.mask = options.mask ?? NO_MASK;
-    const store = new ObjectStore(xtdb, new TextCache(options.keptUnits));
+    const store = new ObjectStore(xtdb, new TextCache(options.keptUnits), erasureSign(dataDir));
     this.store = store;
     const metadata = new MetadataCache(files);
     const isStored = options.address !== NO_NODE;
@@ -160,10 +161,7 @@ export class ContextClient {
     return this.#sessions.open(this.#idOf(options), options);
   }
 
-  /**
-   * Opens a session like `openSession` and shares it with all borrowers. The last release closes
-   * it. Rejects like `openSession`.
-   */
+  /** Opens a session like `openSession` for several borrowers. The last release closes it. */
   async borrowSession(options: OpenSessionOptions = {}): Promise<BorrowedSession<ContextSession>> {
     this.#requireOpen();
     return this.#sessions.borrow(this.#idOf(options), options);

@@ -32,9 +32,10 @@ describe('an erased session', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  async function recordSession(id: string, file = `${id}.txt`): Promise<void> {
-    const opened = await createContextClient({ dataDir, roots: [folder], cwd: folder });
-    const { client } = opened;
+  type Opened = Awaited<ReturnType<typeof createContextClient>>;
+  const open = (): Promise<Opened> => createContextClient({ dataDir, roots: [folder], cwd: folder });
+
+  async function recordSession(id: string, file = `${id}.txt`, { client }: Opened): Promise<void> {
     const session = await client.openSession({ id });
     await session.setSystemPrompt(short(`prompt of ${id}`));
     await session.reportMessage({ role: 'user', text: short(`message of ${id}`) });
@@ -52,7 +53,7 @@ describe('an erased session', () => {
     await session.recordCall({ ...call, readings, answer: () => short(`output of ${id}`) });
     await session.assemble({ deliver: 'library' });
     expect(await session.isDelivered(60_000)).toBe(true);
-    await opened.close();
+    await session.close();
   }
 
   const textsOf = (id: string): readonly string[] =>
@@ -61,8 +62,9 @@ describe('an erased session', () => {
     );
 
   test('leaves no byte while another session runs, and says that it was erased on order', async () => {
-    await recordSession('gone');
-    await recordSession('kept');
+    const opened = await open();
+    await recordSession('gone', 'gone.txt', opened);
+    await recordSession('kept', 'kept.txt', opened);
     const serve = await startServe(['--data', dataDir, '--profile', 'rocksdb'], folder);
     const api = new HarnessApi(serve);
     const { id } = await api.call('openSession', undefined, { system_prompt: 'You go on.' });
@@ -76,6 +78,13 @@ describe('an erased session', () => {
     expect(plan.sessions).toEqual(['gone']);
     // A file that the other session read stays, with its text.
     expect(plan.kept.map(({ type }: { type: string }) => type).sort()).toEqual(['chunk', 'file']);
+    const disk = await json('disk');
+    const sizeOf = (name: string): number =>
+      disk.sessions.find(({ session }: { session: string }) => session === name)?.bytes;
+    expect(sizeOf('gone')).toBe(plan.bytes);
+    expect(disk.content.bytes).toBe(disk.content.shared + sizeOf('gone') + sizeOf('kept') + sizeOf(id));
+    expect(disk.places.map(({ name }: { name: string }) => name)).toContain('database');
+    expect(disk.measures).toContainEqual(expect.objectContaining({ how: 'palimpsest erase --sweep' }));
     let isErasing = true;
     const erased = json('erase', '--session', 'gone', '--apply', '--reason', 'left the company').finally(() => {
       isErasing = false;
@@ -102,17 +111,17 @@ describe('an erased session', () => {
       const { error } = await json(...question);
       expect(error).toMatchObject({ code: 'erased', message: expect.stringContaining('left the company') });
     }
-    const opened = await createContextClient({ dataDir, roots: [folder], cwd: folder });
     await expect(opened.client.openSession({ id: 'gone' })).rejects.toMatchObject({ code: 'erased' });
-    await opened.close();
     await api.close();
     await serve.kill();
     await stopNode(dataDir);
     expect(await foundIn(dataDir, textsOf('gone'))).toEqual([]);
     expect(await foundIn(dataDir, textsOf('kept').slice(0, 1))).not.toEqual([]);
 
-    // The same file is recorded again, so equal documents follow the eviction in the log.
-    await recordSession('again', 'gone.txt');
+    // The same file is recorded again, so equal documents follow the eviction in the log. This
+    // process had stored them before, and must not take them for stored.
+    await recordSession('again', 'gone.txt', opened);
+    await opened.close();
     expect(await json('verify', '--all')).toMatchObject({ ok: true });
     await stopNode(dataDir);
     // The log without the erased documents still gives the same index.

@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { exportBundle } from '../../../src/bundle/export-bundle.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { createContextClient, stopNode } from '../../../src/index.js';
-import { wholeRead } from '../../support/context.js';
+import { openClient, wholeRead } from '../../support/context.js';
 import { foundIn } from '../../support/every-byte.js';
 import { runCli } from '../../support/run-cli.js';
 
@@ -12,6 +15,7 @@ const SECRET = 'mother-in-law lives at 7 Plum Lane';
 describe('an erased text', () => {
   let folder: string;
   let dataDir: string;
+  let packed: string;
   const json = async (...args: readonly string[]) => {
     const { stdout } = await runCli([...args, '--data', dataDir, '--json']);
     return JSON.parse(stdout);
@@ -40,7 +44,21 @@ describe('an erased text', () => {
       await session.close();
     }
     await opened.close();
+    await importSession();
   });
+
+  /** Imports a session from another database. An import packs the lines of its file. */
+  async function importSession(): Promise<void> {
+    const other = await openClient(folder);
+    const session = await other.openSession({ id: `packed-${randomUUID()}` });
+    await session.reportMessage({ role: 'user', text: `Packed: ${SECRET}.` });
+    for (let i = 0; i < 4; i++) await session.reportMessage({ role: 'assistant', text: `Answer ${i}` });
+    const file = join(folder, 'packed.bundle');
+    await exportBundle(await Timeline.open(await other.delivered()), { session: session.id, file, upto: undefined });
+    await other.close();
+    packed = session.id;
+    expect(await json('import', file)).toMatchObject({ session: packed });
+  }
 
   afterAll(async () => {
     await stopNode(dataDir);
@@ -108,6 +126,7 @@ describe('an erased text', () => {
     expect(plan.unproved).toMatchObject([
       { session: 'one', contexts: 1 },
       { session: 'two', contexts: 1 },
+      { session: packed, contexts: 0 },
     ]);
     const done = await json('erase', '--text', SECRET, '--shared', '--apply', '--reason', 'she asked');
     expect(done).toMatchObject({ reason: 'she asked', what: 'a text' });

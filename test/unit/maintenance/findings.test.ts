@@ -51,6 +51,11 @@ describe('findings', () => {
     expect(await codesOf({})).toEqual([]);
     expect(await codesOf({ ingesterFailed: true })).toEqual(['ingester-failed']);
     expect(await codesOf({ ingesterFailed: true }, { lacksDocuments: true })).toEqual(['documents-missing']);
+    await mkdir(join(dataDir, 'erasures'));
+    expect(await codesOf({})).toEqual([]);
+    await writeFile(join(dataDir, 'erasures', 'pending.json'), '{}');
+    expect(await codesOf({})).toEqual(['erasure-unfinished']);
+    await rm(join(dataDir, 'erasures'), { recursive: true });
     expect(await codesOf({ ingesterFailed: true, ingesterError: 'documents-missing: 3' })).toEqual([
       'documents-missing',
     ]);

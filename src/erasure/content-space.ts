@@ -1,0 +1,108 @@
+import type { SessionId } from '../objects/ids.js';
+import type { Inventory, KnownDocument } from './inventory.js';
+
+/** The content of one session that no other one needs. */
+export interface SessionSpace {
+  readonly id: SessionId;
+  /** Time of its last step, milliseconds since 1970. */
+  readonly lastAt: number;
+  readonly bytes: number;
+}
+
+/** The documents of one kind. */
+export interface KindSpace {
+  readonly type: string;
+  readonly documents: number;
+  readonly bytes: number;
+}
+
+/** The sessions with a last step younger than so many days and older than the ages before. */
+export interface AgeSpace {
+  /** Undefined for all older ones. */
+  readonly days: number | undefined;
+  readonly sessions: number;
+  readonly bytes: number;
+}
+
+/** The content of a database: bytes of all versions of its documents as JSON. */
+export interface ContentSpace {
+  readonly bytes: number;
+  /** Content that several sessions need, or none. */
+  readonly shared: number;
+  /** Largest first. */
+  readonly sessions: readonly SessionSpace[];
+  /** Largest first. */
+  readonly kinds: readonly KindSpace[];
+  /** Youngest first. */
+  readonly ages: readonly AgeSpace[];
+}
+
+const AGES = [1, 7, 30, 90, 365, undefined] as const;
+const DAY_MS = 86_400_000;
+
+/** Stands for several sessions, or for none. */
+const SHARED = Symbol('shared');
+
+/**
+ * Returns the session that alone needs each document, or that several do. This is what an order for
+ * one session would erase.
+ */
+function ownersOf(inventory: Inventory): ReadonlyMap<KnownDocument, SessionId | typeof SHARED> {
+  const owners = new Map<KnownDocument, SessionId | typeof SHARED>();
+  const claim = (from: readonly KnownDocument[], owner: SessionId | typeof SHARED): void => {
+    const waiting = [...from];
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop())
+      for (const digest of inventory.digestsOf(next.names))
+        for (const named of inventory.identifiedBy(digest)) {
+          const before = owners.get(named);
+          if (named.session !== undefined || before === owner || before === SHARED) continue;
+          owners.set(named, before === undefined ? owner : SHARED);
+          waiting.push(named);
+        }
+  };
+  const own = new Map<SessionId, KnownDocument[]>([...inventory.sessions.keys()].map((id) => [id, []]));
+  for (const document of inventory.documents.values()) {
+    if (document.session === undefined) continue;
+    own.get(document.session)?.push(document);
+    owners.set(document, document.session);
+  }
+  for (const [session, documents] of own) claim(documents, session);
+  const unowned = [...inventory.documents.values()].filter((one) => !owners.has(one));
+  for (const document of unowned) owners.set(document, SHARED);
+  claim(unowned, SHARED);
+  return owners;
+}
+
+/** Sums up the content of a database by session, by kind and by age. */
+export function contentSpace(inventory: Inventory, now: number): ContentSpace {
+  const bySession = new Map<SessionId, number>();
+  const kinds = new Map<string, KindSpace>();
+  let [bytes, shared] = [0, 0];
+  for (const [document, owner] of ownersOf(inventory)) {
+    bytes += document.bytes;
+    if (owner === SHARED) shared += document.bytes;
+    else bySession.set(owner, (bySession.get(owner) ?? 0) + document.bytes);
+    const { type } = document;
+    const kind = kinds.get(type) ?? { type, documents: 0, bytes: 0 };
+    kinds.set(type, { type, documents: kind.documents + 1, bytes: kind.bytes + document.bytes });
+  }
+  const sessions = [...bySession].map(([id, size]) => ({
+    id,
+    lastAt: inventory.sessions.get(id)?.lastAt ?? 0,
+    bytes: size,
+  }));
+  const ageOf = (lastAt: number): AgeSpace['days'] =>
+    AGES.find((days) => days === undefined || now - lastAt < days * DAY_MS);
+  const largest = (a: { readonly bytes: number }, b: { readonly bytes: number }): number => b.bytes - a.bytes;
+  return {
+    bytes,
+    shared,
+    sessions: sessions.sort(largest),
+    kinds: [...kinds.values()].sort(largest),
+    ages: AGES.flatMap((days) => {
+      const found = sessions.filter(({ lastAt }) => ageOf(lastAt) === days);
+      const sum = found.reduce((all, one) => all + one.bytes, 0);
+      return found.length === 0 ? [] : [{ days, sessions: found.length, bytes: sum }];
+    }),
+  };
+}

@@ -1,0 +1,116 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { isOwnEntry } from '../node/private-folder.js';
+import { TIME_LIMITS } from '../node/time-limits.js';
+import { bytesBelow } from '../process/bytes-below.js';
+
+/** Files of one kind on the disk. */
+export interface DiskPlace {
+  readonly name: string;
+  /** Files or folders, absolute. */
+  readonly paths: readonly string[];
+  readonly bytes: number;
+  /** The limit of its growth. */
+  readonly bound: string;
+  /** How to free it. Undefined for a place that needs no help. */
+  readonly frees?: string;
+}
+
+const DATABASE = ['golden', 'index'];
+
+/** The entries of a data folder by their use. All others are small files of the program. */
+const USES: readonly (Omit<DiskPlace, 'paths' | 'bytes'> & { readonly entries: readonly string[] })[] = [
+  { name: 'database', entries: DATABASE, bound: 'none: it keeps everything until an order to erase' },
+  {
+    name: 'search index',
+    entries: ['search'],
+    bound: '0.6 of the texts',
+    frees: 'palimpsest search --no-index searches without it: remove the folder',
+  },
+  { name: 'journal', entries: ['journal', 'remote'], bound: 'each record goes once the database has it' },
+  {
+    name: 'log of gateways',
+    entries: ['gateway'],
+    bound: 'palimpsest watch removes a file a week after its last request',
+    frees: 'remove the files of gateways that have ended',
+  },
+  { name: "node's log", entries: ['logs'], bound: 'four files of 5 MB', frees: 'remove the files node.log.1 to 3' },
+  {
+    name: 'replaced files',
+    entries: ['restores'],
+    bound: 'as many as restores replaced',
+    frees: 'remove the folders of restores that you will not take back',
+  },
+  {
+    name: 'logs of replays',
+    entries: ['replays'],
+    bound: 'a line for each call of a replayed session',
+    frees: 'remove the files: a replay that was interrupted then measures again',
+  },
+  { name: 'checkpoint', entries: ['checkpoint'], bound: 'one, of links to files of the index' },
+];
+
+const namesIn = (folder: string): Promise<readonly string[]> => readdir(folder).catch((): string[] => []);
+
+async function placeOf({ paths, ...place }: Omit<DiskPlace, 'bytes'>): Promise<DiskPlace> {
+  const sizes = await Promise.all(paths.map(bytesBelow));
+  return { ...place, paths, bytes: sizes.reduce((sum, size) => sum + size, 0) };
+}
+
+/** Returns the node's builds, those that no node used for a day apart. */
+async function buildsIn(cacheDir: string): Promise<readonly Omit<DiskPlace, 'bytes'>[]> {
+  const found = (await namesIn(cacheDir)).filter((name) => /^(?:node-|\.draft-)/.test(name));
+  const aged = await Promise.all(
+    found.map(async (name) => ({
+      path: join(cacheDir, name),
+      usedMs: (await stat(join(cacheDir, name)).catch(() => undefined))?.mtimeMs ?? 0,
+    })),
+  );
+  const isOld = ({ usedMs }: { readonly usedMs: number }): boolean => Date.now() - usedMs > TIME_LIMITS.draftMs;
+  const bound = 'a start removes builds that no node used for a week';
+  const pathsOf = (some: readonly { readonly path: string }[]): readonly string[] => some.map(({ path }) => path);
+  return [
+    { name: "node's build", paths: pathsOf(aged.filter((one) => !isOld(one))), bound },
+    { name: 'old builds', paths: pathsOf(aged.filter(isOld)), bound, frees: 'remove them, or wait for the week' },
+  ];
+}
+
+/** Measures everything that the program keeps on this disk, the largest first. */
+export async function diskPlaces(folders: {
+  readonly dataDir: string;
+  readonly cacheDir: string;
+}): Promise<readonly DiskPlace[]> {
+  const { dataDir, cacheDir } = folders;
+  const names = await namesIn(dataDir);
+  const used = new Set(USES.flatMap(({ entries }) => entries));
+  const at = (some: readonly string[]): readonly string[] => some.map((name) => join(dataDir, name));
+  const places = await Promise.all(
+    [
+      ...USES.map(({ entries, ...use }) => ({ ...use, paths: at(entries.filter((one) => names.includes(one))) })),
+      {
+        name: 'lists and reports',
+        paths: at(names.filter((name) => isOwnEntry(name) && !used.has(name))),
+        bound: 'a line for each session or process',
+      },
+      {
+        name: 'exports and other files',
+        paths: at(names.filter((name) => !isOwnEntry(name))),
+        bound: 'none: the program does not remove them',
+        frees: 'move them elsewhere, or remove them',
+      },
+      ...(await buildsIn(cacheDir)),
+    ].map(placeOf),
+  );
+  return places.filter(({ bytes }) => bytes > 0).sort((a, b) => b.bytes - a.bytes);
+}
+
+/** Returns the bytes of a database that its next rewriting removes for sure: its logs. */
+export async function rewrittenBytes(dataDir: string): Promise<number> {
+  const sizes = await Promise.all(
+    DATABASE.flatMap((store) => [join(dataDir, store)]).map(async (folder) => {
+      const logs = (await namesIn(folder)).filter((name) => /^LOG|\.log$/.test(basename(name)));
+      return (await Promise.all(logs.map((name) => bytesBelow(join(folder, name))))).reduce((a, b) => a + b, 0);
+    }),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
