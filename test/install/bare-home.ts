@@ -99,8 +99,12 @@ export class BareHome {
     return join(dirname(this.npmCli), 'npx-cli.js');
   }
 
-  /** Removes everything of this user. */
-  remove(): Promise<void> {
-    return rm(this.dir, { recursive: true, force: true });
+  /**
+   * Removes everything of this user. `uninstall` ends the process that makes the node's cache in
+   * the background, which would write into a folder that is being removed.
+   */
+  async remove(): Promise<void> {
+    await this.palimpsest(['uninstall']).catch(() => undefined);
+    await rm(this.dir, { recursive: true, force: true });
   }
 }
