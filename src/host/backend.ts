@@ -1,6 +1,7 @@
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { BorrowedSession } from '../client/session/session-registry.js';
+import { clientFolder } from '../process/data-folder.js';
 import { withinLimit } from '../process/within-limit.js';
 import { NO_TELEMETRY, type Telemetry } from '../telemetry/telemetry.js';
 import { CodedError } from '../values/coded-error.js';
@@ -8,8 +9,10 @@ import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import { describeAddress, parseNodeUrls } from '../xtdb/address.js';
 import { isOutage, XtdbError } from '../xtdb/errors.js';
+import { isFollowed } from './followed-session.js';
 import type { Logger } from './log.js';
 import type { OpenClient } from './open-client.js';
+import { ownId } from './own-id.js';
 import { isDurable, type ServerSettings } from './settings.js';
 
 /**
@@ -170,6 +173,12 @@ export class Backend {
     const warn = (error: unknown): void =>
       this.#log.warn({ err: error, session: session.id }, 'a session did not close cleanly');
     return { session, release: () => release().catch(warn) };
+  }
+
+  /** Returns whether `palimpsest watch` writes the session of an agent's conversation. */
+  isFollowed(name: string): Promise<boolean> {
+    const { node, nodeUrl } = this.#settings;
+    return isFollowed(clientFolder(node.dataDir, nodeUrl), ownId(name));
   }
 
   /** Closes the client with its sessions, and releases the node. Idempotent. */

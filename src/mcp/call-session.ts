@@ -87,6 +87,16 @@ export interface CallSession {
   lost(): Promise<void>;
 }
 
+/** How a call names its session. */
+interface HowNamed {
+  readonly onProgress: (message: string) => void;
+  /**
+   * Whether the name is that of the client's conversation. If `palimpsest watch` records it, its
+   * calls share a session of their own.
+   */
+  readonly isThread: boolean;
+}
+
 /**
  * The sessions of one connection's calls, by name. All calls without a name share one new session.
  * The last used idle sessions stay open. The others are closed once the database has their steps,
@@ -112,16 +122,18 @@ export class CallSessions {
    * Returns the session of a call, borrowed once for all calls with its name. Rejects with the
    * error of opening.
    */
-  async get(name: string | undefined, onProgress: (message: string) => void): Promise<CallSession> {
-    const held = this.#held.get(name) ?? { loan: this.#borrow(name, onProgress), running: 0, leaving: false };
-    this.#held.delete(name);
-    this.#held.set(name, held);
+  async get(name: string | undefined, how: HowNamed): Promise<CallSession> {
+    // A conversation may have another session than a call that names it. No name has a space.
+    const key = how.isThread && name !== undefined ? ` ${name}` : name;
+    const held = this.#held.get(key) ?? { loan: this.#borrow(key, name, how), running: 0, leaving: false };
+    this.#held.delete(key);
+    this.#held.set(key, held);
     held.running += 1;
     try {
       const { session } = await held.loan;
-      return { session, done: () => this.#done(held), lost: () => this.#drop(name, held) };
+      return { session, done: () => this.#done(held), lost: () => this.#drop(key, held) };
     } catch (error) {
-      if (this.#held.get(name) === held) this.#held.delete(name);
+      if (this.#held.get(key) === held) this.#held.delete(key);
       throw error;
     }
   }
@@ -132,18 +144,25 @@ export class CallSessions {
     await Promise.all(loans.map((loan) => (loan.status === 'fulfilled' ? loan.value.release() : undefined)));
   }
 
-  async #borrow(name: string | undefined, onProgress: (message: string) => void): Promise<SessionLoan> {
-    const lost = this.#lost.get(name);
-    const loan = await this.#backend.borrow(lost ?? name, onProgress, { takeBack: lost !== undefined });
-    this.#lost.delete(name);
+  async #borrow(
+    key: string | undefined,
+    name: string | undefined,
+    { onProgress, isThread }: HowNamed,
+  ): Promise<SessionLoan> {
+    const lost = this.#lost.get(key);
+    // The watcher alone writes the session of a transcript. It records this call from there.
+    const isTaken = isThread && name !== undefined && lost === undefined && (await this.#backend.isFollowed(name));
+    const asked = isTaken ? undefined : (lost ?? name);
+    const loan = await this.#backend.borrow(asked, onProgress, { takeBack: lost !== undefined });
+    this.#lost.delete(key);
     return loan;
   }
 
-  async #drop(name: string | undefined, held: HeldSession): Promise<void> {
+  async #drop(key: string | undefined, held: HeldSession): Promise<void> {
     const { session, release } = await held.loan;
-    if (this.#held.get(name) === held) {
-      this.#held.delete(name);
-      this.#lost.set(name, session.id);
+    if (this.#held.get(key) === held) {
+      this.#held.delete(key);
+      this.#lost.set(key, session.id);
     }
     await release();
   }

@@ -87,7 +87,8 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
     const hints = callHints(exchange.meta);
     let client: ContextClient | undefined;
     let used: CallSession;
-    const name = settings.session ?? sessionOfCall(args, hints);
+    const named = settings.session ?? sessionOfCall(args, {});
+    const name = named ?? sessionOfCall(undefined, hints);
     try {
       client = await waitForDatabase(backend, exchange, sessions.isNew(name));
       if (client === undefined) {
@@ -97,7 +98,8 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
             'The very first start builds it, which takes about a minute.',
         );
       }
-      used = await sessions.get(name, (message) => void exchange.progress?.(message));
+      const onProgress = (message: string): void => void exchange.progress?.(message);
+      used = await sessions.get(name, { onProgress, isThread: named === undefined });
     } catch (error) {
       log.error({ reason: String(error), tool: tool.name }, 'a call could not begin');
       exchange.tell({ 'error.type': codeOf(error) ?? 'not-begun' });

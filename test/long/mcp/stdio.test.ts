@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { mkdir, realpath, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { FOLLOWER } from '../../../src/host/followed-session.js';
 import { stopNode } from '../../../src/node/stop-node.js';
 import { openClient } from '../../support/context.js';
-import { cliPath, stdioAgent, suiteFlags, temporaryRoot } from '../../support/mcp-clients.js';
+import { cliPath, stdioAgent, suiteData, suiteFlags, temporaryRoot } from '../../support/mcp-clients.js';
 import { runCli } from '../../support/run-cli.js';
 
 let root: string;
@@ -140,6 +141,15 @@ describe('sessions over stdio', () => {
       expect(hinted.meta).toMatchObject({ session: `thread-${process.pid}`, call: `call_${process.pid}` });
       expect((await agent.call('ls')).meta.session).toBe(own);
       expect(own).toMatch(/^\d{8}-[a-z0-9]{8}$/);
+      // The watcher alone writes the session of a transcript, and records the call from there.
+      const watcher = await openClient(root, { dataDir: suiteData(), what: FOLLOWER, track: false });
+      const followed = `followed-${process.pid}`;
+      await watcher.openSession({ id: followed });
+      const beside = await agent.call('ls', {}, { meta: { threadId: followed } });
+      expect(beside.meta.session).toMatch(/^\d{8}-[a-z0-9]{8}$/);
+      expect(beside.meta.session).not.toBe(own);
+      expect((await agent.call('ls', { session: followed })).text).toContain('could not begin');
+      await watcher.close();
       expect((await agent.call('ls', { session: 'no good/at all' })).text).toMatch(
         /^Error: ls could not begin: .*no session id/,
       );
