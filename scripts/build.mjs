@@ -45,7 +45,7 @@ const questions = Object.fromEntries([
   ['program', 'src/question-program.ts'],
   ...['context', 'log', 'note', 'object', 'prefix', 'search', 'sessions', 'verify'].map((name) => [
     name,
-    `src/cli/review/${name}.ts`,
+    `src/review/cli/${name}.ts`,
   ]),
   ['restore', 'src/restore/restore-action.ts'],
   // The reports of each contract that has some.

@@ -5,7 +5,7 @@ import { bundle, projectRoot as root } from './bundle.mjs';
 
 /** The file name of the packed vocabulary. */
 const RANKS = 'o200k_base.ranks';
-const TABLE = 'src/history/ask/rank-table.ts';
+const TABLE = 'src/review/ask/rank-table.ts';
 
 /**
  * Packs the rank list of the token-counting library into a table that is read in place

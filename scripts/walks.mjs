@@ -178,7 +178,7 @@ async function loop(folder, project) {
 async function past(folder) {
   const take = coverage(source(folder));
   const [{ answerOnly }, { openReview }, { askContext }, { Timeline }] = await Promise.all(
-    ['question-program', 'cli/review/answer', 'history/ask/ask', 'history/rebuild/timeline'].map((path) =>
+    ['question-program', 'cli/review/answer', 'review/ask/ask', 'history/rebuild/timeline'].map((path) =>
       load(folder, path),
     ),
   );

@@ -9,6 +9,7 @@ import { TYRUM } from './contracts/tyrum/contract.js';
 import { HARNESS } from './harness/contract.js';
 import { PAGE } from './page/server/contract.js';
 import { RESTORE } from './restore/contract.js';
+import { REVIEW } from './review/http/contract.js';
 
 /**
  * The contracts of this program. Deleting a line and its folder removes a contract. `program.ts`
@@ -16,6 +17,7 @@ import { RESTORE } from './restore/contract.js';
  */
 export const CONTRACTS: readonly Contract[] = [
   HARNESS,
+  REVIEW,
   BUNDLE,
   PAGE,
   RESTORE,

@@ -46,33 +46,11 @@ export type { ReportedContent, ReportedFile, ReportedMessage, ToolCallReport } f
 export type { HistoryNotice } from './harness/reconcile.js';
 export type { ReportedCall, VerbReport } from './harness/record-call.js';
 export type { MessagesReport, RecordedEntry, ReportOptions } from './harness/reported-chat.js';
-export {
-  type AskedDiff,
-  askContext,
-  askDiff,
-  askObject,
-  askQuery,
-  askTurns,
-  askVersions,
-  askWho,
-  type Question,
-} from './history/ask/ask.js';
-export type { ObjectDiff, SessionDiff } from './history/ask/diff.js';
-export type { LoggedCall, LoggedMessage, LoggedTurn } from './history/ask/logged-turn.js';
-export type { LoggedVersion } from './history/ask/object-log.js';
-export type { ObjectView } from './history/ask/object-view.js';
-export type { QueryAnswer, QueryLimits } from './history/ask/run-query.js';
-export type { Sighting } from './history/ask/seen-by.js';
 export { rebuildAssembly, type WantedAssembly } from './history/rebuild/find-assembly.js';
 export { HistoryError, type HistoryErrorCode } from './history/rebuild/history-error.js';
 export type { PastContext } from './history/rebuild/past-context.js';
 export type { RebuiltAssembly } from './history/rebuild/rebuilt-assembly.js';
 export { type Point, Timeline } from './history/rebuild/timeline.js';
-export type { AnswersReport } from './history/verify/verify-answers.js';
-export type { AssemblyMismatch, MismatchCause } from './history/verify/verify-assembly.js';
-export type { PartDamage, PartsReport } from './history/verify/verify-parts.js';
-export type { VerifyOptions, VerifyProgress } from './history/verify/verify-session.js';
-export { type ContextsReport, type SessionVerification, verifySession } from './history/verify/verify-session.js';
 export { type EnsureNodeOptions, ensureNode, type NodeHandle } from './node/ensure-node.js';
 export { NodeError, type NodeErrorCode } from './node/errors.js';
 export { nodeStatus } from './node/node-status.js';
@@ -96,6 +74,28 @@ export { type Envelope, type ObjectVersion, restoreVersion } from './objects/sea
 export type { SessionSets, SetChanges } from './objects/sets.js';
 export type { FilesystemSource, Source } from './objects/source.js';
 export type { Step } from './objects/step.js';
+export {
+  type AskedDiff,
+  askContext,
+  askDiff,
+  askObject,
+  askQuery,
+  askTurns,
+  askVersions,
+  askWho,
+  type Question,
+} from './review/ask/ask.js';
+export type { ObjectDiff, SessionDiff } from './review/ask/diff.js';
+export type { LoggedCall, LoggedMessage, LoggedTurn } from './review/ask/logged-turn.js';
+export type { LoggedVersion } from './review/ask/object-log.js';
+export type { ObjectView } from './review/ask/object-view.js';
+export type { QueryAnswer, QueryLimits } from './review/ask/run-query.js';
+export type { Sighting } from './review/ask/seen-by.js';
+export type { AnswersReport } from './review/verify/verify-answers.js';
+export type { AssemblyMismatch, MismatchCause } from './review/verify/verify-assembly.js';
+export type { PartDamage, PartsReport } from './review/verify/verify-parts.js';
+export type { VerifyOptions, VerifyProgress } from './review/verify/verify-session.js';
+export { type ContextsReport, type SessionVerification, verifySession } from './review/verify/verify-session.js';
 export { SessionError, type SessionErrorCode } from './session/errors.js';
 export type { SessionState } from './session/session-state.js';
 export { DEFAULT_POLICY, type StepPolicy } from './session/step-policy.js';

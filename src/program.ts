@@ -11,9 +11,7 @@ import { forkCommand } from './cli/fork.js';
 import { importCommand } from './cli/import.js';
 import { nodeCommand } from './cli/node.js';
 import { standardOutput } from './cli/output.js';
-import { noteCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { mcpCommand, serveCommand } from './cli/serve.js';
-import { undoCommand } from './cli/undo.js';
 import { CONTRACTS } from './contract-list.js';
 import { diskCommand, eraseCommand, retainCommand } from './erasure/erase-command.js';
 import { gatewayCommand, runCommand, steerCommand } from './gateway/commands.js';
@@ -24,6 +22,8 @@ import { journalCommand } from './maintenance/journal.js';
 import { type UndoSetup, uninstallCommand } from './maintenance/uninstall-command.js';
 import type { Forgetter } from './objects/forgotten.js';
 import { costsCommand, openCommand, savingsCommand } from './own-sessions/commands.js';
+import { noteCommand, reviewCommands, verifyCommand } from './review/cli/commands.js';
+import { undoCommand } from './review/cli/undo.js';
 import { watchCommand } from './watch/commands.js';
 import type { Companion } from './watch/followed.js';
 

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { endUsageErrors } from './cli/flags.js';
-import { noteCommand, reviewCommands, verifyCommand } from './cli/review/commands.js';
 import { CONTRACTS } from './contract-list.js';
 import { savingsCommand } from './own-sessions/commands.js';
 import { restoreCommand } from './restore/contract.js';
+import { noteCommand, reviewCommands, verifyCommand } from './review/cli/commands.js';
 
 /**
  * Runs a command line that begins with a question about the past, without loading the whole

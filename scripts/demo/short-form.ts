@@ -1,8 +1,8 @@
 import { relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Colours, grouped } from '../../src/cli/output.js';
-import { countTokens } from '../../src/history/ask/token-count.js';
 import type { SessionAssembly } from '../../src/index.js';
+import { countTokens } from '../../src/review/ask/token-count.js';
 import type { DemoCall } from './narrator.js';
 import type { DemoRun } from './run-session.js';
 

@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
-import type { FindHiddenTexts, HiddenTexts } from '../history/ask/hidden-texts.js';
-import type { CountTexts } from '../history/ask/tokenizer.js';
+import type { FindHiddenTexts, HiddenTexts } from '../history/rebuild/hidden-texts.js';
+import type { CountTexts } from '../history/rebuild/tokenizer.js';
 import type { LogLevel } from '../host/log.js';
 import type { HttpContract } from '../http/http-contract.js';
 import type { ReviewFlags } from './review/answer.js';

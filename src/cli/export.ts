@@ -1,9 +1,9 @@
 import { Argument, Command, Option } from 'commander';
+import { withMoment } from '../cli/review/moment-flags.js';
 import { defined } from '../values/defined.js';
 import { ownMember } from '../values/own-member.js';
 import { type ContractExport, hiddenBy, type ProgramParts } from './contract.js';
 import type { ReviewFlags } from './review/answer.js';
-import { withMoment } from './review/commands.js';
 
 interface ExportFlags extends ReviewFlags {
   readonly format: string;

@@ -3,10 +3,10 @@ import { type Colours, coloursFor, grouped, printJson, standardOutput, tell, wri
 import { homeless, localDay, shortBytes, shortTime } from '../cli/shown-values.js';
 import { openStore } from '../host/open-store.js';
 import { settingsOfPast } from '../host/past-settings.js';
-import { type SessionRow, SessionRows } from '../host/session-rows.js';
 import { readSettings } from '../host/settings.js';
 import { defaultCacheDir } from '../node/choose-runtime.js';
 import { clientFolder } from '../process/data-folder.js';
+import { type SessionRow, SessionRows } from '../review/rows/session-rows.js';
 import { ownMember } from '../values/own-member.js';
 import { messageOf } from '../values/thrown.js';
 import { type ContentSpace, contentSpace } from './content-space.js';

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { SessionSummary } from '../client/session/open-session.js';
-import { isSaid } from '../history/ask/said-text.js';
+import { isSaid } from '../history/rebuild/said-text.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { ImportedSession } from './imported-sessions.js';
 

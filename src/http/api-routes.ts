@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as z from 'zod';
-import type { FindHiddenTexts } from '../history/ask/hidden-texts.js';
+import type { FindHiddenTexts } from '../history/rebuild/hidden-texts.js';
 import type { Backend } from '../host/backend.js';
 import { importedSessions } from '../host/imported-sessions.js';
 import type { Logger } from '../host/log.js';
-import { SessionRows } from '../host/session-rows.js';
 import { SessionTitles } from '../host/session-titles.js';
 import type { ServerSettings } from '../host/settings.js';
 import { clientFolder } from '../process/data-folder.js';
@@ -115,7 +114,8 @@ export function apiRoutes({
   const client: Exchange['client'] = () => withinRequest(backend.ready());
   const held = contracts.flatMap((contract) => contract.hold?.(backend, settings) ?? []);
   const titles = new SessionTitles();
-  const rows = new SessionRows(settings.node.dataDir, clientFolder(settings.node.dataDir, settings.nodeUrl));
+  const { dataDir } = settings.node;
+  const folders = { dataDir, clientDir: clientFolder(dataDir, settings.nodeUrl) };
   // A title is recorded text, so only the owner of the data folder sees those of all sessions.
   const titlesOf: Exchange['titlesOf'] = async (client, listed) =>
     reviewsAll
@@ -153,7 +153,7 @@ export function apiRoutes({
             query: searchParams,
             all: reviewsAll,
             hiddenTexts,
-            ...(reviewsAll ? { rows } : {}),
+            ...(reviewsAll ? { folders } : {}),
           },
           response,
         );

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { noteAnswer } from './review-schemas.js';
 
 const count = z.int().nonnegative();
 const moment = z
@@ -18,22 +17,6 @@ export const givenSessionName = z
 /** Request bodies of the server's own operations. */
 export const REQUESTS = {
   Nothing: z.strictObject({}).describe('An empty object, or no body'),
-  Note: z.strictObject({
-    at: z
-      .string()
-      .max(100)
-      .optional()
-      .describe('The moment of the note, such as turn:7 or step:41; default: the last step'),
-    object: z
-      .string()
-      .min(1)
-      .max(5_000)
-      .optional()
-      .describe('The object or call of the note: its id, a unique prefix of it, or a path'),
-    verdict: z.enum(['right', 'wrong', 'unclear']).optional(),
-    text: z.string().max(100_000).optional(),
-    by: z.string().min(1).max(200).optional().describe('Who says it'),
-  }),
   Fork: z.strictObject({
     at: moment,
     id: givenSessionName.optional().describe('The id of the new session; default: generated'),
@@ -60,7 +43,6 @@ export const ANSWERS = {
       }),
     ),
   }),
-  NoteAdded: z.object({ note: noteAnswer }),
   Problem: z
     .object({
       type: z.string(),

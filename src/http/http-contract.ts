@@ -3,11 +3,10 @@ import type * as z from 'zod';
 import type { DisplayPaths } from '../assembly/metadata.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { SessionSummary } from '../client/session/open-session.js';
-import type { FindHiddenTexts } from '../history/ask/hidden-texts.js';
+import type { FindHiddenTexts } from '../history/rebuild/hidden-texts.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
 import type { Backend } from '../host/backend.js';
 import type { Logger } from '../host/log.js';
-import type { SessionRows } from '../host/session-rows.js';
 import type { ServerSettings } from '../host/settings.js';
 import type { ObjectId, SessionId } from '../objects/ids.js';
 import type { ObjectStore } from '../store/object-store.js';
@@ -40,6 +39,12 @@ export interface PastAccess {
   openable<T extends { readonly session: SessionId | string }>(found: readonly T[]): Promise<readonly T[]>;
 }
 
+/** The folders of a server. */
+export interface DataFolders {
+  readonly dataDir: string;
+  readonly clientDir: string;
+}
+
 /** The sources of an answer about the past and its access rules. */
 export interface AskedPast {
   readonly timeline: Timeline;
@@ -49,8 +54,8 @@ export interface AskedPast {
   readonly all: boolean;
   /** Finds what the redaction rules of a session hide. */
   readonly hiddenTexts: FindHiddenTexts;
-  /** The sessions of the data folder with their titles and figures, for its owner. */
-  readonly rows?: SessionRows;
+  /** The data folder and the folder of this server's client, for their owner. */
+  readonly folders?: DataFolders;
 }
 
 /** A person's permissions on a server, beyond questions. */

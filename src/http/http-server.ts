@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { FindHiddenTexts } from '../history/ask/hidden-texts.js';
+import type { FindHiddenTexts } from '../history/rebuild/hidden-texts.js';
 import { Backend } from '../host/backend.js';
 import { createLog, type Logger, type LogLevel } from '../host/log.js';
 import { type ServerSettings, UsageError } from '../host/settings.js';

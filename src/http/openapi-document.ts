@@ -3,9 +3,7 @@ import { defined } from '../values/defined.js';
 import { ANSWERS, REQUESTS } from './api-schemas.js';
 import type { ContractEvents, ContractQuestion, HttpContract, Operation, Schemas } from './http-contract.js';
 import { OPERATIONS } from './operations.js';
-import { QUESTIONS } from './review-questions.js';
 import { EVENTS_PARAMETERS } from './review-routes.js';
-import { REVIEW_ANSWERS } from './review-schemas.js';
 
 type JsonMap = { readonly [key: string]: unknown };
 
@@ -26,7 +24,6 @@ function allSchemas(contracts: readonly HttpContract[]): { readonly requests: Sc
     answers: Object.assign(
       {},
       ANSWERS,
-      REVIEW_ANSWERS,
       { Problem: problem.describe(ANSWERS.Problem.description ?? '') },
       ...contracts.map((contract) => contract.answers),
     ),
@@ -126,8 +123,7 @@ export function openApiDocument(version: string, contracts: readonly HttpContrac
     const made = operation(id, given, requestOf(given, all.requests));
     paths[given.path] = { ...paths[given.path], [given.method.toLowerCase()]: made };
   }
-  const questions = [QUESTIONS, ...contracts.map((contract) => contract.questions ?? {})];
-  for (const [id, given] of questions.flatMap((table) => Object.entries<ContractQuestion>(table))) {
+  for (const [id, given] of contracts.flatMap(({ questions = {} }) => Object.entries(questions))) {
     const parameters = parametersOf(given.path, given.parameters, given.example);
     paths[given.path] = { ...paths[given.path], get: operation(id, given, { parameters }) };
   }

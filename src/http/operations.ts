@@ -2,7 +2,6 @@ import type { SessionSummary } from '../client/session/open-session.js';
 import { defined } from '../values/defined.js';
 import { ANSWERS, type AnswerBody, REQUESTS, type RequestBody } from './api-schemas.js';
 import { contractEntries, type Exchange } from './http-contract.js';
-import { addNote } from './review-routes.js';
 import { wireShape } from './wire-shape.js';
 
 const { operation } = contractEntries({ requests: REQUESTS, answers: ANSWERS });
@@ -40,17 +39,6 @@ export const OPERATIONS = {
       const listed = await client.listSessions();
       return sessionsAnswer(listed, await titlesOf(client, listed));
     },
-  }),
-  addNote: operation({
-    method: 'POST',
-    path: '/v1/sessions/{id}/notes',
-    summary:
-      "Add a reviewer's note to a session, a step or an object; the session need not be open, and no context shows it",
-    request: 'Note',
-    example: { at: 'turn:7', verdict: 'wrong', text: 'It had not read src/cart.ts.', by: 'Ada' },
-    answer: 'NoteAdded',
-    statuses: [201],
-    handle: async ({ client, id }, said) => addNote(await client(), id, said),
   }),
   forkSession: operation({
     method: 'POST',

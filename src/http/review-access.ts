@@ -1,7 +1,6 @@
 import type { ContextClient } from '../client/session/context-client.js';
 import { SourceError } from '../filesystem/access/errors.js';
-import { ownSession } from '../history/ask/object-view.js';
-import { requireSession } from '../history/rebuild/find-session.js';
+import { ownSession, requireSession } from '../history/rebuild/find-session.js';
 import { parseReference } from '../history/rebuild/moment.js';
 import type { Timeline } from '../history/rebuild/timeline.js';
 import { type ObjectId, type SessionId, sessionId } from '../objects/ids.js';

@@ -4,28 +4,24 @@ import { gzip } from 'node:zlib';
 import * as z from 'zod';
 import type { DisplayPaths } from '../assembly/metadata.js';
 import type { ContextClient } from '../client/session/context-client.js';
-import { noteOf, reviewRecord } from '../history/ask/review-notes.js';
 import { requireSession } from '../history/rebuild/find-session.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { parseReference } from '../history/rebuild/moment.js';
 import { PresentTimeline, Timeline } from '../history/rebuild/timeline.js';
 import { SessionError } from '../session/errors.js';
-import type { AnswerBody, RequestBody } from './api-schemas.js';
 import type { AskedPast, ContractQuestion, FollowRequest, HttpContract } from './http-contract.js';
 import { goneSignal } from './question-queue.js';
 import { readParameters } from './request-checks.js';
 import { ReviewAccess } from './review-access.js';
-import { notesAnswer } from './review-answers.js';
-import { QUESTIONS } from './review-questions.js';
 
 /** A question and the parameters in its path. */
 interface FoundQuestion extends ContractQuestion {
   readonly inPath: { readonly id?: string };
 }
 
-/** Returns the questions of the server and of contracts. */
+/** Returns the questions of contracts. */
 export function allQuestions(contracts: readonly HttpContract[]): readonly ContractQuestion[] {
-  return [QUESTIONS, ...contracts.map(({ questions = {} }) => questions)].flatMap((table) => Object.values(table));
+  return contracts.flatMap(({ questions = {} }) => Object.values(questions));
 }
 
 /** Decodes a name in a path; undefined if it is invalid. */
@@ -193,28 +189,4 @@ export async function followRequest(
   });
   await new ReviewAccess(client, timeline).requireSession(session);
   return { session, after, store: client.store, paths: client.files };
-}
-
-/**
- * Stores a reviewer's note on an open or closed session.
- * @throws {HistoryError} unknown session, moment or object; `empty-note`
- * @throws {SessionError} `other-roots`
- * @throws {SourceError} `outside-roots` – a file that is not visible here
- */
-export async function addNote(
-  client: ContextClient,
-  session: string,
-  said: RequestBody<'Note'>,
-): Promise<AnswerBody<'NoteAdded'>> {
-  const store = await client.delivered();
-  const timeline = await Timeline.open(store, client.files);
-  const access = new ReviewAccess(client, timeline);
-  await access.requireNamed(session);
-  const record = await reviewRecord(timeline, { session, ...said }, client.now());
-  if (record.body.object !== undefined)
-    await access.requireObject(record.body.object as Parameters<typeof access.requireObject>[0]);
-  await store.putRecords([record]);
-  const [note] = notesAnswer([noteOf(record, session as never)]).said;
-  if (note === undefined) throw new Error('BUG: a note without an answer');
-  return { note };
 }

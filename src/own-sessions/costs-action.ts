@@ -1,6 +1,6 @@
 import { coloursFor, reportFailure, standardOutput, writeJson, writeOutput } from '../cli/output.js';
-import { sinceTime } from '../history/ask/since-time.js';
 import { readSettings } from '../host/settings.js';
+import { sinceTime } from '../review/ask/since-time.js';
 import { defined } from '../values/defined.js';
 import { comparePolicies, policyLines } from './compare-policies.js';
 import { addUse, type ContextUse, nothingUsed } from './context-use.js';

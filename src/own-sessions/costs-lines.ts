@@ -1,8 +1,8 @@
 import { type Column, fittedTable, wrapped } from '../cli/fitted-table.js';
 import { grouped } from '../cli/output.js';
-import { costCell } from '../cli/session-table.js';
 import { homeless, localSecond, shortCount } from '../cli/shown-values.js';
-import { DOLLAR_PRICES_AS_OF } from '../history/money/dollar-prices.js';
+import { costCell } from '../review/cli/session-table.js';
+import { DOLLAR_PRICES_AS_OF } from '../review/money/dollar-prices.js';
 import { defined } from '../values/defined.js';
 import type { ContextUse } from './context-use.js';
 import { allTokens } from './counted-tokens.js';

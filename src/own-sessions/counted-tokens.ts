@@ -1,4 +1,4 @@
-import { dollarsOf } from '../history/money/dollar-prices.js';
+import { dollarsOf } from '../review/money/dollar-prices.js';
 import type { CountedAnswer, SessionFacts } from './session-facts.js';
 
 /** Tokens of model calls and what they cost. */

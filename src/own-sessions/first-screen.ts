@@ -1,7 +1,7 @@
 import { fittedTable, shortened, wrapped } from '../cli/fitted-table.js';
 import { type Colours, grouped } from '../cli/output.js';
-import { type ListedSession, sessionTable } from '../cli/session-table.js';
 import { homeless, shortDay } from '../cli/shown-values.js';
+import { type ListedSession, sessionTable } from '../review/cli/session-table.js';
 import { AGENT_NAMES, AGENTS } from './agent-homes.js';
 import { allTokens, type Spent, spentBy } from './counted-tokens.js';
 import type { UnreadFile } from './find-files.js';

@@ -1,8 +1,8 @@
 import { coloursFor, columns, printLines, reportFailure, standardOutput, writeJson } from '../cli/output.js';
 import { gatewayFolder } from '../gateway/gateway-log.js';
 import { GatewayLogReader, type SentRequest } from '../gateway/read-log.js';
-import { DOLLAR_PRICES_AS_OF, dollarsOf } from '../history/money/dollar-prices.js';
 import { dataFolder } from '../host/environment.js';
+import { DOLLAR_PRICES_AS_OF, dollarsOf } from '../review/money/dollar-prices.js';
 
 /** The arms of a gateway that steers. */
 export type Arm = 'steered' | 'control';

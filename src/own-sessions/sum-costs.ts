@@ -1,5 +1,5 @@
 import { localDay } from '../cli/shown-values.js';
-import { dollarPricesOf } from '../history/money/dollar-prices.js';
+import { dollarPricesOf } from '../review/money/dollar-prices.js';
 import { AGENT_NAMES } from './agent-homes.js';
 import { addAnswer, nothingSpent, type Spent } from './counted-tokens.js';
 import { type FoundSession, lastUse } from './find-sessions.js';

@@ -1,7 +1,7 @@
 import type { SessionAnswer } from '../harness/http/session-schemas.js';
 import type { AnswerBody } from '../http/api-schemas.js';
-import type { ReviewAnswer } from '../http/review-schemas.js';
 import type { RestoreAnswer } from '../restore/restore-http.js';
+import type { ReviewAnswer } from '../review/http/review-schemas.js';
 import type { PageBody } from './server/page-schemas.js';
 
 /** The server's answers, as its schemas define them. */

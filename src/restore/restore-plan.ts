@@ -2,8 +2,7 @@ import { posix } from 'node:path';
 import type { FilesystemAccess } from '../filesystem/access/access.js';
 import { isWithin } from '../filesystem/access/mounts.js';
 import { readSource, type SourceReading, type UnreachableReason } from '../filesystem/access/read-source.js';
-import { linesAsked } from '../history/ask/call-names.js';
-import { sessionCalls } from '../history/ask/session-calls.js';
+import { linesAsked } from '../history/rebuild/call-names.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { formatMoment, type When } from '../history/rebuild/moment.js';
 import type { Point, Timeline } from '../history/rebuild/timeline.js';
@@ -19,6 +18,7 @@ import {
 import { type FilesystemSource, filesystemSource, parseSource } from '../objects/source.js';
 import type { Step } from '../objects/step.js';
 import { marksIn } from '../redaction/stored-marks.js';
+import { sessionCalls } from '../review/ask/session-calls.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import { defined } from '../values/defined.js';
 

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { countTokens } from '../../src/history/ask/token-count.js';
+import { countTokens } from '../../src/review/ask/token-count.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type Move, startLoopModel } from './loop-model.js';
 import { linesOf, startNode, stopUnusedNode } from './loop-project.js';

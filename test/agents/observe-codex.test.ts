@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { verifySession } from '../../src/history/verify/verify-session.js';
+import { verifySession } from '../../src/review/verify/verify-session.js';
 import { askHere } from '../support/ask-here.js';
 import { suiteData } from '../support/mcp-clients.js';
 import { newestAgent } from './install-agent.js';

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { verifySession } from '../../src/history/verify/verify-session.js';
 import { loopTroubles } from '../../src/process/process-reports.js';
+import { verifySession } from '../../src/review/verify/verify-session.js';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type LoopModel, type Move, startLoopModel } from './loop-model.js';
 import { makeProject, reader, startNode, stopUnusedNode } from './loop-project.js';

@@ -1,10 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { verifySession } from '../../src/history/verify/verify-session.js';
 import { NodeError } from '../../src/node/errors.js';
 import type { SharedLog } from '../../src/node/shared-log.js';
 import { stopNode } from '../../src/node/stop-node.js';
+import { verifySession } from '../../src/review/verify/verify-session.js';
 import { ObjectStore } from '../../src/store/object-store.js';
 import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { type CheckCounts, checkEverything } from '../chaos/check-everything.js';

@@ -10,18 +10,20 @@ import { SESSION_ANSWERS } from '../../src/harness/http/session-schemas.js';
 import { ANSWERS } from '../../src/http/api-schemas.js';
 import type { ContractQuestion } from '../../src/http/http-contract.js';
 import { OPERATIONS } from '../../src/http/operations.js';
-import { QUESTIONS } from '../../src/http/review-questions.js';
 import { allQuestions, questionAt } from '../../src/http/review-routes.js';
-import { REVIEW_ANSWERS } from '../../src/http/review-schemas.js';
 import { PAGE_QUESTIONS } from '../../src/page/server/page-questions.js';
 import { PAGE_ANSWERS } from '../../src/page/server/page-schemas.js';
 import { shareQuestions } from '../../src/page/server/share-questions.js';
 import { RESTORE_ANSWERS, RESTORE_OPERATIONS, RESTORE_QUESTIONS } from '../../src/restore/restore-http.js';
+import { NOTE_ANSWERS, REVIEW_OPERATIONS } from '../../src/review/http/review-http.js';
+import { QUESTIONS } from '../../src/review/http/review-questions.js';
+import { REVIEW_ANSWERS } from '../../src/review/http/review-schemas.js';
 
 /** The operations of the server and of all contracts, by OpenAPI ids. */
 export const ALL_OPERATIONS = {
   ...OPERATIONS,
   ...SESSION_OPERATIONS,
+  ...REVIEW_OPERATIONS,
   ...RESTORE_OPERATIONS,
   ...AMPLIFIER_OPERATIONS,
   ...TYRUM_OPERATIONS,
@@ -31,6 +33,7 @@ export const ALL_OPERATIONS = {
 export const ALL_ANSWERS = {
   ...ANSWERS,
   ...SESSION_ANSWERS,
+  ...NOTE_ANSWERS,
   ...RESTORE_ANSWERS,
   ...AMPLIFIER_ANSWERS,
   ...TYRUM_ANSWERS,

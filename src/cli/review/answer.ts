@@ -85,9 +85,6 @@ export interface Answer {
   readonly exact?: string;
 }
 
-/** Loads the builders of wire answers. */
-export const wireAnswers = () => import('../../http/review-answers.js');
-
 /** Opens the configured database. A node that already runs keeps its own profile. */
 async function openPast(settings: Settings): Promise<OpenStore> {
   const report = (message: string): void => {

@@ -1,4 +1,4 @@
-import { type AskedSession, askedSession } from '../../history/ask/asked-session.js';
+import { type AskedSession, askedSession } from '../../history/rebuild/asked-session.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { type Answer, answerReview, type ReviewFlags } from './answer.js';
 

@@ -1,7 +1,7 @@
 import { Argument, Command, Option } from 'commander';
 import { jsonFlag, wholeBetween } from '../../cli/flags.js';
 import type { ReviewFlags } from '../../cli/review/answer.js';
-import { withMoment } from '../../cli/review/commands.js';
+import { withMoment } from '../../cli/review/moment-flags.js';
 
 interface PackFlags extends ReviewFlags {
   readonly budget: number;

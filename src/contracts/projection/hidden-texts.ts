@@ -1,4 +1,4 @@
-import { type HiddenTexts, NOTHING_HIDDEN } from '../../history/ask/hidden-texts.js';
+import { type HiddenTexts, NOTHING_HIDDEN } from '../../history/rebuild/hidden-texts.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import type { SessionId } from '../../objects/ids.js';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { Command, Option } from 'commander';
 import { numberBetween, wholeBetween } from '../../cli/flags.js';
 import type { ReviewFlags } from '../../cli/review/answer.js';
-import { withData } from '../../cli/review/commands.js';
+import { withData } from '../../cli/review/moment-flags.js';
 import type { SessionLock } from '../../journal/session-lock.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import type { SessionId } from '../../objects/ids.js';

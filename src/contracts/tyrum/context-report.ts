@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { ContextLedger, ReportedContext } from '../../history/ask/context-report.js';
 import type { SessionId } from '../../objects/ids.js';
+import type { ContextLedger, ReportedContext } from '../../review/ask/context-report.js';
 import type { AnnouncedTools } from './announced-tools.js';
 import { sharesFirst, stableUuid } from './stable-uuid.js';
 

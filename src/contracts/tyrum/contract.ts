@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import type { Contract } from '../../cli/contract.js';
 import type { ReviewFlags } from '../../cli/review/answer.js';
-import { limitFlag, withData, withMoment } from '../../cli/review/commands.js';
+import { limitFlag, withData, withMoment } from '../../cli/review/moment-flags.js';
 import { compactCommand } from './compact-command.js';
 
 /** The commands `report state` and `report memory`. */

@@ -8,7 +8,7 @@ import { TyrumError } from './tyrum-error.js';
 async function reportsOf({ timeline, access }: AskedPast): Promise<TyrumReports> {
   const [{ TyrumReports }, { countHere }] = await Promise.all([
     import('./read-reports.js'),
-    import('../../history/ask/token-count.js'),
+    import('../../review/ask/token-count.js'),
   ]);
   return new TyrumReports(timeline, countHere, {
     maySee: async (sessions) =>

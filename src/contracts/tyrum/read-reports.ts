@@ -1,13 +1,13 @@
 import { listSessions, type SessionSummary } from '../../client/session/open-session.js';
-import { withLedger } from '../../history/ask/context-report.js';
-import { type CountTexts, countingOnce } from '../../history/ask/tokenizer.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { parseReference } from '../../history/rebuild/moment.js';
 import { type PastContext, PastContexts } from '../../history/rebuild/past-context.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
+import { type CountTexts, countingOnce } from '../../history/rebuild/tokenizer.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
+import { withLedger } from '../../review/ask/context-report.js';
 import { askOnce, begun } from '../../values/promises.js';
 import { type AnnouncedTools, readAnnouncements, type ToolAnnouncement } from './announced-tools.js';
 import { isReportOf, type ReportedMoment, type TyrumReport, tyrumReport, tyrumReportId } from './context-report.js';

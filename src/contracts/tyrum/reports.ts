@@ -1,8 +1,8 @@
 import { escapedLine, textLines } from '../../cli/output.js';
 import { type Answer, answerReview, type ReviewFlags } from '../../cli/review/answer.js';
 import { answerSession } from '../../cli/review/session-answer.js';
-import { askContext } from '../../history/ask/ask.js';
-import type { CountTexts } from '../../history/ask/tokenizer.js';
+import type { CountTexts } from '../../history/rebuild/tokenizer.js';
+import { askContext } from '../../review/ask/ask.js';
 import { tyrumRow } from './http-handlers.js';
 import { TyrumReports } from './read-reports.js';
 

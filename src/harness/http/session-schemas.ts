@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { givenSessionName, REQUESTS as OWN_REQUESTS } from '../../http/api-schemas.js';
-import { ids } from '../../http/review-parts.js';
 import { VERBS } from '../../session/verb-outcome.js';
 import { messageSchema, toolCallReportSchema } from '../message-schema.js';
 
 const turn = z.string().min(1).max(180).optional().describe("The harness's own id of the turn");
+const ids = z.array(z.string());
 const count = z.int().nonnegative();
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const objectId = z.string().describe('Id of an object');

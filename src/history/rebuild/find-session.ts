@@ -1,5 +1,12 @@
 import { quoted } from '../../objects/errors.js';
-import { type SessionId, sessionObjectId } from '../../objects/ids.js';
+import {
+  chatObjectId,
+  isInfrastructureId,
+  type ObjectId,
+  type SessionId,
+  sessionId,
+  sessionObjectId,
+} from '../../objects/ids.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { similarNames } from '../../values/similar-names.js';
 import { refuseErased } from './erased.js';
@@ -69,4 +76,15 @@ export async function requireSession(snapshot: StoreSnapshot, name: string): Pro
         ? `did you mean ${like.join(' or ')}?`
         : `the latest ones are ${ids.slice(0, 3).join(', ')}; palimpsest sessions lists all`;
   throw new HistoryError('unknown-session', `there is no session ${quoted(name)}: ${hint}`);
+}
+
+/**
+ * Returns the session that an object belongs to: its infrastructure, or the chat of a call.
+ * Undefined for a file.
+ */
+export async function ownSession(snapshot: StoreSnapshot, id: ObjectId): Promise<SessionId | undefined> {
+  if (isInfrastructureId(id)) return sessionId(id.slice(id.indexOf(':') + 1));
+  const chat = (await snapshot.heads([id])).get(id)?.document.chat_ref;
+  const prefix = chatObjectId('' as SessionId);
+  return typeof chat === 'string' && chat.startsWith(prefix) ? sessionId(chat.slice(prefix.length)) : undefined;
 }

@@ -6,7 +6,7 @@ import { defined } from '../../values/defined.js';
 import { askOnce } from '../../values/promises.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
-import { storedCallName } from '../ask/call-names.js';
+import { storedCallName } from '../rebuild/call-names.js';
 import { requireSession } from '../rebuild/find-session.js';
 import { askedMoment, type MomentText, parseReference, type When } from '../rebuild/moment.js';
 import type { Timeline } from '../rebuild/timeline.js';

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { TOKENIZER } from '../../history/ask/tokenizer.js';
+import { TOKENIZER } from '../../history/rebuild/tokenizer.js';
 import { defined } from '../../values/defined.js';
 import { openRecording } from '../recordings/open-recording.js';
 import type { ReplayConfig } from '../replay/replay-config.js';
@@ -44,7 +44,7 @@ export async function replayFile(
   const source = await openRecording(path);
   const sha256 = options.sha256 ?? (await recordingHash(source, signal));
   const identity = replayIdentity(sha256, variant, into);
-  const counter = config.tokens ? await import('../../history/ask/token-count.js') : undefined;
+  const counter = config.tokens ? await import('../../review/ask/token-count.js') : undefined;
   return replayRecording(source, database, {
     config,
     identity,

@@ -1,13 +1,13 @@
-import { modelCalls, sessionFigures } from '../../history/money/session-figures.js';
 import { kindOfRecord } from '../../history/rebuild/context-kind.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
-import type { SessionRow, SessionRows } from '../../host/session-rows.js';
-import { pinnedBasis } from '../../http/review-answers.js';
-import { shapedRow } from '../../http/session-list.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
+import { pinnedBasis } from '../../review/http/review-answers.js';
+import { shapedRow } from '../../review/http/session-list.js';
+import { modelCalls, sessionFigures } from '../../review/money/session-figures.js';
+import type { SessionRow, SessionRows } from '../../review/rows/session-rows.js';
 import { defined } from '../../values/defined.js';
 import { speakerOf } from './conversation.js';
 import { describe } from './described-objects.js';

@@ -1,8 +1,8 @@
 import { pricesOf } from '../../assembly/epoch/prices.js';
-import type { SessionCall } from '../../history/ask/session-calls.js';
-import { DOLLAR_PRICES_AS_OF, dollarsOf } from '../../history/money/dollar-prices.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
+import type { SessionCall } from '../../review/ask/session-calls.js';
+import { DOLLAR_PRICES_AS_OF, dollarsOf } from '../../review/money/dollar-prices.js';
 import { tokensOf } from '../../values/token-estimate.js';
 
 /** A model call that its provider counted. */

@@ -1,5 +1,5 @@
 import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
-import { storedCallName } from '../../history/ask/call-names.js';
+import { storedCallName } from '../../history/rebuild/call-names.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { Head } from '../../store/snapshot-rows.js';

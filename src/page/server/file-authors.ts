@@ -1,10 +1,10 @@
-import { requireObject } from '../../history/ask/find-object.js';
-import { SessionActors, type VersionActor } from '../../history/ask/version-actors.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
-import { pinnedBasis } from '../../http/review-answers.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { SessionId } from '../../objects/ids.js';
+import { requireObject } from '../../review/ask/find-object.js';
+import { SessionActors, type VersionActor } from '../../review/ask/version-actors.js';
+import { pinnedBasis } from '../../review/http/review-answers.js';
 import { describe } from './described-objects.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 

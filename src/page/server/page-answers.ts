@@ -1,21 +1,21 @@
 import pLimit from 'p-limit';
 import type { DisplayPaths } from '../../assembly/metadata.js';
 import { type CollectedSession, objectsOf } from '../../bundle/collect-session.js';
-import { askTurns } from '../../history/ask/ask.js';
-import { withLedger } from '../../history/ask/context-report.js';
-import { loggedVersions } from '../../history/ask/object-log.js';
-import { viewsOf } from '../../history/ask/object-view.js';
-import { openRequests, type Request } from '../../history/ask/request-reader.js';
-import { askNotes } from '../../history/ask/review-notes.js';
-import { SightedSessions, seenIn } from '../../history/ask/seen-by.js';
-import { countHere } from '../../history/ask/token-count.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import type { When } from '../../history/rebuild/moment.js';
 import { type PastContext, PastContexts, pastContextOf } from '../../history/rebuild/past-context.js';
 import { AssemblyRebuilder } from '../../history/rebuild/rebuild-assembly.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { describePlace, readPlaces, type SearchHit, searchedPlaces } from '../../history/search/search.js';
-import { verifyAssembly } from '../../history/verify/verify-assembly.js';
+import { type ObjectId, type SessionId, sessionId, systemPromptObjectId } from '../../objects/ids.js';
+import { askTurns } from '../../review/ask/ask.js';
+import { withLedger } from '../../review/ask/context-report.js';
+import { loggedVersions } from '../../review/ask/object-log.js';
+import { viewsOf } from '../../review/ask/object-view.js';
+import { openRequests, type Request } from '../../review/ask/request-reader.js';
+import { askNotes } from '../../review/ask/review-notes.js';
+import { SightedSessions, seenIn } from '../../review/ask/seen-by.js';
+import { countHere } from '../../review/ask/token-count.js';
 import {
   logAnswer,
   notesAnswer,
@@ -24,8 +24,8 @@ import {
   searchAnswer,
   showAnswer,
   whoAnswer,
-} from '../../http/review-answers.js';
-import { type ObjectId, type SessionId, sessionId, systemPromptObjectId } from '../../objects/ids.js';
+} from '../../review/http/review-answers.js';
+import { verifyAssembly } from '../../review/verify/verify-assembly.js';
 import { changesTo } from './call-changes.js';
 import type { AnswerParameters, PageScope } from './page-format.js';
 import { changesAnswer, requestAnswer, stripAnswer } from './page-questions.js';

@@ -1,13 +1,14 @@
 import * as z from 'zod';
 import type { Timeline } from '../../history/rebuild/timeline.js';
-import type { AssemblyMismatch } from '../../history/verify/verify-assembly.js';
 import { contractEntries } from '../../http/http-contract.js';
 import { ApiError } from '../../http/problem.js';
 import { at, clocks, moment, objectName, pin, sessionName } from '../../http/question-parameters.js';
-import { shownBasis, shownRequest } from '../../http/review-answers.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId } from '../../objects/ids.js';
+import { shownBasis, shownRequest } from '../../review/http/review-answers.js';
+import { rowsOf } from '../../review/rows/session-rows.js';
+import type { AssemblyMismatch } from '../../review/verify/verify-assembly.js';
 import { VERBS } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import type { CallChanges } from './call-changes.js';
@@ -64,7 +65,7 @@ function priceAnswer(price: VerbPrice): PageBody<'VerbPrice'> {
 async function mismatchOf(timeline: Timeline, proof: AssemblyProof): Promise<AssemblyMismatch | undefined> {
   const { contexts, present } = await timeline.of(proof.session);
   const [{ verifyAssembly }, { AssemblyRebuilder }] = await Promise.all([
-    import('../../history/verify/verify-assembly.js'),
+    import('../../review/verify/verify-assembly.js'),
     import('../../history/rebuild/rebuild-assembly.js'),
   ]);
   return verifyAssembly({ rebuilder: new AssemblyRebuilder(contexts, present), present }, proof);
@@ -102,7 +103,8 @@ export const PAGE_QUESTIONS = {
     }),
     example: { agent: 'claude', since: '7d' },
     answer: 'SessionList',
-    ask: async ({ timeline, rows }, { tx: _tx, ...asked }) => {
+    ask: async ({ timeline, ...server }, { tx: _tx, ...asked }) => {
+      const rows = rowsOf(server);
       if (rows === undefined) throw ownersOnly();
       const { sessionList } = await import('./session-list.js');
       return sessionList(timeline, rows, asked);
@@ -208,10 +210,10 @@ export const PAGE_QUESTIONS = {
     parameters: z.strictObject({ session: sessionName, with: sessionName, ...pin }),
     example: { session: 'fix-cart', with: 'fix-cart-again' },
     answer: 'Compared',
-    ask: async ({ timeline, access, rows }, { session, with: other }) => {
+    ask: async ({ timeline, access, ...server }, { session, with: other }) => {
       await access.requireNamed(other);
       const { compared } = await import('./compared.js');
-      return compared(timeline, rows, [session, other]);
+      return compared(timeline, rowsOf(server), [session, other]);
     },
   }),
   verbPrice: question({

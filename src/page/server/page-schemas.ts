@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { basis, contextKind, count, prefix, price, request, time, usage } from '../../http/review-parts.js';
+import { basis, contextKind, count, prefix, price, request, time, usage } from '../../review/http/review-parts.js';
 import { PEOPLE_ANSWERS } from './people-schemas.js';
 
 const shownVersion = z.object({ number: count, valid_time: time, tx_id: count });

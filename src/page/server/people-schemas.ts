@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { basis, contextKind, count, price, time, usage } from '../../http/review-parts.js';
-import { cost, sessionRow, spentTokens } from '../../http/session-list.js';
+import { basis, contextKind, count, price, time, usage } from '../../review/http/review-parts.js';
+import { cost, sessionRow, spentTokens } from '../../review/http/session-list.js';
 
 const versionPlace = z.object({ number: count, valid_time: time, tx_id: count });
 

@@ -1,22 +1,22 @@
 import pLimit from 'p-limit';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
-import { type RequestItem, requestItems } from '../../history/ask/request-items.js';
-import { knownPieces } from '../../history/ask/request-pieces.js';
+import { askedMoment, type Moment, type MomentText, NOW, parseReference } from '../../history/rebuild/moment.js';
+import type { RebuiltAssembly } from '../../history/rebuild/rebuilt-assembly.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
+import { TOKENIZER } from '../../history/rebuild/tokenizer.js';
+import type { AssemblyProof } from '../../objects/assembly-proof.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import { type RequestItem, requestItems } from '../../review/ask/request-items.js';
+import { knownPieces } from '../../review/ask/request-pieces.js';
 import {
   openRequests,
   type Request,
   type RequestReader,
   type RequestSide,
   recordAt,
-} from '../../history/ask/request-reader.js';
-import { countHere, countTokens } from '../../history/ask/token-count.js';
-import { TOKENIZER } from '../../history/ask/tokenizer.js';
-import { askedMoment, type Moment, type MomentText, NOW, parseReference } from '../../history/rebuild/moment.js';
-import type { RebuiltAssembly } from '../../history/rebuild/rebuilt-assembly.js';
-import type { Timeline } from '../../history/rebuild/timeline.js';
-import type { AssemblyProof } from '../../objects/assembly-proof.js';
-import type { ObjectId, SessionId } from '../../objects/ids.js';
-import type { Step } from '../../objects/step.js';
+} from '../../review/ask/request-reader.js';
+import { countHere, countTokens } from '../../review/ask/token-count.js';
 import type { VersionTimes } from '../../store/queries.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';

@@ -1,11 +1,11 @@
-import { sinceTime } from '../../history/ask/since-time.js';
-import { tokensOf } from '../../history/money/call-cost.js';
-import { DOLLAR_PRICES_AS_OF } from '../../history/money/dollar-prices.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
-import type { SessionRow, SessionRows } from '../../host/session-rows.js';
-import { shownBasis } from '../../http/review-answers.js';
-import { shapedRow } from '../../http/session-list.js';
 import { wireShape } from '../../http/wire-shape.js';
+import { sinceTime } from '../../review/ask/since-time.js';
+import { shownBasis } from '../../review/http/review-answers.js';
+import { shapedRow } from '../../review/http/session-list.js';
+import { tokensOf } from '../../review/money/call-cost.js';
+import { DOLLAR_PRICES_AS_OF } from '../../review/money/dollar-prices.js';
+import type { SessionRow, SessionRows } from '../../review/rows/session-rows.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 
 /** Sort keys of a list, greatest first. A leading `-` reverses the order. */

@@ -1,7 +1,6 @@
 import pLimit from 'p-limit';
 import { epochSettings } from '../../assembly/epoch/border.js';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
-import { usagesOf } from '../../history/ask/request-reader.js';
 import { type ContextKind, kindOfRecord } from '../../history/rebuild/context-kind.js';
 import { bordersOf } from '../../history/rebuild/epoch-chain.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
@@ -12,6 +11,7 @@ import { type BandState, bandWays, type Ways } from '../../history/search/exposu
 import type { AssemblyProof, BorderPrice, BorderReason, Delivery } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { HistoryEventKind, ModelUsage, Step } from '../../objects/step.js';
+import { usagesOf } from '../../review/ask/request-reader.js';
 import { isVerb, VERBS } from '../../session/verb-outcome.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';

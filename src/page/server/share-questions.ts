@@ -3,8 +3,8 @@ import { maskParameters } from '../../bundle/bundle-http.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { contractEntries } from '../../http/http-contract.js';
 import { sessionName } from '../../http/question-parameters.js';
-import { searchAnswer } from '../../http/review-answers.js';
-import { REVIEW_ANSWERS } from '../../http/review-schemas.js';
+import { searchAnswer } from '../../review/http/review-answers.js';
+import { REVIEW_ANSWERS } from '../../review/http/review-schemas.js';
 
 const { question, plainQuestion } = contractEntries({ requests: {}, answers: REVIEW_ANSWERS });
 

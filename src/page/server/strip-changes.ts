@@ -1,5 +1,4 @@
 import type { DisplayPaths } from '../../assembly/metadata.js';
-import { usagesOf } from '../../history/ask/request-reader.js';
 import { withoutBypassed } from '../../history/rebuild/context-kind.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import { turnSpans } from '../../history/rebuild/turn-spans.js';
@@ -7,6 +6,7 @@ import { type BandState, bandWays } from '../../history/search/exposure.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
+import { usagesOf } from '../../review/ask/request-reader.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { describe } from './described-objects.js';

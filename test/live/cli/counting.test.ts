@@ -4,9 +4,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import ranks from 'gpt-tokenizer/bpeRanks/o200k_base';
-import { openRanks, packRanks } from '../../../src/history/ask/rank-table.js';
-import { countTokens } from '../../../src/history/ask/token-count.js';
 import { loadScript } from '../../../src/process/compiled-script.js';
+import { openRanks, packRanks } from '../../../src/review/ask/rank-table.js';
+import { countTokens } from '../../../src/review/ask/token-count.js';
 
 const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
 const ask = join(root, 'src', 'history', 'ask');
@@ -19,7 +19,7 @@ const TEXTS = [
   '',
 ];
 
-type Counting = Pick<typeof import('../../../src/history/ask/token-count.js'), 'countTokens'>;
+type Counting = Pick<typeof import('../../../src/review/ask/token-count.js'), 'countTokens'>;
 
 const fileOf = (folder: string, name: RegExp): string =>
   join(root, 'dist', folder, readdirSync(join(root, 'dist', folder)).find((file) => name.test(file)) ?? '');

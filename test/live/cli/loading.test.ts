@@ -2,11 +2,11 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
-import { noteCommand, reviewCommands, verifyCommand } from '../../../src/cli/review/commands.js';
 import { isReviewVerb } from '../../../src/cli/review/verb-names.js';
 import { CONTRACTS } from '../../../src/contract-list.js';
 import { codeFileOf } from '../../../src/process/compiled-script.js';
 import { restoreCommand } from '../../../src/restore/contract.js';
+import { noteCommand, reviewCommands, verifyCommand } from '../../../src/review/cli/commands.js';
 
 const dist = join(dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))))), 'dist');
 

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { rename, unlink, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { SessionActors } from '../../../src/history/ask/version-actors.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { SessionActors } from '../../../src/review/ask/version-actors.js';
 import { callReport, TrackedProject, versionsOf } from '../../support/tracked-project.js';
 
 const run = promisify(execFile);

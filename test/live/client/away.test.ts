@@ -9,8 +9,8 @@ import type { ContextClientOptions } from '../../../src/client/session/client-op
 import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { filesystemId, type SessionId } from '../../../src/objects/ids.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { mentions, testAddress } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
 import { GateProxy } from '../../support/gate-proxy.js';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { filesystemId, type SessionId } from '../../../src/objects/ids.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { LateAnswers } from '../../support/late-answers.js';
 import { callReport } from '../../support/tracked-project.js';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { exportTrajectory } from '../../../src/contracts/atif/export-trajectory.js';
-import { NOTHING_HIDDEN } from '../../../src/history/ask/hidden-texts.js';
+import { NOTHING_HIDDEN } from '../../../src/history/rebuild/hidden-texts.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { importRecording } from '../../../src/lab/recordings/import-recording.js';
 import { type ObjectId, sessionId } from '../../../src/objects/ids.js';

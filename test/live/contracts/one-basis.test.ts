@@ -15,11 +15,11 @@ import { NO_VIEW } from '../../../src/contracts/projection/shrink-view.js';
 import { TyrumReports } from '../../../src/contracts/tyrum/read-reports.js';
 import { sentEntries } from '../../../src/contracts/tyrum/visible-prompt.js';
 import { HarnessSession } from '../../../src/harness/harness-session.js';
-import { countHere } from '../../../src/history/ask/token-count.js';
 import { askedMoment } from '../../../src/history/rebuild/moment.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { chatObjectId, sessionId, sessionObjectId } from '../../../src/objects/ids.js';
+import { countHere } from '../../../src/review/ask/token-count.js';
 import { historyOf } from '../../support/object-history.js';
 import { type ReviewedSessions, reviewedSessions } from '../../support/reviewed-sessions.js';
 

@@ -8,8 +8,8 @@ import { verboseNarrator } from '../../../scripts/demo/narrator.js';
 import { type DemoRun, runSession } from '../../../scripts/demo/run-session.js';
 import { shortForm } from '../../../scripts/demo/short-form.js';
 import { localFilesystemId } from '../../../src/filesystem/access/filesystem-id.js';
-import { countTokens } from '../../../src/history/ask/token-count.js';
 import { sessionId } from '../../../src/objects/ids.js';
+import { countTokens } from '../../../src/review/ask/token-count.js';
 import { suiteData, suiteFlags } from '../../support/mcp-clients.js';
 import { testNodeAddress, uniquePrefix } from '../../support/xtdb.js';
 

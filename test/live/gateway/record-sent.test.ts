@@ -9,13 +9,13 @@ import type { ContextSession } from '../../../src/client/session/context-session
 import { bodySpans } from '../../../src/gateway/body-spans.js';
 import type { SentRequest } from '../../../src/gateway/read-log.js';
 import { bodyPieces, recordSent } from '../../../src/gateway/record-sent.js';
-import { askPrefixes } from '../../../src/history/ask/prefix-diff.js';
-import { countHere } from '../../../src/history/ask/token-count.js';
 import { PastContexts } from '../../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { askRequest } from '../../../src/page/server/request-view.js';
+import { askPrefixes } from '../../../src/review/ask/prefix-diff.js';
+import { countHere } from '../../../src/review/ask/token-count.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { chunkPart } from '../../../src/store/texts.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';

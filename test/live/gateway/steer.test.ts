@@ -11,9 +11,9 @@ import { type Gateway, serveGateway } from '../../../src/gateway/serve-gateway.j
 import { Steering } from '../../../src/gateway/steer/steering.js';
 import { PastContexts } from '../../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { setSteered } from '../../../src/host/steered-sessions.js';
 import { sessionId } from '../../../src/objects/ids.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { type CheckingUpstream, type ModelMove, startCheckingUpstream } from '../../agents/checking-upstream.js';
 import { ClaudeScript } from '../../support/claude-script.js';
 import { openClient } from '../../support/context.js';

@@ -4,11 +4,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { HarnessClient } from '../../../src/harness/harness-client.js';
 import type { HarnessSession, TurnContext, TurnOptions } from '../../../src/harness/harness-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
-import { askPrefixes } from '../../../src/history/ask/prefix-diff.js';
-import { countHere } from '../../../src/history/ask/token-count.js';
 import { PastContexts } from '../../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
+import { askPrefixes } from '../../../src/review/ask/prefix-diff.js';
+import { countHere } from '../../../src/review/ask/token-count.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { openClient } from '../../support/context.js';
 import { isPrefix, reply, user } from '../../support/loop-messages.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';

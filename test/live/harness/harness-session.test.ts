@@ -7,10 +7,10 @@ import type { ContextClientOptions } from '../../../src/client/session/client-op
 import { HarnessClient } from '../../../src/harness/harness-client.js';
 import type { HarnessSession } from '../../../src/harness/harness-session.js';
 import type { ReportedMessage, ToolCallReport } from '../../../src/harness/message-schema.js';
-import { sessionLog } from '../../../src/history/ask/session-log.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { filesystemId } from '../../../src/objects/ids.js';
+import { sessionLog } from '../../../src/review/ask/session-log.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { openClient } from '../../support/context.js';
 
 /** Ids of this run: other tests on the suite's node have calls too. */

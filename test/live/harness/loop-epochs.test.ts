@@ -5,13 +5,13 @@ import type { ContextClient } from '../../../src/client/session/context-client.j
 import type { LoopContext } from '../../../src/extensions/loop/loop-context.js';
 import { type LoopOptions, LoopSession } from '../../../src/extensions/loop/loop-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
-import { askPrefixes } from '../../../src/history/ask/prefix-diff.js';
-import { countHere } from '../../../src/history/ask/token-count.js';
 import { AssemblyRebuilder } from '../../../src/history/rebuild/rebuild-assembly.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { sessionId } from '../../../src/objects/ids.js';
+import { askPrefixes } from '../../../src/review/ask/prefix-diff.js';
+import { countHere } from '../../../src/review/ask/token-count.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { openClient } from '../../support/context.js';
 import { LateAnswers } from '../../support/late-answers.js';
 import { call, callModel, isPrefix, reply, requestOf, user } from '../../support/loop-messages.js';

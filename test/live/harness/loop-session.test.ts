@@ -5,10 +5,10 @@ import type { ContextClient } from '../../../src/client/session/context-client.j
 import { type LoopOptions, LoopSession } from '../../../src/extensions/loop/loop-session.js';
 import { HarnessSession } from '../../../src/harness/harness-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
-import { askTurns } from '../../../src/history/ask/ask.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
-import { logAnswer } from '../../../src/http/review-answers.js';
+import { askTurns } from '../../../src/review/ask/ask.js';
+import { logAnswer } from '../../../src/review/http/review-answers.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { toStepParts } from '../../../src/store/step-part.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openClient, testAddress } from '../../support/context.js';

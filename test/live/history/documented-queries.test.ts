@@ -7,14 +7,14 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { assemble } from '../../../src/assembly/assemble.js';
 import { fileObjectId } from '../../../src/client/file-access.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
-import { askContext, askQuery } from '../../../src/history/ask/ask.js';
 import { ContextReader } from '../../../src/history/rebuild/context-reader.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { canonicalPath, filesystemId, type SessionId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 import { deletedFile } from '../../../src/objects/versions.js';
+import { askContext, askQuery } from '../../../src/review/ask/ask.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { countRequests, openClient, wholeRead } from '../../support/context.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 

@@ -6,13 +6,13 @@ import type { ContextClient } from '../../../src/client/session/context-client.j
 import type { LoopContext } from '../../../src/extensions/loop/loop-context.js';
 import { LoopSession } from '../../../src/extensions/loop/loop-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
-import { askTurns } from '../../../src/history/ask/ask.js';
-import { askPrefixes, type PrefixDiff } from '../../../src/history/ask/prefix-diff.js';
-import { countHere } from '../../../src/history/ask/token-count.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { prefixAnswer } from '../../../src/http/review-answers.js';
-import { REVIEW_ANSWERS } from '../../../src/http/review-schemas.js';
 import { type SessionId, sessionId } from '../../../src/objects/ids.js';
+import { askTurns } from '../../../src/review/ask/ask.js';
+import { askPrefixes, type PrefixDiff } from '../../../src/review/ask/prefix-diff.js';
+import { countHere } from '../../../src/review/ask/token-count.js';
+import { prefixAnswer } from '../../../src/review/http/review-answers.js';
+import { REVIEW_ANSWERS } from '../../../src/review/http/review-schemas.js';
 import { askHere } from '../../support/ask-here.js';
 import { openClient } from '../../support/context.js';
 import { call, callModel, isPrefix, user } from '../../support/loop-messages.js';

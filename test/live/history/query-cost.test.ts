@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { askQuery } from '../../../src/history/ask/ask.js';
 import { HistoryError } from '../../../src/history/rebuild/history-error.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { askQuery } from '../../../src/review/ask/ask.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import type { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openTestClient } from '../../support/xtdb.js';

@@ -4,6 +4,13 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { listSessions } from '../../../src/client/session/open-session.js';
 import { TyrumReports } from '../../../src/contracts/tyrum/read-reports.js';
+import { HistoryError } from '../../../src/history/rebuild/history-error.js';
+import { PastContexts } from '../../../src/history/rebuild/past-context.js';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import type { AssemblyProof } from '../../../src/objects/assembly-proof.js';
+import { canonicalPath, filesystemId, type ObjectId } from '../../../src/objects/ids.js';
+import { type FilesystemSource, filesystemSource } from '../../../src/objects/source.js';
+import { fileStub } from '../../../src/objects/versions.js';
 import {
   askContext,
   askDiff,
@@ -12,18 +19,11 @@ import {
   askTurns,
   askVersions,
   askWho,
-} from '../../../src/history/ask/ask.js';
-import { reportDetail, reportList } from '../../../src/history/ask/context-report.js';
-import { requireText } from '../../../src/history/ask/object-view.js';
-import { countHere } from '../../../src/history/ask/token-count.js';
-import { HistoryError } from '../../../src/history/rebuild/history-error.js';
-import { PastContexts } from '../../../src/history/rebuild/past-context.js';
-import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
-import type { AssemblyProof } from '../../../src/objects/assembly-proof.js';
-import { canonicalPath, filesystemId, type ObjectId } from '../../../src/objects/ids.js';
-import { type FilesystemSource, filesystemSource } from '../../../src/objects/source.js';
-import { fileStub } from '../../../src/objects/versions.js';
+} from '../../../src/review/ask/ask.js';
+import { reportDetail, reportList } from '../../../src/review/ask/context-report.js';
+import { requireText } from '../../../src/review/ask/object-view.js';
+import { countHere } from '../../../src/review/ask/token-count.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { StoreSnapshot } from '../../../src/store/store-snapshot.js';
 import { countRequests, wholeRead } from '../../support/context.js';

@@ -8,9 +8,9 @@ import type { ContextClientOptions } from '../../../src/client/session/client-op
 import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { rebuildAssembly } from '../../../src/history/rebuild/find-assembly.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { type FilesystemId, filesystemId } from '../../../src/objects/ids.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { toAssemblyPart } from '../../../src/store/assemblies.js';
 import { stepId } from '../../../src/store/step-part.js';
 import { chunkId } from '../../../src/store/texts.js';

@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { CallReport } from '../../../src/client/session/call-report.js';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
-import { reportDetail } from '../../../src/history/ask/context-report.js';
-import { countHere } from '../../../src/history/ask/token-count.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { keepChecks } from '../../../src/host/known-checks.js';
-import { SessionRows } from '../../../src/host/session-rows.js';
-import { addNote, answerReviewRequest } from '../../../src/http/review-routes.js';
-import { REVIEW_ANSWERS, type ReviewAnswer } from '../../../src/http/review-schemas.js';
+import { answerReviewRequest } from '../../../src/http/review-routes.js';
 import { PAGE_ANSWERS, type PageBody } from '../../../src/page/server/page-schemas.js';
+import { reportDetail } from '../../../src/review/ask/context-report.js';
+import { countHere } from '../../../src/review/ask/token-count.js';
+import { addNote } from '../../../src/review/http/review-http.js';
+import { REVIEW_ANSWERS, type ReviewAnswer } from '../../../src/review/http/review-schemas.js';
+import { keepChecks } from '../../../src/review/rows/known-checks.js';
 import { mentions, openClient, wholeRead } from '../../support/context.js';
 import { hiddenTexts, question } from '../../support/contracts.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
@@ -28,8 +28,8 @@ describe('a page that was started in another folder', () => {
   let reviewer: ContextClient;
   const server = createServer((request, response) => {
     const { pathname, searchParams: query } = new URL(request.url ?? '/', 'http://localhost');
-    const rows = new SessionRows(elsewhere.root);
-    const of = { client: reviewer, query, all: true, hiddenTexts, rows };
+    const folders = { dataDir: elsewhere.root, clientDir: elsewhere.root };
+    const of = { client: reviewer, query, all: true, hiddenTexts, folders };
     answerReviewRequest(question(pathname), of, response).catch((error: unknown) => {
       response.statusCode = 500;
       response.end(String(error));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { sessionId } from '../../../src/objects/ids.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { RecordingLines, replay, reviewedRecordings } from '../../support/replays.js';
 
 let setting: Awaited<ReturnType<typeof reviewedRecordings>>;

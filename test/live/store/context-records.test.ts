@@ -4,10 +4,8 @@ import { readProjection } from '../../../src/contracts/projection/read-projectio
 import { RecordMemory, type RememberedItems } from '../../../src/contracts/tyrum/agent-memory.js';
 import { changedMemory } from '../../../src/contracts/tyrum/change-memory.js';
 import { consolidateMemory, type MemoryBudget } from '../../../src/contracts/tyrum/consolidate-memory.js';
-import { runQuery } from '../../../src/history/ask/run-query.js';
 import { askedMoment } from '../../../src/history/rebuild/moment.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import type { ContextRecord, RecordBody, RecordKind, RecordOwner } from '../../../src/objects/context-record.js';
 import {
   chatObjectId,
@@ -17,6 +15,8 @@ import {
   sessionId,
   sessionObjectId,
 } from '../../../src/objects/ids.js';
+import { runQuery } from '../../../src/review/ask/run-query.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { toRecordPart } from '../../../src/store/context-records.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { fromDocument } from '../../../src/xtdb/documents.js';

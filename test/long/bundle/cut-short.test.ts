@@ -10,8 +10,8 @@ import { finishImport, importBundle } from '../../../src/bundle/import-bundle.js
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import { listSessions } from '../../../src/client/session/open-session.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { type SessionId, sessionId } from '../../../src/objects/ids.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openClient, wholeRead } from '../../support/context.js';

@@ -12,9 +12,9 @@ import { localFilesystemId } from '../../../src/filesystem/access/filesystem-id.
 import { MountTable } from '../../../src/filesystem/access/mounts.js';
 import { AllowedRoots } from '../../../src/filesystem/access/roots.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import type { SessionId } from '../../../src/objects/ids.js';
 import { planRestore } from '../../../src/restore/restore-plan.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { importId } from '../../../src/store/import-parts.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';

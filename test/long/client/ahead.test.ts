@@ -7,8 +7,8 @@ import type { ContextClientOptions } from '../../../src/client/session/client-op
 import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
 import { AssemblyRebuilder } from '../../../src/history/rebuild/rebuild-assembly.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { filesystemId, type SessionId } from '../../../src/objects/ids.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { countRequests, mentions, wholeRead } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
 import { LateAnswers } from '../../support/late-answers.js';

@@ -7,11 +7,11 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/g
 import fc from 'fast-check';
 import { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import { inspectJournals } from '../../../src/journal/journals.js';
 import { filesystemId, sessionId } from '../../../src/objects/ids.js';
 import type { Step } from '../../../src/objects/step.js';
 import { clientFolder } from '../../../src/process/data-folder.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { stepId } from '../../../src/store/step-part.js';
 import { testAddress, wholeRead } from '../../support/context.js';
 import { type Damage, damage, damaged } from '../../support/damage.js';

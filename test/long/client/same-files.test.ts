@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../../src/client/session/context-client.js';
 import type { ContextSession } from '../../../src/client/session/context-session.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { countRequests, mentions, wholeRead } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
 import { callReport, TrackedProject } from '../../support/tracked-project.js';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { listSessions } from '../../../src/client/session/open-session.js';
-import { askContext, askObject, askTurns, askWho } from '../../../src/history/ask/ask.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
+import { askContext, askObject, askTurns, askWho } from '../../../src/review/ask/ask.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import type { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { callReport, TrackedProject } from '../../support/tracked-project.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { verifySession } from '../../../src/history/verify/verify-session.js';
 import type { ReplayReport } from '../../../src/lab/report/replay-report.js';
+import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { effort } from '../../support/effort.js';
 import { fixtures, RecordingLines, replay, reviewedRecordings } from '../../support/replays.js';
 

@@ -2,10 +2,10 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Command, CommanderError } from 'commander';
 import { endUsageErrors } from '../../../src/cli/flags.js';
 import { reportFailure } from '../../../src/cli/output.js';
-import { reviewCommands } from '../../../src/cli/review/commands.js';
 import { serveCommand } from '../../../src/cli/serve.js';
 import { CONTRACTS } from '../../../src/contract-list.js';
 import { replayCommand } from '../../../src/lab/cli/replay.js';
+import { reviewCommands } from '../../../src/review/cli/commands.js';
 
 const PARTS = { version: '0', home: new URL('../../../', import.meta.url), contracts: CONTRACTS };
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { requestItems } from '../../../src/history/ask/request-items.js';
 import { bandWays, callRanges } from '../../../src/history/search/exposure.js';
 import { linesWith } from '../../../src/history/search/found-lines.js';
 import type { ObjectId } from '../../../src/objects/ids.js';
 import { outOfOrder } from '../../../src/page/server/call-changes.js';
+import { requestItems } from '../../../src/review/ask/request-items.js';
 
 const id = (name: string) => name as ObjectId;
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { callName, linesAsked } from '../../../src/history/ask/call-names.js';
+import { callName, linesAsked } from '../../../src/history/rebuild/call-names.js';
 
 describe('the name of a call', () => {
   test.each([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { contextLedger } from '../../../src/history/ask/context-report.js';
-import { countHere, countTokens } from '../../../src/history/ask/token-count.js';
+import { contextLedger } from '../../../src/review/ask/context-report.js';
+import { countHere, countTokens } from '../../../src/review/ask/token-count.js';
 import { callOf, fileOf, inputOf, turnOf } from '../assembly/objects.js';
 
 const input = inputOf({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type CountTexts, countingOnce } from '../../../src/history/ask/tokenizer.js';
+import { type CountTexts, countingOnce } from '../../../src/history/rebuild/tokenizer.js';
 
 describe('counting once', () => {
   test('returns the counts of any lists of texts and counts no text twice', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { sym } from '../../../src/edn/values.js';
-import { columnNames, parseQuery } from '../../../src/history/ask/parse-query.js';
 import { HistoryError } from '../../../src/history/rebuild/history-error.js';
+import { columnNames, parseQuery } from '../../../src/review/ask/parse-query.js';
 
 const codeOf = (text: string): string => {
   try {

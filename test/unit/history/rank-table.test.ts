@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import ranks from 'gpt-tokenizer/bpeRanks/o200k_base';
-import { openRanks, packRanks, type RankList } from '../../../src/history/ask/rank-table.js';
+import { openRanks, packRanks, type RankList } from '../../../src/review/ask/rank-table.js';
 
 const isText = (token: string | readonly number[]): token is string => typeof token === 'string';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { ActsBetween } from '../../../src/history/ask/request-pair.js';
-import type { Request, RequestReader } from '../../../src/history/ask/request-reader.js';
 import { objectId } from '../../../src/objects/ids.js';
 import type { SetChanges } from '../../../src/objects/sets.js';
+import { ActsBetween } from '../../../src/review/ask/request-pair.js';
+import type { Request, RequestReader } from '../../../src/review/ask/request-reader.js';
 
 const FILE = objectId('file');
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { sinceTime } from '../../../src/history/ask/since-time.js';
+import { sinceTime } from '../../../src/review/ask/since-time.js';
 
 const now = new Date(2026, 10, 27, 15, 30);
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { applyPatch } from 'diff';
 import fc from 'fast-check';
-import { diffTexts, unifiedLines } from '../../../src/history/ask/text-diff.js';
+import { diffTexts, unifiedLines } from '../../../src/review/ask/text-diff.js';
 import { cpuMsOf } from '../../support/cpu-time.js';
 
 describe('differences of texts', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
-import { countTokens } from '../../../src/history/ask/token-count.js';
 import { hashText } from '../../../src/objects/hashes.js';
+import { countTokens } from '../../../src/review/ask/token-count.js';
 import { cpuMsOf } from '../../support/cpu-time.js';
 
 /** Pieces of real texts, and pieces that are hard for a vocabulary. */

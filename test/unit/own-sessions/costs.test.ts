@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { cellsOf } from '../../../src/cli/fitted-table.js';
 import { coloursFor } from '../../../src/cli/output.js';
-import { dollarsOf } from '../../../src/history/money/dollar-prices.js';
 import type { RecordedEntry } from '../../../src/lab/recordings/neutral-session.js';
 import { agentHomes } from '../../../src/own-sessions/agent-homes.js';
 import { policyLines } from '../../../src/own-sessions/compare-policies.js';
@@ -10,6 +9,7 @@ import { costsLines, limitsOf } from '../../../src/own-sessions/costs-lines.js';
 import type { FoundSession } from '../../../src/own-sessions/find-sessions.js';
 import { CACHE_LOSSES, FactsCollector } from '../../../src/own-sessions/session-facts.js';
 import { sumCosts } from '../../../src/own-sessions/sum-costs.js';
+import { dollarsOf } from '../../../src/review/money/dollar-prices.js';
 
 const [home] = agentHomes({ env: {}, home: '/h', platform: 'linux' });
 if (home === undefined) throw new Error('no agent');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { dollarsOf } from '../../../src/history/money/dollar-prices.js';
 import type { Step } from '../../../src/objects/step.js';
 import { costAlone } from '../../../src/page/server/cost-alone.js';
+import { dollarsOf } from '../../../src/review/money/dollar-prices.js';
 
 const MODEL = 'claude-sonnet-4-5';
 const AT = Date.UTC(2026, 0, 1);

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { toJson } from '../../../src/history/ask/run-query.js';
+import { toJson } from '../../../src/review/ask/run-query.js';
 import { reportedTime } from '../../../src/store/object-store.js';
 import { END_OF_TIME } from '../../../src/xtdb/transactions.js';
 

@@ -3,9 +3,9 @@ import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { guideOf, VERBS } from '../../../src/extensions/guide.js';
 import { NOTICE } from '../../../src/gateway/steer/wire-request.js';
-import { countTokens } from '../../../src/history/ask/token-count.js';
 import { INSTRUCTIONS } from '../../../src/mcp/connection.js';
 import { STEERED_GUIDE } from '../../../src/mcp/steered-verbs.js';
+import { countTokens } from '../../../src/review/ask/token-count.js';
 import { createTools } from '../../../src/tools/create-tools.js';
 import { VERB_DESCRIPTIONS } from '../../../src/tools/verb-descriptions.js';
 

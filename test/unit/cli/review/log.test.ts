@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { cellsOf } from '../../../../src/cli/fitted-table.js';
 import { coloursFor, columns } from '../../../../src/cli/output.js';
-import { versionLines } from '../../../../src/cli/review/log.js';
-import { shortName } from '../../../../src/cli/review/object-names.js';
-import { turnLines } from '../../../../src/cli/review/turn-lines.js';
-import type { LoggedTurn } from '../../../../src/history/ask/logged-turn.js';
 import { ranges, turnSpans } from '../../../../src/history/rebuild/turn-spans.js';
 import { objectId, sessionId } from '../../../../src/objects/ids.js';
 import type { Step } from '../../../../src/objects/step.js';
+import type { LoggedTurn } from '../../../../src/review/ask/logged-turn.js';
+import { versionLines } from '../../../../src/review/cli/log.js';
+import { shortName } from '../../../../src/review/cli/object-names.js';
+import { turnLines } from '../../../../src/review/cli/turn-lines.js';
 
 const plain = coloursFor({ isTerminal: false, env: {} });
 const at = (second: number): Date => new Date(Date.UTC(2026, 0, 1, 0, 0, second));

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { cellsOf } from '../../../../src/cli/fitted-table.js';
 import { coloursFor } from '../../../../src/cli/output.js';
-import { listed } from '../../../../src/cli/review/sessions.js';
-import { sessionTable } from '../../../../src/cli/session-table.js';
-import { noSpending } from '../../../../src/history/money/call-cost.js';
-import type { SessionRow } from '../../../../src/host/session-rows.js';
+import { sessionTable } from '../../../../src/review/cli/session-table.js';
+import { listed } from '../../../../src/review/cli/sessions.js';
+import { noSpending } from '../../../../src/review/money/call-cost.js';
+import type { SessionRow } from '../../../../src/review/rows/session-rows.js';
 
 const place = { colours: coloursFor({ isTerminal: false, env: {} }), now: new Date(2026, 10, 21), home: '/home/me' };
 const id = '5f0c1a52-7a3e-4b1d-9c55-0d2f7be6a101';

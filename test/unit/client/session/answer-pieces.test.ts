@@ -3,8 +3,8 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { answerPieces, type PieceSource } from '../../../../src/client/session/answer-proof.js';
-import { joinedPieces } from '../../../../src/history/verify/verify-answers.js';
 import { objectId } from '../../../../src/objects/ids.js';
+import { joinedPieces } from '../../../../src/review/verify/verify-answers.js';
 
 const other = objectId('other');
 const joined = (answer: string, sources: readonly PieceSource[]): string | undefined => {

@@ -1,0 +1,34 @@
+import type { SessionId } from '../../objects/ids.js';
+import type { Timeline } from './timeline.js';
+
+/** The texts and objects that a session's redaction rules hide. */
+export interface HiddenTexts {
+  /** The number of rules. */
+  readonly rules: number;
+  /**
+   * The number of rules that hide something which was not already masked on import. Unresolved
+   * rules count too.
+   */
+  readonly inForce: number;
+  /** The number of rules whose target is not found. */
+  readonly unresolved: number;
+  /** Texts to hide wherever they occur. */
+  readonly texts: readonly string[];
+  /** Texts to hide only where they occur as whole words. */
+  readonly words: readonly string[];
+  /** The ids of calls and files that are hidden entirely. */
+  readonly objects: ReadonlySet<string>;
+}
+
+/** Finds what the redaction rules of a session hide; `NOTHING_HIDDEN` without rules. */
+export type FindHiddenTexts = (timeline: Timeline, session: SessionId) => Promise<HiddenTexts>;
+
+/** Hides nothing. */
+export const NOTHING_HIDDEN: HiddenTexts = {
+  rules: 0,
+  inForce: 0,
+  unresolved: 0,
+  texts: [],
+  words: [],
+  objects: new Set(),
+};

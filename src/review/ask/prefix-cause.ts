@@ -1,0 +1,191 @@
+import type { ObjectMetadata } from '../../assembly/metadata.js';
+import type { RebuiltAssembly } from '../../history/rebuild/rebuilt-assembly.js';
+import type { BorderPrice, BorderReason } from '../../objects/assembly-proof.js';
+import type { ObjectId } from '../../objects/ids.js';
+import type { SetChanges } from '../../objects/sets.js';
+import type { Step } from '../../objects/step.js';
+import { isVerb } from '../../session/verb-outcome.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { defined } from '../../values/defined.js';
+import { objectLog } from './object-log.js';
+import type { ActsBetween } from './request-pair.js';
+import type { RequestPiece } from './request-pieces.js';
+
+/**
+ * The cause of a changed request prefix: a new epoch of contexts, a verb, a call, a message, a new
+ * file version, or the harness.
+ *
+ * `rendering`: none of these. The same state is shown differently because of other items.
+ */
+export type PrefixCauseKind = 'epoch' | 'verb' | 'call' | 'message' | 'version' | 'harness' | 'rendering';
+
+/** Why a request does not begin with the whole previous request. */
+export interface PrefixCause {
+  readonly kind: PrefixCauseKind;
+  /** One sentence. */
+  readonly why: string;
+  /** The step that caused it, counted from the session's beginning. */
+  readonly step?: number;
+  readonly object?: ObjectId;
+  /** The new epoch, and the cost that was estimated at its decision. */
+  readonly epoch?: { readonly number: number; readonly reason: BorderReason; readonly price?: BorderPrice };
+  readonly version?: { readonly number: number; readonly validTime: Date; readonly txId: number };
+}
+
+/** Two requests and the first pieces that differ. A piece is undefined if its request has ended. */
+export interface Parted {
+  readonly acts: ActsBetween;
+  readonly pieceFrom: RequestPiece | undefined;
+  readonly pieceTo: RequestPiece | undefined;
+  /** For a line: the object that it shows. */
+  readonly lineObject: ObjectId | undefined;
+  readonly present: StoreSnapshot;
+}
+
+const REASONS: Readonly<Record<BorderReason, string>> = {
+  first: 'it is the first of the session',
+  saving: 'the shorter later calls pay for the text that is written again',
+  cold: "the provider's cache was cold",
+  pressure: 'the budget of tokens was reached',
+  asked: 'a verb asked for it',
+  history: "the harness's list no longer began as it did, or another one had gone out",
+};
+
+const CHANGES: Readonly<Record<keyof SetChanges, string>> = {
+  index: 'found',
+  activate: 'made active',
+  deactivate: 'no longer active',
+  pin: 'pinned',
+  unpin: 'no longer pinned',
+};
+
+type Rule = (parted: Parted) => PrefixCause | undefined | Promise<PrefixCause | undefined>;
+
+function newEpoch({ acts: { newEpoch } }: Parted): PrefixCause | undefined {
+  if (newEpoch === undefined) return undefined;
+  const { number, reason, price, border } = newEpoch;
+  return {
+    kind: 'epoch',
+    why: `epoch ${number} began: ${REASONS[reason]}`,
+    step: border,
+    epoch: { number, reason, ...defined({ price }) },
+  };
+}
+
+const chosen = ({ proof: { renderer, layout, options, mounts, folders } }: RebuiltAssembly): string =>
+  JSON.stringify([renderer, layout, options, mounts, folders]);
+
+function otherSettings({ acts }: Parted): PrefixCause | undefined {
+  const [from, to] = [acts.from.rebuilt, acts.to.rebuilt];
+  if (chosen(from) === chosen(to)) return undefined;
+  const name = ({ proof: { layout, options } }: RebuiltAssembly): string =>
+    `layout ${layout}${options.strict ? ', strict' : ''}${options.shortIds ? ', short ids' : ''}`;
+  const why =
+    name(from) === name(to)
+      ? 'another rendering or other folders were requested'
+      : `${name(to)} was requested after ${name(from)}`;
+  return { kind: 'harness', why };
+}
+
+function otherPrompt({ pieceFrom, pieceTo }: Parted): PrefixCause | undefined {
+  const isPrompt = pieceFrom?.section === 'system' || pieceTo?.section === 'system';
+  return isPrompt ? { kind: 'harness', why: 'the harness set another system prompt' } : undefined;
+}
+
+function ownHistory({ acts, pieceFrom, pieceTo }: Parted): PrefixCause | undefined {
+  const sections = [pieceFrom?.section, pieceTo?.section];
+  const found = acts.steps.findLast(
+    ({ event }) => event !== undefined && event.kind !== 'paused' && event.kind !== 'resumed',
+  );
+  if (found?.event === undefined || !(sections.includes('chat') || sections.includes('list'))) return undefined;
+  const why =
+    found.event.kind === 'bypassed'
+      ? "a model call before it went out with the harness's own list"
+      : `the harness's own history was ${found.event.kind}`;
+  return { kind: 'harness', why, step: found.seq };
+}
+
+/** Describes the effect of a step. */
+function byStep(
+  step: Step,
+  acts: ActsBetween,
+  { what, object }: { readonly what: string; readonly object?: ObjectId },
+): PrefixCause {
+  const { seq, by } = step;
+  const tool = acts.toolOf(step);
+  const who = by === undefined ? acts.authorOf(step) : 'a person';
+  const kind = by !== undefined || isVerb(tool) ? 'verb' : tool === undefined ? 'message' : 'call';
+  return { kind, why: `${what}: step ${seq}, ${who}`, step: seq, ...defined({ object }) };
+}
+
+/**
+ * Returns the objects that can explain a difference: those with the text, and the files of a call.
+ * A call's block may name a file without repeating it.
+ */
+function suspects({ acts, pieceFrom, pieceTo, lineObject }: Parted): readonly ObjectId[] {
+  const own = [lineObject, pieceTo?.object, pieceFrom?.object].flatMap((id) => id ?? []);
+  const { pool } = acts.to.rebuilt.input;
+  const files = pool.flatMap((one) => (one.type === 'toolcall' && own.includes(one.id) ? one.fileRefs : []));
+  return [...new Set([...own, ...files])];
+}
+
+function inSets(parted: Parted): PrefixCause | undefined {
+  for (const object of suspects(parted)) {
+    const found = parted.acts.setChange(object, Object.keys(CHANGES) as (keyof SetChanges)[]);
+    if (found !== undefined) return byStep(found.step, parted.acts, { what: CHANGES[found.change], object });
+  }
+  return undefined;
+}
+
+const asShown = (one: ObjectMetadata | undefined): string =>
+  one?.type === 'file' ? `${one.state} ${one.fileHash} ${one.contentHash}` : '';
+
+async function otherVersion(parted: Parted): Promise<PrefixCause | undefined> {
+  const { acts, present } = parted;
+  const [from, to] = [acts.from.rebuilt, acts.to.rebuilt];
+  for (const id of suspects(parted)) {
+    const [before, after] = [from, to].map(({ input }) => input.pool.find((one) => one.id === id));
+    if (after?.type !== 'file' || asShown(before) === asShown(after)) continue;
+    const { fileHash, contentHash, displayPath } = after;
+    const versions = await objectLog(present, id);
+    const equal = versions.filter((one) => one.fileHash === fileHash && one.contentHash === contentHash);
+    const found = equal.find(({ validTime }) => validTime.getTime() <= to.proof.at) ?? equal[0];
+    const version =
+      found === undefined ? undefined : { number: found.number, validTime: found.validTime, txId: found.txId };
+    return { kind: 'version', why: `${displayPath} changed`, object: id, ...defined({ version }) };
+  }
+  return undefined;
+}
+
+/**
+ * Items behind the harness's own messages move back as the messages grow. Once a turn has ended,
+ * its messages are in the chat.
+ */
+function listGrew({ acts, pieceTo, pieceFrom }: Parted): PrefixCause | undefined {
+  const step = pieceTo?.step;
+  if (step !== undefined && step.seq > acts.from.side.step)
+    return byStep(step, acts, { what: "the harness's own list grew before it" });
+  const opens = acts.steps.find((one) => one.opens !== undefined);
+  const isTurn = pieceTo?.section === 'chat' || pieceFrom?.section === 'list';
+  return opens !== undefined && isTurn
+    ? byStep(opens, acts, { what: `turn ${opens.turn} began, so the chat now includes the turn before it` })
+    : undefined;
+}
+
+/** Causes in order of precedence. */
+const RULES: readonly Rule[] = [newEpoch, otherSettings, otherPrompt, ownHistory, listGrew, inSets, otherVersion];
+
+/** Determines the cause of a difference from the session's steps and versions. */
+export async function causeOf(parted: Parted): Promise<PrefixCause> {
+  for (const rule of RULES) {
+    const cause = await rule(parted);
+    if (cause !== undefined) return cause;
+  }
+  const last = parted.acts.steps.at(-1);
+  if (last !== undefined && parted.pieceTo?.section === 'chat')
+    return byStep(last, parted.acts, { what: 'the chat went on' });
+  return {
+    kind: 'rendering',
+    why: 'no step between the two requests changed this item; it is shown differently because of other items',
+  };
+}

@@ -1,0 +1,285 @@
+import type { Timeline } from '../../history/rebuild/timeline.js';
+import { type CountTexts, countingOnce, TOKENIZER } from '../../history/rebuild/tokenizer.js';
+import { chatObjectId, type ObjectId, type SessionId } from '../../objects/ids.js';
+import { commonBytes } from '../../values/common-length.js';
+import { defined } from '../../values/defined.js';
+import { causeOf, type PrefixCause } from './prefix-cause.js';
+import { type ProviderVerdicts, providerVerdicts } from './provider-verdicts.js';
+import { objectOfLine } from './request-items.js';
+import { ActsBetween, type RequestPair, requestPair, stepsBetween } from './request-pair.js';
+import { hasOwnList, type RequestPiece } from './request-pieces.js';
+import {
+  bytesOf,
+  openRequests,
+  type Request,
+  type RequestReader,
+  type RequestSide,
+  type RequestSize,
+  textsOf,
+  tokensOfEach,
+} from './request-reader.js';
+
+/** The first byte at which two requests differ. */
+export interface FirstDifference {
+  /** Offset from the beginning of the request, and from the beginning of its part. */
+  readonly byte: number;
+  readonly byteInPart: number;
+  /** One of our parts, or `list` for the harness's own messages. */
+  readonly section: RequestPiece['section'];
+  /** Line in the part, from 1. */
+  readonly line: number;
+  readonly object?: ObjectId;
+  /** Step of a message or call in the harness's list. */
+  readonly step?: number;
+}
+
+/**
+ * The fate of the model's answers that the first request contained as the harness's own messages.
+ * Each may contain reasoning.
+ * - `kept`: they follow an equal beginning
+ * - `lost`: they follow a different beginning, or left during their own turn
+ * - `left`: they left with a closed turn, which is allowed
+ */
+export interface Answers {
+  readonly kept: number;
+  readonly lost: number;
+  readonly left: number;
+}
+
+/**
+ * Compares the beginnings of two requests. Includes the provider's statement if the second directly
+ * follows the first.
+ */
+export interface PrefixDiff extends ProviderVerdicts {
+  readonly session: SessionId;
+  readonly from: RequestSide;
+  readonly to: RequestSide;
+  /** Whether the second begins with the whole first. */
+  readonly isPrefix: boolean;
+  /** The common beginning. */
+  readonly shared: RequestSize;
+  /**
+   * Tokens of the second request behind the common beginning. Of these, the tokens of lines that
+   * the first request also had, which are paid for again.
+   */
+  readonly written: number;
+  readonly again: number;
+  readonly difference: FirstDifference | undefined;
+  readonly cause: PrefixCause | undefined;
+  /** Undefined if the request consists of a context only. */
+  readonly answers: Answers | undefined;
+}
+
+/** Comparisons, newest first. */
+export interface PrefixDiffs {
+  readonly session: SessionId;
+  readonly tokenizer: typeof TOKENIZER;
+  readonly compared: readonly PrefixDiff[];
+  /** Whether there are older comparisons. */
+  readonly isCut: boolean;
+}
+
+/** Two requests up to their first difference. */
+interface Parting {
+  /** The first parts that differ. */
+  readonly part: number;
+  readonly pieceFrom: RequestPiece | undefined;
+  readonly pieceTo: RequestPiece | undefined;
+  /** The common bytes of both parts, and their text. */
+  readonly bytes: number;
+  readonly text: string;
+}
+
+/**
+ * Whether both parts are ours, or both are the harness's own. A harness's message is never one of
+ * our parts.
+ */
+const isAlike = (a: RequestPiece | undefined, b: RequestPiece | undefined): boolean =>
+  (a?.section === 'list') === (b?.section === 'list');
+
+function partingOf(from: readonly RequestPiece[], to: readonly RequestPiece[]): Parting | undefined {
+  const found = from.findIndex((piece, i) => piece.text !== to[i]?.text || !isAlike(piece, to[i]));
+  if (found < 0) return undefined;
+  const [pieceFrom, pieceTo] = [from[found], to[found]];
+  const [a, b] = isAlike(pieceFrom, pieceTo)
+    ? [Buffer.from(pieceFrom?.text ?? ''), Buffer.from(pieceTo?.text ?? '')]
+    : [Buffer.of(), Buffer.of()];
+  const bytes = commonBytes(a, b);
+  // A character whose later bytes differ does not belong to the common text.
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(a.subarray(0, bytes), { stream: true });
+  return { part: found, pieceFrom, pieceTo, bytes, text };
+}
+
+function answersOf(from: Request, to: Request, parting: Parting | undefined): Answers | undefined {
+  if (!hasOwnList(from.rebuilt.proof) || !hasOwnList(to.rebuilt.proof)) return undefined;
+  const there = new Set(to.pieces.flatMap(({ step }) => step?.seq ?? []));
+  const counts = { kept: 0, lost: 0, left: 0 };
+  for (const [i, { step }] of from.pieces.entries()) {
+    if (step?.message?.role !== 'assistant') continue;
+    if (parting === undefined || i < parting.part) counts.kept += 1;
+    else if (there.has(step.seq) || step.turn === to.rebuilt.proof.turn) counts.lost += 1;
+    else counts.left += 1;
+  }
+  return counts;
+}
+
+/** Returns the lines of a text that another text also has. */
+function repeatedLines(text: string, other: string): string {
+  const lines = new Map<string, number>();
+  for (const line of other.split('\n')) lines.set(line, (lines.get(line) ?? 0) + 1);
+  const repeated = text.split('\n').filter((line) => {
+    const left = lines.get(line) ?? 0;
+    if (left > 0) lines.set(line, left - 1);
+    return left > 0 && line !== '';
+  });
+  return repeated.join('\n');
+}
+
+/** Two requests of one session and their first difference. */
+interface PartedPair extends RequestPair {
+  readonly parting: Parting | undefined;
+}
+
+const partedPair = ({ from, to }: RequestPair): PartedPair => ({
+  from,
+  to,
+  parting: partingOf(from.pieces, to.pieces),
+});
+
+/** The same with the equal part before it. */
+interface PartedRequests extends PartedPair {
+  /** The common beginning. */
+  readonly before: RequestSize;
+}
+
+/** The first difference of two requests and its cause. */
+async function differenceOf(
+  { present }: Timeline,
+  reader: RequestReader,
+  { from, to, parting, before }: PartedRequests,
+): Promise<Pick<PrefixDiff, 'difference' | 'cause'>> {
+  if (parting === undefined) return { difference: undefined, cause: undefined };
+  const { pieceFrom, pieceTo, bytes, text } = parting;
+  // If only one side is ours, attribute the change to it.
+  const pieces = [pieceTo, pieceFrom].flatMap((one) => one ?? []);
+  const piece = (
+    isAlike(pieceFrom, pieceTo) ? pieces[0] : (pieces.find(({ section }) => section !== 'list') ?? pieces[0])
+  ) as RequestPiece;
+  const lineObject = objectOfLine(
+    piece,
+    text.length,
+    to.rebuilt.input.pool.map(({ id }) => id),
+  );
+  const acts = await ActsBetween.read(reader, { from, to });
+  const cause = await causeOf({ acts, pieceFrom, pieceTo, lineObject, present });
+  const { section, step } = piece;
+  const object = section === 'chat' ? chatObjectId(reader.session) : (lineObject ?? piece.object);
+  const line = text.split('\n').length;
+  const difference = { byte: before.bytes, byteInPart: bytes, section, line, ...defined({ object, step: step?.seq }) };
+  return { difference, cause };
+}
+
+/** Compares the beginnings of two requests of a session. */
+export function comparePrefixes(
+  timeline: Timeline,
+  reader: RequestReader,
+  { count, ...pair }: RequestPair & { readonly count: CountTexts },
+): Promise<PrefixDiff> {
+  return compareParted(timeline, reader, { ...partedPair(pair), count });
+}
+
+async function compareParted(
+  timeline: Timeline,
+  reader: RequestReader,
+  { from, to, parting, count }: PartedPair & { readonly count: CountTexts },
+): Promise<PrefixDiff> {
+  const [a, b] = [from.rebuilt.proof, to.rebuilt.proof];
+  const part = parting?.part ?? from.pieces.length;
+  const equal = textsOf(to.pieces.slice(0, part));
+  const rest = ({ pieces }: Request): readonly string[] => [
+    (pieces[part]?.text ?? '').slice(parting?.text.length ?? 0),
+    ...textsOf(pieces.slice(part + 1)),
+  ];
+  const [restFrom, restTo] = [rest(from), rest(to)];
+  const lines = parting === undefined ? '' : repeatedLines(restTo.join('\n'), restFrom.join('\n'));
+  const [shared = 0, behind = 0, written = 0, again = 0] = await tokensOfEach(
+    [[...equal, parting?.text ?? ''], restFrom, restTo, [lines]],
+    count,
+  );
+  const before = { bytes: bytesOf(equal) + (parting?.bytes ?? 0), tokens: shared };
+  const isNext = reader.records.indexOf(b) === reader.records.indexOf(a) + 1;
+  const { difference, cause } = await differenceOf(timeline, reader, { from, to, parting, before });
+  const answers = answersOf(from, to, parting);
+  const told = { before: from.side.usage, after: isNext ? to.side.usage : undefined };
+  return {
+    session: reader.session,
+    from: from.side,
+    to: to.side,
+    isPrefix: parting === undefined,
+    shared: before,
+    written,
+    again,
+    difference,
+    cause,
+    answers,
+    ...providerVerdicts({
+      ...told,
+      behind: parting === undefined ? 0 : behind,
+      differs: difference?.section,
+      lost: answers?.lost,
+    }),
+  };
+}
+
+/** Default number of comparisons. Each rebuilds and counts both requests. */
+const LISTED = 20;
+/** Requests rebuilt and compared concurrently. */
+const HELD = 32;
+
+/**
+ * Compares the beginnings of a session's requests. With a range, it compares two requests, each the
+ * last one up to its moment. Without a range, it compares each request with its predecessor, newest
+ * first.
+ *
+ * @throws {HistoryError} `unknown-session`, `malformed-moment`; `beyond-end` if there is no request
+ * to compare; also the errors of a rebuild
+ */
+export async function askPrefixes(
+  timeline: Timeline,
+  {
+    name,
+    range,
+    limit = LISTED,
+    count,
+  }: {
+    readonly name: string;
+    readonly range?: string | undefined;
+    readonly limit?: number | undefined;
+    readonly count: CountTexts;
+  },
+): Promise<PrefixDiffs> {
+  const [reader] = await Promise.all([openRequests(timeline, name), count([])]);
+  const { session, records } = reader;
+  const made = { session, tokenizer: TOKENIZER, isCut: false } as const;
+  if (range !== undefined) {
+    const pair = await requestPair(timeline, reader, { range, count });
+    return { ...made, compared: [await comparePrefixes(timeline, reader, { ...pair, count })] };
+  }
+  const some = records.slice(-limit - 1);
+  const compared: PrefixDiff[] = [];
+  let before: Request | undefined;
+  // Requests are large, so only some of a long list are in memory.
+  for (let from = 0; from < some.length; from += HELD) {
+    const once = countingOnce(count);
+    const requests = await reader.requests(some.slice(from, from + HELD), once);
+    const all = before === undefined ? requests : [before, ...requests];
+    const pairs = all.slice(1).map((to, i) => partedPair({ from: all[i] as Request, to }));
+    // Reads the steps between all differing requests at once.
+    await reader.read(pairs.flatMap((pair) => (pair.parting === undefined ? [] : stepsBetween(reader, pair))));
+    const diffs = await Promise.all(pairs.map((pair) => compareParted(timeline, reader, { ...pair, count: once })));
+    compared.push(...diffs);
+    before = all.at(-1);
+  }
+  compared.reverse();
+  return { ...made, compared, isCut: some.length < records.length };
+}

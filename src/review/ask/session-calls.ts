@@ -1,0 +1,53 @@
+import { callName, kindOfCall, type NamedCall, namedCall, showsText } from '../../history/rebuild/call-names.js';
+import type { ObjectId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { fileRefsOf } from './logged-turn.js';
+
+/** A tool call of a session as a list or a conversation names it. */
+export interface SessionCall {
+  readonly id: ObjectId;
+  readonly name: string;
+  readonly tool: string;
+  readonly failed: boolean;
+  readonly chars: number;
+  readonly fileRefs: readonly ObjectId[];
+  readonly args: NamedCall['args'];
+  /** Whether it shows text of its files: a reading tool, or a command such as `sed`. */
+  readonly reads: boolean;
+  /** Whether its tool changes the files that it names. */
+  readonly changes: boolean;
+}
+
+const CHANGING: ReadonlySet<string> = new Set(['write', 'edit', 'patch']);
+
+/** Reads the tool calls of some steps by id: from step pages, else by one query. */
+export async function sessionCalls(
+  snapshot: StoreSnapshot,
+  steps: readonly Step[],
+): Promise<ReadonlyMap<ObjectId, SessionCall>> {
+  const ids = [...new Set(steps.flatMap(({ call }) => call?.id ?? []))];
+  const found = new Map<ObjectId, SessionCall>();
+  const learn = (id: ObjectId, document: Readonly<Record<string, unknown>>, size = 0): void => {
+    const call = namedCall(document);
+    const kind = call.tool === 'str_replace_editor' && call.args.command === 'view' ? 'read' : kindOfCall(call);
+    found.set(id, {
+      id,
+      name: callName(call),
+      tool: call.tool,
+      failed: document.status !== 'ok',
+      chars: size,
+      args: call.args,
+      reads: kind === 'read' || showsText(call),
+      fileRefs: fileRefsOf(document as Parameters<typeof fileRefsOf>[0]),
+      changes: CHANGING.has(kind),
+    });
+  };
+  for (const id of ids) {
+    const known = snapshot.knownCall(id);
+    if (known !== undefined) learn(id, known.document, known.marks.size);
+  }
+  for (const [id, { document, marks }] of await snapshot.heads(ids.filter((id) => !found.has(id))))
+    learn(id as ObjectId, document, marks.size);
+  return found;
+}

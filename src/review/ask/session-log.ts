@@ -1,0 +1,216 @@
+import pLimit from 'p-limit';
+import { storedCallName } from '../../history/rebuild/call-names.js';
+import { bordersOf } from '../../history/rebuild/epoch-chain.js';
+import type { Timeline } from '../../history/rebuild/timeline.js';
+import { begins, type TurnSpan, turnSpans } from '../../history/rebuild/turn-spans.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { defined } from '../../values/defined.js';
+import {
+  type FoundTurn,
+  fileRefsOf,
+  type LoggedCalls,
+  type LoggedEpoch,
+  type LoggedTurn,
+  loggedTurn,
+  touches,
+} from './logged-turn.js';
+
+/** The filter of a log. */
+export interface LogOptions {
+  /** Only turns that touched this object. */
+  readonly object?: ObjectId | undefined;
+  /** Maximum number of turns, newest first; default: all. */
+  readonly limit?: number | undefined;
+  /** Up to this step, counted from the session's beginning. */
+  readonly upto?: number | undefined;
+  /** Only turns that existed by this time, in milliseconds since 1970. */
+  readonly until?: number | undefined;
+}
+
+/** From this number of turns on, a session is read whole at once. */
+const MANY_TURNS = 500;
+
+/** Returns the calls of some turns by id. Calls missing in the database are absent. */
+async function callsOf({ present, paths }: Timeline, spans: readonly TurnSpan[]): Promise<LoggedCalls> {
+  const heads = await present.heads(spans.flatMap(({ steps }) => steps.flatMap(({ call }) => call?.id ?? [])));
+  return new Map(
+    [...heads].map(([id, { document, marks }]) => [
+      id,
+      {
+        id: id as ObjectId,
+        tool: String(document.tool),
+        name: storedCallName(document, paths.plainCalls),
+        status: String(document.status),
+        args: typeof document.args_display === 'string' ? document.args_display : JSON.stringify(document.args),
+        chars: marks.size ?? 0,
+        fileRefs: fileRefsOf(document),
+      },
+    ]),
+  );
+}
+
+/** Returns the epochs that began at some steps of a session, oldest first. */
+async function epochsOf(
+  timeline: Timeline,
+  session: SessionId,
+  spans: readonly TurnSpan[],
+): Promise<readonly LoggedEpoch[]> {
+  const [first, last] = [Math.min(...spans.map((span) => span.first)), Math.max(...spans.map((span) => span.last))];
+  if (spans.length === 0) return [];
+  const read = await timeline.read(session).records?.catch(() => undefined);
+  // Beside a request's own bytes, the record that begins an epoch is left out.
+  const known = read?.some(({ sent }) => sent !== undefined) === true ? undefined : read;
+  const records =
+    known?.filter(({ step }) => step >= first && step <= last) ??
+    (await timeline.present.assemblies(session, { first, last, onDamaged: () => undefined, beginEpochs: true }));
+  return bordersOf(records).map(({ step, at, epoch: { number, reason, price } }) => {
+    return { seq: step, at: new Date(at), number, reason, ...defined({ price }) };
+  });
+}
+
+/**
+ * Completes some turns of a session with their calls and times. One query reads all calls that are
+ * not given. Times take one seek per turn, because only an entity's own look-up returns its
+ * transaction.
+ */
+async function detailed(
+  timeline: Timeline,
+  {
+    session,
+    spans,
+    calls: known,
+  }: { readonly session: SessionId; readonly spans: readonly TurnSpan[]; readonly calls?: LoggedCalls },
+): Promise<readonly LoggedTurn[]> {
+  const [calls, epochs, times] = await Promise.all([
+    known ?? callsOf(timeline, spans),
+    epochsOf(timeline, session, spans),
+    timeline.present.stepTimes(
+      session,
+      spans.map(({ last }) => last),
+    ),
+  ]);
+  return spans.map((span) => loggedTurn({ session, span }, { calls, epochs, times }));
+}
+
+/**
+ * Returns the wanted turns of a session regardless of their objects, oldest first. The last one
+ * excludes steps after the wanted one.
+ */
+async function wantedTurns(timeline: Timeline, session: SessionId, options: LogOptions): Promise<readonly TurnSpan[]> {
+  const {
+    object,
+    limit = Number.POSITIVE_INFINITY,
+    upto = Number.POSITIVE_INFINITY,
+    until = Number.POSITIVE_INFINITY,
+  } = options;
+  const readsFew =
+    object === undefined &&
+    limit < MANY_TURNS &&
+    upto === Number.POSITIVE_INFINITY &&
+    timeline.read(session).steps === undefined;
+  const turns = readsFew
+    ? await newestTurns(timeline, session, { count: limit, until })
+    : await timeline.turns(session);
+  const isWanted = ({ seq, at }: Step): boolean => seq <= upto && at <= until;
+  const wanted = turns.every(({ steps }) => steps.every(isWanted))
+    ? turns
+    : turnSpans(turns.flatMap(({ steps }) => steps.filter(isWanted)));
+  return object === undefined && limit < wanted.length ? wanted.slice(-limit) : wanted;
+}
+
+/**
+ * Returns the turns of a session, newest first, with both times of each. Reads a few newest turns
+ * from the session's end.
+ */
+export async function sessionLog(
+  timeline: Timeline,
+  session: SessionId,
+  options: LogOptions = {},
+): Promise<readonly LoggedTurn[]> {
+  const { object, limit } = options;
+  const turns = (await wantedTurns(timeline, session, options)).toReversed();
+  if (object === undefined) return detailed(timeline, { session, spans: turns });
+  const calls = await callsOf(timeline, turns);
+  const touching = turns.filter(({ steps }) =>
+    steps.some((step) => touches(step, object, calls.get(step.call?.id ?? '')?.fileRefs)),
+  );
+  return detailed(timeline, { session, spans: touching.slice(0, limit), calls });
+}
+
+/** Sessions read concurrently. */
+const SESSIONS_AT_ONCE = 8;
+
+/**
+ * Returns the newest turns of all sessions `at` a moment, merged by time. Turns that a fork shares
+ * belong to its parent. Reads only sessions that can contain one: no turn is later than its
+ * session's head and running turn.
+ */
+export async function latestTurns(
+  timeline: Timeline,
+  {
+    limit,
+    until,
+    at = timeline.present,
+  }: { readonly limit: number; readonly until?: number; readonly at?: StoreSnapshot },
+): Promise<readonly LoggedTurn[]> {
+  const sessions = [...(await at.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
+  let found: readonly FoundTurn[] = [];
+  for (let next = 0; next < sessions.length; next += SESSIONS_AT_ONCE) {
+    const some = sessions.slice(next, next + SESSIONS_AT_ONCE);
+    const oldest = found[limit - 1];
+    if (oldest !== undefined && begins(oldest.span) > (some[0]?.validTime.getTime() ?? 0)) break;
+    const own = await Promise.all(
+      some.map(async ({ id, parent }) => {
+        const turns = await wantedTurns(timeline, id, { limit, until });
+        return turns.filter(({ last }) => last > (parent?.seq ?? 0)).map((span) => ({ session: id, span }));
+      }),
+    );
+    // Turns of the same millisecond stay in the order of their sessions, each session's newest
+    // first.
+    found = [...found, ...own.flatMap((turns) => turns.toReversed())]
+      .sort((a, b) => begins(b.span) - begins(a.span))
+      .slice(0, limit);
+  }
+  const shown = new Map<TurnSpan, LoggedTurn>();
+  const ofSession = pLimit(SESSIONS_AT_ONCE);
+  await ofSession.map(new Set(found.map(({ session }) => session)), async (id) => {
+    const spans = found.filter(({ session }) => session === id).map(({ span }) => span);
+    for (const [i, turn] of (await detailed(timeline, { session: id, spans })).entries())
+      shown.set(spans[i] as TurnSpan, turn);
+  });
+  return found.flatMap(({ span }) => shown.get(span) ?? []);
+}
+
+/** Steps to read per wanted turn before reading more. */
+const STEPS_A_TURN = 8;
+const FEWEST_STEPS = 64;
+
+/**
+ * Returns at most `count` newest turns that had begun by a time (milliseconds since 1970), oldest
+ * first. Reads from the session's end, so a few turns of a long session cost no more than those of
+ * a short one.
+ */
+async function newestTurns(
+  { present }: Timeline,
+  session: SessionId,
+  { count, until }: { readonly count: number; readonly until: number },
+): Promise<readonly TurnSpan[]> {
+  const [head, lineage] = await Promise.all([present.sessionHead(session), present.lineage(session)]);
+  if (head === undefined || lineage === undefined) return [];
+  let size = Math.max(FEWEST_STEPS, count * STEPS_A_TURN);
+  const upto = head.marks.upto ?? 0;
+  let first = Math.max(1, upto - size + 1);
+  let steps = await present.stepsFrom(lineage, { first, upto });
+  for (;;) {
+    // The first turn in the read steps may have begun earlier.
+    const turns = turnSpans(steps).slice(first === 1 ? 0 : 1);
+    const wanted = turns.filter((span) => begins(span) <= until);
+    if (wanted.length >= count || first === 1) return count === 0 ? [] : wanted.slice(-count);
+    size *= 2;
+    const last = first - 1;
+    first = Math.max(1, first - size);
+    steps = [...(await present.stepsAlong(lineage, { first, last })), ...steps];
+  }
+}

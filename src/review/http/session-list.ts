@@ -1,0 +1,71 @@
+import * as z from 'zod';
+import { type Shaped, wireShape } from '../../http/wire-shape.js';
+import { shownCost, shownTokens } from '../money/call-cost.js';
+import type { SessionRow } from '../rows/session-rows.js';
+import { count, time } from './review-parts.js';
+
+/** Tokens of an answer. */
+export const spentTokens = z
+  .object({ fresh: count, cache_read: count, cache_write: count, output: count, total: count })
+  .describe('As the provider counted them. `fresh`: prompt tokens outside of the cache');
+
+/** A cost with its source. */
+export const cost = z
+  .object({
+    amount: z.number(),
+    currency: z.literal('USD'),
+    source: z
+      .enum(['recorded', 'list', 'mixed'])
+      .describe('recorded: the agent wrote it down; list: our price list of `prices_as_of`; mixed: both'),
+    unpriced: count.describe('Calls without a known price, which the amount leaves out'),
+  })
+  .nullable();
+
+/** A session in a list. */
+export const sessionRow = z.object({
+  id: z.string(),
+  title: z.string().describe("The harness's title, else the first words of the user; may be empty"),
+  agent: z.string().nullable().describe('Such as Claude Code; null if it is not known'),
+  model: z.string().nullable().describe('The one with the most calls'),
+  folder: z.string().nullable(),
+  from: time.nullable(),
+  to: time,
+  turns: count,
+  steps: count,
+  parent: z.object({ session: z.string(), at: count.nullable(), kind: z.enum(['fork', 'sub-agent']) }).nullable(),
+  open: z.boolean().describe('Whether a process has it open'),
+  figures: z
+    .object({
+      calls: count.describe('Calls of the model'),
+      tool_calls: count,
+      tokens: spentTokens.nullable().describe('null if no provider counted them'),
+      cost,
+      files_changed: count,
+      failures: count.describe('Tool calls that failed'),
+    })
+    .nullable()
+    .describe('null until they are counted: ask again'),
+  check: z
+    .object({ findings: count, at: time })
+    .nullable()
+    .describe('The last palimpsest verify; null if it was not run, or the session has gone on since'),
+});
+
+/** Formats a session in a list before its conversion to the wire. */
+export function shapedRow({ owner, figures, check, ...row }: SessionRow): Shaped<z.input<typeof sessionRow>> {
+  const { model, from, spent, ...counts } = figures ?? {};
+  return {
+    ...row,
+    open: owner !== undefined,
+    check: check === undefined ? undefined : { findings: check.findings, at: new Date(check.checkedAt) },
+    ...(model === undefined ? {} : { model }),
+    ...(from === undefined ? {} : { from: new Date(from) }),
+    figures:
+      figures === undefined
+        ? undefined
+        : ({ ...counts, tokens: shownTokens(figures.spent), cost: shownCost(figures.spent) } as never),
+  };
+}
+
+/** Formats a session in a list. */
+export const sessionRowAnswer = (row: SessionRow): z.input<typeof sessionRow> => wireShape(sessionRow, shapedRow(row));

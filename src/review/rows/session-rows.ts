@@ -1,0 +1,182 @@
+import pLimit from 'p-limit';
+import type { ContextClient } from '../../client/session/context-client.js';
+import { listSessions, type SessionSummary } from '../../client/session/open-session.js';
+import { type ImportedSession, importedSessions } from '../../host/imported-sessions.js';
+import { SessionTitles } from '../../host/session-titles.js';
+import type { AskedPast } from '../../http/http-contract.js';
+import { sessionLockOwners } from '../../journal/session-lock.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { defined } from '../../values/defined.js';
+import { type SessionFigures, sessionFigures } from '../money/session-figures.js';
+import { knownChecks, type SessionCheck } from './known-checks.js';
+import { KnownFigures } from './known-figures.js';
+
+/** A session in a list for people. */
+export interface SessionRow {
+  readonly id: string;
+  /** The harness's title, else the first words of the user. Empty if there are none. */
+  readonly title: string;
+  readonly agent?: string;
+  readonly folder?: string;
+  readonly to: Date;
+  readonly turns: number;
+  readonly steps: number;
+  readonly parent?: { readonly session: string; readonly at?: number; readonly kind: 'fork' | 'sub-agent' };
+  /** The process that has it open. */
+  readonly owner?: number;
+  /** Undefined while they are not counted. */
+  readonly figures?: SessionFigures;
+  /** The last verification. Undefined if the session was not checked, or has gone on since. */
+  readonly check?: SessionCheck;
+}
+
+/** The sessions to list. */
+export interface RowFilter {
+  /** Words of the title, or a part of the id. */
+  readonly text?: string | undefined;
+  /** A part of the agent's name, in any case. */
+  readonly agent?: string | undefined;
+  /** The folder of the session, or one above it. */
+  readonly cwd?: string | undefined;
+  /** Used at this time or later. */
+  readonly since?: Date | undefined;
+}
+
+const AT_ONCE = 4;
+/** Time that figures are counted for the next question, milliseconds. */
+const COUNT_ON_MS = 10_000;
+
+const isBelow = (folder: string, above: string): boolean =>
+  folder === above || folder.startsWith(above.endsWith('/') ? above : `${above}/`);
+
+function admits({ text, agent, cwd, since }: RowFilter, row: SessionRow): boolean {
+  const found = (part: string, whole = ''): boolean => whole.toLowerCase().includes(part.toLowerCase());
+  return (
+    (text === undefined || found(text, row.title) || row.id.startsWith(text)) &&
+    (agent === undefined || found(agent, row.agent)) &&
+    (cwd === undefined || (row.folder !== undefined && isBelow(row.folder, cwd))) &&
+    (since === undefined || row.to >= since)
+  );
+}
+
+/** Lists the sessions of a data folder with their titles and figures. */
+export class SessionRows {
+  readonly #dataDir: string;
+  readonly #clientDir: string;
+  readonly #titles = new SessionTitles();
+  #known: Promise<KnownFigures> | undefined;
+
+  constructor(dataDir: string, clientDir: string = dataDir) {
+    this.#dataDir = dataDir;
+    this.#clientDir = clientDir;
+  }
+
+  /** Returns the rows that a filter admits, the most recently used first, with known figures. */
+  async list(snapshot: StoreSnapshot, filter: RowFilter = {}): Promise<readonly SessionRow[]> {
+    this.#known ??= KnownFigures.open(this.#dataDir);
+    const roots = new Map<string, string | undefined>();
+    const [known, checked, listed, imported, owners] = await Promise.all([
+      this.#known,
+      knownChecks(this.#dataDir),
+      listSessions(snapshot, [], (session) => {
+        roots.set(session.id, session.roots?.[0]?.path);
+        return true;
+      }),
+      importedSessions(this.#dataDir),
+      sessionLockOwners(this.#clientDir),
+    ]);
+    const { since } = filter;
+    const recent = since === undefined ? listed : listed.filter(({ lastActivity }) => lastActivity >= since);
+    const titles = await this.#titlesOf(recent, { snapshot, imported, known });
+    const pids = new Map(owners.map(({ session, pid }) => [String(session), pid]));
+    return recent
+      .map((summary): SessionRow => {
+        const { id, lastActivity: to, turns, steps } = summary;
+        const noted = imported.get(id);
+        return {
+          id,
+          title: titles.get(id) ?? '',
+          to,
+          turns,
+          steps,
+          ...defined({
+            agent: noted?.agent,
+            folder: noted?.folder ?? roots.get(id),
+            parent: parentOf(summary, noted),
+            owner: pids.get(id),
+            figures: known.figures({ id, upto: steps, at: to.getTime() }),
+            check: checked({ id, upto: steps, at: to.getTime() }),
+          }),
+        };
+      })
+      .filter((row) => admits(filter, row));
+  }
+
+  /**
+   * Returns rows with their figures. Counts those that are not known, for at most `mostMs`
+   * milliseconds. The others have none yet, and are counted meanwhile.
+   */
+  async withFigures(
+    snapshot: StoreSnapshot,
+    rows: readonly SessionRow[],
+    { mostMs }: { readonly mostMs: number },
+  ): Promise<readonly SessionRow[]> {
+    this.#known ??= KnownFigures.open(this.#dataDir);
+    const known = await this.#known;
+    const until = performance.now() + mostMs;
+    const found = new Map<string, SessionFigures>();
+    const missing = rows.filter(({ figures }) => figures === undefined);
+    const all = pLimit(AT_ONCE).map(missing, async ({ id, steps, to, title }) => {
+      if (performance.now() > until + COUNT_ON_MS) return;
+      const figures = await sessionFigures(snapshot, id as SessionSummary['id']);
+      known.keep({ id, upto: steps, at: to.getTime() }, { title, figures });
+      found.set(id, figures);
+    });
+    // A session that cannot be read has no figures; its own question names the damage.
+    const saved = all.then(
+      () => known.save(),
+      () => known.save(),
+    );
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, mostMs);
+    });
+    await Promise.race([saved, late]);
+    clearTimeout(timer);
+    return rows.map((row) => ({ ...row, ...defined({ figures: row.figures ?? found.get(row.id) }) }));
+  }
+
+  async #titlesOf(
+    sessions: readonly SessionSummary[],
+    of: {
+      readonly snapshot: StoreSnapshot;
+      readonly imported: ReadonlyMap<string, ImportedSession>;
+      readonly known: KnownFigures;
+    },
+  ): Promise<ReadonlyMap<string, string>> {
+    const { snapshot, imported, known } = of;
+    const titles = new Map<string, string>();
+    for (const { id } of sessions) {
+      const title = imported.get(id)?.title || known.title(id);
+      if (title !== undefined && title !== '') titles.set(id, title);
+    }
+    const unknown = sessions.filter(({ id }) => !titles.has(id));
+    return new Map([...(await this.#titles.of(unknown, snapshot, imported)), ...titles]);
+  }
+}
+
+function parentOf({ parent }: SessionSummary, noted: ImportedSession | undefined): SessionRow['parent'] {
+  if (parent !== undefined) return { session: parent.session, at: parent.seq, kind: 'fork' };
+  const { subagentOf } = noted ?? {};
+  return subagentOf === undefined ? undefined : { session: subagentOf, kind: 'sub-agent' };
+}
+
+const rows = new WeakMap<ContextClient, SessionRows>();
+
+/** Returns the list for the owner of a server's folders, one for each client. */
+export function rowsOf({ client, folders }: Pick<AskedPast, 'client' | 'folders'>): SessionRows | undefined {
+  if (folders === undefined) return undefined;
+  const known = rows.get(client) ?? new SessionRows(folders.dataDir, folders.clientDir);
+  rows.set(client, known);
+  return known;
+}
