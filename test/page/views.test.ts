@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext } from 'playwright-core';
 import type { ContextClient } from '../../src/client/session/context-client.js';
@@ -15,6 +16,7 @@ const APPROVES = process.env.PALIMPSEST_PICTURES !== undefined;
 const SMALLEST = 24;
 
 describe('every view of the review page', () => {
+  let root: string;
   let remove: () => Promise<void>;
   let client: ContextClient;
   let serve: Serve;
@@ -25,7 +27,7 @@ describe('every view of the review page', () => {
 
   beforeAll(async () => {
     const made = await temporaryRoot();
-    ({ remove } = made);
+    ({ root, remove } = made);
     // Digits have one width, so names take the same room in every run.
     const name = `views-${String(Date.now()).slice(-7)}`;
     const demo = await demoSession(made.root, name);
@@ -116,6 +118,39 @@ describe('every view of the review page', () => {
     expect(await differingPictures(page, { file: join(APPROVED, `${view}.webp`), cells, approves: APPROVES })).toEqual(
       [],
     );
+    await page.close();
+  });
+
+  test('sharing: shows what a redacted page masks, and downloads the page without it', async () => {
+    const watched = await watchedPage(context, origin);
+    const { page } = watched;
+    await page.setViewportSize({ width: 1_440, height: 900 });
+    await page.goto(`${origin}/review/${addresses.notes}`);
+    await watched.settled();
+    const share = page.getByRole('region', { name: 'Without secrets' });
+    await share.getByRole('textbox').fill('item.price');
+    await share.getByRole('button', { name: 'Show what is masked' }).click();
+    await share.locator('mark').first().waitFor();
+    expect(new Set(await share.locator('mark').allTextContents())).toEqual(new Set(['item.price']));
+    const shownAt = async (file: string, wanted: string): Promise<string> => {
+      const own = await browser.newContext({ offline: true });
+      const opened = await own.newPage();
+      await opened.goto(`${pathToFileURL(file).href}#/search?q=${wanted}`);
+      const told = await opened.getByRole('status').filter({ hasText: wanted }).innerText();
+      await own.close();
+      return told;
+    };
+    for (const [region, found] of [
+      ['Without secrets', /^Nothing has/],
+      ['Share', /^\d+ texts? with/],
+    ] as const) {
+      const button = page.getByRole('region', { name: region }).getByRole('button', { name: 'Download the page' });
+      const [download] = await Promise.all([page.waitForEvent('download'), button.first().click()]);
+      const file = join(root, `${region.toLowerCase().replace(' ', '-')}.html`);
+      await download.saveAs(file);
+      expect(await shownAt(file, 'item.price')).toMatch(found);
+    }
+    expectQuiet(watched);
     await page.close();
   });
 });
