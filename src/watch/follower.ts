@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import { ownId } from '../host/own-id.js';
@@ -10,14 +9,13 @@ import { AGENT_NAMES } from '../own-sessions/agent-homes.js';
 import type { FoundFile } from '../own-sessions/find-files.js';
 import { importSession, type LiveImport } from '../own-sessions/import-session.js';
 import { readRecording } from '../own-sessions/read-facts.js';
-import { unlessMissing } from '../process/system-error.js';
 import { defined } from '../values/defined.js';
 import { begun } from '../values/promises.js';
 import { messageOf } from '../values/thrown.js';
 import type { DiskVersions } from './disk-versions.js';
 import type { FollowedSession } from './followed.js';
 import { LiveFile, type LiveFileOptions, RewrittenError } from './live-file.js';
-import { isWholeDocument, LiveTitle, readStart, type TranscriptStart } from './transcript-start.js';
+import { isWholeDocument, LiveTitle, presentFile, readStart, type TranscriptStart } from './transcript-start.js';
 import type { WatchDatabase } from './watch-database.js';
 import { WatchError } from './watch-error.js';
 
@@ -37,6 +35,8 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
 /** A document is parsed whole after each change, bytes. */
 const LARGEST_DOCUMENT = 64 * 1_048_576;
+/** A document is read whole after each change. One part in so many of the time goes into that. */
+const DOCUMENT_SHARE = 5;
 /** Number of attempts to reach a session that ends while a caller waits for it. */
 const MOST_TRIES = 5;
 
@@ -63,6 +63,8 @@ export class Follower {
   #isChanged = false;
   #isStopped = false;
   #pauseMs = FIRST_PAUSE_MS;
+  /** Until when a document that was just read rests, unless a caller asks for it. */
+  #restUntil = 0;
   #retry: NodeJS.Timeout | undefined;
   /** Resolves once the running import has its file, or has failed. */
   #started: Promise<void> = Promise.resolve();
@@ -77,13 +79,23 @@ export class Follower {
     return this.#run !== undefined;
   }
 
-  /** Reads the transcript now, because it may have changed. */
-  changed(): void {
+  /** Reads the transcript soon, because it may have changed. `now` does not let a document rest. */
+  changed(now = false): void {
     if (this.#isStopped) return;
     this.#isChanged = true;
     clearTimeout(this.#retry);
-    if (this.#run === undefined) this.#begin();
-    else this.#running?.live?.ring();
+    this.#retry = undefined;
+    const rest = now ? 0 : this.#restUntil - performance.now();
+    if (this.#run !== undefined) this.#running?.live?.ring();
+    else if (rest > 0) this.#again(rest);
+    else this.#begin();
+  }
+
+  #again(ms: number): void {
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.changed();
+    }, ms);
   }
 
   /**
@@ -135,7 +147,7 @@ export class Follower {
 
   async #caughtUp(): Promise<void> {
     for (let tries = 1; tries <= MOST_TRIES && !this.#isStopped; tries += 1) {
-      this.changed();
+      this.changed(true);
       const run = this.#run;
       await this.#started;
       const live = this.#running?.live;
@@ -168,7 +180,7 @@ export class Follower {
         this.#running = undefined;
         this.#run = undefined;
         this.#host.onState();
-        if (this.#isChanged && this.#retry === undefined && !this.#isStopped) this.#begin();
+        if (this.#isChanged && this.#retry === undefined && !this.#isStopped) this.changed();
       });
     this.#host.onState();
   }
@@ -184,10 +196,7 @@ export class Follower {
       this.#isChanged = false;
       return;
     }
-    this.#retry = setTimeout(() => {
-      this.#retry = undefined;
-      this.changed();
-    }, this.#pauseMs);
+    this.#again(this.#pauseMs);
     this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
   }
 
@@ -195,8 +204,9 @@ export class Follower {
     const { home, path } = this.file;
     const { database, times, first } = this.#host;
     this.#isChanged = false;
-    const found = await unlessMissing(stat(path));
-    if (found?.isFile() !== true) return;
+    const found = await presentFile(path);
+    if (found === undefined) return;
+    const began = performance.now();
     const isLines = path.endsWith('.jsonl');
     if (!isLines && found.size > LARGEST_DOCUMENT) {
       const size = `${Math.round(found.size / 1_048_576)} MB`;
@@ -221,7 +231,7 @@ export class Follower {
       title: read !== undefined && 'facts' in read ? read.facts.title : title.text,
       path,
       size: found.size,
-      mtime: found.mtimeMs,
+      mtime: found.mtime,
       ...defined({
         folder: start.folder,
         subagentOf: start.parent?.relation === 'subagent' ? start.parent.native_id : undefined,
@@ -245,9 +255,10 @@ export class Follower {
     const { outcome, session } = await imported;
     this.session = session;
     if (outcome === 'recorded') this.failure = `another process recorded the session ${session}`;
-    const now = await unlessMissing(stat(path));
-    if (now?.isFile() !== true || outcome === 'recorded') this.#isChanged = false;
-    else if (live !== undefined) this.#isChanged = now.size !== live.read.size || now.mtimeMs !== live.read.mtime;
+    if (live === undefined) this.#restUntil = performance.now() + DOCUMENT_SHARE * (performance.now() - began);
+    const now = await presentFile(path);
+    if (now === undefined || outcome === 'recorded') this.#isChanged = false;
+    else if (live !== undefined) this.#isChanged = now.size !== live.read.size || now.mtime !== live.read.mtime;
   }
 
   #liveImport(running: Running, live: LiveFile, title: LiveTitle): LiveImport {

@@ -4,12 +4,14 @@ import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
 import { ownId } from '../host/own-id.js';
 import { RecordingError } from '../lab/recordings/open-recording.js';
+import { storedSessionAt } from '../lab/recordings/opencode/stored-sessions.js';
 import type { AgentHome } from '../own-sessions/agent-homes.js';
 import { type FoundFile, findFiles } from '../own-sessions/find-files.js';
 import { unlessMissing } from '../process/system-error.js';
 import { pollUntil } from '../process/within-limit.js';
 import { counted } from '../values/counted.js';
 import type { Followed, FollowedSession, SessionPlace } from './followed.js';
+import { FollowedDatabases } from './followed-databases.js';
 import { Follower, type FollowerHost } from './follower.js';
 import { readStart, type TranscriptStart } from './transcript-start.js';
 import { WatchError } from './watch-error.js';
@@ -25,26 +27,36 @@ const LARGEST_START = 64 * 1_048_576;
 const WAIT_MS = 5_000;
 
 /** The parts that all transcripts of the process share. */
-export type FollowingHost = Omit<FollowerHost, 'first'> & { readonly homes: readonly AgentHome[] };
+export interface FollowingHost extends Omit<FollowerHost, 'first'> {
+  readonly homes: readonly AgentHome[];
+  /** Sessions in databases that did not change since then are left alone. */
+  readonly since: number;
+  /** Takes one line about a database that cannot be read. */
+  readonly onNotice: (line: string) => void;
+}
 
 /** The transcripts that this process follows, by path. */
 export class Following implements Followed {
   readonly #homes: readonly AgentHome[];
   readonly #host: FollowerHost;
   readonly #followers = new Map<string, Follower>();
+  readonly #databases: FollowedDatabases;
   /** The sessions of transcripts that events named. */
   readonly #checked = new LRUCache<string, string>(counted(MOST_CHECKED));
   #isStopped = false;
 
-  constructor({ homes, ...host }: FollowingHost) {
+  constructor({ homes, since, onNotice, ...host }: FollowingHost) {
     const limit = pLimit(READ_AT_ONCE);
+    this.#databases = new FollowedDatabases(since, { onSession: (file) => this.changed(file), onNotice });
     this.#homes = homes;
     this.#host = { ...host, first: (work) => limit(work) };
   }
 
   /** Follows a file from now on, and reads it, because it may have changed. */
   changed(file: FoundFile): void {
-    if (!this.#isStopped) this.#follower(file).changed();
+    if (this.#isStopped) return;
+    if (file.home.isDatabase === true && storedSessionAt(file.path) === undefined) this.#databases.changed(file);
+    else this.#follower(file).changed();
   }
 
   /** Ends the import of a file that is gone. */
@@ -105,6 +117,7 @@ export class Following implements Followed {
   /** Ends all imports after the present ends of their transcripts. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#databases.stop();
     await Promise.all([...this.#followers.values()].map((follower) => follower.stop()));
   }
 

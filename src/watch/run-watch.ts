@@ -83,6 +83,8 @@ export async function runWatch(options: WatchOptions): Promise<void> {
     times,
     homes,
     disk,
+    since,
+    onNotice,
     onState: () => {
       stayAwake();
       state.touch();

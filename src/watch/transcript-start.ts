@@ -1,9 +1,11 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { importRecording } from '../lab/recordings/import-recording.js';
 import type { EntryOf, RecordedEntry } from '../lab/recordings/neutral-session.js';
 import { openRecording } from '../lab/recordings/open-recording.js';
+import { storedSession, storedSessionAt } from '../lab/recordings/opencode/stored-sessions.js';
 import type { FoundFile } from '../own-sessions/find-files.js';
 import { asTitle } from '../own-sessions/session-facts.js';
+import { unlessMissing } from '../process/system-error.js';
 import { defined } from '../values/defined.js';
 
 /** The beginning of a transcript: its first session, and facts that the agent keeps beside it. */
@@ -54,8 +56,19 @@ export class LiveTitle {
   }
 }
 
+/** Returns size and time of a recording at present. Undefined if it is gone, or no file. */
+export async function presentFile(
+  path: string,
+): Promise<{ readonly size: number; readonly mtime: number } | undefined> {
+  const stored = storedSessionAt(path);
+  if (stored !== undefined) return storedSession(stored);
+  const found = await unlessMissing(stat(path));
+  return found?.isFile() === true ? { size: found.size, mtime: found.mtimeMs } : undefined;
+}
+
 /** Returns whether a document is complete. Some agents rewrite it in place. */
 export async function isWholeDocument(path: string): Promise<boolean> {
+  if (storedSessionAt(path) !== undefined) return true;
   try {
     JSON.parse(await readFile(path, 'utf8'));
     return true;

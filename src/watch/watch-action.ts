@@ -69,8 +69,7 @@ async function follow(settings: Settings, companions: readonly Companion[]): Pro
   const onSignal = (): void => stopping.abort();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, onSignal);
   const machine = { env: process.env, home: homeFolder(process.env), platform: process.platform };
-  // A database names no file for each session.
-  const homes = agentHomes(machine).filter(({ isDatabase }) => isDatabase !== true);
+  const homes = agentHomes(machine);
   const onReady = (): void => tell(`palimpsest watch follows ${homes.length} agents; process ${process.pid}.`);
   const { home } = machine;
   await runWatch({ dataDir, database, filesystemId, homes, home, companions, signal: stopping.signal, onReady });

@@ -82,6 +82,8 @@ export class WatchedFolders {
   /** Watches a folder and those below. With `reports`, it reports the files in it. */
   async #add(of: Base, folder: string, reports: boolean): Promise<void> {
     if (this.#isClosed || this.#watches.has(folder) || this.#unwatched.has(folder)) return;
+    // A database is in the own folder of its home. The folders below have no sessions.
+    if (of.home.isDatabase === true && folder !== of.folder) return;
     const found = await unlessMissing(stat(folder)).catch(() => undefined);
     if (found?.isDirectory() !== true) return;
     try {
@@ -128,7 +130,11 @@ export class WatchedFolders {
       for (const entry of await readdir(path, { withFileTypes: true }))
         if (!entry.isDirectory()) await this.#report(of, join(path, entry.name), since);
         else await this.#add(of, join(path, entry.name), true);
-    } else if (found.isFile() && found.mtimeMs >= since && of.home.isRecording(join('/', relative(of.folder, path))))
-      this.#listeners.onFile({ home: of.home, path, size: found.size, mtime: found.mtimeMs });
+    } else if (found.isFile() && found.mtimeMs >= since) {
+      // SQLite writes into a log beside the database first.
+      const changed = of.home.isDatabase === true ? path.replace(/-wal$/, '') : path;
+      if (of.home.isRecording(join('/', relative(of.folder, changed))))
+        this.#listeners.onFile({ home: of.home, path: changed, size: found.size, mtime: found.mtimeMs });
+    }
   }
 }

@@ -1,15 +1,42 @@
+import { watch as watchFolder } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { runCli } from '../support/run-cli.js';
+import { until } from '../support/until.js';
 import { newestAgent } from './install-agent.js';
 import { type ProgramEnd, runProgram } from './run-program.js';
 import { startScriptedModel } from './scripted-model.js';
 
+/** Longer than the pause between two looks at a database. */
+const QUIET_MS = 1_500;
+/** A watcher that wakes itself never lets the folder rest this long. */
+const MOST_MS = 30_000;
+
+/** Returns whether a folder has no change for `ms` within the time limit. */
+async function quietFor(folder: string, ms: number): Promise<boolean> {
+  let last = performance.now();
+  const until = last + MOST_MS;
+  const watch = watchFolder(folder, () => {
+    last = performance.now();
+  });
+  try {
+    for (let now = last; now < until; now = performance.now()) {
+      if (now - last >= ms) return true;
+      await pause(Math.max(1, last + ms - now));
+    }
+    return false;
+  } finally {
+    watch.close();
+  }
+}
+
 describe('a session in the database of OpenCode', () => {
   let [home, project, data] = ['', '', ''];
   let palimpsest: (...args: readonly string[]) => Promise<ProgramEnd>;
+  let opencode: (...args: readonly string[]) => Promise<ProgramEnd>;
   const removals: (() => Promise<unknown>)[] = [];
 
   beforeAll(async () => {
@@ -39,8 +66,9 @@ describe('a session in the database of OpenCode', () => {
       OPENCODE_DISABLE_MODELS_FETCH: '1',
     };
     const program = await newestAgent('opencode');
-    const args = ['run', '-m', 'scripted/scripted', 'look at the file'];
-    const { stdout, stderr } = await runProgram(program, args, { cwd: project, env, timeoutMs: 150_000 });
+    opencode = (...rest) =>
+      runProgram(program, ['run', '-m', 'scripted/scripted', ...rest], { cwd: project, env, timeoutMs: 150_000 });
+    const { stdout, stderr } = await opencode('look at the file');
     expect(stdout + stderr).toContain('It has one line.');
     // Older versions of Node have no SQLite.
     const node = await newestAgent('node');
@@ -65,5 +93,21 @@ describe('a session in the database of OpenCode', () => {
   test('counts among the costs', async () => {
     const { rows } = JSON.parse((await palimpsest('costs', '--by', 'agent', '--json')).stdout);
     expect(rows).toEqual([expect.objectContaining({ key: 'OpenCode', sessions: 1, calls: 2 })]);
+  });
+
+  test('is continued by palimpsest watch while OpenCode writes it', async () => {
+    await palimpsest('watch', '--background');
+    try {
+      const { id } = JSON.parse((await palimpsest('open', 'LAST', '--json')).stdout);
+      expect((await opencode('-c', 'and now?')).stdout).toContain('It has one line.');
+      const context = async () => (await palimpsest('context', id, '--assemble')).stdout;
+      const text = await until(context, (found) => found.split('assistant: It has one line.').length === 3);
+      expect(text.match(/^user: /gm)).toHaveLength(2);
+      expect(await quietFor(join(home, '.local', 'share', 'opencode'), QUIET_MS)).toBe(true);
+      const { followed, failed, notices } = JSON.parse((await palimpsest('watch', '--status', '--json')).stdout);
+      expect({ followed, failed, notices }).toEqual({ followed: [], failed: [], notices: [] });
+    } finally {
+      await palimpsest('watch', '--stop');
+    }
   });
 });

@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { CodedError } from '../../values/coded-error.js';
 import { codeOf } from '../../values/thrown.js';
 import type { RecordingSource } from './importer.js';
-import { StoredSessionsError, storedDocument, storedSessionAt, storedSize } from './opencode/stored-sessions.js';
+import { StoredSessionsError, storedDocument, storedSession, storedSessionAt } from './opencode/stored-sessions.js';
 
 /** Why a recording cannot be read. */
 export type RecordingErrorCode = 'unrecognised' | 'empty' | 'binary' | 'unreadable';
@@ -78,7 +78,7 @@ function openStored(
   }
   return {
     name: path,
-    size: storedSize(database, id),
+    size: storedSession({ database, id })?.size ?? 0,
     head: Buffer.concat(pieces).subarray(0, HEAD_BYTES),
     members: undefined,
     open: async function* () {

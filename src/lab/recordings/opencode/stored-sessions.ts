@@ -69,6 +69,14 @@ const LENGTHS = `select session_id, sum(length(data)) as size from
 
 const pathOf = (database: string, id: unknown): string => `${database}#${String(id)}`;
 
+const SESSIONS = `select id, time_updated, size from session join (${LENGTHS} group by session_id) on session_id = id`;
+
+const sessionAt = (path: string, { id, time_updated: mtime, size }: Readonly<Record<string, unknown>>) => ({
+  path: pathOf(path, id),
+  size: Number(size),
+  mtime: Number(mtime),
+});
+
 /**
  * Lists the sessions in a database of OpenCode 1.
  * @throws {StoredSessionsError}
@@ -76,18 +84,51 @@ const pathOf = (database: string, id: unknown): string => `${database}#${String(
 export function storedSessions(path: string): readonly StoredSession[] {
   return withDatabase(path, (database) =>
     database
-      .prepare(`select id, time_updated, size from session join (${LENGTHS} group by session_id) on session_id = id`)
+      .prepare(SESSIONS)
       .all()
-      .map(({ id, time_updated: mtime, size }) => ({
-        path: pathOf(path, id),
-        size: Number(size),
-        mtime: Number(mtime),
-      })),
+      .map((row) => sessionAt(path, row)),
   );
 }
 
+/** The state of a database at a look: the time of its last change, and the rows of that time. */
+export interface DatabaseLook {
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  readonly rows: ReadonlySet<string>;
+}
+
+/**
+ * Returns the sessions that changed since an earlier look, and the look for the next call. It reads
+ * no content.
+ * @throws {StoredSessionsError}
+ */
+export function changedSessions(path: string, { since: before, rows: known }: DatabaseLook) {
+  const since = Math.floor(before);
+  const all = ['session', 'message', 'part'].map((table) => {
+    const columns = table === 'session' ? 'id as session, 0 as size' : 'session_id as session, length(data) as size';
+    return `select id, time_updated as at, ${columns} from ${table} where time_updated >= ${since}`;
+  });
+  const sql = all.join(' union all ');
+  const found = withDatabase(path, (database) => database.prepare(sql).all());
+  const last = found.reduce((latest, { at }) => Math.max(latest, Number(at)), since);
+  // Two changes may have one time. The second one shows in the length.
+  const nameOf = ({ id, at, size }: Readonly<Record<string, unknown>>): string => `${id} ${at} ${size}`;
+  const fresh = found.filter((row) => !known.has(nameOf(row)));
+  const rows = new Set(found.filter(({ at }) => Number(at) === last).map(nameOf));
+  return {
+    paths: [...new Set(fresh.map(({ session }) => pathOf(path, session)))],
+    look: { since: last, rows } satisfies DatabaseLook,
+  };
+}
+
+/** A database, and the id of a session in it. */
+interface StoredPlace {
+  readonly database: string;
+  readonly id: string;
+}
+
 /** Returns database and session of a path like `opencode.db#ses_…`. Undefined for other paths. */
-export function storedSessionAt(path: string): { readonly database: string; readonly id: string } | undefined {
+export function storedSessionAt(path: string): StoredPlace | undefined {
   const [, database, id] = /^(.+\.db)#(ses_[A-Za-z0-9]+)$/s.exec(path) ?? [];
   return database === undefined || id === undefined ? undefined : { database, id };
 }
@@ -106,8 +147,27 @@ function infoOf(row: Readonly<Record<string, unknown>>): object {
   return { id, ...(parentID === null ? {} : { parentID }), directory, title, version, model: named, time };
 }
 
+/** A prompt is stored part by part. It is whole after this rest, in milliseconds. */
+const PROMPT_REST_MS = 1_000;
+
 /**
- * Streams a stored session as `opencode export` writes it, from one state of the database.
+ * Returns the id of the last message if it is not final yet. An answer is final once the model has
+ * finished it, a prompt once its parts rest.
+ */
+function unfinishedMessage(database: Database, id: string): unknown {
+  const newest = 'select id, data from message where session_id = ? order by time_created desc, id desc limit 1';
+  const [last] = database.prepare(newest).all(id);
+  if (last === undefined) return undefined;
+  const { role, error, time } = JSON.parse(String(last.data));
+  if (role === 'assistant') return error === undefined && time?.completed === undefined ? last.id : undefined;
+  const parts = 'select max(time_updated) as at from part where message_id = ?';
+  const [{ at = null } = {}] = database.prepare(parts).all(String(last.id));
+  return at === null || Date.now() - Number(at) < PROMPT_REST_MS ? last.id : undefined;
+}
+
+/**
+ * Streams a stored session as `opencode export` writes it, from one state of the database. It ends
+ * before a message that is still being written.
  * @throws {StoredSessionsError}
  */
 export function* storedDocument(path: string, id: string): Iterable<string> {
@@ -118,9 +178,11 @@ export function* storedDocument(path: string, id: string): Iterable<string> {
     if (session === undefined) throw new StoredSessionsError(`it has no session ${id}`);
     yield `{"info":${JSON.stringify(infoOf(session))},"messages":[`;
     const parts = database.prepare('select data from part where message_id = ? order by id');
+    const unfinished = unfinishedMessage(database, id);
     const messages = database.prepare('select id, data from message where session_id = ? order by time_created, id');
     let comma = '';
     for (const message of messages.iterate(id)) {
+      if (message.id === unfinished) break;
       const info = { ...JSON.parse(String(message.data)), id: message.id };
       yield `${comma}{"info":${JSON.stringify(info)},"parts":[`;
       yield parts
@@ -137,11 +199,14 @@ export function* storedDocument(path: string, id: string): Iterable<string> {
 }
 
 /**
- * Returns the length of a stored session, as `storedSessions` lists it.
+ * Returns a stored session, as `storedSessions` lists it. Undefined if it has no message.
  * @throws {StoredSessionsError}
  */
-export function storedSize(path: string, id: string): number {
-  return withDatabase(path, (database) =>
-    Number(database.prepare(`${LENGTHS} where session_id = ?`).all(id)[0]?.size ?? 0),
-  );
+export function storedSession({ database: path, id }: StoredPlace): StoredSession | undefined {
+  return withDatabase(path, (database) => {
+    const lengths = `${LENGTHS} where session_id = ?1 group by session_id`;
+    const sql = `select id, time_updated, size from session join (${lengths}) on session_id = id`;
+    const [row] = database.prepare(sql).all(id);
+    return row === undefined ? undefined : sessionAt(path, row);
+  });
 }
