@@ -9,7 +9,7 @@ import { openRanks, packRanks } from '../../../src/review/ask/rank-table.js';
 import { countTokens } from '../../../src/review/ask/token-count.js';
 
 const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
-const ask = join(root, 'src', 'history', 'ask');
+const ask = join(root, 'src', 'review', 'ask');
 const TEXTS = [
   ...readdirSync(ask).map((name) => readFileSync(join(ask, name), 'utf8')),
   'あいうえお 漢字 👩‍👩‍👧 ß é',

@@ -246,10 +246,12 @@ describe('observe', () => {
 
   test('stops reading an answer that its client does not read', async () => {
     let isHeld = false;
+    let written = 0;
     await begin((response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const more = (): void => {
         for (let i = 0; i < 2_000; i += 1) {
+          written += 64_000;
           if (!response.write(`data: ${'x'.repeat(64_000)}\n\n`)) {
             isHeld = true;
             return;
@@ -271,7 +273,8 @@ describe('observe', () => {
       },
       (held) => held >= 10,
     );
-    expect(process.memoryUsage().arrayBuffers).toBeLessThan(64 * 1_048_576);
+    // The sockets of the system hold a part of it.
+    expect(written).toBeLessThan(64 * 1_048_576);
     await answer.body?.cancel();
   });
 });
