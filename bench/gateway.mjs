@@ -9,7 +9,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, createServer, request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ const OBJECTS = 200;
 let [received, answer] = [0, undefined];
 
 /** Sends one event every two milliseconds; each carries the moment when it was written. */
-const upstream = createServer((incoming, response) => {
+const upstream = createServer({ keepAliveTimeout: 0 }, (incoming, response) => {
   received = 0;
   incoming.on('data', ({ length }) => (received += length));
   incoming.once('end', () => {
@@ -43,6 +43,9 @@ await new Promise((resolve) => upstream.listen(0, '127.0.0.1', resolve));
 const direct = `http://127.0.0.1:${upstream.address().port}`;
 
 const folder = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
+const inFolder = (...args) => spawnSync(process.execPath, ['dist/cli.js', ...args, '--data', folder]);
+// A first start builds the database node, which no call may wait for.
+if (isSteering && inFolder('node', 'start').status !== 0) throw new Error(`no node started in ${folder}`);
 const gateway = spawn(
   process.execPath,
   [
@@ -60,6 +63,13 @@ const base = await new Promise((resolve, reject) => {
   });
   gateway.once('exit', (code) => reject(new Error(`the gateway ended with ${code}: ${said}`)));
 });
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+  process.once(signal, () => {
+    gateway.kill('SIGKILL');
+    if (isSteering) inFolder('node', 'stop');
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(1);
+  });
 
 const body = (session) =>
   JSON.stringify({
@@ -102,7 +112,7 @@ async function end() {
   await once(gateway, 'close');
   upstream.close();
   agent.destroy();
-  if (isSteering) spawnSync(process.execPath, ['dist/cli.js', 'node', 'stop', '--data', folder]);
+  if (isSteering) inFolder('node', 'stop');
   await rm(folder, { recursive: true, force: true });
 }
 
