@@ -62,6 +62,7 @@ export class Follower {
   #running: Running | undefined;
   #isChanged = false;
   #isStopped = false;
+  #isSteered = false;
   #pauseMs = FIRST_PAUSE_MS;
   /** Until when a document that was just read rests, unless a caller asks for it. */
   #restUntil = 0;
@@ -77,6 +78,11 @@ export class Follower {
   /** Whether an import is under way. */
   get isActive(): boolean {
     return this.#run !== undefined;
+  }
+
+  /** Whether the session may come with the next lines of the transcript. */
+  get isWaited(): boolean {
+    return this.failure === undefined && !this.#isSteered && !this.#isStopped;
   }
 
   /** Reads the transcript soon, because it may have changed. `now` does not let a document rest. */
@@ -163,7 +169,7 @@ export class Follower {
   }
 
   #noSession(): WatchError {
-    const why = this.failure ?? 'it has no session yet';
+    const why = this.failure ?? (this.#isSteered ? 'a gateway records its session' : 'it has no session yet');
     return new WatchError('no-transcript', `The transcript ${this.file.path} is not followed: ${why}.`);
   }
 
@@ -217,7 +223,8 @@ export class Follower {
     const start = await readStart(this.file);
     if (start === undefined) return;
     // The gateway records a session that it steers, from its requests.
-    if ((await steeredState(database.dataDir, ownId(start.id))) !== undefined) {
+    this.#isSteered = (await steeredState(database.dataDir, ownId(start.id))) !== undefined;
+    if (this.#isSteered) {
       this.failure = undefined;
       return;
     }

@@ -78,7 +78,17 @@ export class Following implements Followed {
           `Looked for ${place.transcript ?? `a file with this id in ${home.folders.join(', ')}`}.`,
       );
     await this.#requireSession(file, native, place);
-    return this.#follower(file).followed();
+    const follower = this.#follower(file);
+    // A hook may ring before the transcript has more of the session than its id.
+    const followed = await pollUntil(
+      () =>
+        follower.followed().catch((error: unknown) => {
+          if (follower.isWaited) return undefined;
+          throw error;
+        }),
+      { limitMs: WAIT_MS },
+    );
+    return followed ?? follower.followed();
   }
 
   async running(agent: string): Promise<readonly FollowedSession[]> {

@@ -1,5 +1,6 @@
 import { rm, truncate, utimes } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { importedSessions } from '../../../src/host/imported-sessions.js';
 import { ownId } from '../../../src/host/own-id.js';
 import { RecordingLines } from '../../support/replays.js';
 import { until } from '../../support/until.js';
@@ -52,6 +53,23 @@ describe('a transcript of Claude Code that grows', () => {
     await watched.append(at(id), lines.slice(3).join(''));
     await session.catchUp();
     expect(session.session.state.seq).toBe(8);
+  });
+
+  test('is waited for while it has only the session’s id', async () => {
+    const id = watched.prefix;
+    await watched.start();
+    const queued = { type: 'queue-operation', operation: 'enqueue', content: 'look', sessionId: id };
+    await watched.append(at(id), `${JSON.stringify(queued)}\n`);
+    const followed = watched.followed.session('claude-code', id, { transcript: watched.path(at(id)) });
+    followed.catch(() => undefined);
+    await until(
+      () => importedSessions(watched.dataDir),
+      (noted) => noted.size > 0,
+    );
+    expect(await watched.followed.running('claude-code')).toEqual([]);
+    await watched.append(at(id), linesOf(works(), id).join(''));
+    const { session } = await followed;
+    expect(session.state.seq).toBeGreaterThan(0);
   });
 
   test('is found by the session’s id alone', async () => {
