@@ -221,18 +221,6 @@ export function planEvent(
   return planStep(state, { at, hint: { startedAt: state.lastAt }, event, index: [], activate: [], verbs: {} }, policy);
 }
 
-/**
- * Plans set changes without a tool call, as a library makes them.
- * @throws {SessionError} like `planCall`
- */
-export function planVerbs(
-  state: SessionState,
-  { verbs, at }: { readonly verbs: SetVerbs; readonly at: number },
-  policy: StepRules,
-): Step {
-  return planStep(state, { at, hint: { startedAt: at }, index: [], activate: [], verbs }, policy);
-}
-
 /** A person's change of a session's sets. */
 export interface PersonPlan {
   readonly verbs: SetVerbs;

@@ -84,11 +84,6 @@ export class SessionActors {
     return [...this.#touches].flatMap(([id, touches]) => (touches.some(({ call }) => call.changes) ? [id] : []));
   }
 
-  /** The files that calls of the session named. */
-  get touched(): readonly ObjectId[] {
-    return [...this.#touches.keys()];
-  }
-
   /** Returns the versions of a file, oldest first, each with its author. */
   async versions(object: ObjectId): Promise<readonly ActedVersion[]> {
     return (await this.#read(object)).versions;

@@ -32,4 +32,16 @@ test('reports unsupported settings and stays off', () => {
   const grpc = exportSettings({ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' });
   expect(grpc).toMatchObject({ traces: false, metrics: false });
   expect(grpc.notices).toHaveLength(2);
+  for (const [variable, own] of [
+    ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', { traces: false, metrics: true }],
+    ['OTEL_EXPORTER_OTLP_METRICS_PROTOCOL', { traces: true, metrics: false }],
+  ] as const) {
+    expect(exportSettings({ ...endpoint, [variable]: 'grpc' })).toMatchObject({
+      ...own,
+      notices: [expect.stringContaining('grpc')],
+    });
+    // A signal's own protocol takes precedence.
+    const general = { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', [variable]: 'http/protobuf' };
+    expect(exportSettings({ ...endpoint, ...general })).toMatchObject({ traces: !own.traces, metrics: !own.metrics });
+  }
 });

@@ -85,10 +85,11 @@ export class NaiveSession {
     this.#finish(at);
   }
 
+  /** A person's change: it opens no turn but the first, and the window stays as it is. */
   verbs(verbs: SetVerbs, at: number): void {
-    this.#open(at, false, undefined);
+    if (this.turns.length === 0) this.#open(at, false, undefined);
     this.#verbs(verbs, []);
-    this.#finish(at);
+    this.lastAt = Math.max(at, this.lastAt);
   }
 
   call(plan: CallPlan): void {

@@ -3,7 +3,7 @@ import { DocumentError } from '../../../src/objects/errors.js';
 import { hashText } from '../../../src/objects/hashes.js';
 import { objectId, sessionId } from '../../../src/objects/ids.js';
 import { SessionError } from '../../../src/session/errors.js';
-import { type CallPlan, planCall, planMessage, planVerbs, type SetVerbs } from '../../../src/session/plan-step.js';
+import { type CallPlan, planCall, planMessage, planPersonStep, type SetVerbs } from '../../../src/session/plan-step.js';
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
 import { collapse, DEFAULT_POLICY, type StepPolicy } from '../../../src/session/step-policy.js';
 
@@ -32,7 +32,7 @@ class Story {
     return this;
   }
   verbs(verbs: SetVerbs): this {
-    this.state = applyStep(this.state, planVerbs(this.state, { verbs, at: this.state.lastAt + 1 }, this.policy));
+    this.state = applyStep(this.state, planPersonStep(this.state, { verbs, at: this.state.lastAt + 1 }));
     return this;
   }
   get active(): string {
@@ -71,9 +71,7 @@ describe('a tool call as a step [§5.6, §5.7]', () => {
       { index: ['c2'], activate: ['c2'] },
       { id: 'c2', answer },
     ]);
-    expect(
-      planVerbs(state, { verbs: { unpin: ids('a'), deactivate: ids('b') }, at: 10 }, DEFAULT_POLICY).changes,
-    ).toEqual({});
+    expect(planPersonStep(state, { verbs: { unpin: ids('a'), deactivate: ids('b') }, at: 10 }).changes).toEqual({});
   });
 
   test('refuses a repeated id, and keeps infrastructure objects out of the sets', () => {
@@ -92,12 +90,10 @@ describe('a tool call as a step [§5.6, §5.7]', () => {
     expect(codeOf(() => call('a'))).toBe('repeated-call');
     expect(codeOf(() => call('session:s1'))).toBe('infrastructure-object');
     expect(codeOf(() => call('c2', ['chat:s1']))).toBe('infrastructure-object');
-    expect(codeOf(() => planVerbs(state, { verbs: { pin: ids('system_prompt:s1') }, at: 9 }, DEFAULT_POLICY))).toBe(
+    expect(codeOf(() => planPersonStep(state, { verbs: { pin: ids('system_prompt:s1') }, at: 9 }))).toBe(
       'infrastructure-object',
     );
-    expect(codeOf(() => planVerbs(state, { verbs: { activate: ids('nobody') }, at: 9 }, DEFAULT_POLICY))).toBe(
-      'unknown-object',
-    );
+    expect(codeOf(() => planPersonStep(state, { verbs: { activate: ids('nobody') }, at: 9 }))).toBe('unknown-object');
   });
 
   test('never moves time back, also if the clock does; numbers order steps of one millisecond (decision F7)', () => {
@@ -182,7 +178,9 @@ describe('the window of auto-collapse (§4.3, decision D4)', () => {
       .verbs({ pin: ids('r1') });
     story.calls('r2', 'r3', 'r4', 'r5', 'r6', 'r7');
     expect(story.active).toBe('f r1 r3 r4 r5 r6 r7');
-    expect(story.verbs({ unpin: ids('r1') }).active).toBe('f r3 r4 r5 r6 r7');
+    // A person's change leaves the window as it is. The agent's next step closes it.
+    expect(story.verbs({ unpin: ids('r1') }).active).toBe('f r1 r3 r4 r5 r6 r7');
+    expect(story.call('r8').active).toBe('f r4 r5 r6 r7 r8');
   });
 
   test('never restores what the agent deactivated, and counts it', () => {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { type ObjectId, objectId, sessionId } from '../../../src/objects/ids.js';
 import { EMPTY_SETS } from '../../../src/objects/sets.js';
 import type { Step } from '../../../src/objects/step.js';
-import { planCall, planMessage, planVerbs } from '../../../src/session/plan-step.js';
+import { planCall, planMessage, planPersonStep } from '../../../src/session/plan-step.js';
 import { applyStep, applySteps, emptySession, type SessionState } from '../../../src/session/session-state.js';
 import type { StepPolicy } from '../../../src/session/step-policy.js';
 import { applyChanges, withStep } from '../../support/plain-folds.js';
@@ -55,7 +55,7 @@ function happen(state: SessionState, model: NaiveSession, what: Happening, rules
   const verbs = model.pick(what.picks);
   if (what.kind === 'verbs') {
     model.verbs(verbs, at);
-    return planVerbs(state, { verbs, at }, rules);
+    return planPersonStep(state, { verbs, at });
   }
   const { reads, mentions, turnRef } = what;
   const refs = turnRef === undefined ? {} : { turnRef };

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { objectId, sessionId } from '../../../src/objects/ids.js';
 import type { Step } from '../../../src/objects/step.js';
 import { SessionError } from '../../../src/session/errors.js';
-import { planCall, planMessage, planVerbs } from '../../../src/session/plan-step.js';
+import { planCall, planMessage, planPersonStep } from '../../../src/session/plan-step.js';
 import { applyStep, applySteps, emptySession, type SessionState } from '../../../src/session/session-state.js';
 import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 import { windowOf } from '../../support/result-window.js';
@@ -199,14 +199,10 @@ describe('the cost of a step', () => {
 
   test('is the same for changes in the middle of the sets', () => {
     const large = withFiles(sessionOf(200, 50), 10_000);
-    const changes = planVerbs(
-      large,
-      {
-        verbs: { deactivate: [objectId('listed-5000')], pin: [objectId('call-77')], activate: [objectId('call-78')] },
-        at: 1e6,
-      },
-      DEFAULT_POLICY,
-    );
+    const changes = planPersonStep(large, {
+      verbs: { deactivate: [objectId('listed-5000')], pin: [objectId('call-77')], activate: [objectId('call-78')] },
+      at: 1e6,
+    });
     const after = applyStep(large, changes);
     expect([
       after.isActive(objectId('listed-5000')),

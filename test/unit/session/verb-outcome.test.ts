@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { objectId, sessionId } from '../../../src/objects/ids.js';
-import { planCall, planVerbs } from '../../../src/session/plan-step.js';
+import { planCall, planPersonStep } from '../../../src/session/plan-step.js';
 import { applyStep, emptySession } from '../../../src/session/session-state.js';
 import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 import { type Verb, verbOutcome } from '../../../src/session/verb-outcome.js';
@@ -11,7 +11,7 @@ const called = applyStep(
   empty,
   planCall(empty, { call: c1, at: 1, activateFiles: [a], index: [a, b] }, DEFAULT_POLICY),
 );
-const state = applyStep(called, planVerbs(called, { verbs: { pin: [a] }, at: 2 }, DEFAULT_POLICY));
+const state = applyStep(called, planPersonStep(called, { verbs: { pin: [a] }, at: 2 }));
 
 describe('the effect of a verb on an object (decisions D1-D3)', () => {
   test.each<[Verb, string, string]>([
@@ -32,7 +32,7 @@ describe('the effect of a verb on an object (decisions D1-D3)', () => {
   });
 
   test('keeps an inactive object inactive when it is pinned, and a pinned one pinned when it is deactivated', () => {
-    const after = applyStep(state, planVerbs(state, { verbs: { pin: [b], deactivate: [a] }, at: 3 }, DEFAULT_POLICY));
+    const after = applyStep(state, planPersonStep(state, { verbs: { pin: [b], deactivate: [a] }, at: 3 }));
     expect([after.isPinned(b), after.isActive(b), after.isPinned(a), after.isActive(a)]).toEqual([
       true,
       false,

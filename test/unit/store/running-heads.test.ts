@@ -5,7 +5,7 @@ import { objectId, sessionId } from '../../../src/objects/ids.js';
 import type { Turn } from '../../../src/objects/object-type.js';
 import type { Step } from '../../../src/objects/step.js';
 import { chatVersion, sessionVersion } from '../../../src/objects/versions.js';
-import { planCall, planMessage, planVerbs } from '../../../src/session/plan-step.js';
+import { planCall, planMessage, planPersonStep } from '../../../src/session/plan-step.js';
 import { applyStep, emptySession, type SessionState } from '../../../src/session/session-state.js';
 import { DEFAULT_POLICY } from '../../../src/session/step-policy.js';
 import { runningChatHead, runningSessionHead, toStored } from '../../../src/store/head.js';
@@ -32,7 +32,7 @@ function stepOf(state: SessionState, what: Doing): Step {
     return planMessage(state, { message: { role: what.role, text: what.text }, at }, DEFAULT_POLICY);
   if (what.kind === 'pin') {
     const id = state.sets.index[what.nth % Math.max(1, state.sets.index.length)];
-    return planVerbs(state, { verbs: id === undefined ? {} : { pin: [id] }, at }, DEFAULT_POLICY);
+    return planPersonStep(state, { verbs: id === undefined ? {} : { pin: [id] }, at });
   }
   const call = objectId(`${what.name}\u{1f600}"\\:${state.seq}`);
   const file = objectId(`file-${what.file}`);
