@@ -15,7 +15,7 @@ const TOLD: Readonly<Record<ViewName, string>> = {
   sessions: 'all sessions, the latest first',
   conversation: 'prompts, prose and tool calls',
   strip: 'what stood in the context, call by call',
-  request: 'what the model saw at a call, byte for byte',
+  request: 'what the model saw at a call, part by part',
   changes: 'what changed since the call before, and why',
   money: 'what the session cost, and why',
   files: 'who changed each file, and stale copies; put files back',

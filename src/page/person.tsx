@@ -4,6 +4,7 @@ import { askFresh, isServed } from './ask.js';
 import { from, place } from './place.js';
 import { oneLine } from './shown-text.js';
 import { StepByStep } from './step-by-step.js';
+import { CopyButton } from './text-view.js';
 import type { BandState, Forked, SetsChanged, StepUndone, VerbPrice } from './wire.js';
 import { counted, shortId } from './words.js';
 
@@ -135,17 +136,18 @@ export function ForkHere({ step }: { readonly step: number }) {
     <StepByStep<number, Forked>
       key={step}
       label="Fork from here"
-      name={`Fork from here, behind step ${step}`}
+      name={`Fork from here, after step ${step}`}
       ask={() => Promise.resolve(step)}
       run={() => () => act<Forked>(actionPath(session, 'fork'), { at: `step:${step}` })}
       tell={() =>
-        `A new session with the chat, the sets and the prompt as they stood behind step ${step}; this one stays ` +
+        `A new session with the chat, the sets and the prompt as they stood after step ${step}; this one stays ` +
         'as it is.'
       }
       tellDone={({ id }) => (
         <>
-          <a href={from('strip', { session: id, tx: undefined, step: undefined })}>{oneLine(id)}</a> continues with{' '}
-          <code>palimpsest mcp --session {oneLine(id)}</code>
+          <a href={from('strip', { session: id, tx: undefined, step: undefined })}>{oneLine(id)}</a> continues with the
+          command of your agent's MCP server, <code>palimpsest mcp --session {oneLine(id)}</code>{' '}
+          <CopyButton text={() => `palimpsest mcp --session ${id}`} label="Copy the command" />
         </>
       )}
     />

@@ -95,11 +95,11 @@ function Preview({ rules }: { readonly rules: string }) {
   );
 }
 
-/** Masks secrets: more texts to mask, a preview, and then the files. */
+/** Masks secrets: more texts to mask, the files, and a preview of what they hide. */
 function Redacted() {
   const { session = '' } = place.value.of;
   const [typed, setTyped] = useState('');
-  const [rules, setRules] = useState<string>();
+  const [rules, setRules] = useState('');
   const isShown = rules === typed;
   return (
     <section class="card" aria-label="Without secrets">
@@ -110,14 +110,19 @@ function Redacted() {
         <textarea rows={2} value={typed} maxLength={4_000} onInput={(event) => setTyped(event.currentTarget.value)} />
       </label>
       <div class="row share-row">
-        <button type="button" class="first" onClick={() => setRules(typed)}>
-          Show what is masked
-        </button>
-        {isShown && <Download kind="page" label="Download the page" rules={rules} />}
-        {isShown && <Download kind="bundle" label="Download the bundle" rules={rules} />}
+        {isShown ? (
+          <>
+            <Download kind="page" label="Download the page without secrets" rules={rules} />
+            <Download kind="bundle" label="Download the bundle without secrets" rules={rules} />
+          </>
+        ) : (
+          <button type="button" class="first" onClick={() => setRules(typed)}>
+            Show what is masked
+          </button>
+        )}
       </div>
       <Command text={`palimpsest export ${session} --html ${session}.html --redact`} />
-      {rules !== undefined && <Preview key={rules} rules={rules} />}
+      <Preview key={rules} rules={rules} />
     </section>
   );
 }

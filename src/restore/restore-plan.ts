@@ -209,11 +209,12 @@ export async function planRestore(
     throw new HistoryError('not-yet', `session ${session} was not there at ${formatMoment(moment)}`);
   const steps =
     point.place === undefined
-      ? await snapshot.steps(session)
+      ? await (snapshot === own.present ? own.steps(session) : snapshot.steps(session))
       : (await timeline.steps(session)).slice(0, point.place.seq);
   const last = steps.at(-1);
   const index = [...new Set(steps.flatMap(({ changes }) => changes.index ?? []))];
-  const heads = await snapshot.heads(index);
+  // Most objects are calls, which are no files. Their heads would cost the most.
+  const heads = await snapshot.heads(index.filter((id) => snapshot.knownCall(id) === undefined));
   const { folders, filesystems } = await importedPlaces(timeline, session);
   const parts = await readParts(snapshot, steps);
   const files: PlannedFile[] = [];

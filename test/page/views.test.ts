@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext } from 'playwright-core';
 import type { ContextClient } from '../../src/client/session/context-client.js';
@@ -144,11 +146,18 @@ describe('every view of the review page', () => {
       ['Without secrets', /^Nothing has/],
       ['Share', /^\d+ texts? with/],
     ] as const) {
-      const button = page.getByRole('region', { name: region }).getByRole('button', { name: 'Download the page' });
-      const [download] = await Promise.all([page.waitForEvent('download'), button.first().click()]);
-      const file = join(root, `${region.toLowerCase().replace(' ', '-')}.html`);
-      await download.saveAs(file);
-      expect(await shownAt(file, 'item.price')).toMatch(found);
+      const saved = async (kind: string): Promise<string> => {
+        const buttons = page
+          .getByRole('region', { name: region })
+          .getByRole('button', { name: `Download the ${kind}` });
+        const [download] = await Promise.all([page.waitForEvent('download'), buttons.first().click()]);
+        const file = join(root, `${region.toLowerCase().replace(' ', '-')}-${kind}.html`);
+        await download.saveAs(file);
+        return file;
+      };
+      expect(await shownAt(await saved('page'), 'item.price')).toMatch(found);
+      const bundle = gunzipSync(await readFile(await saved('bundle'))).toString();
+      expect([region, bundle.includes('item.price')]).toEqual([region, region === 'Share']);
     }
     expectQuiet(watched);
     await page.close();

@@ -199,7 +199,7 @@ const GONE: ReadonlySet<ChangeKind> = new Set(['left', 'collapsed']);
 
 /** Determines the cause of a change from the session's steps and versions. */
 function toldOf({ key, object }: Stated, kind: ChangeKind, between: Between): Told {
-  const rendering: Told = { actor: 'rendering', why: 'shown another way because of what else there is' };
+  const rendering: Told = { actor: 'rendering', why: 'shown in another form, because the rest of the context changed' };
   if (object === undefined) {
     const own = GONE.has(kind) ? undefined : ofStep(key, between);
     const compacted = between.acts.steps.findLast(({ event }) => event?.kind === 'compacted');

@@ -157,8 +157,12 @@ export const epochMarks = (records: readonly AssemblyProof[]): readonly StripMar
   });
 
 /** Returns the last step that a point includes: its own, or the last one known then. */
-async function lastOf({ place, basis, snapshot }: Point, session: SessionId, steps: readonly Step[]): Promise<number> {
+async function lastOf(
+  { place, basis, snapshot }: Point,
+  { present, session, steps }: { present: StoreSnapshot; session: SessionId; steps: readonly Step[] },
+): Promise<number> {
   if (place !== undefined) return place.seq;
+  if (snapshot === present) return steps.at(-1)?.seq ?? 0;
   const lineage = await snapshot.lineage(session);
   if (lineage === undefined) return 0;
   const { seq: known } = await snapshot.sets(session);
@@ -193,7 +197,7 @@ export async function sessionStrip(asked: Timeline, reference: string, text: Mom
     // A damaged record is reported when it is requested. The strip shows the others.
     timeline.records(session).catch(() => timeline.present.assemblies(session, { onDamaged: () => undefined })),
   ]);
-  const lastStep = await lastOf(point, session, all);
+  const lastStep = await lastOf(point, { present: timeline.present, session, steps: all });
   const steps = all.filter(({ seq }) => seq <= lastStep);
   const handed = records.filter(({ step }) => step <= lastStep);
   const ways = bandWays(steps);

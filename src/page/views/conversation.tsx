@@ -1,28 +1,51 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AnswerBox, Waiting } from '../answer-box.js';
 import { ask, useAnswer } from '../ask.js';
-import { knownTx, useStrip } from '../calls.js';
+import { callNumber, knownTx, useSessionStrip, useStrip } from '../calls.js';
 import { type RowOf, shownRow } from '../conversation-row.js';
 import { LazyBlock } from '../lazy-block.js';
 import { from, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import type { Conversation, ConversationRow, Strip } from '../wire.js';
-import { clockTime } from '../words.js';
+import { clockTime, counted } from '../words.js';
 
 /** Rows of one question, rows rendered together, and the height of one until then, pixels. */
 const ASKED = 200;
 const TOGETHER = 25;
 const ROW_PX = 48;
+/** How long a chosen row is kept in view while rows around it are read, milliseconds. */
+const KEPT_MS = 10_000;
 
 const keyOf = (row: ConversationRow, i: number): string =>
   `${row.kind} ${row.step} ${'id' in row ? row.id : 'object' in row ? `${row.object} ${row.version.number}` : i}`;
 
+/**
+ * Scrolls to an element, again while rows around it are read, until the reader scrolls. Returns the
+ * function that ends it.
+ */
+function keepInView(element: HTMLElement): () => void {
+  const ended = new AbortController();
+  const show = (): void => element.scrollIntoView({ block: 'center' });
+  const observer = new ResizeObserver(show);
+  const end = (): void => {
+    observer.disconnect();
+    ended.abort();
+  };
+  for (const event of ['wheel', 'touchstart', 'keydown', 'pointerdown'])
+    addEventListener(event, end, { signal: ended.signal, passive: true });
+  const timer = setTimeout(end, KEPT_MS);
+  ended.signal.addEventListener('abort', () => clearTimeout(timer));
+  show();
+  observer.observe(document.body);
+  return end;
+}
+
 function Placed({ row, isChosen }: { readonly row: ConversationRow; readonly isChosen: boolean }) {
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (isChosen) box.current?.scrollIntoView({ block: 'center' });
-  }, [isChosen]);
-  const number = row.kind === 'call' ? row.number : undefined;
+  useEffect(() => (isChosen && box.current !== null ? keepInView(box.current) : undefined), [isChosen]);
+  const strip = useSessionStrip();
+  const isNumbered = row.kind === 'call' && strip.state === 'there' && strip.value.calls.length > 0;
+  const number = isNumbered ? callNumber(strip.value, row.step) : undefined;
   return (
     <div ref={box} class={isChosen ? 'placed chosen' : 'placed'}>
       {number === undefined ? (
@@ -31,10 +54,10 @@ function Placed({ row, isChosen }: { readonly row: ConversationRow; readonly isC
         <a
           class="place-number"
           href={from('conversation', { step: row.step })}
-          aria-label={`Tool call ${number}`}
-          title={`Tool call ${number}, step ${row.step}, ${clockTime(row.at)}`}
+          aria-label={`Made by call ${number}`}
+          title={`Made by call ${number} of the model, ${row.kind === 'turn' ? '' : clockTime(row.at)}`}
         >
-          {number}
+          {counted(number)}
         </a>
       )}
       {shownRow(row)}
@@ -69,6 +92,16 @@ function More({ label, onWanted }: { readonly label: string; readonly onWanted: 
       {label}
     </button>
   );
+}
+
+/** Says that nothing was dropped, which a reader could not see from a part of the conversation. */
+function NothingDropped() {
+  const strip = useSessionStrip();
+  if (strip.state !== 'there') return null;
+  const isDropped = strip.value.marks.some(
+    ({ kind, event }) => kind === 'epoch' || event === 'compacted' || event === 'shortened',
+  );
+  return isDropped ? null : <p class="soft">No compaction and no epoch is recorded in this session.</p>;
 }
 
 /** Lists the prompts that were read so far, beside the conversation. */
@@ -146,6 +179,7 @@ function Rows({ first, onBeyond }: RowsProps) {
     <div class="conversation">
       <Outline rows={rows} />
       <div class="entries">
+        {before === null && <NothingDropped />}
         {before !== null && <More label="Earlier" onWanted={() => more({ before })} />}
         {blocks.map((block) => (
           <LazyBlock

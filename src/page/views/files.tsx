@@ -27,6 +27,9 @@ const STATES: Readonly<Record<State, { readonly name: string; readonly tone: 'go
   'not-regular': { name: 'no regular file any more', tone: 'bad' },
 };
 
+/** Obstacles that are listed at once; more are behind a fold. */
+const MOST_OBSTACLES = 5;
+
 /** Quotes a text for a shell. */
 const quoted = (text: string): string =>
   /^[A-Za-z0-9_@:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
@@ -70,12 +73,16 @@ function PutBack({ plan, call }: { readonly plan: RestorePlan; readonly call: nu
       <h2>Put them back as they were at call {counted(call)}</h2>
       {plan.in_the_way.length > 0 ? (
         <div class="verdict warn">
-          <strong>{plural(plan.in_the_way.length, 'obstacle')} to putting them back in place:</strong>
-          <ul class="plain" aria-label="In the way">
-            {plan.in_the_way.map((why) => (
-              <li key={why}>{oneLine(why, 300)}</li>
-            ))}
-          </ul>
+          <details open={plan.in_the_way.length <= MOST_OBSTACLES}>
+            <summary>
+              <strong>{plural(plan.in_the_way.length, 'obstacle')} to putting them back in place</strong>
+            </summary>
+            <ul class="plain" aria-label="In the way">
+              {plan.in_the_way.map((why) => (
+                <li key={why}>{oneLine(why, 300)}</li>
+              ))}
+            </ul>
+          </details>
         </div>
       ) : (
         <p class="soft">Nothing is in the way.</p>
@@ -90,7 +97,7 @@ function PutBack({ plan, call }: { readonly plan: RestorePlan; readonly call: nu
 }
 
 function StaleCalls({ stale }: { readonly stale: Stale }) {
-  if (stale.calls.length === 0) return null;
+  if (stale.calls.length === 0) return <p class="soft">No call acted on a stale copy.</p>;
   return (
     <section class="verdict bad" aria-label="Stale copies">
       <strong>{plural(stale.calls.length, 'call')} changed a file whose newest version the agent had not seen</strong>
@@ -140,6 +147,9 @@ function rowsOf(strip: Strip, plan: RestorePlan | undefined, stale: Stale | unde
   return rows.toSorted((a, b) => b.stale - a.stale || b.versions - a.versions || (a.name < b.name ? -1 : 1));
 }
 
+const UNCOMPARED: ReadonlySet<State> = new Set(['unreachable', 'outside-roots', 'read-in-part', 'never-read']);
+const isCompared = ({ plan }: FileRow): boolean => plan !== undefined && !UNCOMPARED.has(plan.state);
+
 const differs = ({ plan }: FileRow): boolean =>
   plan !== undefined && (STATES[plan.state].tone === 'warn' || STATES[plan.state].tone === 'bad');
 
@@ -174,6 +184,12 @@ function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly cal
         )}
         <span class="soft">{plural(found.length, 'file')}</span>
       </div>
+      {differing !== undefined && found.length === 0 && (
+        <p class="note">
+          No file is known to differ. {counted(rows.filter((row) => !isCompared(row)).length)} of{' '}
+          {plural(rows.length, 'file')} could not be compared with the disk.
+        </p>
+      )}
       <div class="wide">
         <table class="files stack">
           <thead>

@@ -52,7 +52,9 @@ function verdictOf(check: Check, { kind }: Recorded, unequal: RequestView['unequ
     ? ['good', '✓ Exactly what was sent to the model: this browser hashed it and found the recorded hash.']
     : [
         'warn',
-        'Rebuilt from the transcript. The agent sent a request of its own, which was not recorded byte for byte.',
+        'Assembled now from the transcript, as Palimpsest would have sent it. The agent sent a request of its own, ' +
+          'which is not recorded. Results that are one line here may have been whole there. The provider also ' +
+          'counted tool definitions and hidden reasoning.',
       ];
 }
 

@@ -117,7 +117,7 @@ function Row({ row, isChild }: RowProps) {
         {localTime(to)}
         <div class="soft">{began === null ? '' : duration(Date.parse(to) - Date.parse(began))}</div>
       </td>
-      <td class="number" data-name="Calls">
+      <td class="number" data-name="Answers">
         {shown(figures?.calls)}
       </td>
       <td class="number" data-name="Tokens">
@@ -223,7 +223,7 @@ export function SessionsView() {
                   <tr>
                     <SortHead name="title" label="Session" />
                     <SortHead name="used" label="Last used" />
-                    <SortHead name="calls" label="Calls" numeric />
+                    <SortHead name="calls" label="Answers" numeric />
                     <SortHead name="tokens" label="Tokens" numeric />
                     <SortHead name="cost" label="Cost" numeric />
                     <th class="number" scope="col">

@@ -1,9 +1,26 @@
+import { ownMember } from '../../values/own-member.js';
 import type { PrefixDiff } from './prefix-diff.js';
 
 const grouped = (count: number): string => String(count).replace(/\B(?=(?:\d{3})+$)/g, ',');
 
 /** Returns whether a phrase already says where it happened. */
 const namesPlace = (why: string): boolean => /\b(?:turn|step|epoch) \d/.test(why);
+
+/** Sentences for causes that are a step's changes to the sets. */
+const DID: Readonly<Record<string, string>> = {
+  found: 'added an object',
+  'made active': 'made an object active',
+  'no longer active': 'made an object inactive',
+  pinned: 'pinned an object',
+  'no longer pinned': 'unpinned an object',
+};
+
+/** Returns a cause as a clause: `found: step 245, edit` is `edit in step 245 added an object`. */
+function clauseOf(why: string): string {
+  const [, what = '', step, who] = /^([a-z ]+): step (\d+), (.+)$/.exec(why) ?? [];
+  const did = ownMember(DID, what);
+  return did === undefined ? why : `${who} in step ${step} ${did}`;
+}
 
 /**
  * Says in one sentence how much of a request was written again, and why: `19,243 tokens were
@@ -13,5 +30,5 @@ export function prefixSentence({ isPrefix, again, written, cause, to }: PrefixDi
   if (isPrefix || cause === undefined)
     return `Nothing was written again: the request continues the one before it, with ${grouped(written)} new tokens.`;
   const where = namesPlace(cause.why) ? '' : ` in turn ${to.turn}`;
-  return `${grouped(again)} tokens were written again because ${cause.why}${where}.`;
+  return `${grouped(again)} tokens were written again because ${clauseOf(cause.why)}${where}.`;
 }

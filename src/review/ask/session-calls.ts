@@ -21,11 +21,22 @@ export interface SessionCall {
 
 const CHANGING: ReadonlySet<string> = new Set(['write', 'edit', 'patch']);
 
+type Calls = ReadonlyMap<ObjectId, SessionCall>;
+
+/** Questions of one timeline share a session's steps, and so its calls. */
+const known = new WeakMap<readonly Step[], { readonly snapshot: StoreSnapshot; readonly calls: Promise<Calls> }>();
+
 /** Reads the tool calls of some steps by id: from step pages, else by one query. */
-export async function sessionCalls(
-  snapshot: StoreSnapshot,
-  steps: readonly Step[],
-): Promise<ReadonlyMap<ObjectId, SessionCall>> {
+export function sessionCalls(snapshot: StoreSnapshot, steps: readonly Step[]): Promise<Calls> {
+  const before = known.get(steps);
+  if (before?.snapshot === snapshot) return before.calls;
+  const calls = readCalls(snapshot, steps);
+  known.set(steps, { snapshot, calls });
+  calls.catch(() => known.delete(steps));
+  return calls;
+}
+
+async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[]): Promise<Calls> {
   const ids = [...new Set(steps.flatMap(({ call }) => call?.id ?? []))];
   const found = new Map<ObjectId, SessionCall>();
   const learn = (id: ObjectId, document: Readonly<Record<string, unknown>>, size = 0): void => {
@@ -44,8 +55,8 @@ export async function sessionCalls(
     });
   };
   for (const id of ids) {
-    const known = snapshot.knownCall(id);
-    if (known !== undefined) learn(id, known.document, known.marks.size);
+    const call = snapshot.knownCall(id);
+    if (call !== undefined) learn(id, call.document, call.marks.size);
   }
   for (const [id, { document, marks }] of await snapshot.heads(ids.filter((id) => !found.has(id))))
     learn(id as ObjectId, document, marks.size);

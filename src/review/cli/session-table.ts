@@ -38,7 +38,7 @@ const COLUMNS: readonly Column[] = [
   { heading: 'agent', rank: 3 },
   { heading: 'folder', rank: 1 },
   { heading: 'last used' },
-  { heading: 'calls', align: 'right', rank: 2 },
+  { heading: 'answers', align: 'right', rank: 2 },
   { heading: 'tokens', align: 'right', rank: 2 },
   { heading: 'cost', align: 'right', rank: 3 },
   { heading: 'files', align: 'right' },

@@ -36,7 +36,7 @@ export const sessionRow = z.object({
   open: z.boolean().describe('Whether a process has it open'),
   figures: z
     .object({
-      calls: count.describe('Calls of the model'),
+      calls: count.describe('Answers of the model; without reported ones, tool calls'),
       tool_calls: count,
       tokens: spentTokens.nullable().describe('null if no provider counted them'),
       cost,

@@ -30,7 +30,7 @@ describe('the table of sessions on a terminal', () => {
   test.each([80, 100, 160])('has titles, agents and costs before ids and fits %d columns', (width) => {
     const lines = sessionTable([first, ...others].map(listed), { ...place, width });
     expect(lines.filter((line) => cellsOf(line) > width)).toEqual([]);
-    expect(lines[0]).toMatch(/^title .*agent .*last used .*calls .*tokens .*cost .*session$/);
+    expect(lines[0]).toMatch(/^title .*agent .*last used .*answers .*tokens .*cost .*session$/);
     expect(lines[1]).toMatch(/^Sort the s.* Claude .*20 Nov 09:05 +1,234 +12\.5k +>\$1\.25 .*a101$/);
     expect(lines[4]).toMatch(/^fork of 5f0/);
     expect(lines[5]).toMatch(width >= 100 ? /^\(no prompt\) .* open +mcp-1$/ : /^\(no prompt\) .* mcp-1$/);
