@@ -34,7 +34,7 @@ const client = await ContextClient.create({
 
 const say = (what: string, value: unknown): void => console.log(`${what}: ${JSON.stringify(value)}`);
 const since = (at: number): number => Math.round(performance.now() - at);
-/** CPU time of this process, milliseconds. Other load changes it less than the time by the clock. */
+/** CPU time of this process, milliseconds. Other load changes it less than the clock's time. */
 const cpu = (): number => Math.round((process.cpuUsage().user + process.cpuUsage().system) / 1_000);
 const samples: string[] = [];
 

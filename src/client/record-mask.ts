@@ -73,15 +73,36 @@ export const maskedEvent = (mask: RecordMask, { detail, ...event }: HistoryEvent
   ...defined({ detail: detail === undefined ? undefined : mask.text(detail) }),
 });
 
+/** Returns the text of a piece inside a JSON string; undefined if the piece is more than that. */
+function textInside(piece: string): string | undefined {
+  if (!piece.includes('\\')) return undefined;
+  try {
+    return JSON.parse(`"${piece}"`) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Returns a piece of a JSON body with marks. A long string is a piece without its quotes. The rules
+ * need its line ends, so they read it without escapes.
+ */
+export function maskedPiece(mask: RecordMask, piece: string): string {
+  const inside = textInside(piece);
+  if (inside === undefined) return mask.text(piece);
+  const masked = mask.text(inside);
+  return masked === inside ? piece : JSON.stringify(masked).slice(1, -1);
+}
+
 /** Returns what is stored of a sent body. Its pieces stay, unless a secret spans two of them. */
 export function maskedBody(mask: RecordMask, body: readonly string[]): readonly string[] {
-  const pieces = body.map((piece) => mask.text(piece));
+  const pieces = body.map((piece) => maskedPiece(mask, piece));
   // A body usually repeats the pieces of the one before, so their pairs are masked already.
   const isSpanned = pieces.some((piece, i) => {
-    const [before, own] = [body[i - 1], body[i]];
-    return before !== undefined && mask.text(`${before}${own}`) !== `${pieces[i - 1]}${piece}`;
+    const both = `${pieces[i - 1]}${piece}`;
+    return i > 0 && mask.text(both) !== both;
   });
-  return isSpanned ? [mask.text(body.join(''))] : pieces;
+  return isSpanned ? [mask.text(pieces.join(''))] : pieces;
 }
 
 /** Returns a JSON value with other hashes in place of those of texts that were masked. */

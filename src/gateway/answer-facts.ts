@@ -60,6 +60,7 @@ const count = (value: unknown): number | undefined =>
 export class AnswerCollector {
   readonly #wire: Wire;
   readonly #clean: (text: string) => string;
+  readonly #masked: (text: string) => string;
   #id: string | undefined;
   #model: string | undefined;
   #stop: string | undefined;
@@ -75,10 +76,14 @@ export class AnswerCollector {
   readonly #open = new Map<number, string[]>();
   #openChars = 0;
 
-  /** `clean` removes credentials from the text of an error. */
-  constructor(wire: Wire, clean: (text: string) => string) {
+  /** `clean` removes credentials from the text of an error, `masked` secrets from hashed texts. */
+  constructor(
+    wire: Wire,
+    { clean, masked }: { readonly clean: (text: string) => string; readonly masked: (text: string) => string },
+  ) {
     this.#wire = wire;
     this.#clean = clean;
+    this.#masked = masked;
   }
 
   /** Takes one event of a stream. Ignores everything that it does not know. */
@@ -137,6 +142,10 @@ export class AnswerCollector {
     this.#error = { type: name, ...defined({ message: cleaned(message) }) };
   }
 
+  #hash(text: string): Sha256 {
+    return hashText(this.#masked(text.toWellFormed()));
+  }
+
   #append(index: number, part: unknown): void {
     if (typeof part !== 'string') return;
     this.#openChars += part.length;
@@ -154,7 +163,7 @@ export class AnswerCollector {
     const whole = this.#open.get(index)?.join('');
     this.#open.delete(index);
     if (this.#openChars <= MOST_OPEN) this.#openChars -= whole?.length ?? 0;
-    if (whole !== undefined && whole !== '') addName(this.#texts, hashText(whole.toWellFormed()));
+    if (whole !== undefined && whole !== '') addName(this.#texts, this.#hash(whole));
   }
 
   #judge(from: Json): void {
@@ -220,7 +229,7 @@ export class AnswerCollector {
     if (call !== undefined) addName(this.#calls, call);
     if (type !== 'message') return;
     const whole = asList(item.content).map((part) => (typeof part.text === 'string' ? part.text : ''));
-    if (whole.join('') !== '') addName(this.#texts, hashText(whole.join('').toWellFormed()));
+    if (whole.join('') !== '') addName(this.#texts, this.#hash(whole.join('')));
   }
 
   #response(response: Json): void {

@@ -103,6 +103,8 @@ function parsed(text: string): unknown {
 interface TapOptions {
   /** Removes credentials from the text of an error. */
   readonly clean: (text: string) => string;
+  /** Masks a text before it is hashed: a session's message has the masked text, too. */
+  readonly masked: (text: string) => string;
   /** Whether the content of the answer is kept, too. */
   readonly keeps: boolean;
 }
@@ -128,8 +130,8 @@ export class AnswerTap {
   readonly #isUnknown: boolean;
   #isLate = false;
 
-  constructor(wire: Wire, headers: RawHeaders, { clean, keeps }: TapOptions) {
-    this.#collector = new AnswerCollector(wire, clean);
+  constructor(wire: Wire, headers: RawHeaders, { clean, masked, keeps }: TapOptions) {
+    this.#collector = new AnswerCollector(wire, { clean, masked });
     this.#kept = keeps ? new KeptAnswer(wire) : undefined;
     const type = headerOf(headers, 'content-type') ?? '';
     this.#reader = new AnswerReader(this.#collector, this.#kept, /^text\/event-stream/i.test(type));

@@ -228,9 +228,11 @@ export async function forward(exchange: Exchange): Promise<void> {
       pipeline(request, upstream).catch(() => undefined);
     }
     const from = await head;
-    const clean = withoutCredentials(request.rawHeaders, target.path);
+    const ownless = withoutCredentials(request.rawHeaders, target.path);
+    const masked = (text: string): string => exchange.log.mask.text(text);
+    const clean = (text: string): string => masked(ownless(text));
     const keeps = call?.keeps === true;
-    const tap = wire === undefined ? undefined : new AnswerTap(wire, from.rawHeaders, { clean, keeps });
+    const tap = wire === undefined ? undefined : new AnswerTap(wire, from.rawHeaders, { clean, masked, keeps });
     try {
       await answer(from, response, tap);
     } finally {

@@ -1,5 +1,7 @@
 import { printText, reportFailure, tell } from '../cli/output.js';
-import { dataFolder, STEER_VARIABLE } from '../host/environment.js';
+import { dataFolder, type MaskSetting, STEER_VARIABLE } from '../host/environment.js';
+import { openMask } from '../host/open-mask.js';
+import { maskSetting } from '../host/settings.js';
 import { defined } from '../values/defined.js';
 import { upstreamBases } from './bases.js';
 import { GatewayError } from './gateway-error.js';
@@ -21,6 +23,8 @@ export interface OpenGateway {
   readonly steer?: SteerSettings;
   /** Whether clients get an answer that makes them use HTTP in place of a WebSocket. */
   readonly isHttpOnly?: boolean;
+  /** The secrets that the log has marks for. Default: PALIMPSEST_MASK, else `known`. */
+  readonly mask?: MaskSetting;
 }
 
 /** How the gateway steers sessions. */
@@ -45,7 +49,7 @@ const FIRST_CALL_MS = 5_000;
 
 /**
  * Starts a gateway that logs into a data folder. If it cannot log, it forwards all the same, says
- * so once and counts the calls for `palimpsest doctor`.
+ * so once and counts the calls for `palimpsest doctor`. The log has marks in place of secrets.
  *
  * @throws {GatewayError} `port-taken`
  */
@@ -56,17 +60,18 @@ export async function openGateway({
   onTrouble,
   steer,
   isHttpOnly = steer !== undefined,
+  mask: setting = maskSetting(process.env),
 }: OpenGateway): Promise<SteeringGateway> {
   const report = new GatewayReportFile(dataDir);
   let isSaid = false;
-  const log = new GatewayLog(dataDir, {
-    failed: (reason) => {
-      void report.missed(reason);
-      if (!isSaid)
-        onTrouble(`a model call is not logged: ${reason}. The agent goes on; palimpsest doctor counts such calls`);
-      isSaid = true;
-    },
-  });
+  const mask = await openMask(dataDir, setting);
+  const failed = (reason: string): void => {
+    void report.missed(reason);
+    if (!isSaid)
+      onTrouble(`a model call is not logged: ${reason}. The agent goes on; palimpsest doctor counts such calls`);
+    isSaid = true;
+  };
+  const log = new GatewayLog(dataDir, { failed }, defined({ mask }));
   const steering =
     steer === undefined
       ? undefined

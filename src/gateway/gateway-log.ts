@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { NO_MASK, type RecordMask } from '../client/record-mask.js';
+import type { Json } from '../objects/canonical-json.js';
 import { identifySelf } from '../process/process-identity.js';
 import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import type { AnswerFacts } from './answer-facts.js';
-import { bodySpans } from './body-spans.js';
 import { LOG_FORMAT, type LoggedAnswer, type LoggedRequest } from './log-entries.js';
 import { LogFile } from './log-file.js';
+import { LoggedBody } from './masked-spans.js';
 
 /** Folder of the logs inside a data folder. */
 export const gatewayFolder = (dataDir: string): string => join(dataDir, 'gateway');
@@ -46,18 +48,23 @@ export class GatewayLog {
   readonly #folder: string;
   readonly #troubles: LogTroubles;
   readonly #largest: number;
+  /** Puts marks in place of secrets in all that is written. */
+  readonly mask: RecordMask;
   #file: Promise<LogFile> | undefined;
+  /** The file of the last request. */
+  #latest: LogFile | undefined;
   #number = 0;
   readonly #closing = new Set<Promise<void>>();
 
   constructor(
     dataDir: string,
     troubles: LogTroubles,
-    { largestFile = LARGEST_FILE }: { readonly largestFile?: number } = {},
+    { largestFile = LARGEST_FILE, mask = NO_MASK }: { readonly largestFile?: number; readonly mask?: RecordMask } = {},
   ) {
     this.#folder = gatewayFolder(dataDir);
     this.#troubles = troubles;
     this.#largest = largestFile;
+    this.mask = mask;
   }
 
   /**
@@ -65,11 +72,14 @@ export class GatewayLog {
    * trouble is then reported. Never rejects.
    */
   async begin({ body, ...request }: NewRequest): Promise<OpenRequest | undefined> {
+    const kept = new LoggedBody(this.mask, body);
+    if (this.#latest === undefined) for (const i of kept.keys.keys()) kept.kept(i);
+    else this.#latest.prepare(kept);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`the disk took longer than ${LONGEST_WAIT_MS} ms`)), LONGEST_WAIT_MS);
     });
-    const logged = this.#begun(request, body);
+    const logged = this.#begun(request, kept);
     logged.catch(() => undefined);
     try {
       return await Promise.race([logged, late]);
@@ -81,31 +91,36 @@ export class GatewayLog {
     }
   }
 
-  async #begun(request: Omit<NewRequest, 'body'>, body: Buffer): Promise<OpenRequest> {
+  async #begun(request: Omit<NewRequest, 'body'>, body: LoggedBody): Promise<OpenRequest> {
     const file = await this.#taken();
     let number: number;
     try {
-      number = await file.appendSpans(bodySpans(body), (spans) => ({
-        kind: 'request',
-        ...request,
-        spans,
-        bytes: body.length,
-      }));
+      const { headers, path } = request;
+      const masked = Object.entries(headers).map(([name, value]) => [name, this.mask.text(value)]);
+      const head = { ...request, path: this.mask.text(path), headers: Object.fromEntries(masked) };
+      number = await file.appendBody(body, (kept) => ({ kind: 'request', ...head, ...kept }));
     } catch (error) {
       await this.#left(file);
       throw error;
     }
     return {
       end: async (facts, kept) => {
-        const entry: LoggedAnswer = { kind: 'answer', request: number, at: Date.now(), ...defined({ facts }) };
+        const stored = facts === undefined ? undefined : this.#storedFacts(facts);
+        const entry: LoggedAnswer = { kind: 'answer', request: number, at: Date.now(), ...defined({ facts: stored }) };
         const logged =
           kept === undefined
             ? file.append(entry)
-            : file.appendSpans(bodySpans(kept), (spans) => ({ ...entry, kept: { spans, bytes: kept.length } }));
+            : file.appendBody(new LoggedBody(this.mask, kept), (body) => ({ ...entry, kept: body }));
         await logged.catch((error: unknown) => this.#troubles.failed(messageOf(error)));
         await this.#left(file);
       },
     };
+  }
+
+  /** Masks the provider's reports. The other facts are ids, counts and masked already. */
+  #storedFacts({ verdicts, ...facts }: AnswerFacts): AnswerFacts {
+    if (verdicts === undefined) return facts;
+    return { ...facts, verdicts: this.mask.value(verdicts as Json) as NonNullable<AnswerFacts['verdicts']> };
   }
 
   /** Closes all files. Entries that are being written are finished first. */
@@ -134,6 +149,7 @@ export class GatewayLog {
     });
     return this.#file.then((file) => {
       file.open += 1;
+      this.#latest = file;
       return file;
     });
   }

@@ -1,14 +1,26 @@
-import { hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { encodeFrameHeader, FRAME_HEADER_BYTES, frameSalt } from '../journal/frame.js';
 import { entryPayload, type LogEntry, type SpanRuns, spanPayload } from './log-entries.js';
+import type { LoggedBody } from './masked-spans.js';
 
 /** Frames that are written together. */
 interface Batch {
   readonly buffers: Buffer[];
   bytes: number;
   next: number;
+}
+
+/** A written span, and its size. */
+interface WrittenSpan {
+  readonly number: number;
+  readonly bytes: number;
+}
+
+/** The kept bytes of a body. */
+export interface KeptBody {
+  readonly spans: SpanRuns;
+  readonly bytes: number;
 }
 
 /**
@@ -19,8 +31,8 @@ export class LogFile {
   readonly #handle: FileHandle;
   readonly #salt: number;
   readonly #at: () => number;
-  /** The numbers of written spans by their hashes. */
-  readonly #spans = new Map<string, number>();
+  /** Written spans by the hashes of their bytes before masking. */
+  readonly #spans = new Map<string, WrittenSpan>();
   #size = 0;
   #next = 1;
   #isBroken = false;
@@ -55,21 +67,22 @@ export class LogFile {
 
   /**
    * Appends the spans of a body that the file does not have yet, and an entry that names all of
-   * them. Returns the number of the entry. Rejects with system errors; nothing is then written.
+   * them. A span is masked only once. Returns the number of the entry. Rejects with system errors;
+   * nothing is then written.
    */
-  appendSpans(spans: readonly Buffer[], entry: (runs: SpanRuns) => LogEntry): Promise<number> {
+  appendBody(body: LoggedBody, entry: (body: KeptBody) => LogEntry): Promise<number> {
     return this.#serial(async (batch, fresh) => {
       const runs: [number, number][] = [];
-      for (const span of spans) {
-        const key = hash('sha256', span, 'base64');
-        const known = this.#spans.get(key) ?? fresh.get(key);
-        const number = known ?? this.#add(batch, spanPayload(span));
-        if (known === undefined) fresh.set(key, number);
+      let size = 0;
+      for (const [i, key] of body.keys.entries()) {
+        const { number, bytes } = this.#spans.get(key) ?? fresh.get(key) ?? this.#addSpan(batch, body.kept(i));
+        fresh.set(key, { number, bytes });
+        size += bytes;
         const last = runs.at(-1);
         if (last !== undefined && last[1] + 1 === number) last[1] = number;
         else runs.push([number, number]);
       }
-      return this.#add(batch, entryPayload(entry(runs)));
+      return this.#add(batch, entryPayload(entry({ spans: runs, bytes: size })));
     });
   }
 
@@ -78,6 +91,15 @@ export class LogFile {
     this.#isBroken = true;
     await this.#queue;
     await this.#handle.close().catch(() => undefined);
+  }
+
+  /** Masks the spans that the file does not have yet, so that a write only waits for the disk. */
+  prepare(body: LoggedBody): void {
+    for (const [i, key] of body.keys.entries()) if (!this.#spans.has(key)) body.kept(i);
+  }
+
+  #addSpan(batch: Batch, span: Buffer): WrittenSpan {
+    return { number: this.#add(batch, spanPayload(span)), bytes: span.length };
   }
 
   #add(batch: Batch, payload: readonly Buffer[]): number {
@@ -91,11 +113,11 @@ export class LogFile {
     return number;
   }
 
-  #serial(plan: (batch: Batch, fresh: Map<string, number>) => Promise<number>): Promise<number> {
+  #serial(plan: (batch: Batch, fresh: Map<string, WrittenSpan>) => Promise<number>): Promise<number> {
     const done = this.#queue.then(async () => {
       if (this.#isBroken) throw new Error('the log file is closed');
       const batch: Batch = { buffers: [], bytes: 0, next: this.#next };
-      const fresh = new Map<string, number>();
+      const fresh = new Map<string, WrittenSpan>();
       const number = await plan(batch, fresh);
       await this.#write(batch);
       this.#next = batch.next;

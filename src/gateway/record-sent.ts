@@ -133,7 +133,8 @@ function bodyToKeep(request: SentRequest): LeftOut | readonly string[] {
   if (answer === undefined || answer.status >= 400) return { outcome: 'left-out', why: 'failed' };
   // The text before it is at the provider, so the body alone would pass for a shorter context.
   if (isPart(request) && rebuilt === undefined) return { outcome: 'left-out', why: 'part' };
-  return bodyPieces(rebuilt?.spans ?? spans) ?? { outcome: 'left-out', why: 'not-text' };
+  const pieces = bodyPieces(rebuilt?.spans ?? spans) ?? [];
+  return pieces.length === 0 ? { outcome: 'left-out', why: 'not-text' } : pieces;
 }
 
 /**

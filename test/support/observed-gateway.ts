@@ -5,7 +5,7 @@ import { upstreamBases } from '../../src/gateway/bases.js';
 import { openGateway } from '../../src/gateway/gateway-action.js';
 import { gatewayFolder } from '../../src/gateway/gateway-log.js';
 import { GatewayLogReader, type SentRequest } from '../../src/gateway/read-log.js';
-
+import type { MaskSetting } from '../../src/host/environment.js';
 import { type Answering, type Sent, send, startUpstream, type Upstream, type WireMessage } from './wire-ends.js';
 
 /** A gateway between a test and a scripted upstream. */
@@ -26,7 +26,7 @@ export interface ObservedGateway {
  * Starts a gateway whose upstreams are all one, which answers with `answer`. A data folder of its
  * own is removed at the end.
  */
-export async function observe(answer: Answering, folder?: string): Promise<ObservedGateway> {
+export async function observe(answer: Answering, folder?: string, mask?: MaskSetting): Promise<ObservedGateway> {
   const dataDir = folder ?? (await mkdtemp(join(tmpdir(), 'palimpsest-gateway-')));
   const upstream = await startUpstream(answer);
   const names = ['anthropic', 'openai', 'codex', 'gemini', 'code-assist'];
@@ -36,6 +36,7 @@ export async function observe(answer: Answering, folder?: string): Promise<Obser
     bases: upstreamBases(names.map((name) => `${name}=${upstream.url}`)),
     port: 0,
     onTrouble: (message) => troubles.push(message),
+    ...(mask === undefined ? {} : { mask }),
   });
   const reader = new GatewayLogReader(gatewayFolder(dataDir));
   return {

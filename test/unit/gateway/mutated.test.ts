@@ -6,6 +6,7 @@ import { effort } from '../../support/effort.js';
 import { type ObservedGateway, observe } from '../../support/observed-gateway.js';
 import { anthropicStream, chatStream, geminiStream, responsesStream } from '../../support/scripted-streams.js';
 import { until } from '../../support/until.js';
+import type { Answering } from '../../support/wire-ends.js';
 
 const PATHS = [
   ['/anthropic/v1/messages?beta=true', anthropicStream('msg_1')],
@@ -31,10 +32,12 @@ describe('the gateway under mutated requests and streams', () => {
   let answer: Buffer = Buffer.alloc(0);
   let headers: Readonly<Record<string, string>> = {};
   beforeAll(async () => {
-    gateway = await observe((response) => {
+    const answers: Answering = (response) => {
       response.writeHead(200, headers);
       response.end(answer);
-    });
+    };
+    // With a mask, the log leaves out a body that is no text.
+    gateway = await observe(answers, undefined, 'off');
   });
   afterAll(() => gateway.close());
 
