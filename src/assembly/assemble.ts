@@ -90,7 +90,7 @@ export function assemble(input: AssemblyInput): Assembly {
     layout: 'ssot',
     version: RENDERER_VERSION,
     options: { strict: input.options.strict, shortIds: input.options.shortIds },
-    // Computed lazily: a comparison with a delivered context needs the sections only if the whole
+    // Computed lazily: a comparison with a handed-out context needs the sections only if the whole
     // differs.
     get sections() {
       hashed ??= sections.map((section) => ({

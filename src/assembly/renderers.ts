@@ -62,7 +62,7 @@ function sectionTexts(
 }
 
 /**
- * All renderers by name. A delivered context is rendered again by its renderer (decision E7), so a
+ * All renderers by name. A handed-out context is rendered again by its renderer (decision E7), so a
  * renderer that was ever used is never removed.
  */
 export const RENDERERS: Readonly<Record<RendererName, Renderer>> = {

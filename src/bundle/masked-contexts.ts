@@ -208,7 +208,7 @@ export class MaskedContexts {
   }
 
   /**
-   * Returns a masked assembly record. Call it in the order in which the contexts were delivered,
+   * Returns a masked assembly record. Call it in the order in which the contexts were handed out,
    * since a record of an epoch names the previous one.
    */
   async masked(proof: AssemblyProof): Promise<AssemblyProof> {

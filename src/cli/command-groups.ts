@@ -75,7 +75,7 @@ const GROUPS: readonly CommandGroup[] = [
       doctor: 'find problems and say what to do',
       disk: 'what takes the disk, and what would free it',
       node: 'start, stop and inspect the database node',
-      verify: 'rebuild every delivered context and compare',
+      verify: 'rebuild every handed-out context and compare',
     },
     rare: {
       erase: 'erase a session, object or text for good',

@@ -37,8 +37,8 @@ export interface HarnessSettings {
   readonly layout?: LayoutName;
 }
 
-/** The record of a delivered context. */
-export interface DeliveredRecord extends SessionAssemblyRecord {
+/** The record of a handed-out context. */
+export interface HandedOutRecord extends SessionAssemblyRecord {
   readonly delivered: Delivery;
 }
 
@@ -47,12 +47,12 @@ export interface DeliveredRecord extends SessionAssemblyRecord {
  * the harness's list that stays.
  */
 export type TurnContext =
-  | { readonly format: 'text'; readonly text: string; readonly record: DeliveredRecord }
+  | { readonly format: 'text'; readonly text: string; readonly record: HandedOutRecord }
   | {
       readonly format: 'messages';
       readonly system: string | null;
       readonly messages: readonly RenderedMessage[];
-      readonly record: DeliveredRecord;
+      readonly record: HandedOutRecord;
       readonly epoch?: EpochTurn['epoch'];
       readonly list?: EpochTurn['list'];
     };

@@ -57,7 +57,7 @@ interface CurrentEpoch {
   readonly system: string | null;
 }
 
-/** A request that is made but not delivered yet. */
+/** A request that is made but not handed out yet. */
 export interface PlannedEpoch {
   readonly request: EpochRequest;
   readonly begins: boolean;
@@ -225,7 +225,7 @@ export class LoopEpochs {
     return { ...made, state, context: assembly.asEpoch(state, place) };
   }
 
-  /** Records a request as delivered. The next one begins with it. */
+  /** Records a request as handed out. The next one begins with it. */
   handed({ request, context, proof, state, place, begins }: PlannedEpoch): void {
     const { step, sha256 } = context.record;
     const previous = begins || proof.note !== undefined ? { step, sha256 } : proof.previous;

@@ -169,8 +169,8 @@ export class Journal {
   }
 
   /**
-   * Notes in a file beside the journal which waiting records the database refused permanently.
-   * `refused` is called when the note is written.
+   * Lists in a file beside the journal which waiting records the database refused permanently.
+   * `refused` is called when the file is written.
    */
   noteRefused(refused: () => readonly RefusedRecords[]): void {
     if (this.#closing === undefined) this.#note.set(refused);

@@ -166,7 +166,7 @@ export interface EpochProof {
 }
 
 /**
- * The assembly record of a delivered context (decision E7), as the database holds it. It suffices
+ * The assembly record of a handed-out context (decision E7), as the database holds it. It suffices
  * to rebuild the assembly and to compare it. The contents are derived from the basis, not stored
  * again.
  */
@@ -238,6 +238,6 @@ export interface AssemblyProof {
    * under other call ids (decision F6).
    */
   readonly rescuedFrom?: SessionId;
-  /** Time of its delivery, in milliseconds since 1970. */
+  /** When it was handed out, in milliseconds since 1970. */
   readonly at: number;
 }

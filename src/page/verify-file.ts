@@ -9,7 +9,7 @@ export interface Verified {
   readonly total: number;
   /** Blocks that match the manifest. */
   readonly blocks: number;
-  /** Contexts whose text matches the hash recorded at delivery. */
+  /** Contexts whose text matches the recorded hash. */
   readonly contexts: number;
   /** Contexts without a record to compare with. */
   readonly unrecorded: number;
@@ -48,7 +48,7 @@ export async function verifyFile(file: EmbeddedSession, onProgress: (found: Veri
   for (const key of contexts) {
     const answer = (await file.byKey(key)) as PastContext;
     const isSame = (await sha256(utf8.encode(answer.text))) === answer.sha256;
-    if (!isSame || answer.matches === false) wrong(`the context at ${key.split('at=')[1]} is not the delivered one`);
+    if (!isSame || answer.matches === false) wrong(`the context at ${key.split('at=')[1]} is not the handed-out one`);
     else if (isMasked(answer)) say({ masked: found.masked + 1 });
     else if (answer.matches === null) say({ unrecorded: found.unrecorded + 1 });
     else say({ contexts: found.contexts + 1 });

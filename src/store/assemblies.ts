@@ -11,7 +11,7 @@ import { partsAtSteps } from './queries.js';
 
 /**
  * Returns the part id of an assembly, derived from its session, its step and its content. Time,
- * basis and newer versions (`ahead`) are left out, so the same context delivered twice at a step
+ * basis and newer versions (`ahead`) are left out, so the same context handed out twice at a step
  * is one part. The presence of a basis counts, because a context that can be read again proves
  * more.
  */
@@ -75,7 +75,7 @@ export interface WantedRecords extends StepRange {
 }
 
 /**
- * Returns the assembly records of a session's delivered contexts, by step and time. For a fork,
+ * Returns the assembly records of a session's handed-out contexts, by step and time. For a fork,
  * records of its ancestors up to the fork point come first. Each record names the session that it
  * was made of (decision F2).
  *

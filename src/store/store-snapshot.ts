@@ -318,9 +318,9 @@ export class StoreSnapshot {
   }
 
   /**
-   * Returns the assembly records of a session's delivered contexts (decision E7), by step and time,
-   * those of a fork's ancestors first. Each names the session that it was made of. Empty for an
-   * unknown session.
+   * Returns the assembly records of a session's handed-out contexts (decision E7), by step and
+   * time, those of a fork's ancestors first. Each names the session that it was made of. Empty for
+   * an unknown session.
    *
    * @throws {StoreError} `corrupt-part` if a record does not match its id and there is no
    *   `onDamaged`

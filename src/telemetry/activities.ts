@@ -40,7 +40,7 @@ export const ACTIVITIES = {
     duration: 'palimpsest.assembly.duration',
     begins: false,
   },
-  /** The delivery of a context to a harness: its assembly record is stored. */
+  /** A context is handed out to a harness: its assembly record is stored. */
   handout: { span: 'hand out context', named: [], kind: 'internal', duration: undefined, begins: false },
   /** From acknowledgement until the database has the write. Ends after its call. */
   delivery: {

@@ -89,14 +89,14 @@ export const METRICS = {
   'palimpsest.context.characters': {
     kind: 'histogram',
     unit: '{character}',
-    what: 'Size of the delivered contexts',
+    what: 'Size of the handed-out contexts',
     labels: [],
     bounds: COUNTS,
   },
   'palimpsest.context.tokens': {
     kind: 'histogram',
     unit: '{token}',
-    what: 'Size of the requests with delivered contexts, in tokens, as far as harnesses count them',
+    what: 'Size of the requests with handed-out contexts, in tokens, as far as harnesses count them',
     labels: [],
     bounds: COUNTS,
   },

@@ -120,7 +120,7 @@ describe.each([
         );
         const context = await ask('context', native);
         expect(context).toContain(
-          ways.gateway ? 'the delivered context (gateway), byte for byte' : 'from the transcript',
+          ways.gateway ? 'the handed-out context (gateway), byte for byte' : 'from the transcript',
         );
         if (ways.gateway) {
           const bodies = own.map(({ spans }) => Buffer.concat(spans).toString());

@@ -44,7 +44,7 @@ export interface AcknowledgedContext {
   readonly lines: readonly string[];
 }
 
-/** A delivered context: its assembly record is kept like a step, and `verify` makes it again. */
+/** A handed-out context: its assembly record is kept like a step, and `verify` makes it again. */
 export interface AcknowledgedHandout {
   readonly kind: 'handed';
   readonly session: SessionId;

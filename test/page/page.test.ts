@@ -37,7 +37,7 @@ describe('the review page', () => {
     return watched;
   }
 
-  test('hashes the exact request in the browser and matches the delivered one', async () => {
+  test('hashes the exact request in the browser and matches the handed-out one', async () => {
     const watched = await open(`request?session=${made.session}`);
     const check = watched.page.getByRole('status', { name: 'Check' });
     await check.getByText('Exactly what was sent to the model').waitFor();

@@ -24,7 +24,7 @@ export interface ReviewedSessions {
   readonly file: ObjectId;
   readonly stub: ObjectId;
   readonly hostileCall: ObjectId;
-  /** The context that was delivered in turn 2 of the first session. */
+  /** The context that was handed out in turn 2 of the first session. */
   readonly handedOut: string;
   close(): Promise<void>;
 }

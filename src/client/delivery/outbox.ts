@@ -164,7 +164,7 @@ export class Outbox {
   }
 
   /**
-   * Stores the record of a delivered context (decision E7). Resolves once it is durable here; the
+   * Stores the record of a handed-out context (decision E7). Resolves once it is durable here; the
    * database follows. Without a journal nothing outlives the client, so it resolves at once.
    */
   async keep(write: SessionWrite): Promise<void> {
@@ -285,7 +285,7 @@ export class Outbox {
     this.#outage = error;
   }
 
-  /** Notes writes that the database has, and calls the listeners. */
+  /** Marks writes that the database has, and calls the listeners. */
   take({ result, txId, together }: Delivered): void {
     const { store, versions } = this.#parts;
     this.#outage = undefined;

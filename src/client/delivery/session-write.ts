@@ -42,7 +42,7 @@ export interface SessionWrite {
   readonly heads: readonly StoredPut[];
   readonly snapshot?: StoredDocument;
   /**
-   * A delivered context (decision E7). It is always a separate write that contains only this and
+   * A handed-out context (decision E7). It is always a separate write that contains only this and
    * `shown`.
    */
   readonly assembly?: AssemblyProof;

@@ -75,7 +75,7 @@ function contentOf({ versions }: Known, id: ObjectId, shown: ShownObject): Marke
  * versions in delivery. Each file has the version that the record names, or its newest version at
  * the transaction of the session's metadata. So the context can be rebuilt even if a delivery fails
  * (decision 0010). A tracker's observations are in no journal. The caller must store them before it
- * delivers the context.
+ * hands the context out.
  */
 export function knownContext(known: Known, { state, prompt, readAt }: LoadedObjects): KnownContext {
   const { metadata: cache } = known;

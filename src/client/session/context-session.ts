@@ -261,8 +261,9 @@ export class ContextSession {
   }
 
   /**
-   * Stores the assembly record of a context (decision E7). Await it before you deliver the context:
-   * it is then durable like a step. A repetition stores nothing more. Rejects with JournalError.
+   * Stores the assembly record of a context (decision E7). Await it before you hand out the
+   * context: it is then durable like a step. A repetition stores nothing more. Rejects with
+   * JournalError.
    */
   deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     return this.#contexts.deliver(record, how);
@@ -281,7 +282,7 @@ export class ContextSession {
     return this.#serial(() => this.#contexts.keepRecords(records, texts, () => this.#requireLease()));
   }
 
-  /** Reports a delivered request for retention by use. A new base shows active objects only. */
+  /** Reports a handed-out request for retention by use. A new base shows active objects only. */
   handedOut({ tokens, isBase }: { readonly tokens: number; readonly isBase: boolean }): void {
     this.#environment.telemetry.add('palimpsest.context.tokens', tokens);
     const told = this.#queue.then(async () => {

@@ -50,7 +50,7 @@ export class SeenFiles {
     this.#written.set(id, fileHash);
   }
 
-  /** Remembers the files that a delivered context shows. */
+  /** Remembers the files that a handed-out context shows. */
   context(active: readonly ActiveObject[]): void {
     this.#late.now();
     for (const { metadata, content } of active) if (metadata.type === 'file') this.#take(metadata.id, content);

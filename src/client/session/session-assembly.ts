@@ -33,9 +33,9 @@ export interface SessionAssemblyRecord extends AssemblyRecord {
   readonly behind?: number | null;
   /** Objects in the session's sets that it could not show. Only without a basis. */
   readonly absent?: AbsentObjects;
-  /** How it reached its model. Absent until it is delivered. */
+  /** How it reached its model. Absent until it is handed out. */
   readonly delivered?: Delivery;
-  /** The whole delivered list, if the harness mixed the context with its own messages. */
+  /** The whole handed-out list, if the harness mixed the context with its own messages. */
   readonly handed?: HandedList;
 }
 

@@ -19,21 +19,21 @@ import type { LoadedSession } from './open-session.js';
 import type { AssembleOptions, SessionAssembly, SessionAssemblyRecord } from './session-assembly.js';
 import type { SessionEnvironment } from './session-environment.js';
 
-/** How a context is delivered. */
+/** How a context is handed out. */
 export interface DeliverOptions extends AssembleOptions {
   /**
    * How it reaches its model. Only if set, the record is stored (decision E7), before the context
    * is returned.
    */
   readonly deliver?: Delivery;
-  /** The rendering to deliver and to record. Default: `text`. */
+  /** The rendering to hand out and to record. Default: `text`. */
   readonly renderer?: 'text' | 'messages';
 }
 
-/** How a context was delivered. */
+/** How a context was handed out. */
 export interface HandedOut {
   readonly delivered: Delivery;
-  /** The whole delivered list, if the harness mixed the context with its own messages. */
+  /** The whole handed-out list, if the harness mixed the context with its own messages. */
   readonly handed?: HandedList;
 }
 
@@ -66,7 +66,7 @@ const NOTHING_SHOWN = {
 } as const;
 
 /**
- * Returns what the database stores of an assembly that is delivered at a given time (decision E7).
+ * Returns what the database stores of an assembly that is handed out at a given time (decision E7).
  */
 function proofOf(
   record: SessionAssemblyRecord,
@@ -111,7 +111,7 @@ interface GrowingView {
   release(): void;
 }
 
-/** Assembles the contexts of one open session, and stores the records of delivered ones. */
+/** Assembles the contexts of one open session, and stores the records of those handed out. */
 export class SessionContexts {
   readonly #environment: SessionEnvironment;
   readonly #loaded: () => LoadedSession;
@@ -165,7 +165,7 @@ export class SessionContexts {
     return { record: await this.deliver(record, { delivered }), bytes };
   }
 
-  /** Stores the record of a delivered context; see `ContextSession.deliver`. */
+  /** Stores the record of a handed-out context; see `ContextSession.deliver`. */
   deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     const { telemetry } = this.#environment;
     const facts = {
@@ -181,7 +181,7 @@ export class SessionContexts {
   async #deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     const { clock, files, metadata, outbox, versions } = this.#environment;
     const { state, promptAt, lease } = this.#loaded();
-    // A delivery must not predate its content.
+    // A context must not predate its content.
     const at = Math.max(clock(), state.lastAt, promptAt);
     const folders = metadata.hidesAny(state.sets.index) ? files.folders : undefined;
     const assembly = proofOf(record, how, { mappings: files.access.mounts.mappings, folders, at });

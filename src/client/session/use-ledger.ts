@@ -80,7 +80,7 @@ export class UseLedger {
   #held = new Set<ObjectId>();
   readonly #settings: RetentionSettings;
   /**
-   * Number of model calls. Without delivered requests, the model's messages and tool calls count
+   * Number of model calls. Without handed-out requests, the model's messages and tool calls count
    * instead.
    */
   #calls = 0;
@@ -113,7 +113,7 @@ export class UseLedger {
     }
   }
 
-  /** Records a delivered request with its token count. */
+  /** Records a handed-out request with its token count. */
   handedOut(tokens: number): void {
     this.#isHandedOut = true;
     this.#calls += 1;

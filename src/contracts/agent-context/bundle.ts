@@ -6,7 +6,7 @@ import type { Projection } from '../projection/project-session.js';
 import { Redactor } from '../projection/redaction-rules.js';
 import type { Bundle } from './bundle-parts.js';
 import { contextEvents } from './context-events.js';
-import { type DeliveredContext, deliveredAssembly } from './delivered-assemblies.js';
+import { type HandedOutContext, handedOutAssembly } from './handed-out-assemblies.js';
 import type { Item } from './item-parts.js';
 import { ItemTable } from './item-table.js';
 import { type FactRecord, recordedFacts } from './recorded-facts.js';
@@ -27,8 +27,8 @@ export interface BundleSource {
   readonly scope: 'turn' | 'session';
   readonly steps: readonly Step[];
   readonly records: readonly FactRecord[];
-  /** The delivered contexts of the scope, oldest first. */
-  readonly delivered: readonly DeliveredContext[];
+  /** The handed-out contexts of the scope, oldest first. */
+  readonly delivered: readonly HandedOutContext[];
   /**
    * All event records of the session, including later ones. Text that is redacted now is also
    * hidden in past bundles.
@@ -188,7 +188,7 @@ export function makeBundle(source: BundleSource): Bundle {
   const context_id = `context-${hashText(identity).slice(0, 32)}`;
   const surface_id = `surface-${scope}-${scope === 'turn' ? turn : 'all'}`;
   const facts = recordedFacts(records, { table, redactor, surface: surface_id, session });
-  const handed = delivered.map((context) => deliveredAssembly(context, { table, entries, session }));
+  const handed = delivered.map((context) => handedOutAssembly(context, { table, entries, session }));
   const chosen = setsSelection(projection, table, surface_id);
   const selected = chosen.selected_item_refs.flatMap((id) => table.get(id) ?? []);
   const sets = setsBudget(selected, chosen.omitted_item_refs.length, { counter: counter.name, created_at });

@@ -13,7 +13,7 @@ import { SessionMoment } from '../projection/session-moment.js';
 import { type BundleSource, makeBundle } from './bundle.js';
 import { type Bundle, objectsOf, PART_NAMES } from './bundle-parts.js';
 import { checkBundle } from './check-bundle.js';
-import type { DeliveredContext } from './delivered-assemblies.js';
+import type { HandedOutContext } from './handed-out-assemblies.js';
 import { FACT_KINDS, type FactRecord } from './recorded-facts.js';
 import { writeBundle } from './write-bundle.js';
 
@@ -21,7 +21,7 @@ import { writeBundle } from './write-bundle.js';
 const OF_A_TURN: ReadonlySet<FactRecord['kind']> = new Set(['budget', 'selection', 'injection', 'event']);
 
 /** Returns the input of a context, or nothing if this version cannot rebuild the same context. */
-async function inputOf(contexts: PastContexts, proof: AssemblyProof): Promise<Pick<DeliveredContext, 'input'>> {
+async function inputOf(contexts: PastContexts, proof: AssemblyProof): Promise<Pick<HandedOutContext, 'input'>> {
   try {
     const { input, matches } = await contexts.ofRecord(proof);
     return matches === true ? { input } : {};
@@ -55,7 +55,7 @@ export interface WantedBundle {
 
 /**
  * Reads the input of a bundle at a moment. At the end of a turn or step, the bundle covers that
- * turn and its delivered contexts. Otherwise it covers the whole session up to the moment.
+ * turn and its handed-out contexts. Otherwise it covers the whole session up to the moment.
  * @throws {HistoryError} `beyond-end`, `not-yet`
  * @throws {StoreError} `missing-part`, `corrupt-part`
  * @throws {XtdbError}
@@ -86,7 +86,7 @@ async function readBundleSource(
   const contexts = new PastContexts(timeline);
   const last = proofs.at(-1);
   if (last?.session === session) contexts.know(steps);
-  const delivered: DeliveredContext[] = [];
+  const delivered: HandedOutContext[] = [];
   for (const proof of proofs)
     delivered.push({ id: assemblyId(proof), proof, ...(proof === last ? await inputOf(contexts, proof) : {}) });
   return {

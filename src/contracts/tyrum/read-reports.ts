@@ -35,7 +35,7 @@ interface Found extends ReportedMoment {
   readonly id: string;
   readonly turn: number;
   readonly at: number;
-  /** The record of a delivered context. */
+  /** The record of a handed-out context. */
   readonly proof: AssemblyProof | undefined;
 }
 
@@ -77,7 +77,7 @@ const rowOf = (found: Found, report: TyrumReport): ReportRow => ({
 const atOf = (steps: readonly Step[], step: number): number => (steps[step - 1] ?? steps[0])?.at ?? 0;
 
 /**
- * The context reports of one timeline. They cover every delivered context with a record. For an
+ * The context reports of one timeline. They cover every handed-out context with a record. For an
  * imported session without records, they cover the context at the end of each turn. Reports are
  * made on request from stored data, so a context always gives the same report and id.
  */
@@ -178,7 +178,7 @@ export class TyrumReports {
     return contexts;
   }
 
-  /** Makes several rows. Delivered contexts are read together, oldest first. */
+  /** Makes several rows. Handed-out contexts are read together, oldest first. */
   async #rows(found: readonly Found[]): Promise<readonly ReportRow[]> {
     const oldestFirst = found.toReversed();
     const proofs = oldestFirst.flatMap(({ proof }) => proof ?? []);
@@ -240,7 +240,7 @@ export class TyrumReports {
       return { ...moment, id: tyrumReportId(moment), turn, at: atOf(steps, step), proof };
     });
     if (handedOut.length > 0) return handedOut.reverse();
-    // A context that was never delivered has no report (decision E12).
+    // A context that was never handed out has no report (decision E12).
     if (!(await this.timeline.isImported(session))) return [];
     const turns = await this.timeline.turns(session);
     return turns.toReversed().map(({ turn, last }): Found => {

@@ -104,15 +104,15 @@ const DATABASE_MS = 500;
 
 /**
  * A session whose context is sent to a harness's model (SSOT §5.1). It follows the harness's
- * history, returns the parts of the next list, and stores the record of each delivered list. If the
- * harness undoes entries, a branch continues: a fork at the last shared step.
+ * history, returns the parts of the next list, and stores the record of each handed-out list. If
+ * the harness undoes entries, a branch continues: a fork at the last shared step.
  */
 export class LoopSession {
   readonly #client: ContextClient;
   #options: LoopOptions;
   #current: HarnessSession | undefined;
   /**
-   * The last returned context. It may be delivered again with another system prompt than expected.
+   * The last returned context. It may be handed out again with another system prompt than expected.
    */
   #pending:
     | (({ readonly around: SessionAroundTail } | { readonly epoch: PlannedEpoch }) & Pick<EpochInput, 'active'>)
@@ -124,7 +124,7 @@ export class LoopSession {
   #followed: FollowedList | undefined;
   readonly #history = new GrowingHistory();
   readonly #tail = new GrowingTail(this.#history);
-  /** The context that the session has recorded as delivered. */
+  /** The context that the session has recorded as handed out. */
   #told: object | undefined;
   /** Resolves when the list is delivered that a model waits for. */
   #wait: () => void = () => undefined;
@@ -201,7 +201,7 @@ export class LoopSession {
         'epoch' in pending
           ? (epoch ?? pending.epoch).context.record
           : await this.#record(harness, pending.around, system);
-      // It may be delivered again with another prompt.
+      // It may be handed out again with another prompt.
       if (this.#told !== pending) {
         const told = 'epoch' in pending ? { tokens: pending.epoch.tokens, isBase: pending.epoch.begins } : undefined;
         harness.session.seen.context(pending.active);

@@ -84,7 +84,7 @@ export function composed<M>(
   return [...ours(before), ...tail, ...ours(after)];
 }
 
-/** A message of a delivered list, and its canonical JSON. */
+/** A message of a handed-out list, and its canonical JSON. */
 interface WrittenMessage {
   readonly message: unknown;
   readonly canonical: string;

@@ -152,7 +152,7 @@ export class LoopGuard {
   }
 
   /**
-   * Notes that a call sent the last list of ours with the messages since then. Our list returns
+   * Records that a call sent the last list of ours with the messages since then. Our list returns
    * with the user's next message.
    */
   continued<M>({ list }: Pick<HarnessList<M>, 'list'>, messages: readonly M[]): void {

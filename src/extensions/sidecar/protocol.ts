@@ -59,7 +59,7 @@ export interface Calls {
     readonly result: { readonly kept: boolean; readonly at?: RecordPlace };
   };
   /**
-   * Stores a whole request as the bytes of a delivered context. Without a place, it is the context
+   * Stores a whole request as the bytes of a handed-out context. Without a place, it is the context
    * at the session's last step. Does nothing if its session is not open.
    */
   readonly sent: { readonly params: PlacedRequest & { readonly session: string }; readonly result: null };

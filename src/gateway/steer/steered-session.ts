@@ -148,7 +148,7 @@ export class SteeredSession {
     return state;
   }
 
-  /** Notes before the first steered request that the model's thinking may be bound to one. */
+  /** Records before the first steered request that the model's thinking may be bound to one. */
   async #noteSteered(firstCall: string | undefined): Promise<void> {
     const state = this.#state ?? NEW;
     const isNew = firstCall !== undefined && !state.firstCalls.includes(firstCall);

@@ -11,7 +11,7 @@ import type { Step } from '../../objects/step.js';
  */
 export type ContextKind = 'sent' | 'transcript' | 'unseen';
 
-/** Deliveries that reached no model. A replay renders the contexts of a recorded session. */
+/** Contexts that reached no model. A replay renders the contexts of a recorded session. */
 const TRANSCRIBED: ReadonlySet<Delivery> = new Set(['replay']);
 
 /** Returns the kind of a recorded context. */

@@ -54,7 +54,7 @@ export async function rebuildAssembly(
     const step = wanted.step === undefined ? '' : `, step ${wanted.step}`;
     throw new HistoryError(
       'beyond-end',
-      `no context of session ${session} was delivered in turn ${wanted.turn}${step}`,
+      `no context of session ${session} was handed out in turn ${wanted.turn}${step}`,
     );
   }
   return new AssemblyRebuilder(storeOf(store, present)).rebuild(proof);

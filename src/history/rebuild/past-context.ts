@@ -17,7 +17,7 @@ import { type RebuiltAssembly, shownPaths } from './rebuilt-assembly.js';
 import type { Point, Timeline } from './timeline.js';
 
 /**
- * A past context: rebuilt from the record of its delivery (decision E7), or assembled now as of a
+ * A past context: rebuilt from its assembly record (decision E7), or assembled now as of a
  * moment.
  */
 export interface PastContext {
@@ -40,7 +40,7 @@ export interface PastContext {
    * them, and the request had only the new part. Undefined if the text went out as it is.
    */
   readonly rebuiltFrom?: number;
-  /** One text, or canonical JSON if it was delivered as messages. */
+  /** One text, or canonical JSON if it was handed out as messages. */
   readonly text: string;
   /** The objects that it is rendered from. */
   readonly input: AssemblyInput;
@@ -105,7 +105,7 @@ export class PastContexts {
 
   /**
    * Returns the context that a model was sent at a moment (decision E12). For a turn it is the last
-   * one delivered in it, for a step the one delivered there. For a time, and for now, it is the
+   * one delivered in it, for a step the one handed out there. For a time, and for now, it is the
    * last one of the turn that ran then. For an imported session it is the transcript's context.
    *
    * @throws {HistoryError} `not-seen` if it has no record; `beyond-end`, `not-yet`, and errors of a

@@ -20,11 +20,11 @@ export interface RebuiltAssembly {
   readonly rendered: Rendered;
   /** The objects that it is rendered from. */
   readonly input: ReadContext['input'];
-  /** Whether it equals the delivered context byte for byte. */
+  /** Whether it equals the handed-out context byte for byte. */
   readonly equal: boolean;
   /**
    * The basis of its reads. A record without a basis uses that of its step. A record ahead of its
-   * basis uses the moment of its delivery.
+   * basis uses the moment at which it was handed out.
    */
   readonly basis: { readonly validTime: Date; readonly txId: number };
   /** The texts that the epoch shows with this request. */
@@ -92,7 +92,7 @@ function withoutAbsent<T extends Pick<AssemblyInput, 'pool' | 'active'>>(input: 
   };
 }
 
-/** Renders the context of a record again and compares it with the delivered one. */
+/** Renders the context of a record again and compares it with the handed-out one. */
 export function rebuiltOf(proof: AssemblyProof, { context, basis, before, body }: ReadParts): RebuiltAssembly {
   const { renderer, layout } = requireRenderer(proof);
   const { session, sha256, options, tail } = proof;

@@ -144,7 +144,7 @@ export class Timeline {
   }
 
   /**
-   * Returns the records of a session's delivered contexts, oldest first. Records of bypassed
+   * Returns the records of a session's handed-out contexts, oldest first. Records of bypassed
    * contexts are left out.
    *
    * @throws {StoreError} `corrupt-part`

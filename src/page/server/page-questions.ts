@@ -61,7 +61,7 @@ function priceAnswer(price: VerbPrice): PageBody<'VerbPrice'> {
   return wireShape(PAGE_ANSWERS.VerbPrice, price);
 }
 
-/** Returns why a rebuilt request differs from the delivered one. */
+/** Returns why a rebuilt request differs from the handed-out one. */
 async function mismatchOf(timeline: Timeline, proof: AssemblyProof): Promise<AssemblyMismatch | undefined> {
   const { contexts, present } = await timeline.of(proof.session);
   const [{ verifyAssembly }, { AssemblyRebuilder }] = await Promise.all([
@@ -170,7 +170,7 @@ export const PAGE_QUESTIONS = {
   }),
   request: question({
     path: '/v1/request',
-    summary: 'One delivered request, part by part, rebuilt and verified; without a record, what is known of it',
+    summary: 'One handed-out request, part by part, rebuilt and verified; without a record, what is known of it',
     parameters: z.strictObject({ session: sessionName, at, ...pin }),
     example: { session: 'fix-cart', at: 'turn:7' },
     answer: 'Request',

@@ -12,7 +12,7 @@ const columns = z
       step: count,
       at: time,
       delivered: z.string().nullable(),
-      chars: count.nullable().describe('The delivered one; null for the end of a turn, which delivers no context'),
+      chars: count.nullable().describe('The handed-out one; null for the end of a turn, which hands out no context'),
       sections: z.array(z.object({ name: z.string(), chars: count })),
       epoch: count.nullable(),
       usage: usage.nullable(),
@@ -96,7 +96,7 @@ export const PAGE_ANSWERS = {
         line: count.nullable(),
       })
       .nullable()
-      .describe('Why it differs from the delivered context; null if it does not'),
+      .describe('Why it differs from the handed-out context; null if it does not'),
     items: z.array(
       z.object({
         section: z.string(),

@@ -215,7 +215,7 @@ export async function recordAt(
   const found = records.findLast(isThere);
   if (found !== undefined) return found;
   const [first] = records;
-  const has = first === undefined ? 'none was kept' : `the first one was delivered at step ${first.step}`;
+  const has = first === undefined ? 'none was kept' : `the first one was handed out at step ${first.step}`;
   throw new HistoryError('beyond-end', `no context of session ${session} was delivered up to that moment: ${has}`);
 }
 

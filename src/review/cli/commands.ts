@@ -176,13 +176,13 @@ export function reviewCommands(contracts: readonly Contract[], reports: readonly
 }
 
 /**
- * `palimpsest verify`: checks that the database can rebuild every delivered context, byte for byte.
- * Changes nothing.
+ * `palimpsest verify`: checks that the database can rebuild every handed-out context, byte for
+ * byte. Changes nothing.
  */
 export function verifyCommand(): Command {
   return new Command('verify')
     .description(
-      'rebuild delivered contexts from the database and compare them byte for byte; exit code 1 if any differ',
+      'rebuild handed-out contexts from the database and compare them byte for byte; exit code 1 if any differ',
     )
     .argument('[sessions...]', 'session ids or prefixes')
     .addOption(new Option('--all', 'every session of the database'))

@@ -19,15 +19,15 @@ function originText({ kind, source, delivered, matches, redacted, rebuiltFrom }:
     return `from the transcript, ${how}: the harness built the model's request itself`;
   }
   if (redacted === true && matches === true)
-    return `the rest of the delivered context (${delivered}): it was redacted before its import`;
+    return `the rest of the handed-out context (${delivered}): it was redacted before its import`;
   if (rebuiltFrom !== undefined && matches === true)
     return (
       `REBUILT from ${rebuiltFrom} earlier ${rebuiltFrom === 1 ? 'request' : 'requests'} and this one: the request ` +
       'had only the new part, and the provider held the rest'
     );
   return matches === true
-    ? `the delivered context (${delivered}), byte for byte`
-    : `NOT the delivered context (${delivered}): the recorded hash differs; palimpsest verify shows why`;
+    ? `the handed-out context (${delivered}), byte for byte`
+    : `NOT the handed-out context (${delivered}): the recorded hash differs; palimpsest verify shows why`;
 }
 
 /** How a context is shown. */

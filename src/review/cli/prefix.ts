@@ -103,7 +103,7 @@ export function prefixLines(diff: PrefixDiff, nameOf: NameOf, colours: Colours):
     ...providerLines(diff),
     ...(unequal.length === 0
       ? []
-      : [colours.red(`  NOT the context delivered at step ${unequal.join(' and ')}: palimpsest verify shows why`)]),
+      : [colours.red(`  NOT the context handed out at step ${unequal.join(' and ')}: palimpsest verify shows why`)]),
     '',
   ];
 }
@@ -124,7 +124,7 @@ export async function prefixAction(
     return {
       lines: (colours) =>
         compared.length === 0
-          ? ['fewer than two contexts were delivered, so there is nothing to compare']
+          ? ['fewer than two contexts were handed out, so there is nothing to compare']
           : compared.flatMap((one) => prefixLines(one, nameOf, colours)),
       holds:
         `tokens by ${tokenizer}; what is not recorded (tools, reasoning, the notation of the provider) is ` +

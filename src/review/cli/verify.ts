@@ -30,12 +30,12 @@ function contextLines({
     handedLists === 0
       ? []
       : [
-          `          of ${handedLists} lists that a harness delivered, only the hash is stored; the context in ` +
+          `          of ${handedLists} lists that a harness sent, only the hash is stored; the context in ` +
             'them was compared',
         ];
   return [
     total === 0
-      ? 'contexts  none was delivered'
+      ? 'contexts  none was handed out'
       : `contexts  ${equal} of ${total} rebuilt byte for byte (${ways.join(', ')}${shared})`,
     ...(redacted === 0 ? [] : [`          ${redacted} redacted before their import: compared with the remaining text`]),
     ...lists,

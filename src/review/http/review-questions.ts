@@ -154,7 +154,7 @@ export const QUESTIONS = {
   }),
   pastContext: question({
     path: '/v1/context',
-    summary: 'The delivered context of a session, or the session as of a moment',
+    summary: 'The handed-out context of a session, or the session as of a moment',
     parameters: z.strictObject({ session: sessionName, assemble, ...clocks }),
     example: { session: 'fix-cart@turn:7' },
     answer: 'PastContext',
@@ -259,8 +259,8 @@ export const QUESTIONS = {
   verify: question({
     path: '/v1/verify',
     summary:
-      'Verify that the database can rebuild every delivered context of a session, byte for byte; stops if the client ' +
-      'disconnects',
+      'Verify that the database can rebuild every handed-out context of a session, byte for byte; stops if the ' +
+      'client disconnects',
     parameters: z.strictObject({
       session: sessionName,
       timeout: z.coerce.number().positive().max(600).optional().describe('Seconds; 60 where absent'),

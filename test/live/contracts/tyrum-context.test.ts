@@ -22,7 +22,7 @@ const rows = async (query: string): Promise<readonly Row[]> =>
 const PROMPT = 'You are careful.';
 const OUTPUT = 'forty two '.repeat(30);
 
-/** A session of some turns, each with a call. Its context is delivered after the last. */
+/** A session of some turns, each with a call. Its context is handed out after the last. */
 async function recorded(turns: number): Promise<string> {
   const { id } = await api.call('openSession', undefined, { system_prompt: PROMPT });
   const messages = Array.from({ length: turns }, (_, i) => i + 1).flatMap((n) => [
@@ -42,7 +42,7 @@ async function recorded(turns: number): Promise<string> {
 const sized = (report: Row) => report.user_parts as readonly { readonly id: string; readonly chars: number }[];
 
 describe('context reports', () => {
-  test('exist for every delivered context, in exact fields, whose parts add up to it', async () => {
+  test('exist for every handed-out context, in exact fields, whose parts add up to it', async () => {
     const id = await recorded(1);
     await api.call('announceTools', id, {
       tools: ['a', 'bb', 'ccc', 'dddd', 'eeeee', 'ffffff'].map((schema) => ({ id: `tool_${schema}`, schema })),

@@ -45,7 +45,7 @@ describe('a loop with interrupted records, forks and closings', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('continues an epoch in a reopened session from the last delivered request', async () => {
+  test('continues an epoch in a reopened session from the last handed-out request', async () => {
     const client = await open({ dataDir: join(root, 'a') });
     const harness = new HarnessClient(client);
     const id = `${name}-epoch`;

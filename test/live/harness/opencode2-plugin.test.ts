@@ -110,7 +110,7 @@ describe('the plugin in a double of OpenCode 2', () => {
     expect(request.messages).toContain(own[1]);
     expect(request.system.at(-1)?.text).toContain('Palimpsest keeps your working context');
     const { stdout } = await cli('context', sessionID);
-    expect(stdout).toContain('the delivered context (opencode), byte for byte');
+    expect(stdout).toContain('the handed-out context (opencode), byte for byte');
     expect(stdout).toContain('toolcall_ref id=call_1');
 
     for (const [hook, kind] of [

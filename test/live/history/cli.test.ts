@@ -169,7 +169,7 @@ describe('history commands on the command line', () => {
     expect(found).toMatchObject({ touched: [1, 2], active: [1, 2], versions: [{ turns: [1, 2] }] });
   });
 
-  test('context shows a delivered context, byte for byte, or the context at a moment', async () => {
+  test('context shows a handed-out context, byte for byte, or the context at a moment', async () => {
     const { stdout } = await ask('context', `${name}-first@turn:2`, '--raw');
     expect(stdout).toBe(made.handedOut);
     expect(await json('context', `${name}-first@turn:2`)).toMatchObject({
@@ -179,7 +179,7 @@ describe('history commands on the command line', () => {
       text: made.handedOut,
     });
     const shown = await said('context', `${name}-first@turn:2`);
-    expect(shown).toContain('the delivered context (library), byte for byte');
+    expect(shown).toContain('the handed-out context (library), byte for byte');
     expect(shown).toContain('\\x1b[31mred');
     const earlier = await json('context', `${name}-first@turn:1`, '--assemble');
     expect(earlier).toMatchObject({

@@ -138,7 +138,7 @@ describe('requests that a model got without Palimpsest (decision E12)', () => {
     ]);
   });
 
-  test('show an epoch once whose first request was delivered twice, under two prompts', async () => {
+  test('show an epoch once whose first request was handed out twice, under two prompts', async () => {
     const id = `${name}-prompts`;
     const loop = new LoopSession(client, { id, delivered: 'opencode' });
     await loop.context({ messages: [user(`begin ${id}`, 'u1')], system: 'expected' });

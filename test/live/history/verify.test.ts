@@ -19,7 +19,7 @@ import { Road } from '../../support/road.js';
 import { callReport } from '../../support/tracked-project.js';
 import { executeForeign, openTestClient } from '../../support/xtdb.js';
 
-describe('a delivered context', () => {
+describe('a handed-out context', () => {
   let root: string;
   let road: Road;
   let host: FilesystemId;

@@ -226,7 +226,7 @@ describe('a session that moves between databases', () => {
       return write(client.store, open.id, `${id}.bundle`);
     };
     const one = await session('one', 'one', 0);
-    // Changed before the first context was delivered, and known only after it.
+    // Changed before the first context was handed out, and known only after it.
     const two = await session('two', 'two', 10);
     const other = await ownNode();
     const otherXtdb = new XtdbClient(other.address);

@@ -89,7 +89,7 @@ describe('a long session with pages of steps (decision 0015)', () => {
     const store = await client.delivered();
     const proofs = await now.assemblies(id);
     for (const proof of [proofs[0], proofs.at(-2), proofs.at(-1)]) {
-      if (proof === undefined) throw new Error('no context was delivered');
+      if (proof === undefined) throw new Error('no context was handed out');
       const { result, sent } = await countRequests(() => new AssemblyRebuilder(store).rebuild(proof));
       expect(result.equal).toBe(true);
       expect(sent).toBeLessThan(7_000);

@@ -6,8 +6,8 @@ import type { Entry } from '../projection/entry.js';
 import type { ItemTable } from './item-table.js';
 import { type Metadata, SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
 
-/** A delivered context, identified by its record. */
-export interface DeliveredContext {
+/** A handed-out context, identified by its record. */
+export interface HandedOutContext {
   /** The record's id in the database. */
   readonly id: string;
   readonly proof: AssemblyProof;
@@ -33,7 +33,7 @@ const TARGETS: Readonly<
 
 /** Returns the items of each section of a rebuilt context. */
 function itemsOf(
-  { input, proof }: DeliveredContext,
+  { input, proof }: HandedOutContext,
   entries: readonly Entry[],
   table: ItemTable,
 ): ReadonlyMap<string, readonly string[]> {
@@ -54,11 +54,11 @@ function itemsOf(
 }
 
 /**
- * Converts a delivered context to an assembly and the injection that its record proves. If the
+ * Converts a handed-out context to an assembly and the injection that its record proves. If the
  * context was not rebuilt, its sections have hashes but no items.
  */
-export function deliveredAssembly(
-  context: DeliveredContext,
+export function handedOutAssembly(
+  context: HandedOutContext,
   {
     table,
     entries,
