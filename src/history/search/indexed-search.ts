@@ -123,7 +123,8 @@ export class IndexedPlaces {
   /** Returns the sessions that may know an object, by name. */
   #sessionsOf(object: ObjectId): readonly SessionId[] {
     const own = /^system_prompt:(.*)$/s.exec(object)?.[1];
-    if (own !== undefined) return [own as SessionId];
+    const { session } = this.#scopes;
+    if (own !== undefined) return session === undefined || session === own ? [own as SessionId] : [];
     const found = this.#knowing.get(object);
     if (found !== undefined) return found;
     const steps = this.#index.withKey(KEYS.known(object)).map(({ segment, entry }) => segment.line(entry) as StepLine);

@@ -19,10 +19,12 @@ function Exposure({
   readonly strip: Strip | undefined;
 }) {
   if (ranges.length === 0) return null;
-  const numberOf = (step: number): string => (strip === undefined ? `step ${step}` : counted(callNumber(strip, step)));
+  const numberOf = (step: number): string => counted(strip === undefined ? step : callNumber(strip, step));
   return (
     <p class="exposure">
-      <span class="soft">{label}</span>{' '}
+      <span class="soft">
+        {label} at {strip === undefined ? 'steps' : 'calls'}
+      </span>{' '}
       {ranges.slice(0, MOST_RANGES).map(({ from: first, to: last, calls }, i) => (
         <span key={first}>
           {i > 0 && ', '}
@@ -94,8 +96,8 @@ function Hit({
           </div>
         ))}
       </div>
-      <Exposure label="In full in the context at calls" ranges={whole} strip={isOther ? undefined : strip} />
-      <Exposure label="As one line at calls" ranges={asLine} strip={isOther ? undefined : strip} />
+      <Exposure label="In full in the context" ranges={whole} strip={isOther ? undefined : strip} />
+      <Exposure label="As one line" ranges={asLine} strip={isOther ? undefined : strip} />
       {whole.length === 0 && asLine.length === 0 && (
         <p class="exposure soft">
           {seen

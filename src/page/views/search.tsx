@@ -56,14 +56,16 @@ export function SearchView() {
       </form>
       {q !== undefined && q !== '' && (
         <AnswerBox answer={answer}>
-          {({ hits, texts, chars, is_cut: isCut }) => (
+          {({ hits, texts, chars, is_cut: isCut, is_indexed: isIndexed }) => (
             <>
               <p class="soft" role="status">
                 {hits.length === 0
                   ? `Nothing has “${oneLine(q, 80)}”`
                   : `${plural(hits.length, 'text')} with “${oneLine(q, 80)}”, the first appearance first`}
-                {isCut && ', and there are more'}. {plural(texts, 'text')} with {counted(chars)} characters were
-                searched.
+                {isCut && ', and there are more'}.{' '}
+                {isIndexed
+                  ? `The index ruled out every text but ${counted(texts)}.`
+                  : `${plural(texts, 'text')} with ${counted(chars)} characters were searched.`}
               </p>
               <SearchHits hits={hits} strip={there} />
             </>

@@ -79,6 +79,7 @@ describe('a search', () => {
       await applied;
       await keep(session, whole);
     }
+    await sessions[1]?.setSystemPrompt('Only the second session is careful.');
     await sessions[0]?.assemble({ deliver: 'library' });
     // A fork shares the steps before it.
     fork = await client.forkSession((sessions[0] as ContextSession).id, { id: `${prefix}-c` });
@@ -173,6 +174,13 @@ describe('a search', () => {
     expect(other.hits).toEqual([]);
     const own = await search({ pattern: 'end', session: first?.id, path: '*.txt' });
     expect(new Set(own.hits.map(({ kind }) => kind))).toEqual(new Set(['file']));
+  });
+
+  test('stays in its session, also for system prompts', async () => {
+    const foundIn = async (session: string | undefined) =>
+      (await search({ pattern: 'second session is careful', session })).hits.map(({ kind }) => kind);
+    expect(await foundIn(sessions[0]?.id)).toEqual([]);
+    expect(await foundIn(sessions[1]?.id)).toEqual(['system_prompt']);
   });
 
   test('finds the messages that a fork shares with its parent', async () => {
