@@ -50,16 +50,23 @@ function posixSpelling(path: string): string {
   return `/${(drive[1] ?? '').toLowerCase()}/${path.slice(drive[0].length).replaceAll('\\', '/')}`;
 }
 
+/** Returns whether a folder has a drive, as on Windows. */
+const isOnWindows = (folder: string | undefined): boolean => folder !== undefined && DRIVE.test(folder);
+
 /**
  * Returns the canonical path of a recorded name (decision H6). Relative names are below the call's
  * folder, and `~` is resolved if that folder names the home. Undefined for an invalid path: empty,
- * with a NUL, too long, or relative without a folder.
+ * with a NUL, too long, or relative without a folder. On Windows a backslash separates names, also
+ * behind a folder in the shell's spelling.
  */
-export function recordedPath(cwd: string | undefined, name: string): CanonicalPath | undefined {
+export function recordedPath(
+  cwd: string | undefined,
+  name: string,
+  windows: boolean = isOnWindows(cwd),
+): CanonicalPath | undefined {
   const folder = cwd === undefined ? undefined : posixSpelling(cwd);
   const home = folder === undefined ? undefined : HOME.exec(folder)?.[0];
-  const windows = cwd !== undefined && DRIVE.test(cwd);
-  let path = posixSpelling(windows && !name.startsWith('/') ? name.replaceAll('\\', '/') : name);
+  let path = posixSpelling(windows ? name.replaceAll('\\', '/') : name);
   if (/^~(?=\/|$)/.test(path)) {
     if (home === undefined) return undefined;
     path = home + path.slice(1);
@@ -130,7 +137,7 @@ export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, co
   };
   if (result.is_error && tool.kind !== 'shell') return none;
   const cwd = folderOf(call, context.cwd);
-  const resolve = (name: string): CanonicalPath | undefined => recordedPath(cwd, name);
+  const resolve = (name: string): CanonicalPath | undefined => recordedPath(cwd, name, isOnWindows(context.cwd));
   const finished = {
     tool: call.tool,
     args: withSubject(call, result),

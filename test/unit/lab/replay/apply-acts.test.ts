@@ -124,6 +124,8 @@ describe('recorded paths', () => {
     ['/home/me/p', '~/x', '/home/me/x'],
     ['D:\\repo', 'src\\a.ts', '/d/repo/src/a.ts'],
     ['/d/repo', 'D:\\repo\\a.ts', '/d/repo/a.ts'],
+    ['D:\\repo', '/d/repo/src\\a.ts', '/d/repo/src/a.ts'],
+    ['/p', 'src\\a.ts', '/p/src\\a.ts'],
     ['/p', '', undefined],
     ['/p', 'a\0b', undefined],
     [undefined, 'relative', undefined],
