@@ -4,8 +4,8 @@ import { isSaid } from '../history/rebuild/said-text.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { ImportedSession } from './imported-sessions.js';
 
-/** Steps of a session that are read to find its first prompt. */
-const FIRST_STEPS = 8;
+/** Steps of a session that are read to find its first prompt. Texts of the harness come first. */
+const FIRST_STEPS = 16;
 const AT_ONCE = 8;
 /** Sessions whose first prompts are read; titles of imported sessions are known without a read. */
 const MOST_READ = 200;
@@ -40,7 +40,7 @@ export class SessionTitles {
   async #firstPrompt({ id, steps }: SessionSummary, snapshot: StoreSnapshot): Promise<string | undefined> {
     for (let seq = 1; seq <= Math.min(FIRST_STEPS, steps); seq += 1) {
       const message = (await snapshot.step(id, seq))?.message;
-      if (message?.role !== 'user' || !isSaid(message.text)) continue;
+      if (message === undefined || !isSaid(message)) continue;
       const title = message.text.slice(0, TITLE_CHARS).replace(/\s+/g, ' ').trim().toWellFormed();
       this.#prompts.set(id, title);
       return title;

@@ -1,3 +1,5 @@
+import type { Message } from '../../objects/object-type.js';
+
 /** Text that harnesses put in front of what a person wrote. No person reads it as a prompt. */
 const NOT_SAID = new RegExp(
   [
@@ -6,11 +8,17 @@ const NOT_SAID = new RegExp(
     // A name with a mark in it is a harness's tag, and not one of a pasted page.
     /^\s*<[a-z]+[_-][a-z_-]+>/,
     /^# AGENTS\.md/,
+    // The text of a skill that a call loads.
+    /^Base directory for this skill: /,
   ]
     .map(({ source }) => source)
     .join('|'),
   'i',
 );
 
-/** Returns whether a message with the role of a user has words of a person. */
-export const isSaid = (text: string): boolean => !NOT_SAID.test(text);
+/** Names of a program's own messages have a mark in them, as in `hook_additional_context`. */
+const PROGRAM_NAME = /^[a-z]+(?:[_-][a-z]+)+$/;
+
+/** Returns whether a message has words of a person. */
+export const isSaid = ({ role, name, text }: Pick<Message, 'role' | 'name' | 'text'>): boolean =>
+  role === 'user' && !NOT_SAID.test(text) && (name === undefined || !PROGRAM_NAME.test(name));

@@ -9,6 +9,7 @@ import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { Shaped } from '../../http/wire-shape.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { ObjectId } from '../../objects/ids.js';
+import type { Message } from '../../objects/object-type.js';
 import type { Step } from '../../objects/step.js';
 import type { LoggedEpoch } from '../../review/ask/logged-turn.js';
 import { type SessionCall, sessionCalls } from '../../review/ask/session-calls.js';
@@ -96,10 +97,11 @@ const HEAD_CHARS = 2_000;
 const TAIL_CHARS = 1_000;
 
 /** Returns who speaks in a message: `harness` for texts that no person wrote. */
-export function speakerOf({ role, text }: { readonly role: string; readonly text: string }) {
+export function speakerOf(message: Message) {
+  const { role } = message;
   if (role === 'assistant') return 'assistant' as const;
   if (role === 'system' || role === 'developer') return 'system' as const;
-  return role === 'user' && isSaid(text) ? ('user' as const) : ('harness' as const);
+  return isSaid(message) ? ('user' as const) : ('harness' as const);
 }
 
 /** Returns the beginning and the end of a long text. */
