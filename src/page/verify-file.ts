@@ -1,6 +1,6 @@
 import type { EmbeddedSession } from './embedded.js';
 import { sha256 } from './sha256.js';
-import type { PastContext, Show } from './wire.js';
+import type { PastContext, Show, Strip } from './wire.js';
 
 /** The result of verifying a file so far. */
 export interface Verified {
@@ -9,8 +9,10 @@ export interface Verified {
   readonly total: number;
   /** Blocks that match the manifest. */
   readonly blocks: number;
-  /** Contexts whose text matches the recorded hash. */
+  /** Sent contexts whose text matches the hash recorded at handout. */
   readonly contexts: number;
+  /** Contexts rebuilt from a transcript, equal to their recorded rebuilding. No request was seen. */
+  readonly transcribed: number;
   /** Contexts without a record to compare with. */
   readonly unrecorded: number;
   /** Versions whose text matches their hash. */
@@ -35,7 +37,20 @@ export async function verifyFile(file: EmbeddedSession, onProgress: (found: Veri
   const contexts = keys.filter((key) => key.startsWith('/v1/context '));
   const versions = keys.filter((key) => key.startsWith('/v1/show '));
   const total = blocksToDo + contexts.length + versions.length;
-  let found: Verified = { done: 0, total, blocks: 0, contexts: 0, unrecorded: 0, versions: 0, masked: 0, wrong: [] };
+  const strip = keys.find((key) => key.startsWith('/v1/strip '));
+  const { calls } = strip === undefined ? { calls: [] } : ((await file.byKey(strip)) as Strip);
+  const transcripts = new Set(calls.flatMap(({ kind, step }) => (kind === 'transcript' ? [`at=step:${step}`] : [])));
+  let found: Verified = {
+    done: 0,
+    total,
+    blocks: 0,
+    contexts: 0,
+    transcribed: 0,
+    unrecorded: 0,
+    versions: 0,
+    masked: 0,
+    wrong: [],
+  };
   const say = (more: Partial<Verified>): void => {
     found = { ...found, ...more, done: found.done + 1 };
     onProgress(found);
@@ -51,6 +66,7 @@ export async function verifyFile(file: EmbeddedSession, onProgress: (found: Veri
     if (!isSame || answer.matches === false) wrong(`the context at ${key.split('at=')[1]} is not the handed-out one`);
     else if (isMasked(answer)) say({ masked: found.masked + 1 });
     else if (answer.matches === null) say({ unrecorded: found.unrecorded + 1 });
+    else if (transcripts.has(/at=step:\d+/.exec(key)?.[0] ?? '')) say({ transcribed: found.transcribed + 1 });
     else say({ contexts: found.contexts + 1 });
   }
   for (const key of versions) {

@@ -42,7 +42,10 @@ export class MaskedAnswers {
     this.#mask = mask;
   }
 
-  /** The number of masked texts. */
+  /**
+   * The number of texts that lose something, among the messages, results, arguments and versions of
+   * the corpus. A preview counts the same.
+   */
   get count(): number {
     return this.#count;
   }
@@ -121,6 +124,7 @@ export class MaskedAnswers {
   #corpus({ found, texts }: SearchedTexts): object {
     const { hides } = this.#mask;
     const isHidden = (i: number): boolean => hides(found.hits[i]?.object ?? '');
+    this.#count = texts.filter((text, i) => isHidden(i) || this.#mask.masked(text) !== text).length;
     return { found, texts: texts.map((text, i) => (isHidden(i) ? MASK : text)) };
   }
 
@@ -128,7 +132,6 @@ export class MaskedAnswers {
   #whole({ text }: Members, object: Members): Members {
     const { hides } = this.#mask;
     if (!hides(String(object['xt/id']))) return {};
-    this.#count += 1;
     return { text: text === null ? null : MASK, object: { ...object, content: object.content === null ? null : MASK } };
   }
 
@@ -170,16 +173,10 @@ export class MaskedAnswers {
 
   /** Masks arguments, whose keys are chosen by the agent. */
   #arguments(args: Members): unknown {
-    const made = this.#mask.maskedValue(args as Json);
-    if (JSON.stringify(made) !== JSON.stringify(args)) this.#count += 1;
-    return made;
+    return this.#mask.maskedValue(args as Json);
   }
 
   #text(text: string): string {
-    const hash = this.#hashes.get(text);
-    if (hash !== undefined) return hash;
-    const made = this.#mask.masked(text);
-    if (made !== text) this.#count += 1;
-    return made;
+    return this.#hashes.get(text) ?? this.#mask.masked(text);
   }
 }

@@ -12,7 +12,7 @@ type Check =
   | { readonly state: 'failed'; readonly why: string };
 
 function Found({ found, isDone }: { readonly found: Verified; readonly isDone: boolean }) {
-  const { done, total, blocks, contexts, unrecorded, versions, masked, wrong } = found;
+  const { done, total, blocks, contexts, transcribed, unrecorded, versions, masked, wrong } = found;
   if (!isDone)
     return (
       <>
@@ -24,7 +24,10 @@ function Found({ found, isDone }: { readonly found: Verified; readonly isDone: b
       {wrong.length === 0
         ? '✓ Everything matches its hash. '
         : `✗ ${counted(wrong.length)} of ${counted(total)} do not match. `}
-      {counted(blocks)} blocks match the manifest; {counted(contexts)} contexts are byte for byte as sent;{' '}
+      {counted(blocks)} blocks match the manifest;{' '}
+      {(contexts > 0 || transcribed === 0) && `${counted(contexts)} contexts are byte for byte as sent; `}
+      {transcribed > 0 &&
+        `${counted(transcribed)} contexts are as they were rebuilt, since their requests were not recorded; `}
       {counted(versions)} versions match their hashes
       {unrecorded > 0 && `; ${counted(unrecorded)} contexts have no record`}
       {masked > 0 && `; ${counted(masked)} contexts and versions have masked text and new hashes`}.
@@ -93,7 +96,7 @@ export function FileView({ file }: { readonly file: EmbeddedSession }) {
         {masked !== null && (
           <>
             <dt>Redacted</dt>
-            <dd>{counted(masked)} texts were masked before it was written; what they held is not in it</dd>
+            <dd>{counted(masked)} texts lost parts before it was written; what was masked is not in it</dd>
           </>
         )}
       </dl>
