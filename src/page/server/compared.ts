@@ -4,6 +4,7 @@ import type { Timeline } from '../../history/rebuild/timeline.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
+import { changedBy, sessionCalls } from '../../review/ask/session-calls.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { shapedRow } from '../../review/http/session-list.js';
 import { modelCalls, sessionFigures } from '../../review/money/session-figures.js';
@@ -25,21 +26,23 @@ interface ChangedFile {
   readonly contentHash: string | undefined;
 }
 
-async function changedFiles(timeline: Timeline, session: SessionId): Promise<readonly ChangedFile[]> {
+async function changedFiles({ timeline, session, steps }: ComparedSide): Promise<readonly ChangedFile[]> {
   const actors = await sessionActors(timeline, session);
-  const named = await describe(timeline, actors.changed);
-  const found = await Promise.all(
-    actors.changed.map(async (id) => {
+  const own = steps.filter((step) => step.session === session);
+  const ids = [...changedBy((await sessionCalls(timeline.present, own)).values()).keys()];
+  const named = await describe(timeline, ids);
+  return Promise.all(
+    ids.map(async (id) => {
       const versions = await actors.versions(id);
-      const own = versions.findLast(({ by }) => by.kind === 'agent' && by.session === session);
-      if (own === undefined) return [];
-      const document = (await timeline.present.historyOfHeads(id))[own.number - 1]?.document;
+      // A recorded edit of a text that was never shown whole made no version.
+      const left = versions.findLast(({ by }) => by.kind === 'agent' && by.session === session);
+      const document =
+        left === undefined ? undefined : (await timeline.present.historyOfHeads(id))[left.number - 1]?.document;
       const { content_hash: hash, char_count: chars } = (document ?? {}) as Readonly<Record<string, unknown>>;
       const name = named.get(id)?.name ?? id;
-      return [{ id, name, chars: Number(chars ?? 0), contentHash: typeof hash === 'string' ? hash : undefined }];
+      return { id, name, chars: Number(chars ?? 0), contentHash: typeof hash === 'string' ? hash : undefined };
     }),
   );
-  return found.flat();
 }
 
 /** Returns the number of first steps that two sessions share, as a fork and its parent do. */
@@ -62,7 +65,7 @@ interface ComparedSide {
 
 async function sideOf({ session, timeline, steps }: ComparedSide) {
   const [files, records, isImported] = await Promise.all([
-    changedFiles(timeline, session),
+    changedFiles({ session, timeline, steps }),
     timeline.records(session).catch(() => []),
     timeline.isImported(session),
   ]);
@@ -98,7 +101,8 @@ function besideEachOther(sides: readonly { readonly files: readonly ChangedFile[
   return names.map((name) => {
     const found = sides.map(({ files }) => files.find((file) => file.name === name));
     const [one, other] = found;
-    const same = one?.contentHash !== undefined && one.contentHash === other?.contentHash;
+    const isKnown = one?.contentHash !== undefined && other?.contentHash !== undefined;
+    const same = isKnown ? one.contentHash === other.contentHash : undefined;
     return { name, ids: found.map((file) => file?.id ?? null), same };
   });
 }

@@ -3,6 +3,7 @@ import type { Timeline } from '../../history/rebuild/timeline.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { SessionId } from '../../objects/ids.js';
 import { requireObject } from '../../review/ask/find-object.js';
+import { changedBy, sessionCalls } from '../../review/ask/session-calls.js';
 import { SessionActors, type VersionActor } from '../../review/ask/version-actors.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { describe } from './described-objects.js';
@@ -49,9 +50,12 @@ export async function staleCalls(asked: Timeline, name: string): Promise<PageBod
   const timeline = await asked.of(session);
   const found = await (await sessionActors(timeline, session)).stale();
   const files = await describe(timeline, [...new Set(found.map(({ object }) => object))]);
+  const own = (await timeline.steps(session)).filter((step) => step.session === session);
+  const changed = changedBy((await sessionCalls(timeline.present, own)).values());
   return wireShape(PAGE_ANSWERS.Stale, {
     session,
     basis: pinnedBasis(timeline.present.basis),
+    changed: [...changed].map(([object, calls]) => ({ object, calls })),
     calls: found.map(({ step, call, object, seen, was }) => ({
       step: step.seq,
       turn: step.turn,

@@ -191,6 +191,9 @@ export const PEOPLE_ANSWERS = {
     .object({
       session: z.string(),
       basis,
+      changed: z
+        .array(z.object({ object: z.string(), calls: count }))
+        .describe("Files that the session's own calls changed by their tools, with the number of those calls"),
       calls: z.array(
         z.object({
           ...row,
@@ -224,7 +227,11 @@ export const PEOPLE_ANSWERS = {
         }),
       ),
       files: z.array(
-        z.object({ name: z.string(), ids: z.array(z.string().nullable()), same: z.boolean().describe('Equal texts') }),
+        z.object({
+          name: z.string(),
+          ids: z.array(z.string().nullable()),
+          same: z.boolean().nullable().describe('Equal texts; null if one is not recorded whole'),
+        }),
       ),
     })
     .describe('Two sessions: what they changed, what came out, and what it cost'),

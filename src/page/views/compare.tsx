@@ -165,6 +165,11 @@ function Beside({ rows, outcomes }: { readonly rows: readonly ListedSession[]; r
   );
 }
 
+function resultOf(ids: Compared['files'][number]['ids'], same: boolean | null): string {
+  if (ids.includes(null)) return 'in one only';
+  return same === null ? 'not recorded whole' : same ? 'the same text' : 'different texts';
+}
+
 /** The files that the sessions changed, and whether both left the same text. */
 function Changed({ files, rows }: { readonly files: Compared['files']; readonly rows: readonly ListedSession[] }) {
   if (files.length === 0) return <p class="soft">Neither session changed a file by its calls.</p>;
@@ -197,7 +202,7 @@ function Changed({ files, rows }: { readonly files: Compared['files']; readonly 
                     )}
                   </td>
                 ))}
-                <td>{ids.includes(null) ? 'in one only' : same ? 'the same text' : 'different texts'}</td>
+                <td>{resultOf(ids, same)}</td>
               </tr>
             ))}
           </tbody>

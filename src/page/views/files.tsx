@@ -119,7 +119,8 @@ interface FileRow {
   readonly id: string;
   readonly name: string;
   readonly band: StripBand | undefined;
-  readonly versions: number;
+  /** Calls of the session that changed it. Without a server, its versions that came during the session. */
+  readonly changes: number;
   readonly plan: RestorePlan['files'][number] | undefined;
   readonly stale: number;
 }
@@ -129,13 +130,14 @@ function rowsOf(strip: Strip, plan: RestorePlan | undefined, stale: Stale | unde
   const planned = new Map(plan?.files.map((file) => [file.id, file]));
   const bands = strip.bands.filter(({ type }) => type === 'file');
   const known = new Set(bands.map(({ id }) => id));
+  const changed = new Map(stale?.changed.map(({ object, calls }) => [object, calls]));
   const rowOf = (id: string, name: string, band: StripBand | undefined): FileRow => {
-    const changes = strip.marks.filter(({ kind, object }) => kind === 'version' && object === id);
+    const versions = strip.marks.filter(({ kind, object }) => kind === 'version' && object === id);
     return {
       id,
       name,
       band,
-      versions: changes.length,
+      changes: stale === undefined ? versions.length : (changed.get(id) ?? 0),
       plan: planned.get(id),
       stale: stale?.calls.filter(({ object }) => object === id).length ?? 0,
     };
@@ -144,7 +146,7 @@ function rowsOf(strip: Strip, plan: RestorePlan | undefined, stale: Stale | unde
     ...bands.map((band) => rowOf(band.id, band.name, band)),
     ...(plan?.files ?? []).filter(({ id }) => !known.has(id)).map(({ id, path }) => rowOf(id, path, undefined)),
   ];
-  return rows.toSorted((a, b) => b.stale - a.stale || b.versions - a.versions || (a.name < b.name ? -1 : 1));
+  return rows.toSorted((a, b) => b.stale - a.stale || b.changes - a.changes || (a.name < b.name ? -1 : 1));
 }
 
 const UNCOMPARED: ReadonlySet<State> = new Set(['unreachable', 'outside-roots', 'read-in-part', 'never-read']);
@@ -182,7 +184,9 @@ function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly cal
             Only those that differ from the disk
           </label>
         )}
-        <span class="soft">{plural(found.length, 'file')}</span>
+        <span class="soft">
+          {plural(found.length, 'file')}, {counted(found.filter(({ changes }) => changes > 0).length)} changed
+        </span>
       </div>
       {differing !== undefined && found.length === 0 && (
         <p class="note">
@@ -195,7 +199,7 @@ function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly cal
           <thead>
             <tr>
               <th>File</th>
-              <th class="number">Changes in this session</th>
+              <th class="number">{isServed() ? 'Calls that changed it' : 'Changes in this session'}</th>
               {hasPlan && <th>On the disk, beside call {counted(call)}</th>}
             </tr>
           </thead>
@@ -209,7 +213,7 @@ function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly cal
                   {row.stale > 0 && <span class="chip bad">{plural(row.stale, 'call')} on a stale copy</span>}
                 </td>
                 <td class="number" data-name="Changes">
-                  {row.versions === 0 ? <span class="soft">0</span> : counted(row.versions)}
+                  {row.changes === 0 ? <span class="soft">0</span> : counted(row.changes)}
                 </td>
                 {hasPlan && (
                   <td data-name="On the disk">

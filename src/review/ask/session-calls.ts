@@ -62,3 +62,11 @@ async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[]): Promi
     learn(id as ObjectId, document, marks.size);
   return found;
 }
+
+/** Returns the files that some calls changed by their tools, with the number of those calls. */
+export function changedBy(calls: Iterable<SessionCall>): ReadonlyMap<ObjectId, number> {
+  const changed = new Map<ObjectId, number>();
+  for (const { changes, failed, fileRefs } of calls)
+    if (changes && !failed) for (const id of new Set(fileRefs)) changed.set(id, (changed.get(id) ?? 0) + 1);
+  return changed;
+}

@@ -1,7 +1,7 @@
 import type { SessionId } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { sessionCalls } from '../ask/session-calls.js';
+import { changedBy, sessionCalls } from '../ask/session-calls.js';
 import { addCall, noSpending, type Spending } from './call-cost.js';
 
 /** The figures of a session in a list. */
@@ -34,19 +34,21 @@ function mostUsed(usages: readonly ModelUsage[]): string | undefined {
   return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0];
 }
 
-/** Counts the figures of a session. Reads its steps and the heads of its calls. */
+/**
+ * Counts the figures of a session: those of its own steps. A fork's shared past counts for its
+ * parent. Reads the steps and the heads of their calls.
+ */
 export async function sessionFigures(snapshot: StoreSnapshot, session: SessionId): Promise<SessionFigures> {
-  const steps = await snapshot.steps(session);
+  const steps = (await snapshot.steps(session)).filter((step) => step.session === session);
   const calls = [...(await sessionCalls(snapshot, steps)).values()];
   const spent = noSpending();
   for (const { usage, at } of steps) if (usage !== undefined) addCall(spent, usage, { at });
   const model = mostUsed(steps.flatMap(({ usage }) => usage ?? []));
-  const changed = calls.flatMap(({ changes, failed, fileRefs }) => (changes && !failed ? fileRefs : []));
   return {
     calls: Math.max(modelCalls(steps), spent.calls),
     toolCalls: calls.length,
     spent,
-    filesChanged: new Set(changed).size,
+    filesChanged: changedBy(calls).size,
     failures: calls.filter(({ failed }) => failed).length,
     ...(model === undefined ? {} : { model }),
     ...(steps[0] === undefined ? {} : { from: steps[0].at }),

@@ -33,7 +33,7 @@ const knownSchema = z.object({
 type Known = z.output<typeof knownSchema>;
 
 /** Raised when the figures of unchanged sessions become different. */
-const VERSION = 1;
+const VERSION = 2;
 const fileSchema = z.object({ version: z.literal(VERSION), sessions: z.record(z.string(), knownSchema) });
 
 /** The state of a session that its figures belong to. */

@@ -168,7 +168,8 @@ describe('a page that was started in another folder', () => {
   });
 
   test('names the authors of versions, and calls that changed an outdated copy', async () => {
-    const { calls } = await ask('/v1/stale', 'Stale', { session: name });
+    const { calls, changed } = await ask('/v1/stale', 'Stale', { session: name });
+    expect(changed).toEqual([{ object: expect.any(String), calls: 1 }]);
     expect(calls).toMatchObject([{ name: 'edit cart.ts', seen: { number: 1 }, was: { number: 2 } }]);
     const { versions } = await ask('/v1/authors', 'Authors', { session: name, object: path('cart.ts') });
     expect(versions.map(({ by }) => by.kind)).toEqual(['unknown', 'unknown', 'agent']);
@@ -212,8 +213,15 @@ describe('a page that was started in another folder', () => {
     const found = await ask('/v1/compared', 'Compared', { session: name, with: `${name}-fork` });
     expect(found).toMatchObject({
       shared: { steps: 3, calls: 1 },
-      sides: [{ outcome: 'I edit.' }, { outcome: 'Otherwise.', files: [], row: { parent: { session: name } } }],
-      files: [{ name: path('cart.ts'), ids: [expect.any(String), null], same: false }],
+      sides: [
+        { outcome: 'I edit.' },
+        {
+          outcome: 'Otherwise.',
+          files: [],
+          row: { parent: { session: name }, figures: { calls: 1, tool_calls: 0, tokens: null } },
+        },
+      ],
+      files: [{ name: path('cart.ts'), ids: [expect.any(String), null], same: null }],
     });
   });
 
