@@ -4,7 +4,7 @@ import type { Timeline } from '../../history/rebuild/timeline.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
-import { changedBy, sessionCalls } from '../../review/ask/session-calls.js';
+import { changedBy, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { shapedRow } from '../../review/http/session-list.js';
 import { modelCalls, sessionFigures } from '../../review/money/session-figures.js';
@@ -28,7 +28,7 @@ interface ChangedFile {
 
 async function changedFiles({ timeline, session, steps }: ComparedSide): Promise<readonly ChangedFile[]> {
   const actors = await sessionActors(timeline, session);
-  const own = steps.filter((step) => step.session === session);
+  const own = await ownSteps(timeline.present, session, steps);
   const ids = [...changedBy((await sessionCalls(timeline.present, own)).values()).keys()];
   const named = await describe(timeline, ids);
   return Promise.all(

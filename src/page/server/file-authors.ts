@@ -3,7 +3,7 @@ import type { Timeline } from '../../history/rebuild/timeline.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { SessionId } from '../../objects/ids.js';
 import { requireObject } from '../../review/ask/find-object.js';
-import { changedBy, sessionCalls } from '../../review/ask/session-calls.js';
+import { changedBy, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
 import { SessionActors, type VersionActor } from '../../review/ask/version-actors.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { describe } from './described-objects.js';
@@ -50,7 +50,7 @@ export async function staleCalls(asked: Timeline, name: string): Promise<PageBod
   const timeline = await asked.of(session);
   const found = await (await sessionActors(timeline, session)).stale();
   const files = await describe(timeline, [...new Set(found.map(({ object }) => object))]);
-  const own = (await timeline.steps(session)).filter((step) => step.session === session);
+  const own = await ownSteps(timeline.present, session, await timeline.steps(session));
   const changed = changedBy((await sessionCalls(timeline.present, own)).values());
   return wireShape(PAGE_ANSWERS.Stale, {
     session,

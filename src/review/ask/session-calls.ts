@@ -1,5 +1,5 @@
 import { callName, kindOfCall, type NamedCall, namedCall, showsText } from '../../history/rebuild/call-names.js';
-import type { ObjectId } from '../../objects/ids.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { fileRefsOf } from './logged-turn.js';
@@ -69,4 +69,14 @@ export function changedBy(calls: Iterable<SessionCall>): ReadonlyMap<ObjectId, n
   for (const { changes, failed, fileRefs } of calls)
     if (changes && !failed) for (const id of new Set(fileRefs)) changed.set(id, (changed.get(id) ?? 0) + 1);
   return changed;
+}
+
+/** Returns the steps that a session made itself: those behind its fork. */
+export async function ownSteps(
+  snapshot: StoreSnapshot,
+  session: SessionId,
+  steps: readonly Step[],
+): Promise<readonly Step[]> {
+  const first = (await snapshot.lineage(session))?.segments.at(-1)?.first ?? 1;
+  return steps.filter(({ seq }) => seq >= first);
 }

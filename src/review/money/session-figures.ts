@@ -1,7 +1,7 @@
 import type { SessionId } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
-import { changedBy, sessionCalls } from '../ask/session-calls.js';
+import { changedBy, ownSteps, sessionCalls } from '../ask/session-calls.js';
 import { addCall, noSpending, type Spending } from './call-cost.js';
 
 /** The figures of a session in a list. */
@@ -39,7 +39,7 @@ function mostUsed(usages: readonly ModelUsage[]): string | undefined {
  * parent. Reads the steps and the heads of their calls.
  */
 export async function sessionFigures(snapshot: StoreSnapshot, session: SessionId): Promise<SessionFigures> {
-  const steps = (await snapshot.steps(session)).filter((step) => step.session === session);
+  const steps = await ownSteps(snapshot, session, await snapshot.steps(session));
   const calls = [...(await sessionCalls(snapshot, steps)).values()];
   const spent = noSpending();
   for (const { usage, at } of steps) if (usage !== undefined) addCall(spent, usage, { at });

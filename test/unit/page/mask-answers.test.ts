@@ -4,8 +4,7 @@ import { TextMask } from '../../../src/redaction/text-mask.js';
 
 test('a masked page counts each text of its corpus once, as the preview does', () => {
   const { masked, maskedValue } = new TextMask({ texts: ['the hidden word'], words: [], patterns: [] });
-  const rules = { session: 0, texts: 1, patterns: 0 };
-  const answers = new MaskedAnswers({ masked, maskedValue, hides: (id) => id === 'whole', rules });
+  const answers = new MaskedAnswers({ masked, maskedValue, hides: (id) => id === 'whole' });
   const text = 'say the hidden word';
   for (const path of ['/v1/log', '/v1/strip'])
     expect(JSON.stringify(answers.masked({ path, parameters: {}, body: { text } }).body)).not.toContain('hidden');
