@@ -11,7 +11,7 @@ export interface Verified {
   readonly blocks: number;
   /** Sent contexts whose text matches the hash recorded at handout. */
   readonly contexts: number;
-  /** Contexts rebuilt from a transcript, equal to their recorded rebuilding. No request was seen. */
+  /** Contexts rebuilt from a transcript, as they were recorded. No request was seen. */
   readonly transcribed: number;
   /** Contexts without a record to compare with. */
   readonly unrecorded: number;

@@ -119,7 +119,7 @@ interface FileRow {
   readonly id: string;
   readonly name: string;
   readonly band: StripBand | undefined;
-  /** Calls of the session that changed it. Without a server, its versions that came during the session. */
+  /** Calls that changed it. Without a server, versions that came during the session. */
   readonly changes: number;
   readonly plan: RestorePlan['files'][number] | undefined;
   readonly stale: number;
