@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { AnswerBox } from './answer-box.js';
-import { fileAt, useAnswer } from './ask.js';
-import { useSessionStrip } from './calls.js';
+import { fileAt } from './ask.js';
+import { useQuestion, useSessionStrip } from './calls.js';
 import { place } from './place.js';
 import { oneLine } from './shown-text.js';
 import { CopyButton, saveAs } from './text-view.js';
@@ -76,7 +76,7 @@ function Command({ text }: { readonly text: string }) {
 function Preview({ rules }: { readonly rules: string }) {
   const { session } = place.value.of;
   const strip = useSessionStrip();
-  const answer = useAnswer<Search>('/v1/redaction', { session, rules });
+  const answer = useQuestion<Search>('/v1/redaction', { session, rules });
   return (
     <section aria-label="What is masked">
       <AnswerBox answer={answer}>

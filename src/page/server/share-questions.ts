@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { maskParameters } from '../../bundle/bundle-http.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { contractEntries } from '../../http/http-contract.js';
-import { sessionName } from '../../http/question-parameters.js';
+import { pin, sessionName } from '../../http/question-parameters.js';
 import { searchAnswer } from '../../review/http/review-answers.js';
 import { REVIEW_ANSWERS } from '../../review/http/review-schemas.js';
 
@@ -15,7 +15,7 @@ export const shareQuestions = (web: string) => ({
   redaction: question({
     path: '/v1/redaction',
     summary: 'The texts of a session that a redacted file would mask, the first appearance first',
-    parameters: z.strictObject({ session: sessionName, rules: maskParameters.rules }),
+    parameters: z.strictObject({ session: sessionName, rules: maskParameters.rules, ...pin }),
     example: { session: 'fix-cart' },
     answer: 'Search',
     kind: 'long',

@@ -61,7 +61,7 @@ function Hit({
   readonly strip: Strip | undefined;
   readonly seen: boolean;
 }) {
-  const { kind, name, part, object, version, count, lines, whole, as_line: asLine, step, turn, at } = hit;
+  const { kind, part, object, version, count, lines, whole, as_line: asLine, step, turn, at } = hit;
   const session = hit.session ?? place.value.of.session;
   const isOther = session !== place.value.of.session;
   const to = isOther ? { session, tx: undefined } : {};
