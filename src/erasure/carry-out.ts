@@ -13,6 +13,7 @@ import { readUnproved, toTombstone, toUnproved } from '../store/tombstones.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { TxOp } from '../xtdb/transactions.js';
 import type { TransactionLog } from '../xtdb/tx-log.js';
+import { digestsIn, partsOf } from './named-digests.js';
 import { finishOrder, type PendingOrder } from './order-file.js';
 
 const OPS_AT_ONCE = 250;
@@ -27,11 +28,11 @@ async function write(store: ObjectStore, ops: readonly TxOp[]): Promise<void> {
 }
 
 const READ_AT_ONCE = 16 * 1_048_576;
-const DIGEST = /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g;
 const TRACES: ReadonlySet<unknown> = new Set(['erased', 'unproved']);
 
-const digestsIn = (document: StoredDocument): readonly string[] =>
-  document.type === 'chunk' ? [] : [...JSON.stringify(document).matchAll(DIGEST)].map(([digest]) => digest);
+/** A chunk names nothing: its text belongs to no one. */
+const namedBy = (document: StoredDocument): readonly string[] =>
+  document.type === 'chunk' ? [] : digestsIn(JSON.stringify(document));
 
 /**
  * Returns the documents of an order that sessions recorded again after its plan, such as a file
@@ -55,18 +56,18 @@ async function neededAgain(
       for (const { document } of puts) {
         const id = document['xt/id'];
         if (TRACES.has(document.type) || going.has(id) || back.has(id)) continue;
-        for (const digest of digestsIn(document)) named.add(digest);
+        for (const digest of namedBy(document)) named.add(digest);
       }
     }
   }
   const { documents } = await store.latest();
   for (let waiting = [...named]; waiting.length > 0; ) {
     const ids = waiting
-      .flatMap((digest) => [digest, `chunk:${digest}~`, `chunks:${digest}~`])
+      .flatMap((digest) => [digest, ...partsOf(digest)])
       .filter((id) => going.has(id) && !needed.has(id));
     for (const id of ids) needed.add(id);
     const found = ids.length === 0 ? [] : [...(await documents.newest(ids)).values()];
-    waiting = found.flatMap(digestsIn);
+    waiting = found.flatMap(namedBy);
   }
   return needed;
 }

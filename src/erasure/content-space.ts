@@ -1,5 +1,6 @@
 import type { SessionId } from '../objects/ids.js';
 import type { Inventory, KnownDocument } from './inventory.js';
+import { DAY_MS } from './retention.js';
 
 /** The content of one session that no other one needs. */
 export interface SessionSpace {
@@ -38,7 +39,6 @@ export interface ContentSpace {
 }
 
 const AGES = [1, 7, 30, 90, 365, undefined] as const;
-const DAY_MS = 86_400_000;
 
 /** Stands for several sessions, or for none. */
 const SHARED = Symbol('shared');
@@ -73,6 +73,10 @@ function ownersOf(inventory: Inventory): ReadonlyMap<KnownDocument, SessionId | 
   return owners;
 }
 
+/** Returns the bytes of some parts together. */
+export const sumOf = (some: readonly { readonly bytes: number }[]): number =>
+  some.reduce((sum, one) => sum + one.bytes, 0);
+
 /** Sums up the content of a database by session, by kind and by age. */
 export function contentSpace(inventory: Inventory, now: number): ContentSpace {
   const bySession = new Map<SessionId, number>();
@@ -101,8 +105,7 @@ export function contentSpace(inventory: Inventory, now: number): ContentSpace {
     kinds: [...kinds.values()].sort(largest),
     ages: AGES.flatMap((days) => {
       const found = sessions.filter(({ lastAt }) => ageOf(lastAt) === days);
-      const sum = found.reduce((all, one) => all + one.bytes, 0);
-      return found.length === 0 ? [] : [{ days, sessions: found.length, bytes: sum }];
+      return found.length === 0 ? [] : [{ days, sessions: found.length, bytes: sumOf(found) }];
     }),
   };
 }

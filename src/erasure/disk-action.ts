@@ -9,11 +9,11 @@ import { clientFolder } from '../process/data-folder.js';
 import { type SessionRow, SessionRows } from '../review/rows/session-rows.js';
 import { ownMember } from '../values/own-member.js';
 import { messageOf } from '../values/thrown.js';
-import { type ContentSpace, contentSpace } from './content-space.js';
+import { type ContentSpace, contentSpace, sumOf } from './content-space.js';
 import { type DiskPlace, diskPlaces, rewrittenBytes } from './disk-places.js';
 import { Inventory } from './inventory.js';
 import { planSessions } from './make-plan.js';
-import { readRetention } from './retention.js';
+import { DAY_MS, readRetention } from './retention.js';
 
 /** Flags of `palimpsest disk`. */
 export interface DiskFlags {
@@ -35,7 +35,6 @@ interface Measure {
 
 /** Sessions in the answer unless `--limit` says otherwise. */
 const SHOWN = 15;
-const DAY_MS = 86_400_000;
 /** Ages, in days, of the sessions that an order `--before` would erase. */
 const ERASED_AGES = [365, 90, 30] as const;
 
@@ -88,8 +87,6 @@ interface Report {
   readonly measures: readonly Measure[];
   readonly rows: ReadonlyMap<string, SessionRow>;
 }
-
-const sumOf = (some: readonly { readonly bytes: number }[]): number => some.reduce((sum, one) => sum + one.bytes, 0);
 
 async function reportOn(flags: DiskFlags): Promise<Report> {
   const settings = await settingsOfPast(readSettings(process.env, flags));

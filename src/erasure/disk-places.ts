@@ -1,5 +1,5 @@
 import { readdir, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { isOwnEntry } from '../node/private-folder.js';
 import { TIME_LIMITS } from '../node/time-limits.js';
 import { bytesBelow } from '../process/bytes-below.js';
@@ -52,9 +52,13 @@ const USES: readonly (Omit<DiskPlace, 'paths' | 'bytes'> & { readonly entries: r
 
 const namesIn = (folder: string): Promise<readonly string[]> => readdir(folder).catch((): string[] => []);
 
-async function placeOf({ paths, ...place }: Omit<DiskPlace, 'bytes'>): Promise<DiskPlace> {
+async function bytesOf(paths: readonly string[]): Promise<number> {
   const sizes = await Promise.all(paths.map(bytesBelow));
-  return { ...place, paths, bytes: sizes.reduce((sum, size) => sum + size, 0) };
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+async function placeOf({ paths, ...place }: Omit<DiskPlace, 'bytes'>): Promise<DiskPlace> {
+  return { ...place, paths, bytes: await bytesOf(paths) };
 }
 
 /** Returns the node's builds, those that no node used for a day apart. */
@@ -106,11 +110,11 @@ export async function diskPlaces(folders: {
 
 /** Returns the bytes of a database that its next rewriting removes for sure: its logs. */
 export async function rewrittenBytes(dataDir: string): Promise<number> {
-  const sizes = await Promise.all(
-    DATABASE.flatMap((store) => [join(dataDir, store)]).map(async (folder) => {
-      const logs = (await namesIn(folder)).filter((name) => /^LOG|\.log$/.test(basename(name)));
-      return (await Promise.all(logs.map((name) => bytesBelow(join(folder, name))))).reduce((a, b) => a + b, 0);
+  const stores = await Promise.all(
+    DATABASE.map(async (store) => {
+      const logs = (await namesIn(join(dataDir, store))).filter((name) => /^LOG|\.log$/.test(name));
+      return logs.map((name) => join(dataDir, store, name));
     }),
   );
-  return sizes.reduce((sum, size) => sum + size, 0);
+  return bytesOf(stores.flat());
 }

@@ -10,6 +10,7 @@ import { chunksOf } from '../store/texts.js';
 import { ownMember } from '../values/own-member.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { TransactionLog } from '../xtdb/tx-log.js';
+import { digestsIn, partsOf } from './named-digests.js';
 
 /** A document of the database, with all its versions. */
 export interface KnownDocument {
@@ -44,7 +45,6 @@ export interface KnownSession {
 /** Bytes of an answer with documents. */
 const READ_AT_ONCE = 16 * 1_048_576;
 
-const DIGEST = /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g;
 const HASHES = ['file_hash', 'content_hash', 'metadata_hash', 'object_hash'] as const;
 
 /** The session in an id such as `step:{session}:{seq}~`, by the number of names after it. */
@@ -149,8 +149,7 @@ export class Inventory {
 
   /** Returns the documents that a digest identifies: a file, or the parts of a text. */
   identifiedBy(digest: string): readonly KnownDocument[] {
-    const ids = [digest, `chunk:${digest}~`, `chunks:${digest}~`, `chunk:${digest}`, `chunks:${digest}`];
-    return ids.flatMap((id) => {
+    return [digest, ...partsOf(digest)].flatMap((id) => {
       const found = this.documents.get(id);
       return found === undefined || (id === digest && found.type !== 'file') ? [] : [found];
     });
@@ -178,8 +177,7 @@ export class Inventory {
     const written = JSON.stringify(document);
     known.bytes += Buffer.byteLength(written);
     // A chunk names nothing: its text belongs to no one.
-    if (document.type !== 'chunk')
-      for (const [digest] of written.matchAll(DIGEST)) known.names.add(this.#number(digest));
+    if (document.type !== 'chunk') for (const digest of digestsIn(written)) known.names.add(this.#number(digest));
     for (const digest of textsOf(document)) known.texts.add(this.#number(digest));
     const hashes = HASHES.flatMap((name) => (typeof document[name] === 'string' ? [[name, document[name]]] : []));
     if (hashes.length > 0) known.hashes.push(Object.fromEntries(hashes));

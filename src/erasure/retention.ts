@@ -21,7 +21,8 @@ export type RetentionRule = Readonly<z.output<typeof ruleSchema>>;
 
 const fileSchema = z.strictObject({ version: z.literal(1), rules: z.array(ruleSchema) });
 
-const DAY_MS = 86_400_000;
+/** A day, milliseconds. */
+export const DAY_MS = 86_400_000;
 
 /** Returns the file with the retention rules of a data folder. */
 const retentionFile = (dataDir: string): string => join(dataDir, 'erasures', 'retention.json');
