@@ -14,7 +14,7 @@ function maskedSpan(mask: RecordMask, spans: readonly Buffer[], i: number): Buff
   const text = span.toString('utf8');
   let masked = maskedPiece(mask, text);
   // The name of a long string is in the span before.
-  const name = NAME_BEFORE.exec(spans[i - 1]?.toString('latin1').slice(-NAME_BYTES) ?? '')?.[1];
+  const name = NAME_BEFORE.exec(spans[i - 1]?.subarray(-NAME_BYTES).toString('latin1') ?? '')?.[1];
   if (name !== undefined && isSecretName(name)) {
     const named = `"${name}":"`;
     const whole = mask.text(`${named}${masked}"`);

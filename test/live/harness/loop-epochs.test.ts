@@ -67,13 +67,8 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     return callModel(session, messages, more);
   }
 
-  async function verified() {
-    const { contexts } = await verifySession(await client.delivered(), name);
-    expect(contexts.unequal).toEqual([]);
-    return contexts.total;
-  }
-
-  test('stores a whole request once the database has its steps; the next context does not wait for it', async () => {
+  /** Returns a client whose database answers through a proxy. */
+  async function farClient() {
     const proxy = await LateAnswers.open(root);
     const far = await openClient(root, {
       clock: () => now,
@@ -81,6 +76,17 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
       track: false,
       dataDir: join(root, `${name}-data`),
     });
+    return { proxy, far };
+  }
+
+  async function verified() {
+    const { contexts } = await verifySession(await client.delivered(), name);
+    expect(contexts.unequal).toEqual([]);
+    return contexts.total;
+  }
+
+  test('stores a whole request once the database has its steps; the next context does not wait for it', async () => {
+    const { proxy, far } = await farClient();
     try {
       const session = loop({}, far);
       const messages: ReportedMessage[] = [user(`begin ${name}`)];
@@ -452,13 +458,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     await request(first, messages);
     await first.close();
     await client.delivered();
-    const proxy = await LateAnswers.open(root);
-    const far = await openClient(root, {
-      clock: () => now,
-      address: proxy.address,
-      track: false,
-      dataDir: join(root, `${name}-data`),
-    });
+    const { proxy, far } = await farClient();
     try {
       const session = loop({}, far);
       messages.push(reply('one'), user('two'));

@@ -93,7 +93,7 @@ describe('a tool call as a step [§5.6, §5.7]', () => {
     expect(codeOf(() => planPersonStep(state, { verbs: { pin: ids('system_prompt:s1') }, at: 9 }))).toBe(
       'infrastructure-object',
     );
-    expect(codeOf(() => planPersonStep(state, { verbs: { activate: ids('nobody') }, at: 9 }))).toBe('unknown-object');
+    expect(codeOf(() => planPersonStep(state, { verbs: { activate: ids('missing') }, at: 9 }))).toBe('unknown-object');
   });
 
   test('never moves time back, also if the clock does; numbers order steps of one millisecond (decision F7)', () => {
