@@ -5,16 +5,21 @@ import { type FolderWatch, watchPlain } from '../filesystem/tracking/watch-folde
 import { gatewayFolder } from '../gateway/gateway-log.js';
 import { GatewayLogReader, type SentRequest } from '../gateway/read-log.js';
 import { fitsSession, recordSent } from '../gateway/record-sent.js';
+import type { SentSession } from '../gateway/request-facts.js';
 import { AGENTS } from '../own-sessions/agent-homes.js';
 import { parseJson, replaceFile, textOf } from '../process/owned-file.js';
 import { messageOf } from '../values/thrown.js';
-import type { Companion, Followed, WatchHost } from './followed.js';
+import type { Companion, Followed, FollowedSession, WatchHost } from './followed.js';
+import { AbsentTranscriptError } from './watch-error.js';
 
 /** The times of requests, milliseconds. */
 interface GatewayTimes {
   /** Pause before a request is tried again whose answer is in no transcript yet. */
   readonly againMs: number;
-  /** After this long, a request whose answer no transcript has is left out. */
+  /**
+   * After this long, a request whose answer its transcript lacks is left out. A session without a
+   * transcript is then made from its requests.
+   */
   readonly giveUpMs: number;
   /** How long logs and the ids of recorded requests are kept. Older requests are left out. */
   readonly keptMs: number;
@@ -33,6 +38,16 @@ const isOfGemini = ({ wire, headers }: SentRequest): boolean =>
   wire === 'gemini' && /^GeminiCLI/i.test(headers['user-agent'] ?? '');
 
 const isKnownAgent = (agent: string): boolean => (AGENTS as readonly string[]).includes(agent);
+
+/** The sessions without a transcript in one reading of the log. */
+type Absent = Map<string, AbsentTranscriptError>;
+
+/** Facts about a request before it is recorded. */
+interface Looked {
+  /** Whether it waited long enough for a transcript. */
+  readonly isOver: boolean;
+  readonly absent: Absent;
+}
 
 interface GatewayContextsOptions {
   readonly followed: Followed;
@@ -112,10 +127,11 @@ class GatewayContexts {
     }
     if (this.#waiting.size === 0) return;
     this.#host.stayAwake();
+    const absent: Absent = new Map();
     for (const request of [...this.#waiting.values()]) {
       if (this.#isClosed) return;
-      const missing = await this.#record(request);
       const isOver = Date.now() > (this.#until.get(request.id) ?? 0);
+      const missing = await this.#record(request, { isOver, absent });
       if (missing !== undefined && isOver) this.#host.onNotice(`The request ${request.id} has no context: ${missing}`);
       if (missing === undefined || isOver) this.#finish(request);
     }
@@ -123,7 +139,7 @@ class GatewayContexts {
   }
 
   /** Records a request, or leaves it out for good. Returns why it has to wait, else undefined. */
-  async #record(request: SentRequest): Promise<string | undefined> {
+  async #record(request: SentRequest, { isOver, absent }: Looked): Promise<string | undefined> {
     const { session, side, answer, steer } = request;
     if (session === undefined || side !== undefined || answer === undefined) return undefined;
     // The gateway itself records the sessions that it steers.
@@ -132,13 +148,33 @@ class GatewayContexts {
     try {
       if (isOfGemini(request)) return await this.#recordByContent('gemini-cli', request);
       if (!isKnownAgent(agent)) return await this.#recordOfWire(native, request);
-      const parent = subagent === undefined ? {} : { parent: native };
-      const followed = await this.#followed.session(agent, subagent ?? native, parent);
+      const followed = await this.#session(session, absent);
+      if (followed instanceof AbsentTranscriptError) {
+        if (!isOver || subagent !== undefined) return followed.message;
+        // An agent may run with its history off, or on a machine of its own.
+        return await this.#recordOfWire(native, request);
+      }
       const { outcome } = await recordSent(followed.session, request);
       return outcome === 'unmatched' ? 'its answer is not in the transcript' : undefined;
     } catch (error) {
       return messageOf(error);
     }
+  }
+
+  /** Looks for the transcript of a session once in each reading of the log, because that takes seconds. */
+  async #session(
+    { agent, native, subagent }: SentSession,
+    absent: Absent,
+  ): Promise<FollowedSession | AbsentTranscriptError> {
+    const key = `${agent} ${native} ${subagent ?? ''}`;
+    const known = absent.get(key);
+    if (known !== undefined) return known;
+    const parent = subagent === undefined ? {} : { parent: native };
+    return this.#followed.session(agent, subagent ?? native, parent).catch((error: unknown) => {
+      if (!(error instanceof AbsentTranscriptError)) throw error;
+      absent.set(key, error);
+      return error;
+    });
   }
 
   /** Finds the session by the content of its transcript, because the request names none. */

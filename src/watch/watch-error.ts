@@ -10,3 +10,6 @@ import { CodedError } from '../values/coded-error.js';
 export class WatchError extends CodedError<'no-transcript' | 'running' | 'not-started' | 'stop-failed'> {
   override readonly name = 'WatchError';
 }
+
+/** The agent wrote no transcript of a session where `palimpsest watch` looks. */
+export class AbsentTranscriptError extends WatchError {}

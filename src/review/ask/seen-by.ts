@@ -7,6 +7,7 @@ import type { Step } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
 import { askOnce } from '../../values/promises.js';
 import { fileRefsOf, touches } from './logged-turn.js';
+import { RequestedCalls } from './requested-calls.js';
 
 /** A version of an object, and the times when a session had it in its active set. */
 export interface SeenVersion {
@@ -27,7 +28,10 @@ export interface Sighting {
   readonly touched: readonly number[];
   /** Turns in which its content was in the session's active set at some point. */
   readonly active: readonly number[];
-  /** Turns with a request that had it in full: by its record (decision E12), or by a transcript. */
+  /**
+   * Turns with a request that had it in full: by its record (decision E12), or by a transcript. A
+   * request that the agent built itself counts if it shows the call, or a call that showed the file.
+   */
   readonly sent: readonly number[];
   readonly transcript: readonly number[];
   /**
@@ -61,6 +65,7 @@ type HeldStep = Pick<Step, 'seq' | 'at' | 'turn'>;
  * transactions of its steps.
  */
 export class SightedSessions {
+  readonly requested: RequestedCalls;
   readonly #timeline: Timeline;
   readonly #turns = new Map<SessionId, Promise<readonly TurnSpan[]>>();
   readonly #refs = new Map<ObjectId, readonly ObjectId[]>();
@@ -69,6 +74,7 @@ export class SightedSessions {
 
   constructor(timeline: Timeline) {
     this.#timeline = timeline;
+    this.requested = new RequestedCalls(timeline);
   }
 
   /** Returns whether a session was read completely. */
@@ -264,7 +270,16 @@ async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | 
     asked.sessions.kinds(session),
   ]);
   const heldAfter = new Set(held.map(({ seq }) => seq));
-  const shown = kinds.records.filter(({ step }) => heldAfter.has(step));
+  const own = await asked.sessions.requested.own(session, kinds.records);
+  const calls = turns.flatMap(({ steps }) =>
+    steps.flatMap(({ seq, call }) => {
+      const isOf =
+        call?.id === asked.object || asked.sessions.files.get(call?.id ?? asked.object)?.includes(asked.object);
+      return call !== undefined && isOf === true && heldAfter.has(seq) ? [{ id: call.id, seq }] : [];
+    }),
+  );
+  const requested = await asked.sessions.requested.turns(own, calls);
+  const shown = kinds.records.filter((record) => heldAfter.has(record.step) && !own.includes(record));
   const turnsOf = (kind: ContextKind) => [
     ...new Set(shown.flatMap((record) => (kindOfRecord(record) === kind ? [record.turn] : []))),
   ];
@@ -276,7 +291,7 @@ async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | 
     known,
     ...activity,
     versions,
-    sent: turnsOf('sent'),
+    sent: [...new Set([...turnsOf('sent'), ...requested])].sort((a, b) => a - b),
     transcript: [...turnsOf('transcript'), ...told],
     unseen,
   };
