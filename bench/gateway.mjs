@@ -120,10 +120,25 @@ const quantile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor(
 const row = (name, values) =>
   `| ${name} | ${[0.5, 0.95, 0.99].map((share) => quantile(values, share).toFixed(2)).join(' | ')} |`;
 
+/** Milliseconds of processor time of a process and its children so far. Linux counts 100 ticks a second. */
+function processorTime(pid) {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+    .map(Number);
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+  return 10 * (user + system) + children.reduce((sum, child) => sum + processorTime(child), 0);
+}
+
 /** Steers one session until it has all its objects, then measures. Ends the process. */
 async function measureSteering() {
   const messages = [];
   const [added, whole] = [[], { steered: 0, bytes: 0, sent: 0 }];
+  const jvm = JSON.parse(readFileSync(join(folder, 'node.json'), 'utf8')).jvm.pid;
+  const processors = () => [processorTime(gateway.pid), processorTime(jvm)];
+  let begun = processors();
   const event = (data) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
   for (let index = 0; index < OBJECTS + calls; index += 1) {
     const name = `toolu_${index}`;
@@ -142,6 +157,7 @@ async function measureSteering() {
       .map(event)
       .join('');
     const isMeasured = index >= OBJECTS;
+    if (index === OBJECTS) begun = processors();
     const before = isMeasured ? (await call(direct, text)).first : 0;
     const { first } = await call(ways.gateway, text);
     if (isMeasured) {
@@ -157,9 +173,11 @@ async function measureSteering() {
     messages.push({ role: 'user', content: [{ type: 'tool_result', tool_use_id: name, content }] });
     if (isLast) messages.push({ role: 'assistant', content: [{ type: 'text', text: `part ${index} is done` }] });
   }
+  const [ours, database] = processors().map((ms, i) => ((ms - begun[i]) / calls).toFixed(0));
   console.log(`${calls} calls of a steered session behind ${OBJECTS} objects, ${whole.steered} of them shorter\n`);
   console.log('| milliseconds | p50 | p95 | p99 |\n|---|---|---|---|');
   console.log(row('first byte, added by steering', added));
+  console.log(`\nProcessor time of a call: gateway and sidecar ${ours} ms, database ${database} ms`);
   console.log(`\n${((100 * whole.bytes) / whole.sent).toFixed(0)} % of the client's bytes went out`);
 }
 

@@ -3,12 +3,14 @@
  * Then checks that the client saw what it would have seen, and that the record lacks and doubles
  * nothing.
  *
- * Usage: npm run build && node test/agents/kill-ways.mjs [KILLS] [SEED]
+ * Usage: npm run build && node test/agents/kill-ways.mjs [KILLS] [SEED] [steer]
+ *
+ * With `steer`, the gateway steers the session and records it from its requests.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -18,11 +20,14 @@ import { fileURLToPath } from 'node:url';
 const [EVENTS, CALLS_OF_TURN, END_MS] = [30, 5, 240_000];
 const MODEL = 'claude-opus-5-5';
 
+/** Names a request as the client made it: a hash, and the number of its messages. */
+const nameOf = (body) =>
+  `${createHash('sha256').update(body).digest('hex').slice(0, 20)}-${JSON.parse(body).messages.length}`;
+
 /** The answer depends on the request alone, so an upstream that starts anew gives the same one. */
-function answerTo(body) {
-  const name = createHash('sha256').update(body).digest('hex').slice(0, 20);
-  const { messages } = JSON.parse(body);
-  const isEnd = messages.length % (2 * CALLS_OF_TURN) === 2 * CALLS_OF_TURN - 1;
+function answerTo(named) {
+  const [name, count] = named.split('-');
+  const isEnd = Number(count) % (2 * CALLS_OF_TURN) === 2 * CALLS_OF_TURN - 1;
   const words = Array.from({ length: EVENTS }, (_, i) => `word ${i} of ${name}. `);
   const usage = { input_tokens: 7, cache_read_input_tokens: 100, cache_creation_input_tokens: 20, output_tokens: 9 };
   const content = [{ type: 'text', text: words.join('') }];
@@ -50,13 +55,17 @@ function answerTo(body) {
   return { pieces, text: pieces.join(''), message: { ...message, content, stop_reason: stop } };
 }
 
-/** Runs as the upstream: one event every three milliseconds. */
-function serveUpstream(port) {
+/**
+ * Runs as the upstream: one event every three milliseconds. A steered body is not the client's, so
+ * a header has its name. `kept` is the file of the newest body.
+ */
+function serveUpstream(port, kept) {
   createServer(async (incoming, response) => {
     let body = '';
     for await (const piece of incoming) body += piece;
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    for (const piece of answerTo(body).pieces) {
+    writeFileSync(kept, body);
+    for (const piece of answerTo(incoming.headers['x-named'] ?? nameOf(body)).pieces) {
       response.write(piece);
       await new Promise((resolve) => setTimeout(resolve, 3));
     }
@@ -64,8 +73,8 @@ function serveUpstream(port) {
   }).listen(port, '127.0.0.1', () => console.log('ready'));
 }
 
-if (process.argv[2] === 'upstream') serveUpstream(Number(process.argv[3]));
-else await main(Number(process.argv[2] ?? 100), Number(process.argv[3] ?? 1));
+if (process.argv[2] === 'upstream') serveUpstream(Number(process.argv[3]), process.argv[4]);
+else await main(Number(process.argv[2] ?? 100), Number(process.argv[3] ?? 1), process.argv[4] === 'steer');
 
 /** Returns pseudo-random numbers below a limit. */
 function randomFrom(seed) {
@@ -84,13 +93,14 @@ async function freePort() {
   return port;
 }
 
-async function main(kills, seed) {
+async function main(kills, seed, isSteered) {
   const random = randomFrom(seed);
   const root = await mkdtemp(join(tmpdir(), 'palimpsest-kill-ways-'));
   const [home, data, project] = ['home', 'data', 'project'].map((name) => join(root, name));
   for (const folder of [home, project]) await mkdir(folder);
   await mkdir(data, { mode: 0o700 });
   const session = randomUUID();
+  const newest = join(root, 'newest-body');
   const transcripts = join(home, '.claude', 'projects', project.replace(/[^A-Za-z0-9]/g, '-'));
   await mkdir(transcripts, { recursive: true });
   const transcript = join(transcripts, `${session}.jsonl`);
@@ -124,11 +134,12 @@ async function main(kills, seed) {
           String(gatewayPort),
           '--upstream',
           `anthropic=http://127.0.0.1:${upstreamPort}`,
+          ...(isSteered ? ['--steer', '--steer-limit', '5000'] : []),
         ],
         'listens on',
       ),
     watcher: () => started(['dist/cli.js', 'watch'], 'ollow'),
-    upstream: () => started([fileURLToPath(import.meta.url), 'upstream', String(upstreamPort)], 'ready'),
+    upstream: () => started([fileURLToPath(import.meta.url), 'upstream', String(upstreamPort), newest], 'ready'),
   };
   const counts = { gateway: 0, watcher: 0, node: 0, upstream: 0 };
 
@@ -164,6 +175,7 @@ async function main(kills, seed) {
         'content-type': 'application/json',
         'x-claude-code-session-id': session,
         'x-api-key': 'sk-ant-secret-of-the-test',
+        ...(isSteered ? { 'x-named': nameOf(body) } : {}),
       };
       const path = '/anthropic/v1/messages?beta=true';
       const sent = request({ host: '127.0.0.1', port: gatewayPort, path, method: 'POST', headers }, (response) => {
@@ -206,8 +218,8 @@ async function main(kills, seed) {
     const targets = Object.keys(counts);
     const began = performance.now();
     say('begin with part 0');
-    for (let call = 0; counts.gateway + counts.watcher + counts.node + counts.upstream < kills; call += 1) {
-      const body = JSON.stringify({
+    const bodyNow = () =>
+      JSON.stringify({
         model: MODEL,
         max_tokens: 100,
         stream: true,
@@ -215,7 +227,9 @@ async function main(kills, seed) {
         tools: [{ name: 'Bash', description: 'runs a command', input_schema: { type: 'object' } }],
         messages,
       });
-      const expected = answerTo(body);
+    for (let call = 0; counts.gateway + counts.watcher + counts.node + counts.upstream < kills; call += 1) {
+      const body = bodyNow();
+      const expected = answerTo(nameOf(body));
       const [target, at] = [targets[call % targets.length], 2 + random(EVENTS)];
       let killing;
       let answer;
@@ -242,6 +256,8 @@ async function main(kills, seed) {
           : [{ type: 'tool_result', tool_use_id: id, content: `output ${call}` }],
       );
     }
+    // A steered session is recorded from its requests, so the last messages need another one.
+    if (isSteered && !(await post(bodyNow(), () => undefined)).isWhole) faults.push('the last request failed');
     const ended = performance.now();
 
     const read = (...args) => {
@@ -251,7 +267,10 @@ async function main(kills, seed) {
     let found = null;
     while (performance.now() - ended < END_MS) {
       found = read('verify', session, '--json');
-      if (JSON.stringify(found).includes(`"gateway":${sentBodies.length}`)) break;
+      const isThere = isSteered
+        ? cli('context', session, '--raw').stdout === readFileSync(newest, 'utf8')
+        : JSON.stringify(found).includes(`"gateway":${sentBodies.length}`);
+      if (isThere) break;
       await new Promise((resolve) => setTimeout(resolve, 1_000));
     }
     console.log(
@@ -280,9 +299,12 @@ async function main(kills, seed) {
       .filter(({ type }) => type === 'tool_result');
     if (called.length !== results.length) faults.push(`${called.length} of ${results.length} calls are recorded`);
     const contexts = found?.sessions?.[0]?.contexts ?? {};
-    if (found?.ok !== true || contexts.byDelivery?.gateway !== sentBodies.length)
+    if (found?.ok !== true) faults.push('a context is not proved');
+    if (isSteered && cli('context', session, '--raw').stdout !== readFileSync(newest, 'utf8'))
+      faults.push('the last context is not the last request');
+    if (!isSteered && contexts.byDelivery?.gateway !== sentBodies.length)
       faults.push(`${contexts.byDelivery?.gateway} of ${sentBodies.length} requests are contexts`);
-    for (const [i, body] of sentBodies.entries()) {
+    for (const [i, body] of isSteered ? [] : sentBodies.entries()) {
       // Each call is behind the step of its question: message 2i + 1.
       if (i % Math.ceil(sentBodies.length / 10) !== 0) continue;
       const { stdout } = cli('context', `${session}@step:${2 * i + 1}`, '--raw');
