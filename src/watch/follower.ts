@@ -17,7 +17,7 @@ import type { FollowedSession } from './followed.js';
 import { LiveFile, type LiveFileOptions, RewrittenError } from './live-file.js';
 import { isWholeDocument, LiveTitle, presentFile, readStart, type TranscriptStart } from './transcript-start.js';
 import type { WatchDatabase } from './watch-database.js';
-import { WatchError } from './watch-error.js';
+import { NoTranscriptError, WatchError } from './watch-error.js';
 
 /** The parts that all followers of a process share. */
 export interface FollowerHost {
@@ -63,6 +63,8 @@ export class Follower {
   #isChanged = false;
   #isStopped = false;
   #isSteered = false;
+  /** Whether the session was begun without this transcript. */
+  #isLeft = false;
   #pauseMs = FIRST_PAUSE_MS;
   /** Until when a document that was just read rests, unless a caller asks for it. */
   #restUntil = 0;
@@ -170,7 +172,8 @@ export class Follower {
 
   #noSession(): WatchError {
     const why = this.failure ?? (this.#isSteered ? 'a gateway records its session' : 'it has no session yet');
-    return new WatchError('no-transcript', `The transcript ${this.file.path} is not followed: ${why}.`);
+    const message = `The transcript ${this.file.path} is not followed: ${why}.`;
+    return this.#isLeft ? new NoTranscriptError('left', message) : new WatchError('no-transcript', message);
   }
 
   #begin(): void {
@@ -261,7 +264,9 @@ export class Follower {
     if (imported === undefined) return;
     const { outcome, session } = await imported;
     this.session = session;
-    if (outcome === 'recorded') this.failure = `another process recorded the session ${session}`;
+    this.#isLeft = outcome === 'recorded';
+    if (this.#isLeft)
+      this.failure = `the session ${session} was begun without it, such as from requests, and goes on that way`;
     if (live === undefined) this.#restUntil = performance.now() + DOCUMENT_SHARE * (performance.now() - began);
     const now = await presentFile(path);
     if (now === undefined || outcome === 'recorded') this.#isChanged = false;

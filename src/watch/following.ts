@@ -14,7 +14,7 @@ import type { Followed, FollowedSession, SessionPlace } from './followed.js';
 import { FollowedDatabases } from './followed-databases.js';
 import { Follower, type FollowerHost } from './follower.js';
 import { readStart, type TranscriptStart } from './transcript-start.js';
-import { AbsentTranscriptError, WatchError } from './watch-error.js';
+import { NoTranscriptError, WatchError } from './watch-error.js';
 import type { WatchReport } from './watch-report.js';
 
 /** Number of transcripts whose first reading runs at once. Each may be large. */
@@ -72,8 +72,8 @@ export class Following implements Followed {
     }
     const file = await pollUntil(() => this.#find(home, native, place), { limitMs: WAIT_MS });
     if (file === undefined)
-      throw new AbsentTranscriptError(
-        'no-transcript',
+      throw new NoTranscriptError(
+        'absent',
         `No transcript of the session ${native} of ${agent} came within ${WAIT_MS / 1_000} s. ` +
           `Looked for ${place.transcript ?? `a file with this id in ${home.folders.join(', ')}`}.`,
       );

@@ -10,7 +10,7 @@ import { AGENTS } from '../own-sessions/agent-homes.js';
 import { parseJson, replaceFile, textOf } from '../process/owned-file.js';
 import { messageOf } from '../values/thrown.js';
 import type { Companion, Followed, FollowedSession, WatchHost } from './followed.js';
-import { AbsentTranscriptError } from './watch-error.js';
+import { NoTranscriptError } from './watch-error.js';
 
 /** The times of requests, milliseconds. */
 interface GatewayTimes {
@@ -40,7 +40,7 @@ const isOfGemini = ({ wire, headers }: SentRequest): boolean =>
 const isKnownAgent = (agent: string): boolean => (AGENTS as readonly string[]).includes(agent);
 
 /** The sessions without a transcript in one reading of the log. */
-type Absent = Map<string, AbsentTranscriptError>;
+type Absent = Map<string, NoTranscriptError>;
 
 /** Facts about a request before it is recorded. */
 interface Looked {
@@ -149,10 +149,11 @@ class GatewayContexts {
       if (isOfGemini(request)) return await this.#recordByContent('gemini-cli', request);
       if (!isKnownAgent(agent)) return await this.#recordOfWire(native, request);
       const followed = await this.#session(session, absent);
-      if (followed instanceof AbsentTranscriptError) {
-        if (!isOver || subagent !== undefined) return followed.message;
-        // An agent may run with its history off, or on a machine of its own.
-        return await this.#recordOfWire(native, request);
+      if (followed instanceof NoTranscriptError) {
+        // An agent may run with its history off, or on a machine of its own. A session that began
+        // without a transcript goes on so, because the two have different texts and ids of calls.
+        const isWire = subagent === undefined && (isOver || followed.why === 'left');
+        return isWire ? await this.#recordOfWire(native, request) : followed.message;
       }
       const { outcome } = await recordSent(followed.session, request);
       return outcome === 'unmatched' ? 'its answer is not in the transcript' : undefined;
@@ -165,13 +166,13 @@ class GatewayContexts {
   async #session(
     { agent, native, subagent }: SentSession,
     absent: Absent,
-  ): Promise<FollowedSession | AbsentTranscriptError> {
+  ): Promise<FollowedSession | NoTranscriptError> {
     const key = `${agent} ${native} ${subagent ?? ''}`;
     const known = absent.get(key);
     if (known !== undefined) return known;
     const parent = subagent === undefined ? {} : { parent: native };
     return this.#followed.session(agent, subagent ?? native, parent).catch((error: unknown) => {
-      if (!(error instanceof AbsentTranscriptError)) throw error;
+      if (!(error instanceof NoTranscriptError)) throw error;
       absent.set(key, error);
       return error;
     });

@@ -11,5 +11,15 @@ export class WatchError extends CodedError<'no-transcript' | 'running' | 'not-st
   override readonly name = 'WatchError';
 }
 
-/** The agent wrote no transcript of a session where `palimpsest watch` looks. */
-export class AbsentTranscriptError extends WatchError {}
+/**
+ * No transcript makes the session: the agent wrote none where `palimpsest watch` looks (`absent`),
+ * or the session was begun without it, such as from requests (`left`).
+ */
+export class NoTranscriptError extends WatchError {
+  readonly why: 'absent' | 'left';
+
+  constructor(why: 'absent' | 'left', message: string) {
+    super('no-transcript', message);
+    this.why = why;
+  }
+}

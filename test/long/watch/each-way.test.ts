@@ -62,11 +62,16 @@ interface Line {
   readonly message: { readonly content: string | readonly Record<string, unknown>[] };
 }
 
-/** Works as Claude Code does: a read, an edit, a question. Returns the bodies of its requests. */
-async function work({ transcript, hooks, gateway: isBehind }: Ways): Promise<readonly string[]> {
-  const file = watched.path('project/a.ts');
-  await watched.write('project/a.ts', BEFORE);
-  const script = new RecordingLines()
+/** Returns a line of the transcript, with the session's name. Answers get the id of the provider. */
+function lineOf(text: string, i: number): Line {
+  const line = JSON.parse(text) as Line;
+  const own = { sessionId: watched.prefix, cwd: watched.path('project'), timestamp: new Date().toISOString() };
+  const message = line.type === 'assistant' ? { ...line.message, id: `msg_${watched.prefix}_${i}` } : line.message;
+  return { ...line, ...own, message };
+}
+
+const scriptOf = (file: string): readonly string[] =>
+  new RecordingLines()
     .user('look at the file')
     .reads('toolu_read', file, BEFORE)
     .says('It has two lines.')
@@ -74,24 +79,34 @@ async function work({ transcript, hooks, gateway: isBehind }: Ways): Promise<rea
     .edits('toolu_edit', file, BEFORE, 'two', 'TWO')
     .says('It is changed.')
     .user('what is left?')
-    .says('Nothing.');
+    .says('Nothing.').lines;
+
+/** Sends a request and lets the upstream answer. Returns its body. */
+async function asks(messages: readonly object[], content: unknown, i: number): Promise<string> {
+  answer = {
+    ...{ id: `msg_${watched.prefix}_${i}`, type: 'message', role: 'assistant', model: 'a-model', content },
+    usage: { input_tokens: 9 },
+  };
+  const tools = [{ name: 'Read' }, { name: 'Edit' }];
+  const body = JSON.stringify({ model: 'a-model', max_tokens: 100, system: 'You are an agent.', tools, messages });
+  const headers = ['content-type', 'application/json', 'x-claude-code-session-id', watched.prefix];
+  expect((await gateway.send('/anthropic/v1/messages', { headers, body })).start).toBe('200 OK');
+  return body;
+}
+
+/** Works as Claude Code does: a read, an edit, a question. Returns the bodies of its requests. */
+async function work({ transcript, hooks, gateway: isBehind }: Ways): Promise<readonly string[]> {
+  const file = watched.path('project/a.ts');
+  await watched.write('project/a.ts', BEFORE);
   const messages: object[] = [];
   const bodies: string[] = [];
   let call: Record<string, unknown> = {};
-  for (const [i, text] of script.lines.entries()) {
-    const line = JSON.parse(text) as Line;
+  for (const [i, text] of scriptOf(file).entries()) {
+    const line = lineOf(text, i);
     const { content } = line.message;
-    const id = `msg_${watched.prefix}_${i}`;
     const isAnswer = line.type === 'assistant';
     const blocks = typeof content === 'string' ? [] : content;
-    if (isAnswer && isBehind) {
-      answer = { id, type: 'message', role: 'assistant', model: 'a-model', content, usage: { input_tokens: 9 } };
-      const tools = [{ name: 'Read' }, { name: 'Edit' }];
-      const body = JSON.stringify({ model: 'a-model', max_tokens: 100, system: 'You are an agent.', tools, messages });
-      const headers = ['content-type', 'application/json', 'x-claude-code-session-id', watched.prefix];
-      expect((await gateway.send('/anthropic/v1/messages', { headers, body })).start).toBe('200 OK');
-      bodies.push(body);
-    }
+    if (isAnswer && isBehind) bodies.push(await asks(messages, content, i));
     const result = blocks.find(({ type }) => type === 'tool_result');
     const hooked = { tool_name: call.name, tool_input: call.input, tool_use_id: call.id };
     if (result !== undefined && hooks) await ring({ hook_event_name: 'PreToolUse', ...hooked });
@@ -105,9 +120,7 @@ async function work({ transcript, hooks, gateway: isBehind }: Ways): Promise<rea
     if (content === 'what is left?' && transcript !== 'none') messages.length = 0;
     call = blocks.find(({ type }) => type === 'tool_use') ?? {};
     messages.push({ role: line.type, content });
-    const own = { sessionId: watched.prefix, cwd: watched.path('project'), timestamp: new Date().toISOString() };
-    const message = isAnswer ? { ...line.message, id } : line.message;
-    if (transcript !== 'none') await watched.append(at(), `${JSON.stringify({ ...line, ...own, message })}\n`);
+    if (transcript !== 'none') await watched.append(at(), `${JSON.stringify(line)}\n`);
   }
   return bodies;
 }
@@ -231,6 +244,35 @@ describe.each<{
     expect((await watched.state())?.notices ?? []).toEqual([]);
   });
 });
+
+test('a transcript that comes after its session was made from requests adds and doubles nothing', async () => {
+  await record({ transcript: 'none', gateway: true });
+  const before = await watched.steps(watched.prefix);
+  await watched.start({}, [gatewayCompanionWith({ againMs: 50 })]);
+  const lines = scriptOf(watched.path('project/a.ts')).map(lineOf);
+  await watched.append(at(), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  await until(watched.state, (state) => state?.failed[0]?.reason.includes('goes on that way') === true);
+  expect(await watched.steps(watched.prefix)).toEqual(before);
+
+  // The session goes on by its requests, at once.
+  const said = lines.map(({ type, message: { content } }) => ({ role: type, content }));
+  const next = [...said, { role: 'user', content: 'go on' }];
+  const body = await asks(next, [{ type: 'text', text: 'As you like.' }], lines.length);
+  await until(
+    async () => (await ask('context', watched.prefix, '--raw')).stdout,
+    (sent) => sent === body,
+  );
+  await watched.stop();
+  const steps = await watched.steps(watched.prefix);
+  expect(steps.length).toBe(before.length + 2);
+  const calls = steps.flatMap(({ call }) => call?.id ?? []);
+  expect(calls.map((call) => call.replace(/@.*/, ''))).toEqual(['toolu_read', 'toolu_edit']);
+  const texts = steps.flatMap(({ message }) => (message === undefined || message.text === '' ? [] : [message.text]));
+  expect(new Set(texts).size).toBe(texts.length);
+  expect(texts.slice(-2)).toEqual(['Nothing.', 'go on']);
+  expect(await watched.steps(`${watched.prefix}+2`)).toEqual([]);
+});
+
 interface Turn {
   readonly messages: readonly { readonly text: string }[];
   readonly calls: readonly { readonly id: string; readonly tool: string; readonly status: string }[];
