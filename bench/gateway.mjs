@@ -120,7 +120,10 @@ const quantile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor(
 const row = (name, values) =>
   `| ${name} | ${[0.5, 0.95, 0.99].map((share) => quantile(values, share).toFixed(2)).join(' | ')} |`;
 
-/** Milliseconds of processor time of a process and its children so far. Linux counts 100 ticks a second. */
+/**
+ * Milliseconds of processor time of a process and its children so far. Linux counts 100 ticks a
+ * second.
+ */
 function processorTime(pid) {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const [user, system] = stat

@@ -162,7 +162,7 @@ class GatewayContexts {
     }
   }
 
-  /** Looks for the transcript of a session once in each reading of the log, because that takes seconds. */
+  /** Finds a session's transcript once in each reading of the log, because that takes seconds. */
   async #session(
     { agent, native, subagent }: SentSession,
     absent: Absent,

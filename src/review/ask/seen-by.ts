@@ -30,7 +30,7 @@ export interface Sighting {
   readonly active: readonly number[];
   /**
    * Turns with a request that had it in full: by its record (decision E12), or by a transcript. A
-   * request that the agent built itself counts if it shows the call, or a call that showed the file.
+   * request that the agent built itself counts if it shows the call or one that showed the file.
    */
   readonly sent: readonly number[];
   readonly transcript: readonly number[];

@@ -62,7 +62,7 @@ interface Line {
   readonly message: { readonly content: string | readonly Record<string, unknown>[] };
 }
 
-/** Returns a line of the transcript, with the session's name. Answers get the id of the provider. */
+/** Returns a line of the transcript with the session's name. Answers get the provider's id. */
 function lineOf(text: string, i: number): Line {
   const line = JSON.parse(text) as Line;
   const own = { sessionId: watched.prefix, cwd: watched.path('project'), timestamp: new Date().toISOString() };
