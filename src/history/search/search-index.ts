@@ -37,6 +37,8 @@ export class SearchIndex {
   readonly #folder: string;
   #index: Promise<TextIndex> | undefined;
   #running: Promise<void> | undefined;
+  /** The index covers the log up to here. The log omits aborted transactions. */
+  #covered = -1;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -55,13 +57,14 @@ export class SearchIndex {
     const { upto, limitMs = Number.POSITIVE_INFINITY, onFailure = () => undefined } = options;
     try {
       const index = await this.#opened();
-      if (index.position.txId >= upto) return index;
+      const covers = (): boolean => Math.max(index.position.txId, this.#covered) >= upto;
+      if (covers()) return index;
       this.#running ??= this.#catchUp(index, store, options).finally(() => {
         this.#running = undefined;
       });
       const done = this.#running.then(() => true);
       const isDone = Number.isFinite(limitMs) ? await withinLimit(done, limitMs, () => false) : await done;
-      return isDone && index.position.txId >= upto ? index : undefined;
+      return isDone && covers() ? index : undefined;
     } catch (error) {
       if (error instanceof IndexDamage) await this.clear().catch(() => undefined);
       onFailure(error instanceof Error ? error.message : String(error));
@@ -77,6 +80,7 @@ export class SearchIndex {
   /** Removes the index. The next search builds it again. Throws system errors. */
   async clear(): Promise<void> {
     this.#index = undefined;
+    this.#covered = -1;
     await TextIndex.remove(this.#folder);
   }
 
@@ -111,7 +115,10 @@ export class SearchIndex {
         // Texts of later transactions are not in this snapshot.
         const transactions = logged.filter(({ txId }) => txId <= (latest.basis.txId ?? -1));
         const last = transactions.at(-1);
-        if (last === undefined) break;
+        if (last === undefined) {
+          this.#covered = latest.basis.txId ?? -1;
+          break;
+        }
         for (const entry of await indexEntries(transactions, (hashes) => latest.texts(hashes))) draft.add(entry);
         position = { txId: last.txId, txTime: last.txTime.getTime() };
         onProgress?.(position.txId, upto);

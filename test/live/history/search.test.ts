@@ -93,7 +93,14 @@ describe('a search', () => {
   const search = async (asked: Parameters<typeof askSearch>[1]): Promise<SearchAnswer> => {
     const store = await client.delivered();
     const timeline = await Timeline.open(store);
-    const ready = await index.upTo(store, { upto: timeline.present.basis.txId ?? -1 });
+    let failure: string | undefined;
+    const ready = await index.upTo(store, {
+      upto: timeline.present.basis.txId ?? -1,
+      onFailure: (reason) => {
+        failure = reason;
+      },
+    });
+    expect(failure).toBeUndefined();
     const indexed = await askSearch(timeline, asked, ready);
     const plain = await askSearch(timeline, asked);
     expect(ready).toBeDefined();
@@ -186,6 +193,13 @@ describe('a search', () => {
   test('finds the messages that a fork shares with its parent', async () => {
     const { hits } = await search({ pattern: textOf(4).slice(-8), session: fork.id });
     expect(hits).toMatchObject([{ kind: 'message', session: fork.id }]);
+  });
+
+  test('uses the index if the last transaction of the database was aborted', async () => {
+    const store = await client.delivered();
+    const absent = new Map([[`${prefix}-absent`, { 'xt/id': `${prefix}-absent` }]]);
+    expect((await store.putMany([], absent)).result).toBe(false);
+    expect((await search({ pattern: 'Alpha', session: fork.id })).isIndexed).toBe(true);
   });
 
   test('is refused without an answer if it matches everything, or names no session', async () => {

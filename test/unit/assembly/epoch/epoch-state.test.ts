@@ -374,7 +374,9 @@ describe('an epoch (divergence E9)', () => {
         const lines = text.split('\n');
         for (const metadata of input.pool) {
           const name = base.names.get(metadata.id) ?? '';
-          expect(world.index.filter((id) => id.startsWith(name))).toEqual([metadata.id]);
+          // A whole id names its object, also if it is the beginning of another id.
+          const named = world.index.filter((id) => (name === metadata.id ? id === name : id.startsWith(name)));
+          expect(named).toEqual([metadata.id]);
           const shown =
             metadata.type === 'file'
               ? `id=${name} type=file path=${metadata.displayPath} `
