@@ -11,12 +11,15 @@ import { writtenAfter } from '../written-documents.js';
 import type { Readers } from './reading.js';
 
 /** Runs one small turn: a message of the user, a short read of a known file, an answer. */
-async function turn(context: ToolContext, path: string, n: number): Promise<void> {
+async function turn(context: LongContext, path: string, n: number): Promise<void> {
   const { session } = context;
   await session.reportMessage({ role: 'user', text: `Question ${n}: what does this line mean?` });
   await runTool('read', { path }, context);
   await session.reportMessage({ role: 'assistant', text: `Answer ${n}: it names a fox and a dog.` });
 }
+
+/** The tools' environment, with the whole session. */
+type LongContext = ToolContext & { readonly session: ContextSession };
 
 interface LongSession {
   readonly session: ContextSession;
@@ -31,7 +34,7 @@ interface LongSession {
  * the stretch before that.
  */
 async function advance(
-  context: ToolContext,
+  context: LongContext,
   path: string,
   before: number,
   stretch: number,

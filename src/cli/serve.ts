@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { MASK_SETTINGS, STEER_VARIABLE, variable } from '../host/environment.js';
+import { CLAUDE_SESSION_VARIABLE, MASK_SETTINGS, STEER_VARIABLE, variable } from '../host/environment.js';
 import type { LogLevel } from '../host/log.js';
 import type { ServerFlags, ServerSettings } from '../host/settings.js';
 import type { ServedAddresses } from '../http/http-server.js';
@@ -122,7 +122,8 @@ export function mcpCommand(version: string): Command {
     const modules = [import('../mcp/stdio.js'), import('../process/compile-early.js')] as const;
     const [settings, { serveStdio }, { compileEarly }] = await Promise.all([settingsOf(flags, version), ...modules]);
     compileEarly();
-    await serveStdio(settings, flags.logLevel);
+    const startedBy = variable(process.env, CLAUDE_SESSION_VARIABLE);
+    await serveStdio(startedBy === undefined ? settings : { ...settings, startedBy }, flags.logLevel);
   };
   return withServerFlags(new Command('mcp').description('serve one agent over stdio, as an MCP server')).action(
     (flags: McpFlags) => {

@@ -9,10 +9,10 @@ import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 import { describeAddress, parseNodeUrls } from '../xtdb/address.js';
 import { isOutage, XtdbError } from '../xtdb/errors.js';
-import { isFollowed } from './followed-session.js';
+import type { AskedCall, WatchedSession } from './followed-session.js';
 import type { Logger } from './log.js';
 import type { OpenClient } from './open-client.js';
-import { ownId } from './own-id.js';
+import type { SessionView } from './session-view.js';
 import { isDurable, type ServerSettings } from './settings.js';
 
 /**
@@ -175,10 +175,30 @@ export class Backend {
     return { session, release: () => release().catch(warn) };
   }
 
-  /** Returns whether `palimpsest watch` writes the session of an agent's conversation. */
-  isFollowed(name: string): Promise<boolean> {
+  /** Returns the session in which `palimpsest watch` records a call; see `followedSession`. */
+  async followed(call: AskedCall): Promise<WatchedSession | undefined> {
+    const { followedSession } = await import('./followed-session.js');
     const { node, nodeUrl } = this.#settings;
-    return isFollowed(clientFolder(node.dataDir, nodeUrl), ownId(name));
+    return followedSession(clientFolder(node.dataDir, nodeUrl), call);
+  }
+
+  /** Opens a session that `palimpsest watch` writes; see `openSessionView`. */
+  async view(session: WatchedSession): Promise<SessionView | undefined> {
+    const client = await this.ready();
+    const [{ openSessionView }, opened] = await Promise.all([import('./session-view.js'), this.#opening]);
+    const { node, nodeUrl, roots, cwd, mounts, policy, tools, shareSessions } = this.#settings;
+    return openSessionView(client.store, session, {
+      address: async () => opened?.address() ?? Promise.reject(new Error('this server is shutting down')),
+      dataDir: clientFolder(node.dataDir, nodeUrl),
+      roots,
+      cwd,
+      mounts,
+      policy,
+      shareSessions,
+      mask: client.mask,
+      what: 'palimpsest',
+      ...defined({ strict: tools.strict, shortIds: tools.shortIds }),
+    });
   }
 
   /** Closes the client with its sessions, and releases the node. Idempotent. */

@@ -17,6 +17,9 @@ export function variable(env: Environment, name: string): string | undefined {
 /** The variable with the address at which a gateway takes the calls of a steered model. */
 export const STEER_VARIABLE = 'PALIMPSEST_STEER';
 
+/** The variable in which Claude Code names its session to the servers that it starts. */
+export const CLAUDE_SESSION_VARIABLE = 'CLAUDE_CODE_SESSION_ID';
+
 /** Returns OpenTelemetry's own variables. */
 export function telemetryEnvironment(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('OTEL_')));

@@ -1,5 +1,12 @@
+import { open } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { sessionLockOwners } from '../journal/session-lock.js';
-import type { SessionId } from '../objects/ids.js';
+import { type SessionId, sessionId } from '../objects/ids.js';
+import { pollUntil } from '../process/within-limit.js';
+import { defined } from '../values/defined.js';
+import { importedSessions } from './imported-sessions.js';
+import { ownId } from './own-id.js';
+import { readWatchReport, watchOwner } from './watch-report.js';
 
 /** The name of the process that follows transcripts, as the owner of its sessions' locks. */
 export const FOLLOWER = 'palimpsest watch';
@@ -7,4 +14,87 @@ export const FOLLOWER = 'palimpsest watch';
 /** Returns whether `palimpsest watch` has a session open. */
 export async function isFollowed(dataDir: string, session: SessionId): Promise<boolean> {
   return (await sessionLockOwners(dataDir, session)).some(({ what }) => what === FOLLOWER);
+}
+
+/** Facts about a call of an agent that lead to its session. */
+export interface AskedCall {
+  /** The agent's own name of its conversation. */
+  readonly thread?: string;
+  /** The agent's id of the call. */
+  readonly callId?: string;
+  /** The agent's session that started this process. The agent may have begun another one since. */
+  readonly startedBy?: string;
+}
+
+/** An agent writes a call into its transcript shortly after it makes it, milliseconds. */
+const WRITTEN_MS = 1_000;
+/** A call that was just made is at the end of its transcript, within this many bytes. */
+const END_BYTES = 262_144;
+
+/** Returns whether the end of a file has a text. A file that cannot be read has none. */
+async function endHas(path: string, text: string): Promise<boolean> {
+  const file = await open(path, 'r').catch(() => undefined);
+  if (file === undefined) return false;
+  try {
+    const { size } = await file.stat();
+    const begin = Math.max(0, size - END_BYTES);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size - begin), 0, size - begin, begin);
+    return buffer.subarray(0, bytesRead).includes(text);
+  } catch {
+    return false;
+  } finally {
+    await file.close();
+  }
+}
+
+/** A session that `palimpsest watch` records. */
+export interface WatchedSession {
+  readonly session: SessionId;
+  /** The agent's working folder. Undefined if only requests made the session. */
+  readonly folder?: string;
+}
+
+/** Returns a session that is followed at present, by the path of its transcript. */
+async function followedNow(
+  dataDir: string,
+  isIts: (path: string) => boolean | Promise<boolean>,
+): Promise<WatchedSession | 'none' | undefined> {
+  const [owner, report] = [await watchOwner(dataDir), await readWatchReport(dataDir)];
+  if (owner === undefined) return 'none';
+  for (const { session, path, folder } of report?.pid === owner.pid ? report.followed : [])
+    if (await isIts(path)) return { session: sessionId(session), ...defined({ folder }) };
+  return undefined;
+}
+
+/**
+ * Returns a session that was made from its transcript. If no process follows it at present, the
+ * next one does.
+ */
+async function followedLater(dataDir: string, native: string): Promise<WatchedSession | undefined> {
+  if ((await readWatchReport(dataDir)) === undefined) return undefined;
+  const session = ownId(native);
+  const imported = (await importedSessions(dataDir)).get(session);
+  return imported === undefined ? undefined : { session, ...defined({ folder: imported.folder }) };
+}
+
+/**
+ * Returns the session in which `palimpsest watch` records a call. The conversation that the agent
+ * names decides, else the transcript that has the call, else the session that started this process.
+ * Undefined if it records none.
+ */
+export async function followedSession(
+  dataDir: string,
+  { thread, callId, startedBy }: AskedCall,
+): Promise<WatchedSession | undefined> {
+  if (thread !== undefined) {
+    const found = await followedNow(dataDir, (path) => basename(path).includes(thread));
+    if (found !== undefined && found !== 'none') return found;
+    const session = ownId(thread);
+    return (await followedLater(dataDir, thread)) ?? ((await isFollowed(dataDir, session)) ? { session } : undefined);
+  }
+  if (callId === undefined) return undefined;
+  const has = (path: string): Promise<boolean> => endHas(path, `"${callId}"`);
+  const found = await pollUntil(() => followedNow(dataDir, has), { limitMs: WRITTEN_MS });
+  if (found !== undefined && found !== 'none') return found;
+  return startedBy === undefined ? undefined : followedLater(dataDir, startedBy);
 }

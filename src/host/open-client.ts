@@ -5,6 +5,7 @@ import { protectDataFolder } from '../node/data-folder.js';
 import type { EnsureNodeOptions } from '../node/ensure-node.js';
 import { clientFolder } from '../process/data-folder.js';
 import { defined } from '../values/defined.js';
+import type { NodeAddress } from '../xtdb/address.js';
 import { openMask } from './open-mask.js';
 import { NodeUse } from './open-store.js';
 import { isDurable, type Settings } from './settings.js';
@@ -12,6 +13,8 @@ import { isDurable, type Settings } from './settings.js';
 /** A client, with a function that closes it and releases the node. */
 export interface OpenClient {
   readonly client: ContextClient;
+  /** Finds the node, as the client does. */
+  address(): Promise<NodeAddress>;
   close(): ReturnType<ContextClient['close']>;
 }
 
@@ -41,5 +44,5 @@ export async function openClient(
     journal: isDurable(settings),
     ...defined({ mask }),
   });
-  return { client, close: () => client.close().finally(() => use.release()) };
+  return { client, address: () => use.address(), close: () => client.close().finally(() => use.release()) };
 }

@@ -98,6 +98,8 @@ export interface ServerSettings extends Settings {
   readonly agentFilesystemId?: FilesystemId;
   /** The session of every call. If unset, each client names one or gets a new one. */
   readonly session: string | undefined;
+  /** The agent's own id of the session that started this server, if the agent says so. */
+  readonly startedBy?: string;
   /** Whether to take over a session that another process has open. */
   readonly takeOver: boolean;
   /** The failure that an acknowledged step survives. */

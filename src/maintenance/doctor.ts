@@ -4,6 +4,7 @@ import { dataFlag, jsonFlag } from '../cli/flags.js';
 import { printJson, printLines, reportFailure } from '../cli/output.js';
 import type { StepsInFork } from '../client/recovery/rescue-fork.js';
 import type { Settings } from '../host/settings.js';
+import type { WatchStatus } from '../host/watch-report.js';
 import { placesText } from '../journal/errors.js';
 import type { InspectedJournal, JournalState } from '../journal/journals.js';
 import type { FoundJava } from '../node/choose-runtime.js';
@@ -11,7 +12,6 @@ import type { NodeError } from '../node/errors.js';
 import type { NodeStatusReport } from '../node/node-status.js';
 import type { LoopTrouble, TrackerReport } from '../process/process-reports.js';
 import { defined } from '../values/defined.js';
-import type { WatchStatus } from '../watch/watch-report.js';
 import type { ProbedNode } from '../xtdb/node-list.js';
 import type { Finding } from './findings.js';
 import type { InspectedFolder } from './inspect-data-folder.js';
@@ -246,7 +246,7 @@ async function examine(flags: DoctorFlags, packageFolder: string): Promise<void>
   ]);
   const settings = readSettings(process.env, flags);
   const { dataDir } = settings.node;
-  const { watchStatus } = await import('../watch/watch-report.js');
+  const { watchStatus } = await import('../host/watch-report.js');
   const [seen, asked, agents, watch] = await Promise.all([
     inspectDataFolder(dataDir, process.env),
     askNodes(settings),

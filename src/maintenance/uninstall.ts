@@ -3,6 +3,7 @@ import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isWithin } from '../filesystem/access/mounts.js';
 import { type Settings, UsageError } from '../host/settings.js';
+import { watchOwner } from '../host/watch-report.js';
 import { sessionLockOwners } from '../journal/session-lock.js';
 import { defaultCacheDir } from '../node/choose-runtime.js';
 import { findDataFolder } from '../node/data-folder.js';
@@ -15,7 +16,6 @@ import { removeDeadDrafts } from '../process/drafts.js';
 import { namedLockOwner } from '../process/lock.js';
 import { livingOwners } from '../process/owned-file.js';
 import { isAlive, type ProcessIdentity, processIdentitySchema } from '../process/process-identity.js';
-import { watchOwner } from '../watch/watch-report.js';
 
 /** The folders of a user that Palimpsest writes to. */
 interface OwnFolders {

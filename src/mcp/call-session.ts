@@ -1,11 +1,15 @@
+import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
-import type { ContextSession } from '../client/session/context-session.js';
+import type { ContextClient } from '../client/session/context-client.js';
 import { fromNative } from '../filesystem/access/native-path.js';
 import type { Backend, SessionLoan } from '../host/backend.js';
+import type { AskedCall } from '../host/followed-session.js';
 import { type HeldSession, MOST_AT_REST, putAwayResting } from '../host/rest-limit.js';
+import type { SessionView } from '../host/session-view.js';
 import type { SessionId } from '../objects/ids.js';
 import { parseJson } from '../process/owned-file.js';
-import type { AgentSandbox } from '../tools/tool.js';
+import type { AgentSandbox, ToolSession } from '../tools/tool.js';
+import { counted } from '../values/counted.js';
 import { defined } from '../values/defined.js';
 
 /** Hints in a client's `_meta` about the origin of a call. */
@@ -74,7 +78,9 @@ export function sessionOfCall(args: unknown, { thread }: CallHints): string | un
 
 /** The session of one call. */
 export interface CallSession {
-  readonly session: ContextSession;
+  readonly session: ToolSession;
+  /** The client for the agent's paths, if it is not the connection's own. */
+  readonly client?: ContextClient;
   /**
    * Reports the end of the call. Returns at once; surplus idle sessions are closed in the
    * background.
@@ -91,11 +97,16 @@ export interface CallSession {
 interface HowNamed {
   readonly onProgress: (message: string) => void;
   /**
-   * Whether the name is that of the client's conversation. If `palimpsest watch` records it, its
-   * calls share a session of their own.
+   * Facts about the agent's call, unless the call or the settings name a session. `palimpsest
+   * watch` may record it.
    */
-  readonly isThread: boolean;
+  readonly asked?: AskedCall;
 }
+
+/** Maximum number of followed sessions that stay open to answer calls. */
+const MOST_VIEWS = 20;
+/** How long calls that no transcript has are not looked for, milliseconds. */
+const ABSENT_MS = 10_000;
 
 /**
  * The sessions of one connection's calls, by name. All calls without a name share one new session.
@@ -108,6 +119,13 @@ export class CallSessions {
   readonly #held = new Map<string | undefined, HeldSession>();
   /** Sessions that another process took over, to be taken back by the next call with their name. */
   readonly #lost = new Map<string | undefined, SessionId>();
+  /** The sessions that `palimpsest watch` records. Their calls are only answered here. */
+  readonly #views = new LRUCache<SessionId, Promise<SessionView | undefined>>({
+    ...counted(MOST_VIEWS),
+    dispose: (view) => void view.then((one) => one?.close()).catch(() => undefined),
+  });
+  /** Until when no transcript is searched for a call. */
+  #absentUntil = 0;
 
   constructor(backend: Backend) {
     this.#backend = backend;
@@ -124,7 +142,10 @@ export class CallSessions {
    */
   async get(name: string | undefined, how: HowNamed): Promise<CallSession> {
     // A conversation may have another session than a call that names it. No name has a space.
-    const key = how.isThread && name !== undefined ? ` ${name}` : name;
+    const key = how.asked !== undefined && name !== undefined ? ` ${name}` : name;
+    const isOurs = name !== undefined && this.#held.has(key);
+    const view = how.asked === undefined || isOurs ? undefined : await this.#view(how.asked);
+    if (view !== undefined) return { ...view, done: () => undefined, lost: async () => undefined };
     const held = this.#held.get(key) ?? { loan: this.#borrow(key, name, how), running: 0, leaving: false };
     this.#held.delete(key);
     this.#held.set(key, held);
@@ -140,18 +161,43 @@ export class CallSessions {
 
   /** Releases all sessions. */
   async release(): Promise<void> {
+    const views = await Promise.allSettled([...this.#views.values()]);
+    await Promise.allSettled(views.map((one) => (one.status === 'fulfilled' ? one.value?.close() : undefined)));
     const loans = await Promise.allSettled([...this.#held.values()].map(({ loan }) => loan));
     await Promise.all(loans.map((loan) => (loan.status === 'fulfilled' ? loan.value.release() : undefined)));
+  }
+
+  /** Returns the session in which `palimpsest watch` records the call, as it is now. */
+  async #view(asked: AskedCall): Promise<Pick<CallSession, 'session' | 'client'> | undefined> {
+    const { thread, callId } = asked;
+    if (thread === undefined && (callId === undefined || Date.now() < this.#absentUntil)) return undefined;
+    const found = await this.#backend.followed(asked);
+    if (found === undefined) {
+      if (thread === undefined) this.#absentUntil = Date.now() + ABSENT_MS;
+      return undefined;
+    }
+    const id = found.session;
+    const known = this.#views.get(id);
+    const opening = known ?? this.#backend.view(found);
+    if (known === undefined) this.#views.set(id, opening);
+    const view = await opening.catch((error: unknown) => {
+      this.#views.delete(id);
+      throw error;
+    });
+    if (view === undefined) this.#views.delete(id);
+    else if (known !== undefined) await view.session.reread();
+    return view;
   }
 
   async #borrow(
     key: string | undefined,
     name: string | undefined,
-    { onProgress, isThread }: HowNamed,
+    { onProgress, asked: call }: HowNamed,
   ): Promise<SessionLoan> {
     const lost = this.#lost.get(key);
-    // The watcher alone writes the session of a transcript. It records this call from there.
-    const isTaken = isThread && name !== undefined && lost === undefined && (await this.#backend.isFollowed(name));
+    // The watcher alone writes the session of a transcript. It may have just begun to.
+    const isTaken =
+      call?.thread !== undefined && lost === undefined && (await this.#backend.followed(call)) !== undefined;
     const asked = isTaken ? undefined : (lost ?? name);
     const loan = await this.#backend.borrow(asked, onProgress, { takeBack: lost !== undefined });
     this.#lost.delete(key);

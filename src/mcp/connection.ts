@@ -85,6 +85,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
 
   const perform = async (tool: Tool, args: unknown, exchange: Exchange): Promise<CallToolResult> => {
     const hints = callHints(exchange.meta);
+    const asked = { ...hints, ...defined({ startedBy: settings.startedBy }) };
     let client: ContextClient | undefined;
     let used: CallSession;
     const named = settings.session ?? sessionOfCall(args, {});
@@ -99,7 +100,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
         );
       }
       const onProgress = (message: string): void => void exchange.progress?.(message);
-      used = await sessions.get(name, { onProgress, isThread: named === undefined });
+      used = await sessions.get(name, { onProgress, ...(named === undefined ? { asked } : {}) });
     } catch (error) {
       log.error({ reason: String(error), tool: tool.name }, 'a call could not begin');
       exchange.tell({ 'error.type': codeOf(error) ?? 'not-begun' });
@@ -110,8 +111,10 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
     }
     const { callId, turnRef, sandbox } = hints;
     const { session } = used;
+    // A search is about all sessions of the machine's own files.
+    const own = tool.name === 'recall' ? client : (used.client ?? client);
     const answer = await tool
-      .run(args, { client, session, signal: exchange.signal, ...defined({ callId, turnRef, sandbox }) })
+      .run(args, { client: own, session, signal: exchange.signal, ...defined({ callId, turnRef, sandbox }) })
       .finally(() => used.done());
     const { call: recorded } = answer.meta;
     exchange.tell({

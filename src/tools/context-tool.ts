@@ -1,12 +1,11 @@
 import * as z from 'zod';
 import { poolLines } from '../assembly/metadata.js';
-import type { ContextSession } from '../client/session/context-session.js';
 import type { PoolEntry } from '../client/session/find-object.js';
 import { hashText } from '../objects/hashes.js';
 import { defineTool, type Performed, type ToolSettings, type Work } from './define-tool.js';
 import { continuation, frame, frameSize, headerLine, lineRange, remaining, shownNames } from './framing.js';
 import { type PageStart, pageOfPieces } from './page.js';
-import type { Tool } from './tool.js';
+import type { Tool, ToolSession } from './tool.js';
 
 const SHAPE = {
   full: z.boolean().optional().describe('Show the session as one assembled text instead of the list (default false)'),
@@ -18,7 +17,7 @@ const SHAPE = {
  * The last text shown of each session. Its pages must fit together, although every call adds to the
  * context.
  */
-type LastShown = WeakMap<ContextSession, { readonly full: boolean; readonly text: string }>;
+type LastShown = WeakMap<ToolSession, { readonly full: boolean; readonly text: string }>;
 
 function sizeOf(entries: readonly PoolEntry[]): number {
   return entries.reduce((sum, { metadata }) => sum + metadata.charCount, 0);

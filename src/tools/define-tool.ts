@@ -83,14 +83,14 @@ async function perform<Shape extends ArgumentShape>(
   return { ...performed, show: (callId) => frame(performed.show(callId), '', notes) };
 }
 
-function answerOf(performed: Performed, recorded: RecordedCall): ToolAnswer {
+function answerOf(performed: Performed, recorded: Omit<RecordedCall, 'applied'>): ToolAnswer {
   return {
     text: recorded.answer,
     isError: performed.status === 'fail',
     ...defined({ failure: performed.failure }),
     meta: {
       ...performed.meta,
-      call: recorded.callId,
+      ...(recorded.callId === '' ? {} : { call: recorded.callId }),
       ...(recorded.collapsed.length === 0 ? {} : { collapsed: recorded.collapsed.slice(0, 50) }),
     },
   };

@@ -1,10 +1,10 @@
 import { type NameOf, namesOf } from '../assembly/metadata.js';
 import { isBare, renderedValue } from '../assembly/rendered-value.js';
-import type { ContextSession } from '../client/session/context-session.js';
 import type { ObjectId } from '../objects/ids.js';
 import { shortId } from '../session/object-reference.js';
 import { firstUnits } from '../values/surrogate-pairs.js';
 import type { OutputLimits, Page } from './page.js';
+import type { ToolSession } from './tool.js';
 
 type FieldValue = string | number | undefined;
 
@@ -86,7 +86,7 @@ export function withinLimits(text: string, limits: OutputLimits): string {
 
 /** How to display ids, and the session that they belong to. */
 interface Shown {
-  readonly session: ContextSession;
+  readonly session: ToolSession;
   readonly shortIds: boolean;
 }
 

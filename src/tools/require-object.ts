@@ -1,12 +1,11 @@
 import { renderedValue } from '../assembly/rendered-value.js';
-import type { ContextSession } from '../client/session/context-session.js';
 import { SourceError } from '../filesystem/access/errors.js';
 import { resolveFrom, shownPath } from '../filesystem/access/native-path.js';
 import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import { similarPaths as pathsLike } from '../values/similar-names.js';
 import { escapedName, shownName } from './framing.js';
-import { type ToolContext, ToolError } from './tool.js';
+import { type ToolContext, ToolError, type ToolSession } from './tool.js';
 
 type Call = Pick<ToolContext, 'client' | 'session'>;
 
@@ -39,7 +38,7 @@ export function didYouMean(paths: readonly string[], wanted: string): string {
 }
 
 /** Lists the candidates of an ambiguous prefix, one a line, with id and kind. */
-export function candidateLines(ids: readonly ObjectId[], session: ContextSession): string {
+export function candidateLines(ids: readonly ObjectId[], session: ToolSession): string {
   const lines = ids.map((id) => {
     const metadata = session.metadata(id);
     if (metadata === undefined) return `  ${renderedValue(id)}`;

@@ -1,4 +1,4 @@
-import type { CallReport } from '../client/session/call-report.js';
+import type { CallReport, RecordedCall } from '../client/session/call-report.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import type { Json } from '../objects/canonical-json.js';
@@ -36,10 +36,18 @@ export interface AgentSandbox {
   readonly workspaces: readonly string[];
 }
 
+/** The parts of a session that tools use. Another process may record its calls. */
+export type ToolSession = Pick<
+  ContextSession,
+  'id' | 'state' | 'seen' | 'resolve' | 'planVerb' | 'load' | 'metadata' | 'pool' | 'assemble'
+> & {
+  recordCall(report: CallReport): Promise<Omit<RecordedCall, 'applied'>>;
+};
+
 /** The environment of a call. */
 export interface ToolContext {
   readonly client: ContextClient;
-  readonly session: ContextSession;
+  readonly session: ToolSession;
   /** Aborts once the caller no longer waits. */
   readonly signal: AbortSignal;
   /** The harness's id of the call, if it gives one (decision B2). */

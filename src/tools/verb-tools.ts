@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import type { ObjectMetadata } from '../assembly/metadata.js';
 import type { VerbEntry, VerbFailure, VerbPlan } from '../client/session/call-report.js';
-import type { ContextSession } from '../client/session/context-session.js';
 import { quoted } from '../objects/errors.js';
 import type { ObjectId } from '../objects/ids.js';
 import type { Verb } from '../session/verb-outcome.js';
@@ -9,7 +8,7 @@ import { defineTool, type Performed, type ToolSettings, type Work } from './defi
 import { frame, headerLine, headerValue, lineId, shownId } from './framing.js';
 import { type OutputLimits, pageOf } from './page.js';
 import { candidateLines, didYouMean, knownReference, similarPaths } from './require-object.js';
-import { failureText, type Tool } from './tool.js';
+import { failureText, type Tool, type ToolSession } from './tool.js';
 import { VERB_DESCRIPTIONS, type WayIn } from './verb-descriptions.js';
 
 /** The result for an object that the verb changed. */
@@ -133,7 +132,7 @@ function doneLine(verb: Verb, entry: Done, work: Work): string {
 }
 
 /** Formats the sizes of the active set after the plan, without the call that carries it out. */
-function activeLine(plan: VerbPlan, session: ContextSession): string {
+function activeLine(plan: VerbPlan, session: ToolSession): string {
   const active = new Set<ObjectId>(session.state.sets.active);
   const planned = new Map<ObjectId, ObjectMetadata>();
   for (const entry of plan.entries) {

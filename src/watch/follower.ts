@@ -55,9 +55,8 @@ export class Follower {
   readonly file: FoundFile;
   /** Why the last import failed. Undefined if it did not. */
   failure: string | undefined;
-  /** The session that it wrote last. */
-  session: SessionId | undefined;
   readonly #host: FollowerHost;
+  #session: SessionId | undefined;
   #run: Promise<void> | undefined;
   #running: Running | undefined;
   #isChanged = false;
@@ -75,6 +74,17 @@ export class Follower {
   constructor(file: FoundFile, host: FollowerHost) {
     this.file = file;
     this.#host = host;
+  }
+
+  /** The session that it wrote last. After a rewind, the branch that continues. */
+  get session(): SessionId | undefined {
+    const { engine, start } = this.#running ?? {};
+    return (start === undefined ? undefined : engine?.sessionOf(start.native)?.id) ?? this.#session;
+  }
+
+  /** The working folder of the running import's session. */
+  get folder(): string | undefined {
+    return this.#running?.start.folder;
   }
 
   /** Whether an import is under way. */
@@ -263,7 +273,7 @@ export class Follower {
     });
     if (imported === undefined) return;
     const { outcome, session } = await imported;
-    this.session = session;
+    this.#session = session;
     this.#isLeft = outcome === 'recorded';
     if (this.#isLeft)
       this.failure = `the session ${session} was begun without it, such as from requests, and goes on that way`;
@@ -279,12 +289,16 @@ export class Follower {
       onBegin: (session, { engine, client }) => {
         running.engine = engine;
         running.client = client;
-        this.session = session;
+        this.#session = session;
         this.failure = undefined;
         this.#pauseMs = FIRST_PAUSE_MS;
         this.#host.onState();
       },
-      onEntry: (entry) => title.take(entry),
+      onEntry: (entry) => {
+        title.take(entry);
+        // A rewind continues in another session.
+        if (entry.kind === 'event') this.#host.onState();
+      },
       disk: this.#host.disk,
       ended: () => ({ title: title.text, ...live.read }),
     };

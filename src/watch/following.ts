@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
 import { ownId } from '../host/own-id.js';
+import type { WatchReport } from '../host/watch-report.js';
 import { RecordingError } from '../lab/recordings/open-recording.js';
 import { storedSessionAt } from '../lab/recordings/opencode/stored-sessions.js';
 import type { AgentHome } from '../own-sessions/agent-homes.js';
@@ -10,12 +11,12 @@ import { type FoundFile, findFiles } from '../own-sessions/find-files.js';
 import { unlessMissing } from '../process/system-error.js';
 import { pollUntil } from '../process/within-limit.js';
 import { counted } from '../values/counted.js';
+import { defined } from '../values/defined.js';
 import type { Followed, FollowedSession, SessionPlace } from './followed.js';
 import { FollowedDatabases } from './followed-databases.js';
 import { Follower, type FollowerHost } from './follower.js';
 import { readStart, type TranscriptStart } from './transcript-start.js';
 import { NoTranscriptError, WatchError } from './watch-error.js';
-import type { WatchReport } from './watch-report.js';
 
 /** Number of transcripts whose first reading runs at once. Each may be large. */
 const READ_AT_ONCE = 4;
@@ -117,8 +118,8 @@ export class Following implements Followed {
   get state(): Pick<WatchReport, 'followed' | 'failed'> {
     const all = [...this.#followers.values()];
     return {
-      followed: all.flatMap(({ isActive, session, file: { home, path } }) =>
-        isActive && session !== undefined ? [{ agent: home.agent, session, path }] : [],
+      followed: all.flatMap(({ isActive, session, folder, file: { home, path } }) =>
+        isActive && session !== undefined ? [{ agent: home.agent, session, path, ...defined({ folder }) }] : [],
       ),
       failed: all.flatMap(({ failure, file: { path } }) => (failure === undefined ? [] : [{ path, reason: failure }])),
     };

@@ -1,4 +1,5 @@
 import { importedSessions } from '../host/imported-sessions.js';
+import { readWatchReport, type WatchReport, watchReportFile } from '../host/watch-report.js';
 import type { FilesystemId } from '../objects/ids.js';
 import type { AgentHome } from '../own-sessions/agent-homes.js';
 import { findFiles } from '../own-sessions/find-files.js';
@@ -10,7 +11,6 @@ import { Following } from './following.js';
 import type { LiveFileOptions } from './live-file.js';
 import type { WatchDatabase } from './watch-database.js';
 import { acquireWatch } from './watch-process.js';
-import { readWatchReport, type WatchReport, watchReportFile } from './watch-report.js';
 import { WatchedFolders } from './watched-folders.js';
 import { WireSessions } from './wire-sessions.js';
 

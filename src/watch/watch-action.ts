@@ -2,12 +2,12 @@ import { escapedLine, grouped, printLines, printText, reportFailure, tell, write
 import { localSecond } from '../cli/shown-values.js';
 import { localFilesystemId } from '../filesystem/access/filesystem-id.js';
 import { readSettings, type Settings, UsageError } from '../host/settings.js';
+import { watchStatus } from '../host/watch-report.js';
 import { protectDataFolder } from '../node/data-folder.js';
 import { AGENT_NAMES, agentHomes } from '../own-sessions/agent-homes.js';
 import { homeFolder } from '../own-sessions/search-machine.js';
 import type { Companion } from './followed.js';
 import { startInBackground, stopWatch } from './watch-process.js';
-import { watchStatus } from './watch-report.js';
 
 /** Flags of `palimpsest watch`. */
 export interface WatchFlags {

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readWatchReport, WATCH_LOCK, watchOwner } from '../host/watch-report.js';
 import { endProcess } from '../node/stop-node.js';
 import { acquireLock, ownToken, tokenSchema } from '../process/lock.js';
 import type { OwnedFile } from '../process/owned-file.js';
 import { pollUntil } from '../process/within-limit.js';
 import { WatchError } from './watch-error.js';
-import { readWatchReport, WATCH_LOCK, watchOwner } from './watch-report.js';
 
 /**
  * Makes this process the one that follows the sessions of a data folder.

@@ -1,5 +1,6 @@
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { readWatchReport } from '../../src/host/watch-report.js';
 import { type FilesystemId, filesystemId, type SessionId, sessionId } from '../../src/objects/ids.js';
 import type { Step } from '../../src/objects/step.js';
 import { agentHomes } from '../../src/own-sessions/agent-homes.js';
@@ -7,7 +8,6 @@ import { ObjectStore } from '../../src/store/object-store.js';
 import type { Companion, Followed } from '../../src/watch/followed.js';
 import { runWatch, type WatchTimes } from '../../src/watch/run-watch.js';
 import { WatchDatabase } from '../../src/watch/watch-database.js';
-import { readWatchReport } from '../../src/watch/watch-report.js';
 import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { type AgentMachine, agentMachine } from './agent-machine.js';
 import { testAddress } from './context.js';
@@ -21,14 +21,16 @@ export class WatchedMachine {
   readonly prefix: string;
   readonly filesystemId: FilesystemId;
   readonly machine: AgentMachine;
+  readonly dataDir: string;
   readonly store: ObjectStore;
   readonly #xtdb: XtdbClient;
   #stop: AbortController | undefined;
   #ended: Promise<void> = Promise.resolve();
   #followed: Followed | undefined;
 
-  private constructor(machine: AgentMachine) {
+  private constructor(machine: AgentMachine, dataDir = join(machine.home, 'data')) {
     machines += 1;
+    this.dataDir = dataDir;
     this.prefix = `w${process.pid}-${Date.now()}-${machines}`;
     this.filesystemId = filesystemId(`fs-${this.prefix}`);
     this.machine = machine;
@@ -36,12 +38,9 @@ export class WatchedMachine {
     this.store = new ObjectStore(this.#xtdb);
   }
 
-  static async create(): Promise<WatchedMachine> {
-    return new WatchedMachine(await agentMachine());
-  }
-
-  get dataDir(): string {
-    return join(this.machine.home, 'data');
+  /** The data folder is one of its own by default. */
+  static async create(dataDir?: string): Promise<WatchedMachine> {
+    return new WatchedMachine(await agentMachine(), dataDir);
   }
 
   get homes() {

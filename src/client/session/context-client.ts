@@ -41,6 +41,7 @@ import type { SessionEnvironment } from './session-environment.js';
 import { holderIn, type LeaseSettings, lockSession, requireLock } from './session-lease.js';
 import { type BorrowedSession, SessionRegistry } from './session-registry.js';
 import { requireRoots } from './session-roots.js';
+import { ViewedSession } from './viewed-session.js';
 
 const WHAT = 'a program that uses Palimpsest';
 
@@ -145,11 +146,10 @@ export class ContextClient {
   }
 
   /**
-   * Opens the session with this id, with its chat and sets, or creates it. Without an id, it
-   * creates a session, which needs no database. If this client has the session open, returns the
-   * same object, unless the session was lost. A client that tracks files indexes changes made
-   * during the pause [§3.6]. It waits at most a second for them, and the rest follows in the
-   * background.
+   * Opens the session with this id, with its chat and sets, or creates it. Without an id, creates a
+   * session, which needs no database. Returns the same object if it is open here and not lost. A
+   * client that tracks files indexes changes made during the pause [§3.6]. It waits at most a
+   * second for them, and the rest follows in the background.
    * @throws {SessionError} `other-roots` – the session used folders outside this client's roots.
    * @throws {SessionError} `lease-held` – another process, which it names, has the session open,
    *   and `takeOver` is not set.
@@ -168,10 +168,9 @@ export class ContextClient {
   }
 
   /**
-   * Forks a session and opens the fork (decision F2). The new session has the parent's chat, sets
-   * and prompt after step `at` or at a moment such as `turn:7`. Default: the parent's last step.
-   * Both sessions continue independently. Waits for this client's acknowledged writes to the
-   * parent.
+   * Forks a session and opens the fork (decision F2). It has the parent's chat, sets and prompt
+   * after step `at` or at a moment such as `turn:7`. Default: the parent's last step. Waits for
+   * this client's acknowledged writes to the parent.
    * @throws {SessionError} `sequence-gap` – the parent lacks the step; `turn-running`;
    *   `other-roots`, `unknown-session`, `session-exists`, `node-unavailable`.
    * @throws {HistoryError} `malformed-moment`, `beyond-end`, `not-yet`.
@@ -203,6 +202,11 @@ export class ContextClient {
     });
   }
 
+  /** Reads a session that another process writes, to answer calls in it; see `ViewedSession`. */
+  view(session: SessionId): Promise<ViewedSession | undefined> {
+    return ViewedSession.open(this.#environment, session);
+  }
+
   /**
    * Returns the store for queries about the past. Waits until it has everything acknowledged by
    * this client and by dead processes of the data folder (decisions F4, F6). Also waits up to two
@@ -222,10 +226,7 @@ export class ContextClient {
   isOnItsWay = async (session: string): Promise<boolean> =>
     (await this.#journal?.othersHold(Date.now(), session as SessionId)) === true;
 
-  /**
-   * Returns the objects at a basis, with everything that this client has acknowledged. Default: the
-   * newest basis. Throws like `delivered`, and XtdbError.
-   */
+  /** Returns `delivered` at a basis. Default: the newest. Throws like it, and XtdbError. */
   async snapshot(basis: AskedBasis = {}): Promise<StoreSnapshot> {
     const store = await this.delivered();
     return Object.keys(basis).length === 0 ? store.latest() : store.asOf(basis);

@@ -32,7 +32,7 @@ import {
   type VerbPlan,
   withNotice,
 } from './call-report.js';
-import { type LoadedObject, loadObject, type PoolEntry, resolveInSession } from './find-object.js';
+import { type LoadedObject, loadObject, type PoolEntry, poolOf, resolveInSession } from './find-object.js';
 import type { GivenStep } from './given-step.js';
 import { maskedReport, storedStep } from './masked-report.js';
 import { type LoadedSession, leaseOf, reloadSession } from './open-session.js';
@@ -225,11 +225,7 @@ export class ContextSession {
 
   /** Returns the metadata pool in its order [§3.1], with the active and pinned state. */
   pool(): readonly PoolEntry[] {
-    const { state } = this;
-    return state.sets.index.flatMap((id) => {
-      const metadata = this.metadata(id);
-      return metadata === undefined ? [] : [{ metadata, active: state.isActive(id), pinned: state.isPinned(id) }];
-    });
+    return poolOf({ state: this.state, metadata: (id) => this.metadata(id) });
   }
 
   /** Returns the next model context [§4] and its record (decision E7). Waits for running steps. */

@@ -17,6 +17,20 @@ export interface PoolEntry {
   readonly pinned: boolean;
 }
 
+/** Returns the metadata pool of a session in its order [§3.1], with the active and pinned state. */
+export function poolOf({
+  state,
+  metadata,
+}: {
+  readonly state: SessionState;
+  metadata(id: ObjectId): ObjectMetadata | undefined;
+}): readonly PoolEntry[] {
+  return state.sets.index.flatMap((id) => {
+    const known = metadata(id);
+    return known === undefined ? [] : [{ metadata: known, active: state.isActive(id), pinned: state.isPinned(id) }];
+  });
+}
+
 /**
  * Returns the session's object that an agent names (decision D6): by id, unique prefix or display
  * path. A path may be relative to the agent's working directory, as everywhere else.

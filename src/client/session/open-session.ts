@@ -296,20 +296,28 @@ export async function openSession(
 }
 
 /**
+ * Reads a session and its objects' metadata without taking it over. Undefined if it does not exist.
+ */
+export async function readSession(environment: SessionEnvironment, id: SessionId): Promise<LoadedSession | undefined> {
+  const snapshot = await environment.store.latest();
+  const loaded = await loadSession(snapshot, id);
+  if (loaded !== undefined) await loadMetadata(environment, snapshot, { index: loaded.state.sets.index });
+  return loaded;
+}
+
+/**
  * Loads a session again after a write with an unknown outcome.
  * @throws {SessionError} `taken-over` – its term has changed
  */
 export async function reloadSession(environment: SessionEnvironment, before: LoadedSession): Promise<LoadedSession> {
   const { id } = before.state;
-  const snapshot = await environment.store.latest();
-  const loaded = await loadSession(snapshot, id);
+  const loaded = await readSession(environment, id);
   if (loaded === undefined || loaded.position.term !== before.position.term) {
     throw new SessionError(
       'taken-over',
       `session ${id} was continued by another writer; open it again to go on from where it stands`,
     );
   }
-  await loadMetadata(environment, snapshot, { index: loaded.state.sets.index });
   return loaded;
 }
 

@@ -1,4 +1,4 @@
-import type { CallReport } from '../../client/session/call-report.js';
+import type { CallReport, VerbPlan } from '../../client/session/call-report.js';
 import type { ContextSession } from '../../client/session/context-session.js';
 import { isSilent } from '../../objects/chat-log.js';
 import { quoted } from '../../objects/errors.js';
@@ -7,7 +7,10 @@ import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Message } from '../../objects/object-type.js';
 import type { HistoryEvent, ModelUsage, Step } from '../../objects/step.js';
 import { applyStep, applySteps, emptySession, type SessionState } from '../../session/session-state.js';
+import type { Verb } from '../../session/verb-outcome.js';
+import { defined } from '../../values/defined.js';
 import type { EntryOf, RecordedEntry } from '../recordings/neutral-session.js';
+import { recordedPath } from './call-effects.js';
 import { type ContextMeasure, ContextMeter, type CountTokens, measureOf } from './context-measure.js';
 import { ReplayError } from './replay-error.js';
 
@@ -29,6 +32,36 @@ export interface ContextHow {
 /** The event of a result whose text was replaced after an import recorded it. */
 const REPLACED = 'shortened';
 const isReplacement = (event: HistoryEvent | undefined): boolean => event?.kind === REPLACED;
+
+/** Our tools that change a session's sets, as agents name those of an MCP server. */
+const OWN_VERB = /^(?:(?:mcp__)?palimpsest(?:__|[./:]))?(activate|deactivate|pin|unpin)$/;
+
+/** Returns the references of a call. Undefined if its arguments are not those of our tools. */
+function referencesIn({ ids }: CallReport['args']): readonly string[] | undefined {
+  const isOurs = Array.isArray(ids) && ids.length > 0 && ids.every((id) => typeof id === 'string');
+  return isOurs ? (ids as readonly string[]) : undefined;
+}
+
+/**
+ * Plans the effect of our own `activate`, `deactivate`, `pin` or `unpin` that an agent called over
+ * MCP. `palimpsest mcp` answered the call and left it to the recording. Undefined for another call,
+ * a failed one, and one that names no object of the session.
+ */
+async function ownVerbPlan(
+  session: Pick<ContextSession, 'planVerb' | 'resolve'>,
+  { tool, args, status }: CallReport,
+  cwd: string | undefined,
+): Promise<VerbPlan | undefined> {
+  const [, verb] = OWN_VERB.exec(tool) ?? [];
+  const references = referencesIn(args);
+  if (verb === undefined || references === undefined || status === 'fail') return undefined;
+  const named = references.map((reference) => {
+    const isKnown = session.resolve(reference).kind !== 'unknown';
+    return isKnown ? reference : (recordedPath(cwd, reference) ?? reference);
+  });
+  const plan = await session.planVerb(verb as Verb, [...new Set(named)]);
+  return plan.entries.some(({ ok }) => ok) ? plan : undefined;
+}
 
 /** A session of the database with its existing steps. */
 interface OpenedSession {
@@ -172,7 +205,8 @@ export class RecordedSession {
       (isReplaced || call.answer?.sha256 === shown);
     this.#isPrelude = false;
     if (this.#passes('call', isSame)) return;
-    await this.session.recordCall(report);
+    const plan = await ownVerbPlan(this.session, report, this.entry.cwd);
+    await this.session.recordCall({ ...report, ...defined({ plan }) });
   }
 
   /** Records that the model was shown another text than a recorded result. */

@@ -10,7 +10,6 @@ import { findingsOf } from '../../../src/maintenance/findings.js';
 import { inspectDataFolder } from '../../../src/maintenance/inspect-data-folder.js';
 import { filesystemId, sessionId } from '../../../src/objects/ids.js';
 import { describeFailure } from '../../../src/tools/describe-failure.js';
-import type { ToolContext } from '../../../src/tools/tool.js';
 import { testAddress } from '../../support/context.js';
 import { canMount, mountSmall, unmount } from '../../support/disk-tricks.js';
 import { GateProxy } from '../../support/gate-proxy.js';
@@ -151,7 +150,8 @@ describe('acknowledged steps of a lost session whose fork fails', () => {
     const told = await session.recordCall(call({ content: 'four' })).catch((error: unknown) => error);
     expect(told).toMatchObject(refusal);
     // The text for the model.
-    expect(await describeFailure(told, { client, session } as ToolContext)).toEqual({
+    const { signal } = new AbortController();
+    expect(await describeFailure(told, { client, session, signal })).toEqual({
       message: expect.stringMatching(/^step 2 of session .* palimpsest doctor/),
       next: expect.stringContaining('call again to go on'),
     });

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { readWatchReport } from '../../../src/host/watch-report.js';
 import { ensureNode, type NodeHandle } from '../../../src/node/ensure-node.js';
 import { stopNode } from '../../../src/node/stop-node.js';
 import { sessionId } from '../../../src/objects/ids.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
-import { readWatchReport } from '../../../src/watch/watch-report.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { type AgentMachine, agentMachine } from '../../support/agent-machine.js';
 import { RecordingLines } from '../../support/replays.js';

@@ -17,7 +17,9 @@ const reportSchema = z.object({
   /** The process that wrote it. */
   pid: z.number(),
   /** The transcripts that are being recorded. */
-  followed: z.array(z.object({ agent: z.string(), session: z.string(), path: z.string() })),
+  followed: z.array(
+    z.object({ agent: z.string(), session: z.string(), path: z.string(), folder: z.string().optional() }),
+  ),
   /** The transcripts whose last import failed. */
   failed: z.array(z.object({ path: z.string(), reason: z.string() })),
   /** The last other failures. */
