@@ -4,6 +4,7 @@ import { withImportStore } from '../cli/import-target.js';
 import { stepAt } from '../client/session/fork-at.js';
 import { readMoved, readRenamed } from '../host/settings.js';
 import { sessionId } from '../objects/ids.js';
+import { defined } from '../values/defined.js';
 import { BundleError } from './bundle-error.js';
 import { exportBundle } from './export-bundle.js';
 import { exportMask } from './export-mask.js';
@@ -68,12 +69,13 @@ export async function importBundleFile(
   await requireFile(file, contracts);
   const folders = readMoved(texts(flags.map));
   const filesystems = readRenamed(texts(flags.filesystem));
-  return withImportStore(flags, async ({ store, clientDir, onProgress }) => {
+  return withImportStore(flags, async ({ store, clientDir, mask, onProgress }) => {
     const { session, turn, step, sessions, isNew, isRemapped, bundle } = await importBundle(store, file, {
       clientDir,
       folders,
       filesystems,
       onProgress,
+      ...defined({ mask }),
     });
     const { documents, texts, transactions } = bundle.manifest;
     const held =

@@ -14,6 +14,8 @@ export type BundleErrorCode =
   | 'newer-version'
   /** It is truncated. */
   | 'cut-short'
+  /** It has secrets that this data folder does not record. */
+  | 'secrets'
   /** A part of it does not match its hash. */
   | 'altered'
   /** A part of it does not have the form of a bundle. */

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { RecordMask } from '../client/record-mask.js';
 import { hashText } from '../objects/hashes.js';
 import { chatObjectId, sessionId, sessionObjectId, systemPromptObjectId } from '../objects/ids.js';
 import { isObjectType } from '../objects/object-type.js';
@@ -9,7 +10,7 @@ import { messageOf } from '../values/thrown.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import { BundleError } from './bundle-error.js';
 import type { BundleHeader, BundleLine, BundleManifest, BundleTransaction } from './bundle-lines.js';
-import { checkDocument, type DocumentScope, requirePast, TextCheck } from './check-document.js';
+import { checkDocument, type DocumentScope, requirePast, SecretCheck, TextCheck } from './check-document.js';
 import { checkSessions } from './check-sessions.js';
 import { neededTexts } from './needed-texts.js';
 import { type BundleLimits, type ReadLine, readBundle } from './read-bundle.js';
@@ -46,6 +47,7 @@ const altered = (why: string): BundleError => new BundleError('altered', `the bu
 
 /** Checks the lines of a bundle in order. Rejects times later than the start of the check. */
 class BundleCheck {
+  readonly #secrets: SecretCheck;
   #header: BundleHeader | undefined;
   readonly #now = Date.now();
   #scope: DocumentScope = { sessions: new Set(), transactions: 0, step: 0, now: this.#now };
@@ -66,6 +68,10 @@ class BundleCheck {
   #textCount = 0;
   #documents = 0;
   #chain = '';
+
+  constructor(mask: RecordMask | undefined) {
+    this.#secrets = new SecretCheck(mask);
+  }
 
   take(read: ReadLine): void {
     const { line, number } = read;
@@ -103,6 +109,7 @@ class BundleCheck {
     const missing = steps.indexOf(undefined);
     if (missing >= 0) throw altered(`step ${missing + 1} of ${header.step} is missing`);
     this.#checkWhole(header, steps as readonly Step[]);
+    this.#secrets.end();
     const transactions = this.#transactions.map(({ transaction, puts, chain }) => ({ ...transaction, puts, chain }));
     return { header, manifest, transactions, epochs: this.#epochs() };
   }
@@ -136,7 +143,9 @@ class BundleCheck {
     this.#isBehindPut = false;
     this.#textCount += 1;
     const whole = this.#texts.take(part);
-    if (whole !== undefined) this.#recent.set(whole.hash, whole.text);
+    if (whole === undefined) return;
+    this.#recent.set(whole.hash, whole.text);
+    this.#secrets.text(whole.text, whole.hash);
   }
 
   #transaction(transaction: BundleTransaction, number: number): void {
@@ -171,6 +180,7 @@ class BundleCheck {
     if (last === undefined)
       throw new BundleError('malformed', `line ${number} of the bundle precedes its first transaction`);
     checkDocument(document, this.#scope);
+    this.#secrets.document(document);
     requirePast(validTime.getTime(), `a version of ${JSON.stringify(document['xt/id'])}`, this.#now);
     const absent = neededTexts(document).find(({ hash, isRequired }) => isRequired && !this.#texts.has(hash));
     if (absent !== undefined)
@@ -235,14 +245,15 @@ class BundleCheck {
 }
 
 /**
- * Reads and checks a whole bundle. Recomputes its hashes, and checks that every referenced object
- * is present and that the heads of its sessions are the fold of their steps. Writes nothing. Memory
- * grows with the session's chat and the number of its versions, not with its texts.
+ * Reads and checks a whole bundle. With a mask, rejects secrets in its texts. Recomputes its
+ * hashes, and checks that every referenced object is present and that the heads of its sessions are
+ * the fold of their steps. Writes nothing. Memory grows with the session's chat and the number of
+ * its versions, not with its texts.
  *
  * @throws {BundleError} every code except `conflict`
  */
-export async function checkBundle(file: string, limits: BundleLimits = {}): Promise<CheckedBundle> {
-  const check = new BundleCheck();
+export async function checkBundle(file: string, limits: BundleLimits = {}, mask?: RecordMask): Promise<CheckedBundle> {
+  const check = new BundleCheck(mask);
   let whole: CheckedBundle | undefined;
   for await (const read of readBundle(file, limits)) {
     check.take(read);

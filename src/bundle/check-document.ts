@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import { NO_MASK, type RecordMask } from '../client/record-mask.js';
+import type { Json } from '../objects/canonical-json.js';
 import { contextRecord } from '../objects/context-record.js';
 import { hashText, objectHash } from '../objects/hashes.js';
 import { callSuffix, chatObjectId, isReservedCallId, type SessionId, sessionId } from '../objects/ids.js';
@@ -6,6 +8,7 @@ import { CHUNK_UNITS } from '../objects/large-text.js';
 import { isObjectType, type ObjectType } from '../objects/object-type.js';
 import { parseSource } from '../objects/source.js';
 import type { Step } from '../objects/step.js';
+import type { FoundSecrets } from '../redaction/stored-marks.js';
 import { assemblyId } from '../store/assemblies.js';
 import { recordId, toRecordPart } from '../store/context-records.js';
 import { contentPartHash, fromStored, marksOf } from '../store/head.js';
@@ -271,5 +274,53 @@ export class TextCheck {
       'it lists no pieces',
     );
     this.#pieces = { list, left, texts: [] };
+  }
+}
+
+/** Members that name objects and places. A mask leaves them as they are (decision 0026). */
+const NAMES: ReadonlySet<string> = new Set(['xt/id', 'source', 'roots', 'folders', 'mounts']);
+
+const MARK_KIND = /^⟦masked:([a-z-]+):/;
+
+/**
+ * Looks for secrets in a bundle that the mask of this data folder would not record. A bundle is
+ * refused and not masked, because its hashes and proofs cover its texts.
+ */
+export class SecretCheck {
+  readonly #mask: RecordMask;
+  readonly #found: FoundSecrets = new Map();
+  /** The name of the first document or text with a secret. */
+  #first: string | undefined;
+
+  constructor(mask: RecordMask = NO_MASK) {
+    this.#mask = mask;
+  }
+
+  /** Looks at a whole text. */
+  text(text: string, name: string): void {
+    if (this.#mask.text(text, this.#found) !== text) this.#first ??= name;
+  }
+
+  /** Looks at a document without the texts that it names by hash. */
+  document(document: StoredDocument): void {
+    if (this.#mask === NO_MASK) return;
+    const { size } = this.#found;
+    const body = document.body as Readonly<Record<string, Json>> | undefined;
+    for (const part of body === undefined ? [document] : [{ ...document, body: null }, body])
+      for (const [name, value] of Object.entries(part))
+        if (!NAMES.has(name)) this.#mask.value({ [name]: value as Json }, this.#found);
+    if (this.#found.size > size) this.#first ??= document['xt/id'];
+  }
+
+  /** @throws {BundleError} `secrets` if there was one */
+  end(): void {
+    if (this.#first === undefined) return;
+    const kinds = new Set([...this.#found.keys()].map((mark) => MARK_KIND.exec(mark)?.[1] ?? 'secret'));
+    throw new BundleError(
+      'secrets',
+      `the bundle has ${this.#found.size} secrets (${[...kinds].sort().join(', ')}), the first in ` +
+        `${JSON.stringify(this.#first)}, and this data folder records none. Nothing was imported. Export the session ` +
+        'again with --redact, or import the bundle as it is with --mask off',
+    );
   }
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { RecordMask } from '../client/record-mask.js';
 import { acquireSessionLock, type SessionLock } from '../journal/session-lock.js';
 import { type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
 import { type ImportedTransaction, type ImportState, importId, toImportPart } from '../store/import-parts.js';
@@ -28,6 +29,8 @@ export interface ImportOptions {
   readonly folders?: readonly ImportedPlace[];
   readonly filesystems?: readonly ImportedPlace[];
   readonly limits?: BundleLimits;
+  /** Finds secrets. A bundle with one is rejected. Default: all are imported. */
+  readonly mask?: RecordMask;
   /** Called with the number of transactions written so far. */
   readonly onProgress?: (done: number, total: number) => void;
 }
@@ -244,8 +247,8 @@ export async function finishImport(
  * @throws {XtdbError}
  */
 export async function importBundle(store: ObjectStore, file: string, options: ImportOptions): Promise<ImportedBundle> {
-  const { clientDir, folders = [], filesystems = [], limits = {}, onProgress } = options;
-  const bundle = await checkBundle(file, limits);
+  const { clientDir, folders = [], filesystems = [], limits = {}, mask, onProgress } = options;
+  const bundle = await checkBundle(file, limits, mask);
   const { header, manifest, transactions } = bundle;
   const session = sessionId(header.session);
   const unlock = await lockSessions(clientDir, header.sessions);

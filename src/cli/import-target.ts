@@ -1,21 +1,26 @@
+import type { RecordMask } from '../client/record-mask.js';
 import type { ContextClientOptions } from '../client/session/client-options.js';
 import type { ContextClient } from '../client/session/context-client.js';
+import type { MaskSetting } from '../host/environment.js';
 import type { ObjectStore } from '../store/object-store.js';
 
 /** The store and progress output that an import uses. */
 export interface ImportWork {
   readonly store: ObjectStore;
   readonly clientDir: string;
+  /** Masks secrets. Undefined with `--mask off`. */
+  readonly mask?: RecordMask;
   readonly onProgress: (done: number, total: number) => void;
 }
 
-/** The flag that names the data folder. */
-type DataFlags = { readonly data?: string };
+/** The flags of an import that choose the data folder and its mask. */
+type DataFlags = { readonly data?: string; readonly mask?: MaskSetting };
 
 /** Runs one stage of an import on the data folder's database and shows its progress. */
 export async function withImportStore<T>(flags: DataFlags, work: (of: ImportWork) => Promise<T>): Promise<T> {
   const [
     { openStore },
+    { openMask },
     { readSettings },
     { clientFolder },
     { protectDataFolder },
@@ -23,6 +28,7 @@ export async function withImportStore<T>(flags: DataFlags, work: (of: ImportWork
     { progressLine },
   ] = await Promise.all([
     import('../host/open-store.js'),
+    import('../host/open-mask.js'),
     import('../host/settings.js'),
     import('../process/data-folder.js'),
     import('../node/data-folder.js'),
@@ -30,9 +36,10 @@ export async function withImportStore<T>(flags: DataFlags, work: (of: ImportWork
     import('./output.js'),
   ]);
   const { defined } = await import('../values/defined.js');
-  const settings = readSettings(process.env, defined({ data: flags.data }));
+  const settings = readSettings(process.env, defined({ data: flags.data, mask: flags.mask }));
   const { dataDir } = settings.node;
   await protectDataFolder(dataDir);
+  const mask = await openMask(dataDir, settings.mask);
   const profile = settings.nodeUrl === undefined ? await runningProfile(dataDir) : undefined;
   const line = progressLine();
   const { store, close } = await openStore(
@@ -43,6 +50,7 @@ export async function withImportStore<T>(flags: DataFlags, work: (of: ImportWork
     return await work({
       store,
       clientDir: clientFolder(dataDir, settings.nodeUrl),
+      ...defined({ mask }),
       onProgress: (done, total) => line.show(`${done} of ${total} transactions`),
     });
   } finally {
@@ -63,7 +71,7 @@ export async function withImportClient<T>(
     import('../node/node-status.js'),
     import('../values/defined.js'),
   ]);
-  const settings = readSettings(process.env, defined({ data: flags.data }));
+  const settings = readSettings(process.env, defined({ data: flags.data, mask: flags.mask }));
   const profile = settings.nodeUrl === undefined ? await runningProfile(settings.node.dataDir) : undefined;
   const cwd = process.cwd();
   const { client, close } = await openClient(

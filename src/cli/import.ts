@@ -1,10 +1,12 @@
 import { Argument, Command, Option } from 'commander';
+import type { MaskSetting } from '../host/environment.js';
 import { ownMember } from '../values/own-member.js';
 import type { Contract, ContractImport, Written } from './contract.js';
-import { dataFlag, jsonFlag } from './flags.js';
+import { dataFlag, jsonFlag, maskFlag } from './flags.js';
 
 interface ImportFlags {
   readonly data?: string;
+  readonly mask?: MaskSetting;
   readonly finish?: string;
   readonly json?: boolean;
   readonly format?: string;
@@ -84,6 +86,7 @@ export function importCommand(contracts: readonly Contract[]): Command {
     .addOption(new Option('--format <format>', 'input format (default: detected)').choices(Object.keys(formats)));
   for (const { options } of Object.values(formats)) for (const option of options()) command.addOption(option);
   return command
+    .addOption(maskFlag())
     .addOption(dataFlag())
     .addOption(jsonFlag())
     .addHelpText('after', `\nFormats:\n${abouts.join('\n')}`)

@@ -1,10 +1,10 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { CLAUDE_SESSION_VARIABLE, MASK_SETTINGS, STEER_VARIABLE, variable } from '../host/environment.js';
+import { CLAUDE_SESSION_VARIABLE, STEER_VARIABLE, variable } from '../host/environment.js';
 import type { LogLevel } from '../host/log.js';
 import type { ServerFlags, ServerSettings } from '../host/settings.js';
 import type { ServedAddresses } from '../http/http-server.js';
 import { type ProgramParts, servedContracts } from './contract.js';
-import { collect, dataFlag, numberBetween, wholeBetween } from './flags.js';
+import { collect, dataFlag, maskFlag, numberBetween, wholeBetween } from './flags.js';
 import { reportFailure, tell } from './output.js';
 import { collectOldGarbageSoon, limitYoungGeneration } from './young-generation.js';
 
@@ -61,12 +61,8 @@ export function withServerFlags(command: Command): Command {
       new Option('--session <id>', 'session for all calls (default: the one that the client names, else a new one)'),
     )
     .addOption(new Option('--take-over', 'take over a session that another process has open'))
-    .addOption(
-      new Option(
-        '--mask <secrets>',
-        'secrets to mask before anything is recorded (default: PALIMPSEST_MASK, else known)',
-      ).choices([...MASK_SETTINGS]),
-    )
+    .addOption(maskFlag())
+    .addOption(new Option('--mask-answers', 'agents see the marks of secrets instead of the secrets'))
     .addOption(new Option('--share-sessions', 'also open sessions that used folders outside --root'))
     .addOption(
       new Option(

@@ -15,6 +15,8 @@ export interface RecordMask {
   text(text: string, found?: FoundSecrets): string;
   /** Returns a JSON value with marks in its texts. */
   value(value: Json, found?: FoundSecrets): Json;
+  /** Whether agents get the answers of their tools with marks, too. */
+  readonly inAnswers?: boolean;
   /** Replaces secrets that were found elsewhere, and their lines. */
   withoutRepeated(text: string, found: FoundSecrets): string;
 }

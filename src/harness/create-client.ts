@@ -18,6 +18,8 @@ export interface CreateClientOptions
   readonly dataDir: string;
   /** The secrets to mask before anything is recorded. Default: known forms. */
   readonly mask?: MaskSetting;
+  /** Whether agents get the answers of their tools with marks, too. Default: with the secrets. */
+  readonly maskAnswers?: boolean;
   /** Address of a running node. Without it, the data folder's node is found or started. */
   readonly address?: ContextClientOptions['address'];
   /** Identity of the filesystem that this process sees [§5.4]; default: the machine's own. */
@@ -42,9 +44,9 @@ export interface CreateClientOptions
  * ```
  */
 export async function createContextClient(options: CreateClientOptions): Promise<HarnessClient> {
-  const { dataDir, address, filesystemId, node, mineShell = false, mask: setting, ...others } = options;
+  const { dataDir, address, filesystemId, node, mineShell = false, mask: setting, maskAnswers, ...others } = options;
   await protectDataFolder(dataDir);
-  const mask = await openMask(dataDir, setting);
+  const mask = await openMask(dataDir, setting, maskAnswers);
   const use = new NodeUse({ ...node, dataDir });
   const client = await ContextClient.create({
     ...others,

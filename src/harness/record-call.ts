@@ -145,7 +145,7 @@ export async function runVerb(
   });
   return {
     callId: recorded.callId,
-    text: content,
+    text: recorded.answer,
     ok: status === 'ok',
     entries: plan.entries,
     collapsed: recorded.collapsed,

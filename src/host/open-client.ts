@@ -31,9 +31,9 @@ export async function openClient(
   settings: Settings,
   { signal, onProgress, ...options }: OpenClientOptions,
 ): Promise<OpenClient> {
-  const { node, nodeUrl, shareSessions, mask: setting } = settings;
+  const { node, nodeUrl, shareSessions, mask: setting, maskAnswers } = settings;
   await protectDataFolder(node.dataDir);
-  const mask = await openMask(node.dataDir, setting);
+  const mask = await openMask(node.dataDir, setting, maskAnswers);
   const use = new NodeUse({ ...node, ...defined({ signal, onProgress }) }, settings, options.telemetry);
   const client = await ContextClient.create({
     ...options,

@@ -21,15 +21,20 @@ async function keyOf(dataDir: string): Promise<Buffer> {
 }
 
 /**
- * Opens the mask of a data folder. Undefined if it masks nothing.
+ * Opens the mask of a data folder. Undefined if it masks nothing. With `inAnswers`, agents get the
+ * answers of their tools with marks, too.
  *
  * @throws {MaskError} `malformed-rules` – the user's rules cannot be used
  */
-export async function openMask(dataDir: string, setting: MaskSetting = 'known'): Promise<RecordMask | undefined> {
+export async function openMask(
+  dataDir: string,
+  setting: MaskSetting = 'known',
+  inAnswers = false,
+): Promise<RecordMask | undefined> {
   if (setting === 'off') return undefined;
   const { StoredMask } = await import('../redaction/stored-mask.js');
   const [key, own] = await Promise.all([keyOf(dataDir), textOf(join(dataDir, RULES_FILE))]);
-  if (own === undefined) return new StoredMask({ key, level: setting });
+  if (own === undefined) return new StoredMask({ key, level: setting, inAnswers });
   const { parseMaskRules } = await import('../redaction/text-mask.js');
-  return new StoredMask({ key, level: setting, rules: parseMaskRules(own) });
+  return new StoredMask({ key, level: setting, inAnswers, rules: parseMaskRules(own) });
 }

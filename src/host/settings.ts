@@ -66,6 +66,11 @@ export interface Settings {
    * The secrets to mask before anything is recorded (`--mask`, else PALIMPSEST_MASK, else `known`).
    */
   readonly mask?: MaskSetting;
+  /**
+   * Whether agents get the answers of their tools with marks, too (`--mask-answers`, else
+   * PALIMPSEST_MASK_ANSWERS=1).
+   */
+  readonly maskAnswers?: boolean;
 }
 
 /**
@@ -116,6 +121,7 @@ export interface DatabaseFlags extends SharedLogFlags {
   readonly profile?: string;
   readonly shareSessions?: boolean;
   readonly mask?: MaskSetting;
+  readonly maskAnswers?: boolean;
 }
 
 /** The command-line flags of a server. */
@@ -247,6 +253,7 @@ export function readSettings(env: Environment, flags: DatabaseFlags = {}): Setti
     nodeUrl,
     nodeToken,
     shareSessions: flags.shareSessions ?? variable(env, 'PALIMPSEST_SHARE_SESSIONS') === '1',
+    maskAnswers: flags.maskAnswers ?? variable(env, 'PALIMPSEST_MASK_ANSWERS') === '1',
     ...defined({ mask: flags.mask ?? maskSetting(env) }),
   };
 }

@@ -22,6 +22,8 @@ export interface StoredMaskSettings {
   /** The secret of the data folder. It makes marks that can be compared and not guessed. */
   readonly key: Buffer;
   readonly level: MaskLevel;
+  /** Whether agents get the answers of their tools with marks, too. */
+  readonly inAnswers?: boolean;
   /** The user's own texts and patterns. */
   readonly rules?: Pick<MaskRules, 'texts' | 'patterns'>;
 }
@@ -41,6 +43,7 @@ const isMark = (text: string): boolean => text.replace(HELD, '').replace(/["'`\s
  */
 export class StoredMask {
   readonly #settings: StoredMaskSettings;
+  readonly inAnswers: boolean;
   /** Masked texts by their own text. Files are read again and again. */
   readonly #known = new LRUCache<string, { readonly masked: string; readonly found: FoundSecrets }>({
     maxSize: 8 * 1_048_576,
@@ -49,6 +52,7 @@ export class StoredMask {
 
   constructor(settings: StoredMaskSettings) {
     this.#settings = settings;
+    this.inAnswers = settings.inAnswers === true;
   }
 
   /** Returns a text with marks in place of secrets. Adds the secrets to `found`. */
@@ -87,7 +91,8 @@ export class StoredMask {
 
   #made(text: string): { readonly masked: string; readonly found: FoundSecrets } {
     const found: FoundSecrets = new Map();
-    const own = this.#without(text, (one) => this.#withoutOwn(one), { found });
+    const own =
+      this.#settings.rules === undefined ? text : this.#without(text, (one) => this.#withoutOwn(one), { found });
     const masked = suspiciousParts(own).map((part) => (part.isSuspicious ? this.#part(part.text, found) : part.text));
     return { masked: masked.join(''), found };
   }
@@ -114,10 +119,13 @@ export class StoredMask {
   ): string {
     // The rules know their own mark. The words of ours would be a name and its value to them.
     const held: string[] = [];
-    const plain = text.replace(HELD, (one) => {
-      held.push(one);
-      return MASK;
-    });
+    const isHolding = text.includes('⟦') || text.includes(MASK);
+    const plain = isHolding
+      ? text.replace(HELD, (one) => {
+          held.push(one);
+          return MASK;
+        })
+      : text;
     const masked = rule(plain);
     if (masked === plain) return text;
     const ranges = hiddenRanges(plain, masked);
@@ -145,7 +153,8 @@ export class StoredMask {
     const { isSecret, found } = within;
     if (typeof value === 'string') {
       const masked = this.text(value, found);
-      if (!isSecret || masked !== value || !isLikelySecret(value, this.#settings.level === 'strict')) return masked;
+      if (!isSecret || masked !== value || isMark(value) || !isLikelySecret(value, this.#settings.level === 'strict'))
+        return masked;
       return this.#hidden(value, found);
     }
     if (typeof value !== 'object' || value === null) return value;

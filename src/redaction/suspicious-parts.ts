@@ -12,8 +12,9 @@ const NEAR: readonly { readonly word: string; readonly before?: RegExp; readonly
   },
   { word: '://', after: /^[^\s/@]{0,256}:[^\s]{1,200}?@/ },
 ];
-/** A run that may be a token. */
-const RUN = /[\w.~+/=$%-]{16,}/g;
+/** The characters of a run that may be a token, and its minimum length. */
+const RUN_CHAR = /[\w.~+/=$%-]/;
+const LEAST_RUN = 16;
 /** The line before a YAML block, whose lines are deeper or items of a list. */
 const OPENS_BLOCK = /[:|>][+-]?\d?\s*(?:#.*)?$/;
 const BLOCK = /^(?:\s+\S|-\s|\s*$)/;
@@ -42,23 +43,77 @@ function endOfPart(text: string, at: number): number {
   return end;
 }
 
+/** Words that begin with the same two characters. */
+const GROUPS: readonly (readonly string[])[] = [
+  ...[...WORDS, ...NEAR.map(({ word }) => word)]
+    .reduce(
+      (groups, word) => groups.set(word.slice(0, 2), [...(groups.get(word.slice(0, 2)) ?? []), word]),
+      new Map<string, readonly string[]>(),
+    )
+    .values(),
+];
+/** For each pair of ASCII characters: 1 + the index of its group, or 0. */
+const PAIRS = new Uint8Array(128 * 128);
+for (const [i, [word = '']] of GROUPS.entries()) PAIRS[word.charCodeAt(0) * 128 + word.charCodeAt(1)] = i + 1;
+
+/** Whether a suspicious word at a place counts. */
+function isNear(searched: string, at: number, word: string): boolean {
+  const near = NEAR.find((one) => one.word === word);
+  if (near === undefined) return true;
+  const end = at + word.length;
+  if (near.before !== undefined && !near.before.test(searched.slice(Math.max(0, at - 16), at))) return false;
+  return near.after === undefined || near.after.test(searched.slice(end, end + 460));
+}
+
+/** One pass over all characters takes a quarter of the time of a search for each word. */
+function wordPlaces(searched: string): number[] {
+  const places: number[] = [];
+  let before = 0;
+  for (let i = 0; i < searched.length; i += 1) {
+    const code = searched.charCodeAt(i);
+    const group = code < 128 && before < 128 ? (PAIRS[before * 128 + code] as number) : 0;
+    before = code;
+    if (group === 0) continue;
+    for (const word of GROUPS[group - 1] as readonly string[])
+      if (searched.startsWith(word, i - 1) && isNear(searched, i - 1, word)) places.push(i - 1);
+  }
+  return places;
+}
+
+/** For each ASCII character: whether a run may contain it, and whether it is a digit. */
+const IN_RUN = new Uint8Array(128);
+for (let code = 0; code < 128; code += 1) {
+  const char = String.fromCharCode(code);
+  IN_RUN[code] = /\d/.test(char) ? 2 : RUN_CHAR.test(char) ? 1 : 0;
+}
+
+const runKind = (text: string, at: number): number => {
+  const code = text.charCodeAt(at);
+  return code < 128 ? (IN_RUN[code] as number) : 0;
+};
+
+/** Returns the beginnings of the runs with a digit. Looks at every sixteenth character first. */
+function runPlaces(text: string): readonly number[] {
+  const places: number[] = [];
+  for (let probe = LEAST_RUN - 1, least = 0; probe < text.length; probe += LEAST_RUN) {
+    if (runKind(text, probe) === 0) continue;
+    let [from, end, hasDigit] = [probe, probe, false];
+    while (from > least && runKind(text, from - 1) > 0) from -= 1;
+    while (end < text.length && runKind(text, end) > 0) end += 1;
+    for (let at = from; at < end && !hasDigit; at += 1) hasDigit = runKind(text, at) === 2;
+    if (end - from >= LEAST_RUN && hasDigit) places.push(from);
+    least = end;
+    probe = Math.max(probe, end - 1);
+  }
+  return places;
+}
+
 /** Returns the places that may belong to a secret, in order. */
 function suspiciousPlaces(text: string): readonly number[] {
   const lowered = text.toLowerCase();
   // Some letters are longer in lower case, which would shift the places.
   const searched = lowered.length === text.length ? lowered : text;
-  const places: number[] = [];
-  // A search for each word takes a fifth of the time that one expression takes.
-  for (const word of WORDS)
-    for (let at = searched.indexOf(word); at >= 0; at = searched.indexOf(word, at + word.length)) places.push(at);
-  for (const { word, before = /$/, after = /^/ } of NEAR)
-    for (let at = searched.indexOf(word); at >= 0; at = searched.indexOf(word, at + word.length)) {
-      const end = at + word.length;
-      if (before.test(searched.slice(Math.max(0, at - 16), at)) && after.test(searched.slice(end, end + 460)))
-        places.push(at);
-    }
-  for (const { 0: run, index } of text.matchAll(RUN)) if (/\d/.test(run)) places.push(index);
-  return places.sort((a, b) => a - b);
+  return [...wordPlaces(searched), ...runPlaces(text)].sort((a, b) => a - b);
 }
 
 /** A part of a text. */

@@ -126,7 +126,7 @@ export const readingsOf = ({
 /** An acknowledged call. */
 export interface RecordedCall {
   readonly callId: ObjectId;
-  /** The exact text whose hash is stored. */
+  /** The text for the agent. The stored hash covers it, with marks in place of its secrets. */
   readonly answer: string;
   /** Objects that the window collapsed in this step [§4.3]. */
   readonly collapsed: readonly ObjectId[];

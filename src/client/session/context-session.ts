@@ -127,7 +127,8 @@ export class ContextSession {
       );
       this.#environment.tracking?.follow(this.id, files.observations);
       for (const reading of readingsOf(report)) this.seen.read(reading);
-      return { callId: id, answer, collapsed: collapsedBy(step, report), applied };
+      const shown = this.mask.inAnswers ? proven : answer;
+      return { callId: id, answer: shown, collapsed: collapsedBy(step, report), applied };
     });
     this.#environment.tracking?.recording(readingsOf(report), recorded);
     return recorded;

@@ -1,4 +1,6 @@
 import type { RenderedMessage } from '../../assembly/render-messages.js';
+import type { RecordMask } from '../../client/record-mask.js';
+import type { History } from '../../harness/history-item.js';
 import type { LoopEpoch, LoopInsert } from '../../harness/loop-epochs.js';
 import type { SessionId } from '../../objects/ids.js';
 
@@ -31,4 +33,25 @@ export interface LoopContext {
   readonly epoch?: LoopEpoch;
   readonly pool: number;
   readonly active: number;
+}
+
+/**
+ * Returns a context in which results with secrets are replaced by their text with marks, if the
+ * mask is set for answers (decision 0026).
+ */
+export function withMaskedResults<Context extends LoopContext | undefined>(
+  context: Context,
+  { items }: Pick<History, 'items'>,
+  mask: RecordMask,
+): Context {
+  if (mask.inAnswers !== true || context === undefined) return context;
+  const { from, references } = context;
+  const replaced = new Set(references.map(({ index }) => index));
+  const masked = items.flatMap((item) => {
+    if (item.kind !== 'call' || item.index < from || replaced.has(item.index)) return [];
+    const text = mask.text(item.content);
+    return text === item.content ? [] : [{ index: item.index, text }];
+  });
+  if (masked.length === 0) return context;
+  return { ...context, references: [...references, ...masked].sort((a, b) => a.index - b.index) };
 }

@@ -33,7 +33,7 @@ import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { tokensOf } from '../../values/token-estimate.js';
 import { type LineageHistory, type LineageName, openBranch, openLineage } from './lineage.js';
-import type { LoopContext, Rendering } from './loop-context.js';
+import { type LoopContext, type Rendering, withMaskedResults } from './loop-context.js';
 
 /** How a session in a harness's loop is opened, under the harness's name for it. */
 export interface LoopOptions extends LineageName, Omit<HarnessSettings, 'delivered'> {
@@ -172,7 +172,9 @@ export class LoopSession {
       const from = startOf(this.#history.of(history.messages));
       const start = placed.findLast(({ index, role }) => index === from && role === 'user');
       if (from === undefined || start === undefined) return undefined;
-      if (this.#options.layout === 'epoch') return this.#inEpoch(harness, { ...history, placed, start });
+      const masked = (made: LoopContext): LoopContext =>
+        withMaskedResults(made, this.#history.of(history.messages), this.#client.mask);
+      if (this.#options.layout === 'epoch') return masked(await this.#inEpoch(harness, { ...history, placed, start }));
       const results = placed.flatMap(({ kind, index, callId }) =>
         kind === 'call' && index >= from && callId !== undefined ? [{ index, callId }] : [],
       );
@@ -184,7 +186,7 @@ export class LoopSession {
         return text === undefined ? [] : [{ index, text }];
       });
       const { before, after } = around;
-      return { ...countsOf(harness), from, before, inserts: [], after, references };
+      return masked({ ...countsOf(harness), from, before, inserts: [], after, references });
     });
     context.then((made) => made ?? wait(), wait);
     return context;

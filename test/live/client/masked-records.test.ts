@@ -167,6 +167,19 @@ describe('an agent that sees a mark', () => {
     expect((await agent.call('context', { full: true })).text).toContain(`API_KEY=${mark}`);
   });
 
+  test('gets the mark in the answer of its tool if it is set so, and still edits the true bytes', async () => {
+    const masked = await stdioAgent(root, ['--mask-answers']);
+    const read = await masked.call('read', { path: '.env' });
+    expect(read.text).toContain(`API_KEY=${mark}`);
+    expect(read.text).not.toContain(secret);
+    expect((await masked.call('grep', { pattern: 'API_KEY' })).text).not.toContain(secret);
+    const edits = [{ oldText: `API_KEY=${mark}`, newText: `API_KEY=${mark}\nPORT=1` }];
+    expect((await masked.call('edit', { path: '.env', edits })).text).not.toContain(secret);
+    expect(file()).toBe(`HOST=a\nAPI_KEY=${secret}\nPORT=1\n`);
+    await writeFile(join(root, '.env'), `HOST=a\nAPI_KEY=${secret}\n`);
+    await masked.close();
+  });
+
   test('edits and writes the true bytes where the mark stands', async () => {
     const edits = [{ oldText: `HOST=a\nAPI_KEY=${mark}`, newText: `HOST=b\nAPI_KEY=${mark}` }];
     expect((await agent.call('edit', { path: '.env', edits })).isError).toBe(false);

@@ -6,6 +6,8 @@ import { type LoopOptions, LoopSession } from '../../../src/extensions/loop/loop
 import { HarnessSession } from '../../../src/harness/harness-session.js';
 import type { ReportedMessage } from '../../../src/harness/message-schema.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import type { SessionId } from '../../../src/objects/ids.js';
+import { StoredMask } from '../../../src/redaction/stored-mask.js';
 import { askTurns } from '../../../src/review/ask/ask.js';
 import { logAnswer } from '../../../src/review/http/review-answers.js';
 import { verifySession } from '../../../src/review/verify/verify-session.js';
@@ -13,7 +15,7 @@ import { toStepParts } from '../../../src/store/step-part.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openClient, testAddress } from '../../support/context.js';
 import { LateAnswers } from '../../support/late-answers.js';
-import { call, reply, user } from '../../support/loop-messages.js';
+import { call, callModel, reply, user } from '../../support/loop-messages.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
 
 const shell = (n: number, output = `output ${n} of the shell`): readonly ReportedMessage[] =>
@@ -95,6 +97,25 @@ describe('a session in a harness’s loop', () => {
     const record = await session.handed({ sha256: 'a'.repeat(64) as never, chars: 10, messages: 12 });
     expect(record).toMatchObject({ delivered: 'pi', renderer: 'around', handed: { messages: 12 } });
     await session.close();
+  });
+
+  test.each([[true], [false]])('sends results with marks only if it is set so: %s', async (inAnswers) => {
+    const secret = 'abcDEF123456ghiJKL';
+    const mask = new StoredMask({ key: Buffer.alloc(32, 7), level: 'known', inAnswers });
+    const own = await openClient(root, { mask });
+    for (const layout of ['ssot', 'epoch'] as const) {
+      const session = loop(`${name}-${layout}-${inAnswers}`, undefined, own, { layout });
+      const begun = [user(`begin ${layout}`, 'u1')];
+      await callModel(session, begun);
+      const { text } = await callModel(session, [...begun, ...shell(1), ...shell(2, `API_KEY=${secret}`)]);
+      // A new epoch is made from records, which have the marks.
+      const isMade = layout === 'epoch' || inAnswers;
+      expect([text.includes(secret), text.includes(mask.mark(secret))]).toEqual([!isMade, isMade]);
+      const id = session.session?.id as SessionId;
+      await session.close();
+      expect(await verifySession(await own.delivered(), id)).toMatchObject({ ok: true, contexts: { equal: 2 } });
+    }
+    await own.close();
   });
 
   test('compares a followed list once, and again if it or the session differs', async () => {
