@@ -2,7 +2,7 @@
  * Builds the review page: bundles `src/page/` into one folder and splits the code of the first
  * view from the code loaded later.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build as bundleOne } from 'esbuild';
@@ -36,6 +36,9 @@ export async function buildPageOfFiles(outDir) {
     logLevel: 'warning',
   });
   recordInputs(Object.keys(metafile.inputs));
+  // HTML reads these inside of a script element; strings and patterns mean the same with the code.
+  const file = join(outDir, 'page.js');
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/<(?=\/script|!--)/gi, '\\x3C'));
 }
 
 /** Builds the page into a folder and returns its sizes. Throws if a size exceeds its limit. */

@@ -21,8 +21,12 @@ export function Band({ row, strip, chosen, onHover }: BandProps) {
   const state = stateAt(row, chosen);
   return (
     <div class={`band ${state === undefined || state === 'line' ? 'absent' : ''}`}>
-      <a class="band-name" href={from('object', { id: band.id })}>
-        <bdi>{oneLine(band.type === 'file' ? pathEnd(band.name, 40) : band.name, 60)}</bdi>
+      <a
+        class={band.type === 'file' ? 'band-name path' : 'band-name'}
+        href={from('object', { id: band.id })}
+        title={oneLine(band.name, 300)}
+      >
+        <bdi>{oneLine(band.type === 'file' ? pathEnd(band.name, 34) : band.name, 60)}</bdi>
       </a>
       <svg
         viewBox={`0 0 ${length} 10`}
@@ -51,7 +55,7 @@ export function Band({ row, strip, chosen, onHover }: BandProps) {
           />
         ))}
       </svg>
-      <span class="band-size">{shortCount(aboutTokens(band.chars))}</span>
+      <span class="band-size">≈ {shortCount(aboutTokens(band.chars))}</span>
     </div>
   );
 }
@@ -72,7 +76,7 @@ export function bandTip({ band, spans }: BandRow, column: number, strip: Strip):
         : 'read, written or run';
   return [
     oneLine(band.name, 80),
-    `about ${plural(aboutTokens(band.chars), 'token')}`,
+    `≈ ${plural(aboutTokens(band.chars), 'token')}`,
     span === undefined
       ? `not known at call ${column + 1}`
       : `${STATES[span.state]} since call ${span.from + 1} (${how}, step ${change?.step ?? '?'})`,

@@ -1,4 +1,5 @@
 import { useEffect, useMemo } from 'preact/hooks';
+import type { ViewName } from './address.js';
 import { type Answered, type Parameters as AskedOf, answers, isServed, useAnswer } from './ask.js';
 import { followed } from './follow.js';
 import { place, refine } from './place.js';
@@ -69,13 +70,51 @@ export function useStrip(): Answered<Strip> {
   return answer;
 }
 
-/** Returns the number, from 1, of the model call that a step came from: the last one up to it. */
+/** Returns the number, from 1, of the last model call whose request includes at most this step. */
 export const callNumber = ({ calls }: Strip, step: number): number => Math.max(1, columnOf(calls, step + 1));
 
+/**
+ * Returns the number, from 1, of the model call that made a step. Its request ends before the step.
+ * The calls of a session without requests are the ends of its turns, which include their steps.
+ */
+export function makerOf({ calls }: Strip, step: number): number {
+  const before = columnOf(calls, step);
+  const areTurns = calls[before]?.delivered === null && calls[before]?.sections.length === 0;
+  return Math.min(calls.length, Math.max(1, areTurns ? before + 1 : before));
+}
+
+/** Returns the step of the request from which the model made a step. */
+export function requestOf(strip: Strip | undefined, step: number): number {
+  const call = strip?.calls[makerOf(strip, step) - 1];
+  return call === undefined || call.step >= step ? Math.max(0, step - 1) : call.step;
+}
+
+/** Returns the step of the first request that includes a step; the step itself if none does. */
+export const requestWith = (strip: Strip | undefined, step: number): number =>
+  strip?.calls[columnOf(strip.calls, step)]?.step ?? step;
+
+/**
+ * Returns the step for a link from one view to another. A row of the conversation is a step that a
+ * call made; other views have the step at which the request of a call ends.
+ */
+export function stepFor(view: ViewName, strip: Strip | undefined): string | number | undefined {
+  const { view: here, of } = place.value;
+  if (of.step === undefined || strip === undefined || (view === 'conversation') === (here === 'conversation'))
+    return of.step;
+  if (view === 'conversation') return Number(of.step) + 1;
+  return strip.calls[makerOf(strip, Number(of.step)) - 1]?.step ?? of.step;
+}
+
 /** Returns the call of the address; default: the last one. */
-export function chosenStep({ calls }: Strip): number | undefined {
-  const { step } = place.value.of;
-  return step === undefined ? calls.at(-1)?.step : Number(step);
+export function chosenStep(strip: Strip): number | undefined {
+  const { view, of } = place.value;
+  if (of.step === undefined) return strip.calls.at(-1)?.step;
+  return view === 'conversation' ? strip.calls[makerOf(strip, Number(of.step)) - 1]?.step : Number(of.step);
+}
+
+/** Chooses the call whose request ends at a step. */
+export function choose(step: number): void {
+  refine({ step: place.value.view === 'conversation' ? step + 1 : step, from: undefined });
 }
 
 /**
@@ -91,7 +130,7 @@ export function askedStep(): number | undefined {
 export function move(strip: Strip, to: Parameters<typeof neighbour>[2]): void {
   const step = chosenStep(strip);
   const call = step === undefined ? undefined : neighbour(strip.calls, step, to);
-  if (call !== undefined) refine({ step: call.step, from: undefined });
+  if (call !== undefined) choose(call.step);
 }
 
 /** Toggles between following the session of the address and pinning its present state. */

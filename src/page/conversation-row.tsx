@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { ownMember } from '../values/own-member.js';
 import { ActorLink } from './actor.js';
-import { callNumber, useQuestion, useSessionStrip } from './calls.js';
+import { makerOf, requestOf, requestWith, useQuestion, useSessionStrip } from './calls.js';
 import { HunksView } from './diff-view.js';
 import { UndoStep } from './person.js';
 import { from } from './place.js';
@@ -95,6 +95,8 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
     step,
   } = row;
   const [isOpen, setOpen] = useState(false);
+  const strip = useSessionStrip();
+  const asked = requestOf(strip.state === 'there' ? strip.value : undefined, step);
   const told = name.startsWith(`${tool} `) ? name.slice(tool.length + 1) : '';
   return (
     <div class={`entry call ${failed ? 'failed' : ''}`}>
@@ -113,8 +115,8 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
         )}
         <span class="soft nowrap">{plural(chars, 'character')}</span>
         <span class="call-links">
-          <a href={from('request', { step })}>what it saw</a>
-          <a href={from('changes', { step })}>what changed</a>
+          <a href={from('request', { step: asked })}>what it saw</a>
+          <a href={from('changes', { step: asked })}>what changed</a>
         </span>
       </div>
       {notes.map((note) => (
@@ -146,13 +148,16 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
 function Message({ row }: { readonly row: RowOf<'message'> }) {
   const { role, text, usage, cost, call, step } = row;
   const strip = useSessionStrip();
-  const number = strip.state === 'there' ? callNumber(strip.value, step) : call;
+  const there = strip.state === 'there' ? strip.value : undefined;
+  const number = there === undefined ? call : makerOf(there, step);
   return (
     <div class={`entry message ${role}`}>
       <div class="message-head">
         <strong>{ownMember(ROLES, role) ?? oneLine(role)}</strong>
         <span class="soft">
-          {call !== null && number !== null && <a href={from('request', { step })}>call {counted(number)}</a>}
+          {call !== null && number !== null && (
+            <a href={from('request', { step: requestOf(there, step) })}>call {counted(number)}</a>
+          )}
           {usage?.output !== undefined && ` ${plural(usage.output, 'token')} out`}
           {cost !== null && ` for ${money(cost, 'USD')}`}
         </span>
@@ -164,6 +169,13 @@ function Message({ row }: { readonly row: RowOf<'message'> }) {
   );
 }
 
+/** Links to the request that was the first without the dropped entries. */
+function Dropped({ step }: { readonly step: number }) {
+  const strip = useSessionStrip();
+  const there = strip.state === 'there' ? strip.value : undefined;
+  return <a href={from('changes', { step: requestWith(there, step), kind: 'gone' })}>what it dropped</a>;
+}
+
 function Compacted({ row }: { readonly row: RowOf<'event'> }) {
   const { text, summary, dropped, step } = row;
   return (
@@ -171,8 +183,7 @@ function Compacted({ row }: { readonly row: RowOf<'event'> }) {
       <div class="across">
         <span>
           {oneLine(text, 300)}
-          {dropped !== null && ` · ${plural(dropped, 'entry', 'entries')} dropped`} ·{' '}
-          <a href={from('changes', { step, kind: 'gone' })}>what it dropped</a>
+          {dropped !== null && ` · ${plural(dropped, 'entry', 'entries')} dropped`} · <Dropped step={step} />
         </span>
       </div>
       {summary !== null && (
@@ -202,7 +213,7 @@ export function shownRow(row: ConversationRow): ComponentChildren {
       return (
         <div class="across">
           <span>
-            {oneLine(row.text, 300)} · <a href={from('changes', { step: row.step, kind: 'gone' })}>what it dropped</a>
+            {oneLine(row.text, 300)} · <Dropped step={row.step} />
           </span>
         </div>
       );

@@ -2,7 +2,6 @@ import { linesWith } from '../history/search/found-lines.js';
 import { ownMember } from '../values/own-member.js';
 import { Refused } from './access.js';
 import type { AnswerSource } from './ask.js';
-import { loggedConversation } from './logged-conversation.js';
 import {
   type AnswerParameters,
   answerKey,
@@ -62,8 +61,13 @@ const SPECIAL: Readonly<Record<string, Special>> = {
     const answer = (await file.answer('/v1/notes', parameters)) as Notes;
     return object === undefined ? answer : { ...answer, said: answer.said.filter((note) => note.object === object) };
   },
-  '/v1/conversation': async (file, { session, tx }) =>
-    loggedConversation(String(session), (await file.answer('/v1/log', { session, tx })) as Log),
+  '/v1/conversation': async (file, { session, tx }) => file.answer('/v1/conversation', { session, tx }),
+  '/v1/show': async (file, parameters) => {
+    if (parameters.valid_time !== undefined) return file.answer('/v1/show', parameters);
+    const { versions } = (await file.answer('/v1/log', { object: parameters.object, tx: parameters.tx })) as Log;
+    const [last] = versions ?? [];
+    return file.answer('/v1/show', { ...parameters, valid_time: last?.valid_time, tx: last?.tx_id });
+  },
   '/v1/query': async () => {
     throw new Refused(
       'not-in-file',

@@ -28,8 +28,9 @@ const root = document.querySelector('#page');
 if (root !== null) {
   try {
     const file = await EmbeddedSession.open();
+    const { session, title = '' } = file.manifest;
     answerFrom(file);
-    beginAt('#/', { session: file.manifest.session });
+    beginAt('#/', { session });
     keptTheme();
     followLinks();
     render(
@@ -37,6 +38,7 @@ if (root !== null) {
         refused={undefined}
         views={{ sessions: () => <FileView file={file} />, query: NoQuery }}
         names={{ sessions: 'File' }}
+        sessionTitle={title === '' ? session : title}
       />,
       root,
     );

@@ -2,12 +2,12 @@ import { useEffect, useState } from 'preact/hooks';
 import { type Refused, trouble } from './access.js';
 import { VIEWS, type ViewName } from './address.js';
 import { isServed, offeredViews, useAnswer } from './ask.js';
-import { callNumber, chosenStep, move, toggleFollowing, useSessionStrip } from './calls.js';
+import { callNumber, choose, chosenStep, move, stepFor, toggleFollowing, useSessionStrip } from './calls.js';
 import { Door } from './door.js';
 import { follow, followed } from './follow.js';
 import { type KeyBinding, listenToKeys } from './keys.js';
 import { Palette } from './palette.js';
-import { from, goTo, place, refine } from './place.js';
+import { from, goTo, place } from './place.js';
 import { oneLine } from './shown-text.js';
 import { ChangesView } from './views/changes.js';
 import { CompareView } from './views/compare.js';
@@ -79,10 +79,26 @@ function bindings(strip: Strip | undefined, onHelp: () => void): readonly KeyBin
           { key: ']', does: 'next turn', run: () => move(strip, 'next-turn') },
           { key: '[', does: 'previous turn', run: () => move(strip, 'previous-turn') },
           { key: 'g', does: 'go to a call by its number', run: focusCall },
-          { key: 'v', does: 'the conversation', run: () => goTo(from('conversation')) },
-          { key: 's', does: 'the context, call by call', run: () => goTo(from('strip')) },
-          { key: 'r', does: 'what the model saw at the call', run: () => goTo(from('request')) },
-          { key: 'c', does: 'what changed since the call before', run: () => goTo(from('changes')) },
+          {
+            key: 'v',
+            does: 'the conversation',
+            run: () => goTo(from('conversation', { step: stepFor('conversation', strip) })),
+          },
+          {
+            key: 's',
+            does: 'the context, call by call',
+            run: () => goTo(from('strip', { step: stepFor('strip', strip) })),
+          },
+          {
+            key: 'r',
+            does: 'what the model saw at the call',
+            run: () => goTo(from('request', { step: stepFor('request', strip) })),
+          },
+          {
+            key: 'c',
+            does: 'what changed since the call before',
+            run: () => goTo(from('changes', { step: stepFor('changes', strip) })),
+          },
           ...(isServed() ? [{ key: 'f', does: 'follow the session, or stay where it is', run: toggleFollowing }] : []),
         ];
   return [...calls, { key: '/', does: 'search', run: focusSearch }, { key: '?', does: 'these keys', run: onHelp }];
@@ -155,7 +171,7 @@ function CallNumber({ strip }: { readonly strip: Strip }) {
         event.preventDefault();
         const wanted = Number(new FormData(event.currentTarget).get('call'));
         const call = strip.calls[Math.min(length, Math.max(1, wanted)) - 1];
-        if (call !== undefined) refine({ step: call.step, from: undefined }, {});
+        if (call !== undefined) choose(call.step);
       }}
     >
       <button type="button" class="quiet" aria-label="Previous call" onClick={() => move(strip, 'previous')}>
@@ -233,7 +249,7 @@ function Header({ named, title, strip, onPalette }: HeaderProps) {
             {TABS.filter(([name]) => offered.includes(name)).map(([name, others]) => (
               <a
                 key={name}
-                href={from(name)}
+                href={from(name, { step: stepFor(name, strip) })}
                 aria-current={name === view || others.includes(view) ? 'page' : undefined}
               >
                 {named[name]}
@@ -258,10 +274,12 @@ interface PageProps {
   /** Replacements of views, and their names. */
   readonly views?: Partial<Shown>;
   readonly names?: Partial<Readonly<Record<ViewName, string>>>;
+  /** The title of the session, if no server has it. */
+  readonly sessionTitle?: string;
 }
 
 /** The whole page: its views, keys and login. */
-export function Page({ refused, views = {}, names = {} }: PageProps) {
+export function Page({ refused, views = {}, names = {}, sessionTitle }: PageProps) {
   const named = { ...VIEWS, ...names };
   const [palette, setPalette] = useState(false);
   const [help, setHelp] = useState(false);
@@ -282,7 +300,7 @@ export function Page({ refused, views = {}, names = {} }: PageProps) {
       onEscape: () => setHelp(false),
     }),
   );
-  const title = row?.title ?? session;
+  const title = row?.title ?? sessionTitle ?? session;
   useEffect(() => {
     document.title = [named[view], ...(title === undefined ? [] : [oneLine(title, 60)]), 'Palimpsest'].join(' · ');
   }, [view, title]);
@@ -296,7 +314,7 @@ export function Page({ refused, views = {}, names = {} }: PageProps) {
         <Shown />
       </main>
       {help && <Keys keys={keys} onClose={() => setHelp(false)} />}
-      {palette && <Palette onClose={() => setPalette(false)} />}
+      {palette && <Palette strip={strip} onClose={() => setPalette(false)} />}
     </>
   );
 }

@@ -2,7 +2,10 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { commandLine, VIEWS, type ViewName } from './address.js';
 import { askAnew, offeredViews } from './ask.js';
 import { from, goTo, place } from './place.js';
+import { oneLine } from './shown-text.js';
 import { setTheme } from './theme.js';
+import type { Strip } from './wire.js';
+import { pathEnd } from './words.js';
 
 interface Verb {
   readonly name: string;
@@ -64,14 +67,53 @@ function verbs(): readonly Verb[] {
   ];
 }
 
+const MOST_NAMED = 6;
+
+/**
+ * Returns places for a typed text: a call by its number, files and calls by name, and a search.
+ */
+function placesFor(wanted: string, strip: Strip | undefined): readonly Verb[] {
+  const text = wanted.trim();
+  if (text === '') return [];
+  const call = strip?.calls[Number(text) - 1];
+  const named = (strip?.bands ?? []).filter(({ name }) => name.toLowerCase().includes(text.toLowerCase()));
+  return [
+    ...(call === undefined
+      ? []
+      : [
+          {
+            name: `Call ${text}`,
+            told: `what the model saw then, in turn ${call.turn}`,
+            run: () => goTo(from('request', { step: call.step })),
+          },
+        ]),
+    ...named.slice(0, MOST_NAMED).map(({ id, type, name, changes }) => ({
+      name: oneLine(type === 'file' ? pathEnd(name) : name, 60),
+      told: type === 'file' ? 'versions of this file' : 'in the conversation',
+      run: () => goTo(type === 'file' ? from('object', { id }) : from('conversation', { step: changes[0]?.step })),
+    })),
+    {
+      name: `Search for “${oneLine(text, 60)}”`,
+      told: strip === undefined ? 'in all sessions' : 'in this session',
+      run: () => goTo(from('search', { q: text })),
+    },
+  ];
+}
+
+interface PaletteProps {
+  readonly strip: Strip | undefined;
+  readonly onClose: () => void;
+}
+
 /** The command palette of Cmd-K. */
-export function Palette({ onClose }: { readonly onClose: () => void }) {
+export function Palette({ strip, onClose }: PaletteProps) {
   const [wanted, setWanted] = useState('');
   const [chosen, setChosen] = useState(0);
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   const all = useMemo(verbs, []);
-  const found = all.filter(({ name, told }) => `${name} ${told}`.toLowerCase().includes(wanted.toLowerCase()));
+  const known = all.filter(({ name, told }) => `${name} ${told}`.toLowerCase().includes(wanted.trim().toLowerCase()));
+  const found = [...known, ...placesFor(wanted, strip)];
   const run = (verb: Verb | undefined): void => {
     onClose();
     verb?.run();
@@ -87,7 +129,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
     <dialog class="palette" ref={dialog} aria-label="Views and actions" onClose={onClose}>
       <input
         aria-label="View or action"
-        placeholder="Where to?"
+        placeholder="A view, a call's number, a file, or a text to search for"
         value={wanted}
         onInput={(event) => {
           setWanted(event.currentTarget.value);
@@ -97,7 +139,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
       />
       <ul>
         {found.map((verb, i) => (
-          <li key={verb.name}>
+          <li key={`${verb.name} ${i}`}>
             <button type="button" class={i === chosen ? 'chosen' : ''} onClick={() => run(verb)}>
               <strong>{verb.name}</strong> <span>{verb.told}</span>
             </button>

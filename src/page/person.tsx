@@ -128,25 +128,24 @@ export function UndoStep({ step }: { readonly step: number }) {
   );
 }
 
-/** Forks the address's session after a step. */
-export function ForkHere({ step }: { readonly step: number }) {
+/** Forks the address's session where the request of a call ends, so that the call is made anew. */
+export function ForkHere({ step, call }: { readonly step: number; readonly call: number }) {
   const { session } = place.value.of;
   if (session === undefined || !isServed()) return null;
   return (
     <StepByStep<number, Forked>
       key={step}
       label="Fork from here"
-      name={`Fork from here, after step ${step}`}
+      name={`Fork from here, before call ${counted(call)}, into a new session`}
+      isDirect
       ask={() => Promise.resolve(step)}
       run={() => () => act<Forked>(actionPath(session, 'fork'), { at: `step:${step}` })}
-      tell={() =>
-        `A new session with the chat, the sets and the prompt as they stood after step ${step}; this one stays ` +
-        'as it is.'
-      }
+      tell={() => null}
       tellDone={({ id }) => (
         <>
-          <a href={from('strip', { session: id, tx: undefined, step: undefined })}>{oneLine(id)}</a> continues with the
-          command of your agent's MCP server, <code>palimpsest mcp --session {oneLine(id)}</code>{' '}
+          The new session <a href={from('strip', { session: id, tx: undefined, step: undefined })}>{oneLine(id)}</a> has
+          the chat, the sets and the prompt of that moment. It continues with the command of your agent:{' '}
+          <code>palimpsest mcp --session {oneLine(id)}</code>{' '}
           <CopyButton text={() => `palimpsest mcp --session ${id}`} label="Copy the command" />
         </>
       )}

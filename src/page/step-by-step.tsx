@@ -22,10 +22,12 @@ export interface StepByStepProps<T, D> {
   readonly run: (told: T) => (() => Promise<D>) | undefined;
   readonly tell: (told: T) => ComponentChildren;
   readonly tellDone: (done: D) => ComponentChildren;
+  /** Whether it is done at once, without a preview: it only adds something. */
+  readonly isDirect?: boolean;
 }
 
 /** Shows a button, then the preview with a button to do it, then the result. */
-export function StepByStep<T, D>({ label, name, ask, run, tell, tellDone }: StepByStepProps<T, D>) {
+export function StepByStep<T, D>({ label, name, ask, run, tell, tellDone, isDirect = false }: StepByStepProps<T, D>) {
   const [stage, setStage] = useState<Stage<T, D>>({ at: 'nothing' });
   const confirm = useRef<HTMLButtonElement>(null);
   const begin = useRef<HTMLButtonElement>(null);
@@ -42,6 +44,10 @@ export function StepByStep<T, D>({ label, name, ask, run, tell, tellDone }: Step
     setStage({ at: 'nothing' });
     begin.current?.focus();
   };
+  const perform = (work: () => Promise<D>): void => {
+    setStage({ at: 'doing' });
+    work().then((done) => setStage({ at: 'done', done }), refuse);
+  };
   const action = stage.at === 'told' ? run(stage.told) : undefined;
   return (
     <span class="step-by-step">
@@ -52,7 +58,11 @@ export function StepByStep<T, D>({ label, name, ask, run, tell, tellDone }: Step
         aria-expanded={stage.at !== 'nothing'}
         onClick={() => {
           setStage({ at: 'asking' });
-          ask().then((told) => setStage({ at: 'told', told }), refuse);
+          ask().then((told) => {
+            const work = isDirect ? run(told) : undefined;
+            if (work === undefined) setStage({ at: 'told', told });
+            else perform(work);
+          }, refuse);
         }}
       >
         {label}
@@ -65,14 +75,7 @@ export function StepByStep<T, D>({ label, name, ask, run, tell, tellDone }: Step
           {stage.at === 'done' && tellDone(stage.done)}
           {stage.at === 'refused' && `${stage.code}: ${stage.why}`}{' '}
           {action !== undefined && (
-            <button
-              type="button"
-              ref={confirm}
-              onClick={() => {
-                setStage({ at: 'doing' });
-                action().then((done) => setStage({ at: 'done', done }), refuse);
-              }}
-            >
+            <button type="button" ref={confirm} onClick={() => perform(action)}>
               Do it
             </button>
           )}{' '}

@@ -60,6 +60,7 @@ describe('a session in one file', () => {
     ['call', () => 'request', /Call/],
     ['changes', () => 'changes', /What changed/],
     ['what left', () => 'changes?kind=gone', /What changed/],
+    ['money', () => 'money', /Money/],
     ['files', () => 'files', /Files/],
     ['file', () => `object?id=${made.file}&a=1&b=2`, /File/],
     ['search', () => 'search?q=script', /Search/],
@@ -111,6 +112,23 @@ describe('a session in one file', () => {
     expect(await told.innerText()).toContain(`${made.contexts} contexts are byte for byte as sent`);
     const notes = page.getByRole('region', { name: 'Notes' });
     expect(await notes.innerText()).toMatch(/wrong[\s\S]*turn 2[\s\S]*ann[\s\S]*It <b>did<\/b> not look\./);
+    expectQuiet(watched);
+    await page.close();
+  });
+
+  test('has the money, the authors, and a conversation with whole results, by the words of its user', async () => {
+    const watched = await open('');
+    const { page } = watched;
+    expect(await page.locator('h1').innerText()).toBe('Look at a.ts');
+    await page.goto(`${pathToFileURL(file).href}#/money`);
+    await page.getByRole('region', { name: 'Where it went' }).getByText('$').first().waitFor();
+    await page.goto(`${pathToFileURL(file).href}#/conversation`);
+    const call = page.locator('.entry.call').filter({ hasText: 'long.txt' }).last();
+    await call.locator('.call-name').click();
+    await call.getByRole('region', { name: 'Result of' }).getByText('long').waitFor();
+    await page.goto(`${pathToFileURL(file).href}#/object?id=${made.file}`);
+    await page.locator('.versions .actor').getByText('unknown').first().waitFor();
+    await page.getByText('calls of this session named it').waitFor();
     expectQuiet(watched);
     await page.close();
   });

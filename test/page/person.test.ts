@@ -160,8 +160,7 @@ describe('a session in use, in the page', () => {
     await served(id);
     const watched = await open(`strip?session=${id}`);
     const { page } = watched;
-    await page.getByRole('button', { name: /^Fork from here, after step/ }).click();
-    await page.getByRole('button', { name: 'Do it' }).click();
+    await page.getByRole('button', { name: /^Fork from here, before call/ }).click();
     await page.getByText(/continues with/).waitFor();
     await page.goto(`${origin}/review/files?session=${id}`);
     await watched.settled();

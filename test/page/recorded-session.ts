@@ -46,7 +46,8 @@ async function makeSession(client: ContextClient, root: string, id: string): Pro
     await work();
     await session.assemble({ deliver: 'library' });
     contexts += 2;
-    await session.reportMessage({ role: 'assistant', text: `Done: ${text}` });
+    const usage = { input: 100 * contexts, output: 10, model: 'claude-sonnet-4-5' };
+    await session.reportMessage({ role: 'assistant', text: `Done: ${text}` }, undefined, usage);
   };
   await session.setSystemPrompt(`You are careful.\n${HOSTILE_TEXT}`);
   await write('src/a.ts', 'const one = 1;\nshared\n', 0);

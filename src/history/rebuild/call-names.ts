@@ -122,16 +122,20 @@ function searchName(call: NamedCall): string {
   return `${patternOf(call)}${where}`;
 }
 
-function patchName({ args }: NamedCall): string {
+/** Returns the patch that a call's arguments give; undefined if they give none. */
+export function patchText({ args }: Pick<NamedCall, 'args'>): string | undefined {
   const text = textArgument(args, 'script') ?? (typeof args.patch === 'string' ? args.patch : '');
-  const paths = patchedPaths(text);
-  return paths.length > 0 ? filesText(paths) : filesText(namedPaths(args));
+  return patchedPaths(text).length === 0 ? undefined : text;
 }
+
+const patchName = (call: NamedCall): string =>
+  filesText(patchedPaths(patchText(call) ?? '')) || filesText(namedPaths(call.args));
 
 const NAMES: Readonly<Record<ToolKind, (call: NamedCall) => string>> = {
   read: readName,
   write: (call) => filesText(pathsOf(call)),
-  edit: (call) => filesText(pathsOf(call)),
+  // A recording may name a patching tool after its effect.
+  edit: (call) => filesText(pathsOf(call)) || patchName(call),
   patch: patchName,
   list: ({ args }) => shortPath(pathArgument(args, 'folder') ?? '.'),
   tree: ({ args }) => shortPath(pathArgument(args, 'folder') ?? '.'),

@@ -14,6 +14,7 @@ import { countHere, countTokens } from '../../review/ask/token-count.js';
 import { isVerb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { ownMember } from '../../values/own-member.js';
+import { countedCalls, lossSentence } from './counted-calls.js';
 import { type Described, describe } from './described-objects.js';
 import { type Compaction, compactionBetween, unseenAt } from './request-view.js';
 
@@ -61,8 +62,10 @@ export interface CallChanges {
   readonly prefix?: PrefixDiff;
   /** Why a request has no record. */
   readonly why?: string;
-  /** The loss and its cause in one sentence. */
+  /** The loss and its cause in one sentence: by the provider's count if there is one. */
   readonly sentence: string;
+  /** The provider's count of the second request, if the first is the one before it. */
+  readonly counted?: { readonly read: number; readonly fresh: number; readonly again: number };
   /** The last compaction between the two requests. */
   readonly compaction?: Compaction;
   readonly changes: readonly CallChange[];
@@ -333,12 +336,19 @@ export async function changesTo(timeline: Timeline, reader: RequestReader, pair:
   const objects = [pair.from, pair.to].flatMap((one) => requestItems(one.pieces, one.rebuilt.input.pool));
   const named = await describe(timeline, [...new Set(objects.flatMap(({ object }) => object ?? []))]);
   const compaction = await compactionBetween(reader, { from: pair.from.side.step, to: pair.to.side.step });
-  const { session } = reader;
+  const { session, records } = reader;
+  const isNext = records.indexOf(pair.to.rebuilt.proof) === records.indexOf(pair.from.rebuilt.proof) + 1;
+  const { calls, steps } = await countedCalls(timeline, session);
+  const call = isNext ? calls.find(({ request }) => request === pair.to.side.step) : undefined;
+  const told = call === undefined ? undefined : lossSentence(call, steps, prefix);
   return {
     session,
     tokenizer: TOKENIZER,
     prefix,
-    sentence: prefixSentence(prefix),
+    sentence: told?.sentence ?? prefixSentence(prefix),
+    ...(call === undefined
+      ? {}
+      : { counted: { read: call.usage.cacheRead ?? 0, fresh: call.fresh, again: call.again } }),
     ...changesBetween({ acts, pool, named }),
     ...defined({ compaction }),
   };

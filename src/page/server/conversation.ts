@@ -1,6 +1,6 @@
-import { patchedPaths } from '../../foreign-tools/patch-envelope.js';
+import type { ObjectMask } from '../../bundle/masked-names.js';
 import { textArgument } from '../../foreign-tools/tool-arguments.js';
-import { kindOfCall, linesAsked, type NamedCall, namedCall } from '../../history/rebuild/call-names.js';
+import { kindOfCall, linesAsked, type NamedCall, namedCall, patchText } from '../../history/rebuild/call-names.js';
 import { bordersOf } from '../../history/rebuild/epoch-chain.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
@@ -8,9 +8,11 @@ import { isSaid } from '../../history/rebuild/said-text.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { Shaped } from '../../http/wire-shape.js';
 import { wireShape } from '../../http/wire-shape.js';
+import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { Message } from '../../objects/object-type.js';
 import type { Step } from '../../objects/step.js';
+import { MASK } from '../../redaction/mark.js';
 import type { LoggedEpoch } from '../../review/ask/logged-turn.js';
 import { type SessionCall, sessionCalls } from '../../review/ask/session-calls.js';
 import { diffTexts } from '../../review/ask/text-diff.js';
@@ -44,14 +46,18 @@ function hunksOf(before: string, after: string): readonly EditHunk[] {
   }));
 }
 
-/** Returns the lines of a patch that a call gives, as one hunk. */
-function patchHunk(text: string): readonly EditHunk[] {
-  const lines = text.split('\n').filter((line) => /^[-+ ]/.test(line) && !/^(?:---|\+\+\+)/.test(line));
-  const removed = lines.filter((line) => line.startsWith('-')).length;
-  const added = lines.filter((line) => line.startsWith('+')).length;
-  const same = lines.length - removed - added;
-  const shown = lines.slice(0, MOST_LINES);
-  return [{ oldStart: 0, oldLines: same + removed, newStart: 0, newLines: same + added, lines: shown }];
+/** Returns the hunks of a patch that a call gives. It does not say at which lines they are. */
+function patchHunks(text: string): readonly EditHunk[] {
+  let left = MOST_LINES;
+  return text.split(/^(?:@@|\*\*\* \w+ File:).*$/m).flatMap((part): readonly EditHunk[] => {
+    const lines = part.split('\n').filter((line) => /^[-+ ]/.test(line) && !/^(?:---|\+\+\+) /.test(line));
+    const shown = lines.slice(0, left);
+    if (shown.length === 0) return [];
+    left -= shown.length;
+    const count = (sign: string): number => lines.filter((line) => line.startsWith(sign)).length;
+    const [removed, added, same] = [count('-'), count('+'), count(' ')];
+    return [{ oldStart: 1, oldLines: same + removed, newStart: 1, newLines: same + added, lines: shown }];
+  });
 }
 
 /**
@@ -65,6 +71,8 @@ function editDiff(call: NamedCall): readonly EditHunk[] | undefined {
     const content = textArgument(args, 'content');
     return content === undefined ? undefined : hunksOf('', content);
   }
+  const patch = kind === 'edit' || kind === 'patch' ? patchText(call) : undefined;
+  if (patch !== undefined) return patchHunks(patch);
   if (kind === 'edit') {
     const edits = Array.isArray(args.edits) ? (args.edits as readonly unknown[]) : [args];
     const found = edits.flatMap((edit) => {
@@ -74,9 +82,7 @@ function editDiff(call: NamedCall): readonly EditHunk[] | undefined {
     });
     return found.length === 0 ? undefined : found;
   }
-  if (kind !== 'patch') return undefined;
-  const text = textArgument(args, 'script') ?? (typeof args.patch === 'string' ? args.patch : '');
-  return patchedPaths(text).length === 0 ? undefined : patchHunk(text);
+  return undefined;
 }
 
 type Row = Shaped<PageBody<'Conversation'>['rows'][number]>;
@@ -123,8 +129,12 @@ const EVENTS: Readonly<Record<NonNullable<Step['event']>['kind'], string>> = {
   lost: 'An acknowledged step was lost in a damaged journal.',
 };
 
+/** Hides nothing. */
+const UNMASKED: ObjectMask = { masked: (text) => text, maskedValue: (value) => value, hides: () => false };
+
 /** The facts beside the steps of a session. */
 interface Facts {
+  readonly mask: ObjectMask;
   readonly timeline: Timeline;
   readonly calls: ReadonlyMap<ObjectId, SessionCall>;
   /** The numbers of tool calls and model calls by step. */
@@ -186,13 +196,15 @@ function rowsOf(step: Step, facts: Facts): readonly Row[] {
     rows.push({ kind: 'event', ...where, event: event.kind, text: `${EVENTS[event.kind]}${detail}`, ...more });
   }
   if (message !== undefined) {
-    const text = message.text.slice(0, MOST_MESSAGE).toWellFormed();
+    // A part of a secret has no form, so a text is masked before it is cut.
+    const whole = facts.mask.masked(message.text);
+    const text = whole.slice(0, MOST_MESSAGE).toWellFormed();
     rows.push({
       kind: 'message',
       ...where,
       role: speakerOf(message),
       text,
-      isCut: text.length < message.text.length,
+      isCut: text.length < whole.length,
       ...defined({ call: facts.answers.get(seq), usage }),
       ...defined({ cost: usage === undefined ? undefined : costOf(usage, { at: step.at }) }),
     });
@@ -252,9 +264,9 @@ function changeRows(steps: readonly Step[], { versions, files }: Facts): readonl
   const [first, last] = [steps[0], steps.at(-1)];
   if (first === undefined || last === undefined) return [];
   return [...versions].flatMap(([object, all]) =>
-    all.flatMap(({ by, number, validTime, txId }): readonly Row[] => {
+    all.flatMap(({ by, number, isFirst, validTime, txId }): readonly Row[] => {
       const at = validTime.getTime();
-      if (by.kind === 'agent' || number === 1 || at < first.at || at > last.at) return [];
+      if (by.kind === 'agent' || isFirst || at < first.at || at > last.at) return [];
       const step = steps.findLast((one) => one.at <= at) ?? first;
       const name = files.get(object)?.name ?? object;
       const version = { number, validTime, txId };
@@ -265,15 +277,20 @@ function changeRows(steps: readonly Step[], { versions, files }: Facts): readonl
 
 /**
  * Returns a part of a session as a conversation. It has prompts, answers, calls with their results
- * and changes, epochs and events. Changes by others are in their places.
+ * and changes, epochs and events. Changes by others are in their places. `mask` hides parts of its
+ * texts before they are cut.
  *
  * @throws {HistoryError} `unknown-session`, `beyond-end`
  */
-export async function conversation(asked: Timeline, question: ConversationQuestion): Promise<PageBody<'Conversation'>> {
+export async function conversation(
+  asked: Timeline,
+  question: ConversationQuestion,
+  mask: ObjectMask = UNMASKED,
+): Promise<PageBody<'Conversation'>> {
   const session = await requireSession(asked.present, question.session);
   const timeline = await asked.of(session);
   const steps = await timeline.steps(session);
-  const calls = await sessionCalls(timeline.present, steps);
+  const calls = await sessionCalls(timeline.present, steps, timeline.paths);
   const numbers = new Map(steps.filter(({ call }) => call !== undefined).map(({ seq }, i) => [seq, i + 1]));
   const part = stepsOfPart(steps, numbers, question);
   const [firstSeq, lastSeq] = [part[0]?.seq ?? 0, part.at(-1)?.seq ?? 0];
@@ -300,12 +317,24 @@ export async function conversation(asked: Timeline, question: ConversationQuesti
   const outputs = new Map(
     [...found].flatMap(([id, { version }]) => {
       if (version.type !== 'toolcall') return [];
-      const { args, content } = version;
-      const display = typeof version.args_display === 'string' ? version.args_display : JSON.stringify(args);
-      return [[id as string, { output: content ?? '', args: args as object, display }] as const];
+      const isHidden = mask.hides(id);
+      const args = isHidden ? {} : mask.maskedValue(version.args as Json);
+      const shown = typeof version.args_display === 'string' ? version.args_display : JSON.stringify(args);
+      const output = version.content ?? '';
+      return [
+        [
+          id as string,
+          {
+            output: isHidden ? MASK : mask.masked(output),
+            args: args as object,
+            display: isHidden ? MASK : mask.masked(shown),
+          },
+        ] as const,
+      ];
     }),
   );
   const facts: Facts = {
+    mask,
     timeline,
     calls,
     numbers,
@@ -326,7 +355,12 @@ export async function conversation(asked: Timeline, question: ConversationQuesti
   return wireShape(PAGE_ANSWERS.Conversation, {
     session,
     basis: pinnedBasis(timeline.present.basis),
-    title: (prompt ?? '').slice(0, 200).replace(/\s+/g, ' ').trim().toWellFormed(),
+    title: mask
+      .masked(prompt ?? '')
+      .slice(0, 200)
+      .replace(/\s+/g, ' ')
+      .trim()
+      .toWellFormed(),
     lastStep: steps.at(-1)?.seq ?? 0,
     toolCalls: numbers.size,
     modelCalls: modelCalls(steps),

@@ -6,6 +6,7 @@ import { requireObject } from '../../review/ask/find-object.js';
 import { changedBy, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
 import { SessionActors, type VersionActor } from '../../review/ask/version-actors.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
+import { defined } from '../../values/defined.js';
 import { describe } from './described-objects.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 
@@ -31,12 +32,22 @@ export async function fileAuthors(asked: Timeline, name: string, object: string)
   const session = await requireSession(asked.present, name);
   const timeline = await asked.of(session);
   const id = await requireObject(timeline.present, object, { session, paths: timeline.paths });
-  const versions = await (await sessionActors(timeline, session)).versions(id);
+  const actors = await sessionActors(timeline, session);
+  const versions = await actors.versions(id);
   return wireShape(PAGE_ANSWERS.Authors, {
     session,
     basis: pinnedBasis(timeline.present.basis),
     object: id,
     versions: versions.map((version) => ({ ...version, by: shownActor(version.by) })),
+    calls: actors.calls(id).map(({ step, call, lines }) => ({
+      step: step.seq,
+      turn: step.turn,
+      at: new Date(step.at),
+      name: call.name,
+      failed: call.failed,
+      effect: call.changes ? ('changed' as const) : call.reads ? ('read' as const) : ('listed' as const),
+      ...defined({ lines }),
+    })),
   });
 }
 

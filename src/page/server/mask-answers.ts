@@ -31,7 +31,7 @@ const UNTOLD = hashText('');
  * hash is shown only if the page holds its unmasked content.
  */
 export class MaskedAnswers {
-  readonly #mask: ObjectMask;
+  readonly mask: ObjectMask;
   /** Replacements of hidden hashes. */
   readonly #hashes = new Map<string, string>();
   /** Hashes of unmasked content in the page. */
@@ -39,7 +39,7 @@ export class MaskedAnswers {
   #count = 0;
 
   constructor(mask: ObjectMask) {
-    this.#mask = mask;
+    this.mask = mask;
   }
 
   /**
@@ -56,10 +56,10 @@ export class MaskedAnswers {
    */
   masked({ path, parameters, body }: PageAnswer): PageAnswer {
     for (const [name, value] of Object.entries(parameters))
-      if (typeof value === 'string' && this.#mask.masked(value) !== value)
+      if (typeof value === 'string' && this.mask.masked(value) !== value)
         throw new BundleError(
           'redacted',
-          `the hidden text occurs in the ${name} ${this.#mask.masked(value)}, which is a lookup key and cannot ` +
+          `the hidden text occurs in the ${name} ${this.mask.masked(value)}, which is a lookup key and cannot ` +
             'be masked',
         );
     if (path === '/v1/show') return { path, parameters, body: this.#version(body as Members) };
@@ -122,15 +122,15 @@ export class MaskedAnswers {
 
   /** Returns the searchable texts, without those of wholly hidden objects. */
   #corpus({ found, texts }: SearchedTexts): object {
-    const { hides } = this.#mask;
+    const { hides } = this.mask;
     const isHidden = (i: number): boolean => hides(found.hits[i]?.object ?? '');
-    this.#count = texts.filter((text, i) => isHidden(i) || this.#mask.masked(text) !== text).length;
+    this.#count = texts.filter((text, i) => isHidden(i) || this.mask.masked(text) !== text).length;
     return { found, texts: texts.map((text, i) => (isHidden(i) ? MASK : text)) };
   }
 
   /** Returns the rest of a version of a wholly hidden object; no changes for any other object. */
   #whole({ text }: Members, object: Members): Members {
-    const { hides } = this.#mask;
+    const { hides } = this.mask;
     if (!hides(String(object['xt/id']))) return {};
     return { text: text === null ? null : MASK, object: { ...object, content: object.content === null ? null : MASK } };
   }
@@ -173,10 +173,10 @@ export class MaskedAnswers {
 
   /** Masks arguments, whose keys are chosen by the agent. */
   #arguments(args: Members): unknown {
-    return this.#mask.maskedValue(args as Json);
+    return this.mask.maskedValue(args as Json);
   }
 
   #text(text: string): string {
-    return this.#hashes.get(text) ?? this.#mask.masked(text);
+    return this.#hashes.get(text) ?? this.mask.masked(text);
   }
 }

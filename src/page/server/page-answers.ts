@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import type { DisplayPaths } from '../../assembly/metadata.js';
 import { type CollectedSession, objectsOf } from '../../bundle/collect-session.js';
+import type { ObjectMask } from '../../bundle/masked-names.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import type { When } from '../../history/rebuild/moment.js';
 import { type PastContext, PastContexts, pastContextOf } from '../../history/rebuild/past-context.js';
@@ -27,9 +28,12 @@ import {
 } from '../../review/http/review-answers.js';
 import { verifyAssembly } from '../../review/verify/verify-assembly.js';
 import { changesTo } from './call-changes.js';
+import { conversation } from './conversation.js';
+import { fileAuthors, staleCalls } from './file-authors.js';
 import type { AnswerParameters, PageScope } from './page-format.js';
 import { changesAnswer, requestAnswer, stripAnswer } from './page-questions.js';
 import { requestView } from './request-view.js';
+import { sessionMoney } from './session-money.js';
 import { sessionStrip } from './session-strip.js';
 
 /** An answer of `/v1` for a page. */
@@ -47,8 +51,8 @@ export interface PagedSession {
   readonly collected: CollectedSession;
   /** The last step, unless the page reaches the session's end. */
   readonly upto: number | undefined;
-  /** Whether the answers will be masked. Calls then have the names of their tools alone. */
-  readonly isMasked?: boolean;
+  /** The mask that the answers will get. Calls then have the names of their tools alone. */
+  readonly mask?: ObjectMask | undefined;
   readonly onProgress?: ((what: 'calls' | 'objects', done: number, total: number) => void) | undefined;
 }
 
@@ -56,6 +60,8 @@ export interface PagedSession {
 export interface PageAnswers {
   readonly scope: PageScope;
   readonly objects: number;
+  /** The first words of the user; empty if there are none. */
+  readonly title: string;
   answers(): AsyncGenerator<PageAnswer>;
 }
 
@@ -215,13 +221,15 @@ export async function pageAnswers(paged: PagedSession): Promise<PageAnswers> {
   const known = await (paged.timeline.upTo(last) ?? paged.timeline).of(collected.session);
   const { paths } = known;
   const plain = { display: (source: Parameters<typeof paths.display>[0]) => paths.display(source), plainCalls: true };
-  const timeline = paged.isMasked === true ? known.shownBy(plain as DisplayPaths) : known;
+  const timeline = paged.mask !== undefined ? known.shownBy(plain as DisplayPaths) : known;
   const own = { ...paged, timeline, sighted: new SightedSessions(timeline) };
   const { session } = collected;
   const at = upto === undefined ? undefined : `step:${upto}`;
   const strip = stripAnswer(await sessionStrip(timeline, session, { at }));
   const scope: PageScope = { session, tx: strip.basis.tx_id, calls: [...new Set(strip.calls.map(({ step }) => step))] };
   const held = await objectsIn(own);
+  const lastStep = upto ?? Number.POSITIVE_INFINITY;
+  const talk = await conversation(timeline, { session, limit: Number.POSITIVE_INFINITY }, paged.mask);
   async function* answers(): AsyncGenerator<PageAnswer> {
     const parameters = { session };
     yield* callAnswers(own, scope);
@@ -233,10 +241,33 @@ export async function pageAnswers(paged: PagedSession): Promise<PageAnswers> {
     }
     // These answers repeat hashes of all earlier ones.
     yield { path: '/v1/strip', parameters, body: strip };
+    yield { path: '/v1/money', parameters, body: await sessionMoney(timeline, session, lastStep) };
+    const stale = await staleCalls(timeline, session);
+    yield {
+      path: '/v1/stale',
+      parameters,
+      body: { ...stale, calls: stale.calls.filter(({ step }) => step <= lastStep) },
+    };
+    const files = new Set(strip.bands.filter(({ type }) => type === 'file').map(({ id }) => id));
+    for (const [id, times] of objects) {
+      if (!files.has(id)) continue;
+      const authors = await fileAuthors(timeline, session, id);
+      yield {
+        path: '/v1/authors',
+        parameters: { ...parameters, object: id },
+        body: {
+          ...authors,
+          versions: authors.versions.filter(({ valid_time: at }) => times.has(Date.parse(at))),
+          calls: authors.calls.filter(({ step }) => step <= lastStep),
+        },
+      };
+    }
+    const rows = talk.rows.filter(({ step }) => step <= lastStep);
+    yield { path: '/v1/conversation', parameters, body: { ...talk, rows, after: null } };
     const { point, turns } = await askTurns(timeline, { session, at });
     yield { path: '/v1/log', parameters, body: logAnswer(point.basis, { turns }) };
     yield { path: '/v1/notes', parameters, body: notesAnswer((await askNotes(timeline, { session, at })).notes) };
     yield { path: '/v1/search', parameters, body: await corpusAnswer(own, { session, at, held }) };
   }
-  return { scope, objects: held.size, answers };
+  return { scope, objects: held.size, title: talk.title, answers };
 }

@@ -44,6 +44,8 @@ export interface PageManifest {
   readonly format: string;
   readonly version: number;
   readonly session: string;
+  /** The first words of the user, masked; empty if there are none. */
+  readonly title?: string;
   readonly turn: number;
   /** The last step. */
   readonly step: number;

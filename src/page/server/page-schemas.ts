@@ -116,7 +116,11 @@ export const PAGE_ANSWERS = {
     tokenizer: z.string(),
     recorded: z.boolean().describe('Whether both requests were recorded. If not, the changes are what is known'),
     why: z.string().nullable().describe('Why the request was not recorded'),
-    sentence: z.string().describe('How much was written again, and why'),
+    sentence: z.string().describe('How much was written again, and why; as in /v1/money if the provider counted'),
+    counted: z
+      .object({ read: count, fresh: count, again: count })
+      .nullable()
+      .describe("The provider's tokens of the second request: read from its cache, new, and written again"),
     prefix: prefix.nullable().describe('null without records'),
     compaction: z
       .object({

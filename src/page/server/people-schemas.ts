@@ -185,8 +185,19 @@ export const PEOPLE_ANSWERS = {
       basis,
       object: z.string(),
       versions: z.array(z.object({ ...versionPlace.shape, by: actor })).describe('Oldest first'),
+      calls: z
+        .array(
+          z.object({
+            ...row,
+            name: z.string(),
+            failed: z.boolean(),
+            effect: z.enum(['read', 'changed', 'listed']),
+            lines: z.object({ from: count, to: count.nullable() }).nullable().describe('Read lines; null for all'),
+          }),
+        )
+        .describe('The calls of the session that named it'),
     })
-    .describe('The versions of a file with their authors'),
+    .describe('The versions of a file with their authors, and the calls that named it'),
   Stale: z
     .object({
       session: z.string(),

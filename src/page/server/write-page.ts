@@ -129,7 +129,7 @@ async function* partsOf(
     '<div id="page"></div>',
     '',
   ].join('\n');
-  const { scope, objects, answers } = await pageAnswers({ ...paged, isMasked: mask !== undefined });
+  const { scope, objects, title, answers } = await pageAnswers({ ...paged, mask: mask?.mask });
   const known = new Map<string, Packed>();
   let versions = 0;
   for await (const answer of answers()) {
@@ -146,6 +146,7 @@ async function* partsOf(
     format: PAGE_FORMAT,
     version: PAGE_VERSION,
     ...scope,
+    title,
     turn,
     step,
     objects,

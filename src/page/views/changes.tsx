@@ -124,24 +124,22 @@ function Row({
   );
 }
 
-function sentenceOf({ sentence, prefix }: Changes): string {
-  if (sentence !== null && sentence !== undefined && sentence !== '') return sentence;
-  if (prefix === null) return '';
-  if (prefix.is_prefix)
-    return `The request begins with the whole one before it; ${plural(prefix.written, 'token')} are new.`;
-  const why = prefix.cause === null ? 'for a reason that is not recorded' : `because: ${prefix.cause.why}`;
-  return `${plural(prefix.again, 'token')} written again, ${why}.`;
-}
-
 /** Says first why the cache was lost or kept; the bytes are behind a fold. */
 function Cause({ changes, prefix }: { readonly changes: Changes; readonly prefix: Prefix }) {
   const { difference, shared, written, again, answers, cache, to } = prefix;
-  const isLost = !prefix.is_prefix && again > 0;
+  const { counted: provider } = changes;
+  const isLost = provider === null ? !prefix.is_prefix && again > 0 : provider.again > 0;
   return (
     <div class={`verdict ${isLost ? 'warn' : 'good'}`} role="status" aria-label="Why">
-      <strong>{oneLine(sentenceOf(changes), 500)}</strong>
+      <strong>{oneLine(changes.sentence, 500)}</strong>
       <details>
-        <summary class="soft">Bytes, and what the provider said</summary>
+        <summary class="soft">Both requests, byte by byte, and the provider's count</summary>
+        {to.kind === 'transcript' && (
+          <p class="soft">
+            The agent's own requests are not recorded. These bytes are of the contexts that Palimpsest made from its
+            transcript.
+          </p>
+        )}
         <dl class="facts">
           <dt>Same beginning</dt>
           <dd>
@@ -163,7 +161,17 @@ function Cause({ changes, prefix }: { readonly changes: Changes; readonly prefix
           <dt>After it</dt>
           <dd>
             {plural(written, 'token')}, {counted(again)} of them sent before
+            {prefix.cause !== null && `: ${oneLine(prefix.cause.why, 300)}`}
           </dd>
+          {provider !== null && (
+            <>
+              <dt>Counted by the provider</dt>
+              <dd>
+                {plural(provider.read, 'token')} from its cache, {counted(provider.fresh)} new,{' '}
+                {counted(provider.again)} written again
+              </dd>
+            </>
+          )}
           {answers !== null && (
             <>
               <dt>Reasoning of earlier answers</dt>

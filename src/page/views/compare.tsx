@@ -83,7 +83,7 @@ function Curves({ strips, moneys, rows, shared }: CurvesProps) {
           </li>
         )}
       </ul>
-      <h2>Context at each call, in tokens{isCounted ? '' : ' (about)'}</h2>
+      <h2>Context at each call, in {isCounted ? '' : '≈ '}tokens</h2>
       <Chart
         label={`Context of both sessions at each of ${length} calls`}
         series={series}
@@ -110,6 +110,9 @@ function Curves({ strips, moneys, rows, shared }: CurvesProps) {
   );
 }
 
+/** Lines of a last answer that are shown at once. */
+const OUTCOME_LINES = 8;
+
 const ROWS: readonly (readonly [string, (row: ListedSession) => string])[] = [
   ['Agent, model', ({ agent, model }) => [agent, model].filter((one) => one !== null).join(', ') || 'not recorded'],
   ['Turns', ({ turns }) => counted(turns)],
@@ -128,7 +131,7 @@ const ROWS: readonly (readonly [string, (row: ListedSession) => string])[] = [
 function Beside({ rows, outcomes }: { readonly rows: readonly ListedSession[]; readonly outcomes: readonly string[] }) {
   return (
     <div class="wide">
-      <table>
+      <table class="beside">
         <thead>
           <tr>
             <td />
@@ -156,7 +159,7 @@ function Beside({ rows, outcomes }: { readonly rows: readonly ListedSession[]; r
           <tr>
             <th scope="row">Last answer</th>
             {outcomes.map((outcome, i) => (
-              <td key={i}>{outcome === '' ? 'not recorded' : <Prose text={outcome} />}</td>
+              <td key={i}>{outcome === '' ? 'not recorded' : <Prose text={outcome} lines={OUTCOME_LINES} />}</td>
             ))}
           </tr>
         </tbody>
@@ -177,7 +180,7 @@ function Changed({ files, rows }: { readonly files: Compared['files']; readonly 
     <section aria-label="Files changed">
       <h2>Files that they changed</h2>
       <div class="wide">
-        <table>
+        <table class="beside">
           <thead>
             <tr>
               <th>File</th>

@@ -1,9 +1,10 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AnswerBox, Waiting } from '../answer-box.js';
 import { ask, useAnswer } from '../ask.js';
-import { callNumber, knownTx, useSessionStrip, useStrip } from '../calls.js';
+import { knownTx, makerOf, requestOf, useSessionStrip, useStrip } from '../calls.js';
 import { type RowOf, shownRow } from '../conversation-row.js';
 import { LazyBlock } from '../lazy-block.js';
+import { ForkHere } from '../person.js';
 import { from, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import type { Conversation, ConversationRow, Strip } from '../wire.js';
@@ -44,8 +45,8 @@ function Placed({ row, isChosen }: { readonly row: ConversationRow; readonly isC
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => (isChosen && box.current !== null ? keepInView(box.current) : undefined), [isChosen]);
   const strip = useSessionStrip();
-  const isNumbered = row.kind === 'call' && strip.state === 'there' && strip.value.calls.length > 0;
-  const number = isNumbered ? callNumber(strip.value, row.step) : undefined;
+  const there = strip.state === 'there' && strip.value.calls.length > 0 ? strip.value : undefined;
+  const number = row.kind === 'call' && there !== undefined ? makerOf(there, row.step) : undefined;
   return (
     <div ref={box} class={isChosen ? 'placed chosen' : 'placed'}>
       {number === undefined ? (
@@ -61,6 +62,11 @@ function Placed({ row, isChosen }: { readonly row: ConversationRow; readonly isC
         </a>
       )}
       {shownRow(row)}
+      {isChosen && there !== undefined && row.kind !== 'turn' && (
+        <div class="chosen-acts">
+          <ForkHere step={requestOf(there, row.step)} call={makerOf(there, row.step)} />
+        </div>
+      )}
     </div>
   );
 }
@@ -157,7 +163,10 @@ function Rows({ first, onBeyond }: RowsProps) {
     // The session may have gone on while rows were read.
     if (live !== undefined && after === null && askedAt.current !== tx) more({ after: read.rows.at(-1)?.step ?? 0 });
   }, [tx, isReading]);
-  const chosen = step === undefined ? undefined : rows.find((row) => row.kind !== 'turn' && row.step >= Number(step));
+  const chosen =
+    step === undefined
+      ? undefined
+      : (rows.find((row) => row.kind !== 'turn' && row.step >= Number(step)) ?? rows.at(-1));
   const isBeyond =
     step !== undefined &&
     ((before !== null && Number(step) < (rows[0]?.step ?? 0)) ||

@@ -80,11 +80,15 @@ function Verify({ file }: { readonly file: EmbeddedSession }) {
 
 /** Shows the content of a file, its verification, and the notes on it. */
 export function FileView({ file }: { readonly file: EmbeddedSession }) {
-  const { session, turn, step, calls, objects, versions, tx, masked } = file.manifest;
+  const { session, title = '', turn, step, calls, objects, versions, tx, masked } = file.manifest;
   return (
     <>
-      <h1>{oneLine(session)}</h1>
+      <h1>{oneLine(title === '' ? session : title)}</h1>
       <dl class="facts">
+        <dt>Session</dt>
+        <dd>
+          <code>{oneLine(session)}</code>
+        </dd>
         <dt>Up to</dt>
         <dd>
           turn {counted(turn)}, step {counted(step)}, as known after transaction {tx ?? 'none'}
@@ -102,6 +106,7 @@ export function FileView({ file }: { readonly file: EmbeddedSession }) {
       </dl>
       <p class="note">
         This file needs no server and asks none. <a href={from('conversation')}>The conversation</a> begins the session.
+        To compare it with another session, import its bundle into a database.
       </p>
       <Verify file={file} />
       <Said strip={undefined} />

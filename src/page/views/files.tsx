@@ -119,7 +119,7 @@ interface FileRow {
   readonly id: string;
   readonly name: string;
   readonly band: StripBand | undefined;
-  /** Calls that changed it. Without a server, versions that came during the session. */
+  /** Calls that changed it. Until they are known, versions that came during the session. */
   readonly changes: number;
   readonly plan: RestorePlan['files'][number] | undefined;
   readonly stale: number;
@@ -199,7 +199,7 @@ function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly cal
           <thead>
             <tr>
               <th>File</th>
-              <th class="number">{isServed() ? 'Calls that changed it' : 'Changes in this session'}</th>
+              <th class="number">Calls that changed it</th>
               {hasPlan && <th>On the disk, beside call {counted(call)}</th>}
             </tr>
           </thead>
@@ -244,7 +244,7 @@ function Files({ strip }: { readonly strip: Strip }) {
   const step = askedStep();
   const at = step === undefined ? undefined : `step:${step}`;
   const planned = useQuestion<RestorePlan>(isServed() ? '/v1/restore' : undefined, { session, at });
-  const staleCalls = useQuestion<Stale>(isServed() ? '/v1/stale' : undefined, { session });
+  const staleCalls = useQuestion<Stale>('/v1/stale', { session });
   const plan = planned.state === 'there' ? planned.value : undefined;
   const stale = staleCalls.state === 'there' ? staleCalls.value : undefined;
   const rows = useMemo(() => rowsOf(strip, plan, stale), [strip, plan, stale]);

@@ -61,7 +61,7 @@ function Causes({ causes, currency }: { readonly causes: Money['causes']; readon
           />
         ))}
       </div>
-      <table class="bare">
+      <table class="bare stack">
         <tbody>
           {causes.map((cause) => (
             <tr key={cause.cause}>

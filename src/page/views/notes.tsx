@@ -30,7 +30,7 @@ export function Said({ strip }: { readonly strip: Strip | undefined }) {
                 <li key={i} class="card">
                   <div class="row">
                     {verdict !== null && <span class={`chip ${ownMember(TONES, verdict) ?? ''}`}>{verdict}</span>}
-                    <a href={from('conversation', { step })}>
+                    <a href={from('conversation', { step: step + 1 })}>
                       turn {turn}, {strip === undefined ? `step ${step}` : `call ${counted(callNumber(strip, step))}`}
                     </a>
                     {object !== null && <a href={from('object', { id: object })}>its file</a>}

@@ -1,7 +1,7 @@
 import { ActorLink } from '../actor.js';
 import { AnswerBox } from '../answer-box.js';
 import { isServed, useAnswer } from '../ask.js';
-import { callNumber, useQuestion, useSessionStrip, useStrip } from '../calls.js';
+import { makerOf, useQuestion, useSessionStrip, useStrip } from '../calls.js';
 import { DiffView } from '../diff-view.js';
 import { SetVerbs } from '../person.js';
 import { from, place, refine } from '../place.js';
@@ -11,6 +11,10 @@ import type { Authors, Log, LoggedVersion, Show, Stale, Strip, Who } from '../wi
 import { counted, localTime, pathEnd, plural, rangesOf } from '../words.js';
 
 const MOST_VERSIONS = 1_000;
+/** Calls that are listed at once, and parts of a file that are named. */
+const [MOST_CALLS, MOST_PARTS] = [12, 4];
+
+type FileCalls = Authors['calls'];
 
 const STATES = { line: 'one line only', active: 'in full', pinned: 'pinned, in full' } as const;
 
@@ -95,7 +99,7 @@ function Text({ id, name, version }: { readonly id: string; readonly name: strin
 /** Calls of this session that changed the file on a stale copy. */
 function StaleCalls({ id }: { readonly id: string }) {
   const { session } = place.value.of;
-  const answer = useQuestion<Stale>(session === undefined || !isServed() ? undefined : '/v1/stale', { session });
+  const answer = useQuestion<Stale>(session === undefined ? undefined : '/v1/stale', { session });
   const own = answer.state === 'there' ? answer.value.calls.filter(({ object }) => object === id) : [];
   if (own.length === 0) return null;
   return (
@@ -131,6 +135,43 @@ function seenBy({ tx_id: tx, valid_time: at }: LoggedVersion, { who, session, st
   return rangesOf(calls);
 }
 
+const linesText = ({ lines }: FileCalls[number]): string =>
+  lines === null ? '' : ` lines ${lines.from}–${lines.to ?? 'end'}`;
+
+/** Says which part of a version was recorded: `read in part: lines 1–60, 80–120`. */
+function recordedPart(version: LoggedVersion, later: LoggedVersion | undefined, calls: FileCalls): string {
+  if (version.state !== 'stub') return VERSION_STATES[version.state];
+  const parts = calls.filter(
+    ({ lines, effect, at }) =>
+      lines !== null && effect === 'read' && at >= version.valid_time && (later === undefined || at < later.valid_time),
+  );
+  if (parts.length === 0) return VERSION_STATES.stub;
+  return `read in part:${[...new Set(parts.map(linesText))].slice(0, MOST_PARTS).join(',')}`;
+}
+
+/** The calls of this session that named the file, also those that left no version of it. */
+function CallsOfFile({ calls }: { readonly calls: FileCalls }) {
+  if (calls.length === 0) return null;
+  const changed = calls.filter(({ effect, failed }) => effect === 'changed' && !failed).length;
+  return (
+    <details open={calls.length <= MOST_CALLS}>
+      <summary>
+        {plural(calls.length, 'call')} of this session named it{' '}
+        <small>{changed === 0 ? 'none changed it' : `${counted(changed)} changed it`}</small>
+      </summary>
+      <ul class="plain" aria-label="Calls of this session">
+        {calls.map((call) => (
+          <li key={call.step}>
+            {call.effect}
+            {linesText(call)} by <a href={from('conversation', { step: call.step })}>{oneLine(call.name, 100)}</a>{' '}
+            {call.failed && <span class="chip bad">✗ failed</span>} <span class="soft">turn {counted(call.turn)}</span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
 function History({
   id,
   name,
@@ -144,7 +185,8 @@ function History({
   const strip = useSessionStrip();
   const who = useQuestion<Who>('/v1/who', { object: id });
   const isFile = strip.state === 'there' && strip.value.bands.some((band) => band.id === id && band.type === 'file');
-  const authors = useQuestion<Authors>(isFile && isServed() ? '/v1/authors' : undefined, { session, object: id });
+  const authors = useQuestion<Authors>(isFile ? '/v1/authors' : undefined, { session, object: id });
+  const calls = authors.state === 'there' ? authors.value.calls : [];
   const authorOf = ({ tx_id: tx, valid_time: at }: LoggedVersion) =>
     authors.state === 'there'
       ? authors.value.versions.find((one) => one.tx_id === tx && one.valid_time === at)?.by
@@ -169,10 +211,10 @@ function History({
             </tr>
           </thead>
           <tbody>
-            {versions.map((version) => (
+            {versions.map((version, i) => (
               <tr key={version.number} class={version === right ? 'chosen' : ''}>
-                <td class="nowrap" data-name="Version">
-                  {version.number} <span class="soft">{VERSION_STATES[version.state]}</span>
+                <td data-name="Version">
+                  {version.number} <span class="soft">{recordedPart(version, versions[i - 1], calls)}</span>
                 </td>
                 <td data-name="By">
                   <ActorLink by={authorOf(version)} />
@@ -198,6 +240,7 @@ function History({
           </tbody>
         </table>
       </div>
+      <CallsOfFile calls={calls} />
       <div class="filters">
         {(
           [
@@ -280,7 +323,7 @@ function Shown({ id }: { readonly id: string }) {
         <h2 title={oneLine(name)}>{oneLine(pathEnd(name, 90))}</h2>
         {state !== undefined && <span class="chip">now {STATES[state]} in the context</span>}
         {made !== undefined && there !== undefined && (
-          <a href={from('conversation', { step: made })}>made after call {counted(callNumber(there, made))}</a>
+          <a href={from('conversation', { step: made })}>made by call {counted(makerOf(there, made))}</a>
         )}
         <span class="spread" />
         {state !== undefined && isServed() && <SetVerbs object={id} name={name} state={state} />}

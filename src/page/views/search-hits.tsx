@@ -1,5 +1,5 @@
 import { ownMember } from '../../values/own-member.js';
-import { callNumber } from '../calls.js';
+import { callNumber, makerOf } from '../calls.js';
 import { from, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { Runs } from '../text-view.js';
@@ -81,7 +81,7 @@ function Hit({
           {part === 'arguments' ? 'arguments of a call' : KINDS[kind]}
           {kind === 'file' && version !== null && `, version ${version.number}`}
           {turn !== null && ` · turn ${turn}`}
-          {step !== null && strip !== undefined && !isOther && `, call ${counted(callNumber(strip, step))}`}
+          {step !== null && strip !== undefined && !isOther && `, call ${counted(makerOf(strip, step))}`}
           {at != null && ` · ${localTime(at)}`}
         </span>
         {isOther && <span class="chip">{oneLine(session ?? '')}</span>}

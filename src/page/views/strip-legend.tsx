@@ -85,17 +85,17 @@ export function Legend({
   );
 }
 
-/** The number of turns that the ruler has room to name. */
-const MOST_NAMED = 24;
+/** The numbers of turns and of marks for which a ruler has room. */
+const ROOM = { wide: { turns: 24, marks: 60 }, narrow: { turns: 7, marks: 14 } } as const;
 
 /** Returns the turns whose numbers fit above their columns. */
-function namedTurns(spans: ReturnType<typeof turnSpans>, calls: number): ReadonlySet<number> {
+function namedTurns(spans: ReturnType<typeof turnSpans>, calls: number, room: number): ReadonlySet<number> {
   let free = 0;
   const named = new Set<number>();
   for (const { turn, from: first } of spans) {
     if (first < free) continue;
     named.add(turn);
-    free = first + calls / MOST_NAMED;
+    free = first + calls / room;
   }
   return named;
 }
@@ -104,15 +104,18 @@ function namedTurns(spans: ReturnType<typeof turnSpans>, calls: number): Readonl
 export function Ruler({
   strip,
   marked,
+  isNarrow,
 }: {
+  readonly isNarrow: boolean;
   readonly strip: Strip;
   readonly marked: ReadonlyMap<number, readonly StripMark[]>;
 }) {
   const { calls } = strip;
   const spans = useMemo(() => turnSpans(calls), [calls]);
-  const named = useMemo(() => namedTurns(spans, calls.length), [spans]);
+  const room = isNarrow ? ROOM.narrow : ROOM.wide;
+  const named = useMemo(() => namedTurns(spans, calls.length, room.turns), [spans, room]);
   const percent = (column: number): string => `${(column * 100) / calls.length}%`;
-  const each = Math.max(1, Math.ceil(calls.length / 60));
+  const each = Math.max(1, Math.ceil(calls.length / room.marks));
   const signs = new Map<number, readonly [number, readonly StripMark[]]>();
   for (const [column, own] of marked) {
     const slot = Math.floor(column / each);
@@ -123,7 +126,7 @@ export function Ruler({
     <div class="ruler" aria-hidden="true">
       {spans.map(({ turn, from: first, to }) => (
         <span key={turn} class="ruler-turn" style={{ left: percent(first), width: percent(to - first) }}>
-          {named.has(turn) ? (to - first >= calls.length / 12 ? `turn ${turn}` : turn) : ''}
+          {named.has(turn) ? (!isNarrow && to - first >= calls.length / 12 ? `turn ${turn}` : turn) : ''}
         </span>
       ))}
       {[...signs.values()].map(([column, own]) => (

@@ -1,6 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AnswerBox } from '../answer-box.js';
-import { isServed } from '../ask.js';
 import { Band, type BandProps, bandTip } from '../band.js';
 import { callNumber, chosenStep, useQuestion, useStrip } from '../calls.js';
 import { Chart, type ChartSeries } from '../chart.js';
@@ -83,7 +82,7 @@ function CallHead({ strip, call, fill }: { readonly strip: Strip; readonly call:
         Context at call {column + 1} <small>{`turn ${call.turn} · ${localTime(call.at)}`}</small>
       </h2>
       <span>
-        {used === undefined ? `about ${plural(total, 'token')}` : `${plural(used, 'token')} counted by the provider`}
+        {used === undefined ? `≈ ${plural(total, 'token')}` : `${plural(used, 'token')} counted by the provider`}
       </span>
       {call.epoch !== null && <span class="chip">epoch {call.epoch}</span>}
       {call.kind === 'transcript' && <span class="chip">from the transcript</span>}
@@ -95,7 +94,7 @@ function CallHead({ strip, call, fill }: { readonly strip: Strip; readonly call:
       <a class="button" href={from('changes', { step: call.step })}>
         See the changes
       </a>
-      <ForkHere step={call.step} />
+      <ForkHere step={call.step} call={column + 1} />
     </div>
   );
 }
@@ -125,7 +124,7 @@ function Whole({ strip }: { readonly strip: Strip }) {
   const names = useMemo(() => new Map(bands.map(({ id, name }) => [id, oneLine(name, 60)])), [bands]);
   const [hovered, setHovered] = useState<{ readonly row: BandRow; readonly column: number }>();
   const [box, width] = useWidth();
-  const spent = useQuestion<Money>(isServed() ? '/v1/money' : undefined, { session: of.session });
+  const spent = useQuestion<Money>('/v1/money', { session: of.session });
   const prices = spent.state === 'there' ? spent.value.by_call : undefined;
   const series = useMemo((): readonly ChartSeries[] => {
     const byStep = new Map(prices?.map(({ step: own, amount }) => [own, amount]));
@@ -169,8 +168,8 @@ function Whole({ strip }: { readonly strip: Strip }) {
     const price = hasPrice ? series.at(-1)?.values[column] : null;
     return [
       `Call ${column + 1}, turn ${at?.turn ?? '?'}`,
-      `about ${plural(fill.totals[column] ?? 0, 'token')} by the length of the text`,
-      ...(used === undefined ? [] : [`${plural(used, 'token')} counted by the provider`]),
+      `≈ ${plural(fill.totals[column] ?? 0, 'token')} in the context, estimated from its length`,
+      used === undefined ? 'not counted by the provider' : `${plural(used, 'token')} counted by the provider`,
       ...(price === null || price === undefined ? [] : [money(price, 'USD')]),
       ...(marked.get(column) ?? []).slice(0, 4).map((mark) => markText(mark, names)),
     ];
@@ -181,7 +180,7 @@ function Whole({ strip }: { readonly strip: Strip }) {
       {call !== undefined && <CallHead strip={strip} call={call} fill={fill} />}
       <div class="card strip" ref={box} style={{ '--names': `${namesPx}px`, '--sizes': `${SIZES}px` }}>
         <Legend fill={fill} strip={strip} hasPrice={hasPrice} />
-        <Ruler strip={strip} marked={marked} />
+        <Ruler strip={strip} marked={marked} isNarrow={width < NARROW} />
         {width > 0 && (
           <Chart
             label={`Size of the context at each of ${plural(calls.length, 'call')}, in tokens`}
@@ -201,7 +200,7 @@ function Whole({ strip }: { readonly strip: Strip }) {
             <span class="hidden">Filter by name</span>
             <input
               type="search"
-              placeholder="Filter by name"
+              placeholder={width < NARROW ? 'Filter' : 'Filter by name'}
               value={of.q ?? ''}
               onInput={(event) => refine({ q: event.currentTarget.value })}
             />
@@ -209,7 +208,9 @@ function Whole({ strip }: { readonly strip: Strip }) {
           <span class="band-told" aria-live="polite">
             {hovered === undefined ? '' : bandTip(hovered.row, hovered.column, strip).join(' · ')}
           </span>
-          <span class="band-size">tokens</span>
+          <span class="band-size" title="Estimated from the length of each text. The view of a call counts them.">
+            ≈ tokens
+          </span>
         </div>
         <Rows name={`In the context at call ${chosen + 1}`} rows={sorted.present} isOpen props={props} />
         <Rows

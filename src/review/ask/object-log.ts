@@ -23,7 +23,8 @@ export interface LoggedVersion {
   readonly objectHash: Sha256 | null;
 }
 
-function stateOf({ document, marks }: HistoryHead): VersionState {
+/** Returns the part of a version that was recorded. */
+export function versionState({ document, marks }: Pick<HistoryHead, 'document' | 'marks'>): VersionState {
   if (document === undefined) return 'removed';
   if (marks.gone === true) return 'deleted';
   if (document.type === 'file' && document.file_hash === null) return 'stub';
@@ -56,7 +57,7 @@ export async function loggedVersions(
     return {
       number,
       type: document?.type as ObjectType | undefined,
-      state: stateOf(head),
+      state: versionState(head),
       validTime,
       txTime,
       txId,

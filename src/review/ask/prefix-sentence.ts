@@ -1,7 +1,8 @@
 import { ownMember } from '../../values/own-member.js';
 import type { PrefixDiff } from './prefix-diff.js';
 
-const grouped = (count: number): string => String(count).replace(/\B(?=(?:\d{3})+$)/g, ',');
+/** Formats a count with commas. */
+export const grouped = (count: number): string => String(count).replace(/\B(?=(?:\d{3})+$)/g, ',');
 
 /** Returns whether a phrase already says where it happened. */
 const namesPlace = (why: string): boolean => /\b(?:turn|step|epoch) \d/.test(why);
@@ -22,13 +23,19 @@ function clauseOf(why: string): string {
   return did === undefined ? why : `${who} in step ${step} ${did}`;
 }
 
+/** Returns the cause of a first difference as a clause; undefined if nothing differs. */
+export function causeClause({ isPrefix, cause }: Pick<PrefixDiff, 'isPrefix' | 'cause'>): string | undefined {
+  return isPrefix || cause === undefined ? undefined : clauseOf(cause.why);
+}
+
 /**
  * Says in one sentence how much of a request was written again, and why: `19,243 tokens were
  * written again because src/cart.ts changed in turn 7.`
  */
 export function prefixSentence({ isPrefix, again, written, cause, to }: PrefixDiff): string {
-  if (isPrefix || cause === undefined)
+  const clause = causeClause({ isPrefix, cause });
+  if (clause === undefined)
     return `Nothing was written again: the request continues the one before it, with ${grouped(written)} new tokens.`;
-  const where = namesPlace(cause.why) ? '' : ` in turn ${to.turn}`;
-  return `${grouped(again)} tokens were written again because ${clauseOf(cause.why)}${where}.`;
+  const where = namesPlace(clause) ? '' : ` in turn ${to.turn}`;
+  return `${grouped(again)} tokens were written again because ${clause}${where}.`;
 }

@@ -1,4 +1,12 @@
-import { callName, kindOfCall, type NamedCall, namedCall, showsText } from '../../history/rebuild/call-names.js';
+import type { DisplayPaths } from '../../assembly/metadata.js';
+import {
+  callName,
+  kindOfCall,
+  type NamedCall,
+  namedCall,
+  showsText,
+  storedCallName,
+} from '../../history/rebuild/call-names.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
@@ -24,19 +32,30 @@ const CHANGING: ReadonlySet<string> = new Set(['write', 'edit', 'patch']);
 type Calls = ReadonlyMap<ObjectId, SessionCall>;
 
 /** Questions of one timeline share a session's steps, and so its calls. */
-const known = new WeakMap<readonly Step[], { readonly snapshot: StoreSnapshot; readonly calls: Promise<Calls> }>();
+const known = new WeakMap<
+  readonly Step[],
+  { readonly snapshot: StoreSnapshot; readonly isPlain: boolean; readonly calls: Promise<Calls> }
+>();
 
-/** Reads the tool calls of some steps by id: from step pages, else by one query. */
-export function sessionCalls(snapshot: StoreSnapshot, steps: readonly Step[]): Promise<Calls> {
+/**
+ * Reads the tool calls of some steps by id: from step pages, else by one query. If `paths` asks for
+ * plain calls, a call has the name of its tool alone.
+ */
+export function sessionCalls(
+  snapshot: StoreSnapshot,
+  steps: readonly Step[],
+  paths?: Pick<DisplayPaths, 'plainCalls'>,
+): Promise<Calls> {
+  const isPlain = paths?.plainCalls === true;
   const before = known.get(steps);
-  if (before?.snapshot === snapshot) return before.calls;
-  const calls = readCalls(snapshot, steps);
-  known.set(steps, { snapshot, calls });
+  if (before?.snapshot === snapshot && before.isPlain === isPlain) return before.calls;
+  const calls = readCalls(snapshot, steps, isPlain);
+  known.set(steps, { snapshot, isPlain, calls });
   calls.catch(() => known.delete(steps));
   return calls;
 }
 
-async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[]): Promise<Calls> {
+async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[], isPlain: boolean): Promise<Calls> {
   const ids = [...new Set(steps.flatMap(({ call }) => call?.id ?? []))];
   const found = new Map<ObjectId, SessionCall>();
   const learn = (id: ObjectId, document: Readonly<Record<string, unknown>>, size = 0): void => {
@@ -44,7 +63,7 @@ async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[]): Promi
     const kind = call.tool === 'str_replace_editor' && call.args.command === 'view' ? 'read' : kindOfCall(call);
     found.set(id, {
       id,
-      name: callName(call),
+      name: isPlain ? storedCallName(document, true) : callName(call),
       tool: call.tool,
       failed: document.status !== 'ok',
       chars: size,

@@ -1,11 +1,12 @@
 import pLimit from 'p-limit';
-import { kindOfCall } from '../../history/rebuild/call-names.js';
+import { kindOfCall, type LineRange, linesAsked } from '../../history/rebuild/call-names.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { FileAuthor } from '../../objects/file-author.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { HistoryHead } from '../../store/snapshot-rows.js';
 import { defined } from '../../values/defined.js';
+import { versionState } from './object-log.js';
 import { type SessionCall, sessionCalls } from './session-calls.js';
 
 /** The author of a file version, as far as the database shows it. */
@@ -28,7 +29,17 @@ export interface ActedVersion {
   readonly number: number;
   readonly validTime: Date;
   readonly txId: number;
+  /** Whether the version before it, if there is one, has no recorded text. */
+  readonly isFirst: boolean;
   readonly by: VersionActor;
+}
+
+/** A call of a session that named a file. */
+export interface FileCall {
+  readonly step: Step;
+  readonly call: SessionCall;
+  /** The lines that it read; undefined for all of them, and for a call that reads none. */
+  readonly lines: LineRange | undefined;
 }
 
 /** A step of a session whose call named a file. */
@@ -69,7 +80,7 @@ export class SessionActors {
   static async of(asked: Timeline, session: SessionId): Promise<SessionActors> {
     const timeline = await asked.of(session);
     const steps = await timeline.steps(session);
-    const calls = await sessionCalls(timeline.present, steps);
+    const calls = await sessionCalls(timeline.present, steps, timeline.paths);
     const touches = new Map<ObjectId, Omit<Touch, 'txId'>[]>();
     for (const step of steps) {
       const call = step.call === undefined ? undefined : calls.get(step.call.id);
@@ -87,6 +98,11 @@ export class SessionActors {
   /** Returns the versions of a file, oldest first, each with its author. */
   async versions(object: ObjectId): Promise<readonly ActedVersion[]> {
     return (await this.#read(object)).versions;
+  }
+
+  /** Returns the calls that named a file, in order. */
+  calls(object: ObjectId): readonly FileCall[] {
+    return (this.#touches.get(object) ?? []).map(({ step, call }) => ({ step, call, lines: linesRead(call) }));
   }
 
   /** Returns the calls that changed a file on an outdated copy, in order. */
@@ -112,16 +128,20 @@ export class SessionActors {
       ),
     ]);
     const touches = touched.map((touch) => ({ ...touch, txId: times.get(touch.step.seq)?.txId }));
-    return { touches, versions: versions.map((version, i) => this.#acted(version, i + 1, touches)) };
+    return { touches, versions: versions.map((_, i) => this.#acted(versions, i, touches)) };
   }
 
-  #acted({ validTime, txId, marks }: HistoryHead, number: number, touches: readonly Touch[]): ActedVersion {
+  #acted(versions: readonly HistoryHead[], at: number, touches: readonly Touch[]): ActedVersion {
+    const version = versions[at] as HistoryHead;
+    const last = versions[at - 1];
+    const { validTime, txId, marks } = version;
+    const isFirst = last === undefined || versionState(last) === 'stub';
     const near = touches.filter((touch) => touch.txId === txId && touch.step.at >= validTime.getTime());
     const writer = near.find(({ call }) => call.changes && !call.failed);
     const shell = near.find(({ call }) => kindOfCall(call) === 'shell');
     const found = writer ?? shell ?? near[0];
     const before = this.#steps.findLast((step) => step.at <= validTime.getTime());
-    const { session, ...at } = found === undefined ? moment(before) : placeOf(found);
+    const { session, ...placed } = found === undefined ? moment(before) : placeOf(found);
     const { author } = marks;
     const why =
       writer !== undefined
@@ -135,13 +155,14 @@ export class SessionActors {
             ? `It changed while ${shell.call.name} ran in turn ${shell.step.turn}.`
             : found === undefined
               ? 'It changed on the disk, outside of the calls of this session. No trace of git or an editor was found.'
-              : number === 1
-                ? `It was there when ${found.call.name} first read it in turn ${found.step.turn}.`
+              : isFirst
+                ? firstWhy(found, version, last !== undefined)
                 : `It changed on the disk before ${found.call.name} read it in turn ${found.step.turn}.`;
     const outside = author?.kind ?? (shell === undefined ? 'unknown' : 'agent');
-    const kind = writer === undefined ? outside : 'agent';
+    const kind: VersionActor['kind'] = writer === undefined ? outside : 'agent';
     const commit = kind === 'git' && author?.kind === 'git' ? author.commit : undefined;
-    return { number, validTime, txId, by: { kind, why, ...defined({ session, commit }), ...at } };
+    const by = { kind, why, ...defined({ session, commit }), ...placed };
+    return { number: at + 1, validTime, txId, isFirst, by };
   }
 
   async #staleOf(object: ObjectId): Promise<readonly StaleCall[]> {
@@ -157,6 +178,21 @@ export class SessionActors {
       return [{ step, call, object, seen: { ...seen, step: last.step.seq }, was }];
     });
   }
+}
+
+const linesRead = (call: SessionCall): LineRange | undefined => (call.reads ? linesAsked(call) : undefined);
+
+/** Says how the first text of a file, or its first mention, came to be recorded. */
+function firstWhy({ step, call }: Touch, version: HistoryHead, wasKnown: boolean): string {
+  const where = `in turn ${step.turn}`;
+  const lines = linesRead(call);
+  if (versionState(version) === 'stub')
+    return lines === undefined
+      ? `${call.name} found it ${where}.`
+      : `${call.name} read a part of it ${where}, and the whole text was not recorded.`;
+  return wasKnown
+    ? `${call.name} read all of it for the first time ${where}. Nothing shows whether it had changed before.`
+    : `It was there when ${call.name} first read it ${where}.`;
 }
 
 /** Says what shows that git or an editor made a version. */

@@ -4,7 +4,7 @@ import { type StepsInFork, stepsInForks, stepsInForkText } from '../../client/re
 import { listSessions } from '../../client/session/open-session.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import { erasedText } from '../../store/tombstones.js';
-import { keepChecks } from '../rows/known-checks.js';
+import { keepChecks } from '../rows/kept-sessions.js';
 import type { AnswersReport } from '../verify/verify-answers.js';
 import { type ContextsReport, type SessionVerification, verifySession } from '../verify/verify-session.js';
 

@@ -8,8 +8,7 @@ import { sessionLockOwners } from '../../journal/session-lock.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { type SessionFigures, sessionFigures } from '../money/session-figures.js';
-import { knownChecks, type SessionCheck } from './known-checks.js';
-import { KnownFigures } from './known-figures.js';
+import { CHECKS, FIGURES, KeptSessions, type KnownFigures, type SessionCheck } from './kept-sessions.js';
 
 /** A session in a list for people. */
 export interface SessionRow {
@@ -64,7 +63,7 @@ export class SessionRows {
   readonly #dataDir: string;
   readonly #clientDir: string;
   readonly #titles = new SessionTitles();
-  #known: Promise<KnownFigures> | undefined;
+  #known: Promise<KeptSessions<KnownFigures>> | undefined;
 
   constructor(dataDir: string, clientDir: string = dataDir) {
     this.#dataDir = dataDir;
@@ -73,11 +72,11 @@ export class SessionRows {
 
   /** Returns the rows that a filter admits, the most recently used first, with known figures. */
   async list(snapshot: StoreSnapshot, filter: RowFilter = {}): Promise<readonly SessionRow[]> {
-    this.#known ??= KnownFigures.open(this.#dataDir);
+    this.#known ??= KeptSessions.open(this.#dataDir, FIGURES);
     const roots = new Map<string, string | undefined>();
     const [known, checked, listed, imported, owners] = await Promise.all([
       this.#known,
-      knownChecks(this.#dataDir),
+      KeptSessions.open(this.#dataDir, CHECKS),
       listSessions(snapshot, [], (session) => {
         roots.set(session.id, session.roots?.[0]?.path);
         return true;
@@ -104,8 +103,8 @@ export class SessionRows {
             folder: noted?.folder ?? roots.get(id),
             parent: parentOf(summary, noted),
             owner: pids.get(id),
-            figures: known.figures({ id, upto: steps, at: to.getTime() }),
-            check: checked({ id, upto: steps, at: to.getTime() }),
+            figures: known.of({ id, upto: steps, at: to.getTime() })?.figures,
+            check: checked.of({ id, upto: steps, at: to.getTime() }),
           }),
         };
       })
@@ -121,7 +120,7 @@ export class SessionRows {
     rows: readonly SessionRow[],
     { mostMs }: { readonly mostMs: number },
   ): Promise<readonly SessionRow[]> {
-    this.#known ??= KnownFigures.open(this.#dataDir);
+    this.#known ??= KeptSessions.open(this.#dataDir, FIGURES);
     const known = await this.#known;
     const until = performance.now() + mostMs;
     const found = new Map<string, SessionFigures>();
@@ -151,13 +150,13 @@ export class SessionRows {
     of: {
       readonly snapshot: StoreSnapshot;
       readonly imported: ReadonlyMap<string, ImportedSession>;
-      readonly known: KnownFigures;
+      readonly known: KeptSessions<KnownFigures>;
     },
   ): Promise<ReadonlyMap<string, string>> {
     const { snapshot, imported, known } = of;
     const titles = new Map<string, string>();
     for (const { id } of sessions) {
-      const title = imported.get(id)?.title || known.title(id);
+      const title = imported.get(id)?.title || known.last(id)?.title;
       if (title !== undefined && title !== '') titles.set(id, title);
     }
     const unknown = sessions.filter(({ id }) => !titles.has(id));

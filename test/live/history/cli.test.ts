@@ -262,6 +262,16 @@ describe('history commands on the command line', () => {
     await made.client.closeSession(open);
   });
 
+  test('verify keeps its result, which the list of sessions shows', async () => {
+    const id = `${name}-first`;
+    const checkOf = async () =>
+      (await json('sessions')).sessions.find((row: { id: string }) => row.id === id)?.check as unknown;
+    expect(await checkOf()).toBeNull();
+    const { code, stdout } = await runCli(['verify', id, '--data', suiteData()]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`session   ${id}: verified`)]);
+    expect(await checkOf()).toEqual({ findings: 0, at: expect.any(String) });
+  });
+
   onTerminal('a terminal gets colours, escapes and a pager; a file none of them', async () => {
     const shown = async (command: string, env: NodeJS.ProcessEnv = {}): Promise<string> => {
       const line = `stty rows 10; '${process.execPath}' '${cliPath}' ${command} --data '${suiteData()}'`;
@@ -284,10 +294,12 @@ describe('history commands on the command line', () => {
     expect(await shown(`log ${name}-first -n 1 --no-pager`, { NO_COLOR: '1' })).toMatch(/^turn 3 of/);
   });
 
-  onTerminal('diff, who, report and context keep to a terminal of 80 columns', async () => {
+  onTerminal('diff, who and report keep to a terminal of 80 columns, and a context to one of 100', async () => {
     const program = `'${process.execPath}' '${cliPath}'`;
     const commands = [`diff ${name}-first 1..3`, `who ${made.file}`, `report detail ${name}-first@turn:2`];
-    const line = ['stty cols 80', ...commands.map((one) => `${program} ${one} --data '${suiteData()}'`)].join('; ');
+    const inData = (one: string): string => `${program} ${one} --data '${suiteData()}'`;
+    const context = ['echo WIDE', 'stty cols 100', inData(`context ${name}-first@turn:2`)];
+    const line = ['stty cols 80', ...commands.map(inData), ...context].join('; ');
     const env = {
       ...process.env,
       NODE_OPTIONS: '',
@@ -297,9 +309,15 @@ describe('history commands on the command line', () => {
       TERM: 'xterm',
     };
     const { stdout } = await promisify(execFile)(SCRIPT, ['-qec', line, '/dev/null'], { env });
-    const lines = stdout.split('\r\n');
+    const [narrow = '', wide = ''] = stdout.split('WIDE\r\n');
+    const lines = narrow.split('\r\n');
     expect(lines.length).toBeGreaterThan(20);
     expect(lines.filter((one) => cellsOf(one) > 80)).toEqual([]);
+    // The text below its head stays as it was sent.
+    const [head = '', text] = wide.split('\r\n\r\n');
+    expect(head).toMatch(/^context of session/);
+    expect(head.split('\r\n').filter((one) => cellsOf(one) > 100)).toEqual([]);
+    expect(text).not.toBeUndefined();
   });
 
   test('query shows rows at a moment, reports its limits, and runs no code', async () => {

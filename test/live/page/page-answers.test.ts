@@ -111,9 +111,10 @@ describe('the data of a page', () => {
     }
     const counted = [...asked.keys()].sort();
     expect(counted).toEqual(
-      ['changes', 'context', 'log', 'notes', 'report/detail', 'request', 'show', 'strip', 'who'].map(
-        (what) => `/v1/${what}`,
-      ),
+      [
+        ...['authors', 'changes', 'context', 'conversation', 'log', 'money', 'notes'],
+        ...['report/detail', 'request', 'show', 'stale', 'strip', 'who'],
+      ].map((what) => `/v1/${what}`),
     );
     expect(asked.get('/v1/show')).toBeGreaterThan(10);
   });

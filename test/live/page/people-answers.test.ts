@@ -14,7 +14,7 @@ import { reportDetail } from '../../../src/review/ask/context-report.js';
 import { countHere } from '../../../src/review/ask/token-count.js';
 import { addNote } from '../../../src/review/http/review-http.js';
 import { REVIEW_ANSWERS, type ReviewAnswer } from '../../../src/review/http/review-schemas.js';
-import { keepChecks } from '../../../src/review/rows/known-checks.js';
+import { keepChecks } from '../../../src/review/rows/kept-sessions.js';
 import { mentions, openClient, wholeRead } from '../../support/context.js';
 import { hiddenTexts, question } from '../../support/contracts.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
@@ -176,6 +176,32 @@ describe('a page that was started in another folder', () => {
     expect(versions[2]?.by).toMatchObject({ name: 'edit cart.ts', step: expect.any(Number) });
   });
 
+  test('says which lines of a file were read, and that its first whole text is no known change', async () => {
+    const id = `parts${randomUUID().slice(0, 8)}`;
+    const session = await client.openSession({ id });
+    await writeFile(path('long.ts'), 'a\nb\nc\n');
+    const call = async (tool: string, args: CallReport['args'], more: Partial<CallReport> = {}) =>
+      (await session.recordCall({ tool, args, status: 'ok', content: 'b', answer: () => 'b', ...more })).applied;
+    const known = { mentions: await mentions(client, ['long.ts']) };
+    await call('read', { path: 'long.ts', offset: 2, limit: 1 }, known);
+    await call('edit', { path: 'long.ts', oldText: 'b', newText: 'd' }, { ...known, status: 'fail' });
+    await call('read', { path: 'long.ts' }, { readings: [await wholeRead(client, 'long.ts')] });
+    await client.closeSession(session);
+    await client.delivered();
+    const { calls, versions } = await ask('/v1/authors', 'Authors', { session: id, object: path('long.ts') });
+    expect(calls).toMatchObject([
+      { effect: 'read', lines: { from: 2, to: 2 }, failed: false },
+      { effect: 'changed', lines: null, failed: true },
+      { effect: 'read', lines: null },
+    ]);
+    expect(versions.map(({ by }) => by.why)).toEqual([
+      expect.stringMatching(/read a part of it in turn 1, and the whole text was not recorded/),
+      expect.stringMatching(/read all of it for the first time in turn 1\. Nothing shows whether it had changed/),
+    ]);
+    const { rows } = await ask('/v1/conversation', 'Conversation', { session: id });
+    expect(rows.filter(({ kind }) => kind === 'change')).toEqual([]);
+  });
+
   test('previews what a redacted file masks, marked, from the first appearance on', async () => {
     const { hits } = await preview({ session: name, rules: 'three\n/npm \\w+/' });
     const masked = hits.flatMap(({ lines }) =>
@@ -193,7 +219,29 @@ describe('a page that was started in another folder', () => {
     const sum = money.causes.reduce((all, { amount }) => all + (amount ?? 0), 0);
     expect(sum).toBeCloseTo(0.5315, 6);
     expect(money.causes.find(({ cause }) => cause === 'lost-cache')?.tokens).toBe(10_000);
-    expect(money.costliest[0]?.sentence).toMatch(/^10,000 tokens were written again in turn 1 because /);
+    expect(money.costliest[0]?.sentence).toMatch(/^10,000 tokens were written again in turn 1\. /);
+  });
+
+  test('says the same of a lost cache in the money and in the changes of its call', async () => {
+    const id = `lost${randomUUID().slice(0, 8)}`;
+    const session = await client.openSession({ id });
+    await session.reportMessage({ role: 'user', text: 'Go on.' });
+    for (const input of [20_000, 22_000]) {
+      await session.assemble({ deliver: 'library' });
+      const usage = { input, output: 10, model: 'claude-sonnet-4-5' };
+      await session.reportMessage({ role: 'assistant', text: `It has ${input}.` }, undefined, usage);
+    }
+    await client.closeSession(session);
+    await client.delivered();
+    const { costliest } = await ask('/v1/money', 'Money', { session: id });
+    const lost = costliest.find(({ cause }) => cause === 'lost-cache');
+    expect(lost?.sentence).toMatch(/^20,000 tokens were written again in turn 1 because the provider's cache/);
+    const changes = await ask('/v1/changes', 'Changes', { session: id, range: `..step:${lost?.step}` });
+    expect(changes).toMatchObject({
+      sentence: lost?.sentence,
+      counted: { read: 0, fresh: 2_000, again: 20_000 },
+      prefix: { to: { step: lost?.step } },
+    });
   });
 
   test('says what is known of a request that was not recorded', async () => {
@@ -207,7 +255,8 @@ describe('a page that was started in another folder', () => {
 
   test('compares a fork with its parent: the shared past, what each changed and what came out', async () => {
     const fork = await client.forkSession(name, { id: `${name}-fork`, at: 3 });
-    await fork.reportMessage({ role: 'assistant', text: 'Otherwise.' });
+    const usage = { input: 11_000, output: 10, model: 'claude-sonnet-4-5' };
+    await fork.reportMessage({ role: 'assistant', text: 'Otherwise.' }, undefined, usage);
     await client.closeSession(fork);
     await client.delivered();
     const found = await ask('/v1/compared', 'Compared', { session: name, with: `${name}-fork` });
@@ -218,11 +267,14 @@ describe('a page that was started in another folder', () => {
         {
           outcome: 'Otherwise.',
           files: [],
-          row: { parent: { session: name }, figures: { calls: 1, tool_calls: 0, tokens: null } },
+          row: { parent: { session: name }, figures: { calls: 1, tool_calls: 0, tokens: { total: 11_010 } } },
         },
       ],
       files: [{ name: path('cart.ts'), ids: [expect.any(String), null], same: null }],
     });
+    // The past that it shares was paid for by its parent, and its cache was there.
+    const money = await ask('/v1/money', 'Money', { session: `${name}-fork` });
+    expect(money).toMatchObject({ calls: 1, tokens: { total: 11_010 }, by_call: [{ again: 10_000, written: 11_000 }] });
   });
 
   test('answers every pinned address alike after more was written', async () => {

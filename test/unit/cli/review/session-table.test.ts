@@ -38,4 +38,13 @@ describe('the table of sessions on a terminal', () => {
     expect(new Set(ids).size).toBe(ids.length);
     expect(lines[0]?.includes('failed')).toBe(width >= 100);
   });
+
+  test.each([80, 100])('says in %d columns whether each session was verified, and with how many findings', (width) => {
+    const checked = [0, 3].map((findings) => ({ ...first, check: { findings, checkedAt: 1 } }));
+    const lines = sessionTable([...checked, first].map(listed), { ...place, width });
+    expect(lines.filter((line) => cellsOf(line) > width)).toEqual([]);
+    expect(lines.map((line) => /verified|✓|✗ 3/.exec(line)?.[0])).toEqual(
+      width < 100 ? [undefined, undefined, undefined, undefined] : ['verified', '✓', '✗ 3', undefined],
+    );
+  });
 });

@@ -1,0 +1,128 @@
+import type { Timeline } from '../../history/rebuild/timeline.js';
+import type { AssemblyProof } from '../../objects/assembly-proof.js';
+import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { ModelUsage, Step } from '../../objects/step.js';
+import type { PrefixDiff } from '../../review/ask/prefix-diff.js';
+import { causeClause, grouped } from '../../review/ask/prefix-sentence.js';
+import { usagesOf } from '../../review/ask/request-reader.js';
+import { ownSteps } from '../../review/ask/session-calls.js';
+import { defined } from '../../values/defined.js';
+
+/** A model call that its provider counted. */
+export interface CountedCall {
+  readonly step: number;
+  readonly turn: number;
+  readonly at: number;
+  readonly usage: ModelUsage;
+  /** The step of its request's record; without one, its own step. */
+  readonly request: number;
+  /** The step of the counted call before it; 0 for the first. */
+  readonly before: number;
+  /** Whether its record, if it has one, is the request that went out. */
+  readonly isSent: boolean;
+  /** Prompt tokens outside of the cache that the request before had not. */
+  readonly fresh: number;
+  /** Prompt tokens that the request before had, too, and that were not read from the cache. */
+  readonly again: number;
+}
+
+/** The counted calls of a session, with its steps and records. */
+export interface CountedSession {
+  readonly steps: readonly Step[];
+  readonly records: readonly AssemblyProof[];
+  /** The session's own calls, in order. Those of a fork's shared past belong to its parent. */
+  readonly calls: readonly CountedCall[];
+}
+
+/** Smaller differences come from the provider's rounding and from texts that moved to the end. */
+const LEAST_AGAIN = 1_024;
+const LONG_PAUSE_MIN = 5;
+
+/** Returns the prompt tokens of a call, in and outside of the cache. */
+export const promptOf = ({ input = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): number =>
+  input + cacheRead + cacheWrite;
+
+type Counts = Pick<CountedCall, 'step' | 'turn' | 'at' | 'usage' | 'request' | 'isSent'> & {
+  /** Whether the session made it itself. */
+  readonly isOwn: boolean;
+};
+
+function comparedCalls(counts: readonly Counts[]): readonly (CountedCall & Counts)[] {
+  return counts.map((one, i) => {
+    const { cacheRead = 0 } = one.usage;
+    const prompt = promptOf(one.usage);
+    const last = counts[i - 1];
+    const lost = last === undefined ? 0 : Math.min(promptOf(last.usage), prompt) - cacheRead;
+    const again = lost < LEAST_AGAIN ? 0 : lost;
+    return { ...one, before: last?.step ?? 0, again, fresh: Math.max(0, prompt - cacheRead - again) };
+  });
+}
+
+/** Returns the model calls of a session that have a provider's counts. */
+export async function countedCalls(timeline: Timeline, session: SessionId): Promise<CountedSession> {
+  const [steps, records] = await Promise.all([
+    timeline.steps(session),
+    timeline.records(session).catch(() => timeline.present.assemblies(session, { onDamaged: () => undefined })),
+  ]);
+  const own = (await ownSteps(timeline.present, session, steps))[0]?.seq ?? Number.POSITIVE_INFINITY;
+  const bySteps = steps.flatMap(({ seq, turn, at, usage }): readonly Counts[] => {
+    if (usage === undefined) return [];
+    const record = records.findLast(({ step }) => step < seq);
+    const isSent = record?.delivered !== 'replay';
+    return [{ isOwn: seq >= own, step: seq, turn, at, usage, request: record?.step ?? seq, isSent }];
+  });
+  const byRecords = [...usagesOf({ records, steps })].map(([proof, usage]): Counts => {
+    const { session: of, step, turn, at, delivered } = proof;
+    return { isOwn: of === session, step, turn, at, usage, request: step, isSent: delivered !== 'replay' };
+  });
+  // A gateway has more requests than the steps have answers, and a recording fewer records.
+  const all = comparedCalls(byRecords.length >= bySteps.length ? byRecords : bySteps);
+  return { steps, records, calls: all.filter(({ isOwn }) => isOwn) };
+}
+
+/** Says what happened between two calls that explains a lost cache. */
+function lossClause(steps: readonly Step[], call: CountedCall, diff: PrefixDiff | undefined): string | undefined {
+  const between = steps.filter(({ seq }) => seq > call.before && seq <= call.step);
+  if (between.some(({ event }) => event?.kind === 'compacted')) return 'the harness compacted its history';
+  if (between.some(({ event }) => event?.kind === 'diverged')) return 'the conversation was rewound';
+  const clause = diff === undefined ? undefined : causeClause(diff);
+  // A change that accounts for less than half of the loss is not its cause.
+  if (diff !== undefined && clause !== undefined && diff.again * 2 >= call.again) return clause;
+  const before = steps.findLast(({ seq }) => seq <= call.before);
+  const minutes = before === undefined ? 0 : Math.round((call.at - before.at) / 60_000);
+  if (minutes >= LONG_PAUSE_MIN) return `the agent paused for ${minutes} minutes, and the provider's cache ended`;
+  if (call.usage.cacheMiss !== undefined) return `the provider says ${call.usage.cacheMiss.reason}`;
+  if (diff === undefined) return undefined;
+  const changed = clause === undefined ? '' : `; the change of the request explains ${grouped(diff.again)} of them`;
+  return `the provider's cache did not have them any more${changed}`;
+}
+
+/** The sentence about a call's lost cache, and the object that caused the loss. */
+export interface LossSentence {
+  readonly sentence: string;
+  readonly object?: ObjectId;
+}
+
+/**
+ * Says how much of a counted call was written again, and why. Money and the changes of a call say
+ * the same. `diff` compares its request with the one before, if both went out.
+ */
+export function lossSentence(call: CountedCall, steps: readonly Step[], diff: PrefixDiff | undefined): LossSentence {
+  const { turn, again, fresh, usage } = call;
+  if (again === 0)
+    return {
+      sentence:
+        `Nothing was written again in turn ${turn}: ${grouped(usage.cacheRead ?? 0)} tokens came from the ` +
+        `provider's cache, and ${grouped(fresh)} were new.`,
+    };
+  const known = diff !== undefined && call.isSent ? diff : undefined;
+  const clause = lossClause(steps, call, known);
+  const object = known !== undefined && clause === causeClause(known) ? known.cause?.object : undefined;
+  return {
+    sentence:
+      clause === undefined
+        ? `${grouped(again)} tokens were written again in turn ${turn}. Nothing recorded shows why.`
+        : `${grouped(again)} tokens were written again in turn ${turn} because ${clause}.`,
+    ...defined({ object }),
+  };
+}

@@ -1,0 +1,135 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { replaceFile } from '../../process/owned-file.js';
+import type { SessionFigures } from '../money/session-figures.js';
+
+const count = z.number().int().nonnegative();
+const amount = z.number();
+
+/** The state of a session: its last step and that step's time, milliseconds since 1970. */
+const stateSchema = z.object({ upto: count, at: amount });
+
+/** A session in the state that facts about it belong to. */
+export interface SessionState extends z.output<typeof stateSchema> {
+  readonly id: string;
+}
+
+/** A file of a data folder. Its version is raised if the facts of unchanged sessions differ. */
+interface KeptFile<V> {
+  readonly name: string;
+  readonly version: number;
+  readonly facts: z.ZodType<V>;
+}
+
+/**
+ * Facts about sessions in a file of the data folder. They hold until their session goes on. It is a
+ * cache: a damaged or older file counts as empty. It contains titles, so only its user can read it.
+ */
+export class KeptSessions<V extends object> {
+  readonly #path: string;
+  readonly #version: number;
+  readonly #known: Map<string, V & Omit<SessionState, 'id'>>;
+  #changed = false;
+
+  private constructor(path: string, version: number, known: Map<string, V & Omit<SessionState, 'id'>>) {
+    [this.#path, this.#version, this.#known] = [path, version, known];
+  }
+
+  /** Opens a file of a data folder. */
+  static async open<V extends object>(dataDir: string, file: KeptFile<V>): Promise<KeptSessions<V>> {
+    const { name, version, facts } = file;
+    const path = join(dataDir, name);
+    const schema = z.object({
+      version: z.literal(version),
+      sessions: z.record(z.string(), z.intersection(facts, stateSchema)),
+    });
+    const text = await readFile(path, 'utf8').catch(() => '');
+    let sessions: Readonly<Record<string, V & Omit<SessionState, 'id'>>> = {};
+    try {
+      sessions = schema.safeParse(JSON.parse(text)).data?.sessions ?? {};
+    } catch {
+      // A damaged file has no facts.
+    }
+    return new KeptSessions(path, version, new Map(Object.entries(sessions)));
+  }
+
+  /** Returns the facts of a session that has not gone on since. */
+  of({ id, upto, at }: SessionState): V | undefined {
+    const known = this.#known.get(id);
+    return known?.upto === upto && known.at === at ? known : undefined;
+  }
+
+  /** Returns the last facts of a session, which may have gone on. */
+  last(id: string): V | undefined {
+    return this.#known.get(id);
+  }
+
+  keep({ id, upto, at }: SessionState, facts: V): void {
+    this.#known.set(id, { ...facts, upto, at });
+    this.#changed = true;
+  }
+
+  /** Writes the file if facts changed. A folder that cannot be written keeps none. */
+  async save(): Promise<void> {
+    if (!this.#changed) return;
+    this.#changed = false;
+    const content = { version: this.#version, sessions: Object.fromEntries(this.#known) };
+    await replaceFile(this.#path, JSON.stringify(content)).catch(() => undefined);
+  }
+}
+
+/** A session's title and figures. */
+export interface KnownFigures {
+  readonly title: string;
+  readonly figures: SessionFigures;
+}
+
+/** The figures of sessions that were counted before. */
+export const FIGURES: KeptFile<KnownFigures> = {
+  name: 'session-figures.json',
+  version: 2,
+  facts: z.object({
+    title: z.string(),
+    figures: z.object({
+      calls: count,
+      toolCalls: count,
+      spent: z.object({
+        calls: count,
+        fresh: amount,
+        cacheRead: amount,
+        cacheWrite: amount,
+        output: amount,
+        amount,
+        recorded: count,
+        unpriced: count,
+      }),
+      model: z.string().optional(),
+      filesChanged: count,
+      failures: count,
+      from: amount.optional(),
+    }),
+  }) as unknown as z.ZodType<KnownFigures>,
+};
+
+/** The result of the last verification of a session. */
+export interface SessionCheck {
+  /** Contexts, answers and parts that differ from what was written. */
+  readonly findings: number;
+  /** When it ended, milliseconds since 1970. */
+  readonly checkedAt: number;
+}
+
+/** The results of `palimpsest verify`. */
+export const CHECKS: KeptFile<SessionCheck> = {
+  name: 'session-checks.json',
+  version: 1,
+  facts: z.object({ findings: count, checkedAt: amount }),
+};
+
+/** Keeps results of a verification. */
+export async function keepChecks(dataDir: string, checks: readonly (SessionState & SessionCheck)[]): Promise<void> {
+  const kept = await KeptSessions.open(dataDir, CHECKS);
+  for (const { id, upto, at, ...check } of checks) kept.keep({ id, upto, at }, check);
+  await kept.save();
+}

@@ -1,0 +1,66 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Step } from '../../../src/objects/step.js';
+import { type CountedCall, lossSentence } from '../../../src/page/server/counted-calls.js';
+import type { PrefixDiff } from '../../../src/review/ask/prefix-diff.js';
+
+const MINUTE = 60_000;
+const stepAt = (seq: number, at: number, more: Partial<Step> = {}): Step =>
+  ({ session: 's', seq, turn: 1, at, ...more }) as unknown as Step;
+const call: CountedCall = {
+  step: 2,
+  turn: 7,
+  at: MINUTE,
+  usage: { input: 20_000, cacheRead: 500 },
+  request: 1,
+  before: 1,
+  isSent: true,
+  fresh: 700,
+  again: 19_243,
+};
+const diff = (again: number, more: Partial<PrefixDiff> = {}): PrefixDiff =>
+  ({
+    isPrefix: false,
+    again,
+    written: 0,
+    cause: { why: 'src/cart.ts changed' },
+    to: { turn: 7 },
+    ...more,
+  }) as PrefixDiff;
+const steps = [stepAt(1, 0), stepAt(2, MINUTE)];
+const why = (own: CountedCall, all: readonly Step[], compared?: PrefixDiff): string =>
+  lossSentence(own, all, compared).sentence;
+
+describe('the sentence of a lost cache', () => {
+  test('has the provider’s number, and the change of the request if that explains it', () => {
+    expect(why(call, steps, diff(18_000))).toBe(
+      '19,243 tokens were written again in turn 7 because src/cart.ts changed.',
+    );
+    expect(why(call, steps, diff(300))).toBe(
+      "19,243 tokens were written again in turn 7 because the provider's cache did not have them any more; the " +
+        'change of the request explains 300 of them.',
+    );
+    expect(why(call, steps, diff(0, { isPrefix: true }))).toMatch(/cache did not have them any more\.$/);
+  });
+
+  test('names a pause, a compaction and what the provider said, rather than a small change', () => {
+    const paused = { ...call, at: 66 * MINUTE };
+    expect(why(paused, steps, diff(300))).toMatch(/because the agent paused for 66 minutes/);
+    const event = { kind: 'compacted' } as NonNullable<Step['event']>;
+    expect(why(paused, [stepAt(1, 0), stepAt(2, MINUTE, { event })], diff(18_000))).toMatch(/the harness compacted/);
+    const missed = { ...call, usage: { ...call.usage, cacheMiss: { reason: 'tools changed' } } } as CountedCall;
+    expect(why(missed, steps)).toMatch(/because the provider says tools changed\.$/);
+  });
+
+  test('claims no cause for a request that only a transcript shows', () => {
+    const replayed = { ...call, isSent: false };
+    expect(why(replayed, steps, diff(18_000))).toBe(
+      '19,243 tokens were written again in turn 7. Nothing recorded shows why.',
+    );
+  });
+
+  test('says that nothing was lost', () => {
+    expect(why({ ...call, again: 0 }, steps, diff(18_000))).toBe(
+      "Nothing was written again in turn 7: 500 tokens came from the provider's cache, and 700 were new.",
+    );
+  });
+});
