@@ -6,7 +6,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -73,6 +73,17 @@ function cli(...args) {
   if (status !== 0) throw new Error(`palimpsest ${args.join(' ')}: ${stderr || stdout}`);
   return stdout;
 }
+/** Seconds of processor time of the database so far. Linux counts 100 ticks a second. */
+function databaseSeconds() {
+  const { pid } = JSON.parse(readFileSync(join(data, 'node.json'), 'utf8')).jvm;
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+    .map(Number);
+  return (user + system) / 100;
+}
 const reads = (path) => {
   const began = performance.now();
   cli('open', path, '--no-page', '--no-browser');
@@ -84,9 +95,12 @@ try {
   reads(transcript(100_000).path);
   for (const which of ['first', 'second']) {
     const { path, calls, lines, size } = transcript(bytes);
+    const before = databaseSeconds();
     const seconds = reads(path);
+    const busy = databaseSeconds() - before;
     const about = `${(size / 1e6).toFixed(1)} MB, ${lines} lines, ${calls} calls`;
     console.log(`the ${which} transcript after the start of the node (${about}): ${seconds.toFixed(1)} s`);
+    console.log(`  processor time of the database: ${busy.toFixed(1)} s`);
   }
 } finally {
   cli('node', 'stop');

@@ -5,7 +5,10 @@
  * Usage: npm run build && node bench/gateway.mjs [CALLS]
  *
  * With `steer`, it measures how long a request waits for its context once the session has 200
- * objects: npm run build && node bench/gateway.mjs steer [CALLS]
+ * objects. The upstream takes ANSWER_MS for an answer, 300 by default. The record of a call is
+ * stored meanwhile.
+ *
+ * npm run build && node bench/gateway.mjs steer [CALLS] [ANSWER_MS]
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,8 +21,10 @@ import { join } from 'node:path';
 const [EVENTS, SESSIONS, MESSAGES] = [100, 50, 100];
 const isSteering = process.argv[2] === 'steer';
 const calls = Number(process.argv[isSteering ? 3 : 2] ?? 300);
+const answerMs = Number(process.argv[4] ?? 300);
 const OBJECTS = 200;
-let [received, answer] = [0, undefined];
+/** `answer`: to a steered request. Before the measured calls it ends at once. */
+let [received, answer, isMeasured] = [0, undefined, false];
 
 /** Sends one event every two milliseconds; each carries the moment when it was written. */
 const upstream = createServer({ keepAliveTimeout: 0 }, (incoming, response) => {
@@ -27,7 +32,10 @@ const upstream = createServer({ keepAliveTimeout: 0 }, (incoming, response) => {
   incoming.on('data', ({ length }) => (received += length));
   incoming.once('end', () => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    if (answer !== undefined) return response.end(answer);
+    if (answer !== undefined) {
+      response.write(answer);
+      return setTimeout(() => response.end(), isMeasured ? answerMs : 0);
+    }
     let sent = 0;
     const next = () => {
       const event = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x'.repeat(40) } };
@@ -159,7 +167,7 @@ async function measureSteering() {
     ]
       .map(event)
       .join('');
-    const isMeasured = index >= OBJECTS;
+    isMeasured = index >= OBJECTS;
     if (index === OBJECTS) begun = processors();
     const before = isMeasured ? (await call(direct, text)).first : 0;
     const { first } = await call(ways.gateway, text);
