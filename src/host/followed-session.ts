@@ -16,6 +16,18 @@ export async function isFollowed(dataDir: string, session: SessionId): Promise<b
   return (await sessionLockOwners(dataDir, session)).some(({ what }) => what === FOLLOWER);
 }
 
+/**
+ * Returns whether a transcript has the name of a session. Agents name the file after its id. A part
+ * of another id is not enough, because a client chooses its id freely.
+ */
+export function isNamedAfter(path: string, native: string): boolean {
+  const name = basename(path);
+  const at = name.lastIndexOf(native);
+  if (at < 0 || native === '') return false;
+  const isBegin = at === 0 || /[-_.]/.test(name[at - 1] ?? '');
+  return isBegin && /^\.jsonl?$/.test(name.slice(at + native.length));
+}
+
 /** Facts about a call of an agent that lead to its session. */
 export interface AskedCall {
   /** The agent's own name of its conversation. */
@@ -31,15 +43,19 @@ const WRITTEN_MS = 1_000;
 /** A call that was just made is at the end of its transcript, within this many bytes. */
 const END_BYTES = 262_144;
 
-/** Returns whether the end of a file has a text. A file that cannot be read has none. */
-async function endHas(path: string, text: string): Promise<boolean> {
+/** Other transcripts may have a shorter id by chance. */
+const SHORTEST_ID = 12;
+
+/** Returns whether the end of a transcript has a call. A file that cannot be read has none. */
+async function endHas(path: string, callId: string): Promise<boolean> {
   const file = await open(path, 'r').catch(() => undefined);
   if (file === undefined) return false;
   try {
     const { size } = await file.stat();
     const begin = Math.max(0, size - END_BYTES);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(size - begin), 0, size - begin, begin);
-    return buffer.subarray(0, bytesRead).includes(text);
+    const end = buffer.subarray(0, bytesRead);
+    return end.includes(`"id":${JSON.stringify(callId)}`) || end.includes(`"call_id":${JSON.stringify(callId)}`);
   } catch {
     return false;
   } finally {
@@ -87,13 +103,13 @@ export async function followedSession(
   { thread, callId, startedBy }: AskedCall,
 ): Promise<WatchedSession | undefined> {
   if (thread !== undefined) {
-    const found = await followedNow(dataDir, (path) => basename(path).includes(thread));
+    const found = await followedNow(dataDir, (path) => isNamedAfter(path, thread));
     if (found !== undefined && found !== 'none') return found;
     const session = ownId(thread);
     return (await followedLater(dataDir, thread)) ?? ((await isFollowed(dataDir, session)) ? { session } : undefined);
   }
-  if (callId === undefined) return undefined;
-  const has = (path: string): Promise<boolean> => endHas(path, `"${callId}"`);
+  if (callId === undefined || callId.length < SHORTEST_ID) return undefined;
+  const has = (path: string): Promise<boolean> => endHas(path, callId);
   const found = await pollUntil(() => followedNow(dataDir, has), { limitMs: WRITTEN_MS });
   if (found !== undefined && found !== 'none') return found;
   return startedBy === undefined ? undefined : followedLater(dataDir, startedBy);

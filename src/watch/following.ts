@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
-import { basename } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
+import { isNamedAfter } from '../host/followed-session.js';
 import { ownId } from '../host/own-id.js';
 import type { WatchReport } from '../host/watch-report.js';
 import { RecordingError } from '../lab/recordings/open-recording.js';
@@ -105,7 +105,7 @@ export class Following implements Followed {
     const start = isReadable ? await pollUntil(() => startOf(file), { limitMs: WAIT_MS }) : undefined;
     const ids = start === undefined ? [] : [start.native, start.id];
     // Claude Code continues a session in a file that begins with the records of another one.
-    if (!ids.some((id) => ownId(id) === ownId(native)) && (start === undefined || !names(file, native)))
+    if (!ids.some((id) => ownId(id) === ownId(native)) && (start === undefined || !isNamedAfter(file.path, native)))
       throw new WatchError(
         'no-transcript',
         `The transcript ${file.path} has ${start === undefined ? 'no session' : `the session ${start.native}`}, ` +
@@ -148,9 +148,11 @@ export class Following implements Followed {
     }
     const own = ownId(native);
     const known = [...this.#followers.values()].find(
-      ({ file, session }) => file.home === home && (session === own || names(file, native)),
+      ({ file, session }) => file.home === home && (session === own || isNamedAfter(file.path, native)),
     );
-    return known?.file ?? (await findFiles([home])).files.find((file) => file.size > 0 && names(file, native));
+    return (
+      known?.file ?? (await findFiles([home])).files.find((file) => file.size > 0 && isNamedAfter(file.path, native))
+    );
   }
 }
 
@@ -160,15 +162,3 @@ const startOf = (file: FoundFile): Promise<TranscriptStart | undefined> =>
     if (error instanceof RecordingError) return undefined;
     throw error;
   });
-
-/**
- * Agents name the file of a session after its id. A part of another id is not enough: a request
- * chooses its id freely.
- */
-function names({ path }: FoundFile, native: string): boolean {
-  const name = basename(path);
-  const at = name.lastIndexOf(native);
-  if (at < 0) return false;
-  const isBegin = at === 0 || /[-_.]/.test(name[at - 1] ?? '');
-  return isBegin && /^\.jsonl?$/.test(name.slice(at + native.length));
-}

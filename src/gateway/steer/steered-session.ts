@@ -73,8 +73,10 @@ export class SteeredSession {
 
   /** Returns the body of a model call of the agent itself. */
   async turn(read: ReadRequest): Promise<SteeredBody> {
-    const state = await this.#follow();
+    const following = this.#follow();
+    // The disk answers meanwhile.
     const request = read({ session: this.id, seen: this.#seen });
+    const state = await following;
     if ('why' in request) return { how: 'exact', why: request.why };
     await this.#noteInherited(request);
     const { guard, limitMs, firstLimitMs } = this.#host;
