@@ -16,7 +16,7 @@ describe.each([
   { hooks: false, gateway: true },
   { hooks: true, gateway: true },
 ])('Claude Code, observed with hooks: $hooks, gateway: $gateway', (ways) => {
-  test('works for 60 calls; each of its sessions is one, and each request that was seen is a context', async () => {
+  test('is recorded over 60 calls: each session once, and each observed request as a context', async () => {
     const claude = await newestAgent('claude');
     const upstream = await startCheckingUpstream();
     const machine = await observedMachine('claude', { name: 'anthropic', url: upstream.url }, ways);
@@ -89,10 +89,11 @@ describe.each([
       await run('/clear', '--resume', id);
       upstream.add(moves(9, 'fourth done'));
       const last = await run('after the clear', '-c');
-      // Behind its own summary, Claude Code sends its last answer with the thinking of before. It
-      // knows the provider's 400, with or without a gateway, and goes on without that thinking.
+      // After a compaction, Claude Code sends its last answer with thinking from before the
+      // summary. The provider refuses that with 400, and Claude Code retries without the thinking.
+      // It does so without a gateway too.
       expect(upstream.refusals).toEqual([
-        'messages.2.content.0: something before the block is not what it was bound to',
+        'messages.2.content.0: the content before the block is not the content that was signed',
       ]);
       expect(upstream.left).toBe(0);
       expect(upstream.turns).toBeGreaterThanOrEqual(60);

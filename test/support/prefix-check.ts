@@ -147,11 +147,9 @@ export class PrefixCheck {
     const bound = this.#bindings.get(signature);
     if (bound === undefined) return `${place}: this signature was never issued`;
     if (bound.thinking !== thinking) return `${place}: the thinking was changed`;
-    if (bound.before !== before) return `${place}: something before the block is not what it was bound to`;
+    if (bound.before !== before) return `${place}: the content before the block is not the content that was signed`;
     const left = thoughts.length === 0 ? [] : bound.thoughts.slice(-thoughts.length);
     const fits = left.length === thoughts.length && left.every((one, i) => one === thoughts[i]);
-    return fits
-      ? undefined
-      : `${place}: the thinking before the block has a hole, or has a block again that was left out`;
+    return fits ? undefined : `${place}: thinking before the block is missing, or a dropped block is back`;
   }
 }

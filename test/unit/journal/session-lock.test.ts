@@ -16,7 +16,7 @@ import { type AskedProcess, buildProgram, startProgram } from '../../support/ask
 const session = sessionId('20260101-abcdefgh');
 const mcp = { what: 'palimpsest mcp' };
 
-/** The program of the processes: each takes one lock, then answers requests about it. */
+/** The source of the lock owners' program. It takes one lock, then answers requests about it. */
 const PROGRAM = `
 import { acquireSessionLock } from "./journal/session-lock.js";
 let lock;
@@ -100,14 +100,14 @@ describe('the lock of a session [decision F5]', () => {
     const path = lockPath(1);
     const owner = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
     expect(owner).toMatchObject({ ...(await identifyProcess(process.pid)) });
-    await writeFile(path, JSON.stringify({ ...owner, started: `${owner.started}0`, token: 'of-a-dead-one' }));
+    await writeFile(path, JSON.stringify({ ...owner, started: `${owner.started}0`, token: 'of-a-dead-process' }));
     expect(lock.isStillOurs()).toBe(false);
     const next = await acquireSessionLock(dataDir, session, mcp);
     expect(next.isStillOurs()).toBe(true);
     next.release();
   });
 
-  test('belongs to a stopped process', async () => {
+  test('stays with a stopped process', async () => {
     const owner = await start();
     await owner.ask('acquire', dataDir, session, mcp);
     process.kill(owner.pid, 'SIGSTOP');
@@ -116,7 +116,7 @@ describe('the lock of a session [decision F5]', () => {
     expect((await owner.ask('ours')).value).toBe(true);
   });
 
-  test('notifies the first owner of a take-over, whose release then has no effect', async () => {
+  test('lets the first owner notice a take-over, and ignores its later release', async () => {
     const owner = await start();
     await owner.ask('acquire', dataDir, session, mcp);
     const lock = await acquireSessionLock(dataDir, session, { ...mcp, takeOver: true });
@@ -152,7 +152,7 @@ describe('the lock of a session [decision F5]', () => {
     expect(await leftovers()).toHaveLength(15);
   });
 
-  test('goes to one of several concurrent take-overs, and the others notice', async () => {
+  test('goes to one of several concurrent take-overs, and the other owners notice', async () => {
     const contenders = await Promise.all(Array.from({ length: 4 }, start));
     for (let round = 0; round < 10; round++) {
       await Promise.all(
@@ -173,7 +173,7 @@ describe('the lock of a session [decision F5]', () => {
     lock.release();
   });
 
-  test('differs for sessions whose names differ only in case or special characters', async () => {
+  test('has its own file for each of several sessions with similar names', async () => {
     const names = ['A:b@c', 'a:b@c', 'a.b.c', 'a_b_c', 'x'.repeat(200), `${'x'.repeat(199)}y`];
     const locks = await Promise.all(names.map((name) => acquireSessionLock(dataDir, sessionId(name), mcp)));
     expect(locks.every((lock) => lock.isStillOurs())).toBe(true);
@@ -184,7 +184,7 @@ describe('the lock of a session [decision F5]', () => {
     for (const lock of locks) lock.release();
   });
 
-  test('names a data folder that is not writable', async () => {
+  test('fails with the path of a data folder that is not writable', async () => {
     await writeFile(join(dataDir, 'sessions'), 'a file in the way');
     const refused = await acquireSessionLock(dataDir, session, mcp).catch((error: unknown) => error);
     expect(refused).toMatchObject({ name: 'LeaseError', code: 'unwritable' });

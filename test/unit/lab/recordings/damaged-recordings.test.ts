@@ -5,7 +5,7 @@ import { RecordingError } from '../../../../src/lab/recordings/open-recording.js
 import { effort } from '../../../support/effort.js';
 import { bytesSource, importAll, recordingPath } from '../../../support/recordings.js';
 
-const LINES = ['claude-code', 'codex', 'pi'].flatMap((format) =>
+const LINE_RECORDINGS = ['claude-code', 'codex', 'pi'].flatMap((format) =>
   readdirSync(recordingPath(format)).map((file) => `${format}/${file}`),
 );
 
@@ -31,14 +31,14 @@ const importOrRefuse = async (content: string | Buffer): Promise<void> => {
   }
 };
 
-describe.each(LINES)('%s damaged', (name) => {
+describe.each(LINE_RECORDINGS)('%s damaged', (name) => {
   const bytes = readFileSync(recordingPath(name));
   const lines = bytes
     .toString()
     .split('\n')
     .filter((line) => line.trim().startsWith('{'));
 
-  test('imports as much as possible with any value in place of any other', async () => {
+  test('imports, or fails with a RecordingError, after any values are replaced', async () => {
     const damages = fc.array(fc.tuple(fc.nat(), fc.array(fc.nat(), { maxLength: 6 }), fc.jsonValue({ maxDepth: 2 })), {
       minLength: 1,
       maxLength: 12,
@@ -60,7 +60,7 @@ describe.each(LINES)('%s damaged', (name) => {
     );
   });
 
-  test('imports as much as possible with any bytes in place of any others', async () => {
+  test('imports, or fails with a RecordingError, after any bytes are replaced', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.nat(), fc.uint8Array({ minLength: 1, maxLength: 9 })), { minLength: 1, maxLength: 20 }),
@@ -78,7 +78,7 @@ describe.each(LINES)('%s damaged', (name) => {
 });
 
 test.each(['codex/coding.jsonl', 'openhands-sdk/events.jsonl'])(
-  '%s: treats a role named like a member of every object as unknown',
+  '%s: treats a role named like an inherited property, such as constructor, as unknown',
   async (name) => {
     const text = readFileSync(recordingPath(name), 'utf8').replaceAll(
       /"role": ?"(?:user|assistant)"/g,
