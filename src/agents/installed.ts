@@ -23,7 +23,10 @@ const isRunnable = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Returns a path behind all links, with slashes on every platform. */
+/**
+ * Returns a path with all links resolved and slashes on every platform. Returns it unchanged if
+ * that fails.
+ */
 const realOr = (path: string): Promise<string> =>
   realpath(path).then(
     (real) => real.replaceAll(sep, '/'),
@@ -32,8 +35,8 @@ const realOr = (path: string): Promise<string> =>
 
 /**
  * Returns whether a folder of the PATH belongs to the project. npm puts `node_modules/.bin` of the
- * project and of the folders above it on the PATH. A folder that also has the home or this Node.js
- * is no project.
+ * project and of the folders above it on the PATH. A folder that contains the home folder or this
+ * Node.js is not a project.
  */
 async function isOfProject(folder: string, { cwd, home }: Surroundings): Promise<boolean> {
   const [real, here, ...own] = await Promise.all([realOr(folder), realOr(cwd), realOr(home), realOr(process.execPath)]);
@@ -45,7 +48,7 @@ async function isOfProject(folder: string, { cwd, home }: Surroundings): Promise
 
 /**
  * Finds a program on the PATH by one of its names. Skips relative folders and those of the project,
- * because a cloned project must not choose the programs that this one runs.
+ * because a cloned project must not choose the programs that Palimpsest runs.
  */
 export async function findProgram(names: readonly string[], at: Surroundings): Promise<string | undefined> {
   for (const path of names.flatMap((name) => programFiles(name, at)))

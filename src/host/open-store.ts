@@ -10,7 +10,7 @@ import { XtdbClient } from '../xtdb/xtdb-client.js';
 import type { Settings } from './settings.js';
 
 /**
- * The use of a database node: a remote one, or the data folder's own. The own node is found or
+ * Access to a database node: a remote one, or the data folder's own. The own node is found or
  * started when its address is first requested.
  */
 export class NodeUse {

@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import type { ViewName } from './address.js';
-import { type Answered, type Parameters as AskedOf, answers, isServed, useAnswer } from './ask.js';
+import { type Answered, answers, isServed, type Parameters as QuestionParameters, useAnswer } from './ask.js';
 import { followed } from './follow.js';
 import { place, refine } from './place.js';
 import { columnOf, neighbour } from './strip-layout.js';
@@ -27,7 +27,7 @@ export function knownTx(): string | undefined {
  * Asks a question at the transaction of the address, so that its answer stays the same. Waits until
  * the transaction is known. A followed session's answers stay on screen until the next ones load.
  */
-export function useQuestion<T>(path: string | undefined, parameters: AskedOf = {}): Answered<T> {
+export function useQuestion<T>(path: string | undefined, parameters: QuestionParameters = {}): Answered<T> {
   const { session, live } = place.value.of;
   const tx = knownTx();
   const isReady = tx !== undefined || session === undefined || !isServed();
@@ -49,8 +49,9 @@ export function useSessionStrip({ isAsked = true }: { readonly isAsked?: boolean
 }
 
 /**
- * As `useSessionStrip`, but pins the strip's transaction in the address, so that a shared link
- * shows the same, unless the session is followed.
+ * Like `useSessionStrip`. Unless the session is followed, also writes the strip's transaction to
+ * the address, so that a shared link shows the same strip. Also sets the folder that file names
+ * leave out.
  */
 export function useStrip(): Answered<Strip> {
   const answer = useSessionStrip();
@@ -105,7 +106,7 @@ export function stepFor(view: ViewName, strip: Strip | undefined): string | numb
   return strip.calls[makerOf(strip, Number(of.step)) - 1]?.step ?? of.step;
 }
 
-/** Returns the call of the address; default: the last one. */
+/** Returns the step of the model call in the address, or of the last call. */
 export function chosenStep(strip: Strip): number | undefined {
   const { view, of } = place.value;
   if (of.step === undefined) return strip.calls.at(-1)?.step;
@@ -118,7 +119,8 @@ export function choose(step: number): void {
 }
 
 /**
- * Returns the call of the address, or a followed session's newest; undefined if neither is known.
+ * Returns the step of the model call in the address, or of a followed session's newest call.
+ * Undefined if neither is known.
  */
 export function askedStep(): number | undefined {
   const { step } = place.value.of;
@@ -133,7 +135,7 @@ export function move(strip: Strip, to: Parameters<typeof neighbour>[2]): void {
   if (call !== undefined) choose(call.step);
 }
 
-/** Toggles between following the session of the address and pinning its present state. */
+/** Toggles between following the session of the address and showing its present state. */
 export function toggleFollowing(): void {
   const { live } = place.value.of;
   if (live === undefined) refine({ live: 1, tx: undefined });

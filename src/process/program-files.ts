@@ -10,7 +10,7 @@ export interface ProgramSearch {
 /**
  * Returns the files that a program's name may mean, in the order of the PATH. Skips relative
  * folders of the PATH and, unlike Windows, the working folder: a cloned project must not choose the
- * programs that this one runs.
+ * programs that Palimpsest runs.
  */
 export function programFiles(name: string, { env, platform }: ProgramSearch): readonly string[] {
   const path = env.PATH ?? env.Path ?? '';

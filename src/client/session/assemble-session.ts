@@ -41,10 +41,11 @@ async function metadataAt(
 }
 
 /**
- * Returns the objects whose heads must be read at a snapshot: those that others wrote, those whose
- * date has come, and unread ones. Returns all if that is unknown.
+ * Returns the objects whose heads must be read at a snapshot. They were written since the last
+ * read, were never read, or were dated in the future and their time has come. Returns all if the
+ * writes are unknown.
  */
-async function unreadAt(
+async function outdatedAt(
   { metadata, store }: SessionEnvironment,
   { id, sets: { index } }: SessionState,
   { txId, validTime }: Basis,
@@ -61,8 +62,8 @@ async function unreadAt(
 }
 
 /**
- * Reads heads at a snapshot. Another clock may have dated a head in the future. It is read again
- * when its date has come, because no transaction names it then.
+ * Reads heads at a snapshot. Another clock may have dated a head in the future. Such a head is read
+ * again once that time has come, because no new transaction announces it.
  */
 async function learnHeads(
   { metadata, store }: SessionEnvironment,
@@ -81,8 +82,8 @@ async function learnHeads(
 }
 
 /**
- * Returns the known metadata of a session's objects, updated to a snapshot. Reads nothing if only
- * this client wrote since the last time.
+ * Returns the known metadata of a session's objects, updated to a snapshot. If only this client
+ * wrote since the last read, reads only heads whose future date has come.
  */
 async function currentMetadata(
   environment: SessionEnvironment,
@@ -92,7 +93,7 @@ async function currentMetadata(
   const { metadata } = environment;
   const { txId } = snapshot.basis;
   const { index } = state.sets;
-  await learnHeads(environment, snapshot, await unreadAt(environment, state, snapshot.basis));
+  await learnHeads(environment, snapshot, await outdatedAt(environment, state, snapshot.basis));
   metadata.setKnown(state.id, { txId, objects: index.length });
   // Another session of this client may have written after the basis. Then only the snapshot has the
   // right versions.
@@ -108,7 +109,7 @@ interface Parts {
   readonly prompt: string | null;
   readonly metadata: MetadataOf;
   readonly version: (id: ObjectId) => MarkedVersion | undefined;
-  /** Where it was read, and the objects shown in other versions. */
+  /** The basis of the read, and the objects shown at other versions than the basis has. */
   readonly place: Pick<SessionAssemblyRecord, 'basis' | 'ahead' | 'aheadOf' | 'behind' | 'absent'>;
 }
 
@@ -124,7 +125,7 @@ function assembleParts(environment: SessionEnvironment, parts: Parts, options: A
   return assemblyOf(environment, { ...parts, input: { systemPrompt: prompt, pool, active } }, options);
 }
 
-/** The input of a context, and where it was read. */
+/** The input of a context, and the basis of its read. */
 interface ContextInput extends Pick<Parts, 'state' | 'place'> {
   readonly input: Omit<AssemblyInput, 'options' | 'turns'>;
 }
@@ -163,7 +164,7 @@ function assemblyOf(
     return text;
   };
   return {
-    // Rendered lazily: a model call in a loop waits and needs another form.
+    // Lazy, because a loop renders another form, and its model call waits.
     get sections() {
       return asText().sections;
     },
@@ -233,8 +234,8 @@ function assembleLocally(
 }
 
 /**
- * Assembles from this process's newest knowledge. A sole writer's sessions go to the database in
- * one order, with the record in its place.
+ * Assembles from this process's newest knowledge. The record needs no basis, because a sole
+ * writer's steps and records reach the database in one order.
  */
 function assembleNewest(
   environment: SessionEnvironment,
@@ -282,7 +283,7 @@ async function assembleFromDatabase(
   const until = performance.now() + (hasContents(environment, loaded) ? 0 : TIME_LIMITS.drainForContents);
   while (outbox.status.outage !== undefined || !(await outbox.drained(loaded.state.id, TIME_LIMITS.drain)))
     if (outbox.status.outage !== undefined || performance.now() >= until) return undefined;
-  // The database lacks steps that were lost to another writer.
+  // Otherwise the context would lack our steps that were refused, for example after a take-over.
   environment.recovery.requireWritable(loaded.state.id, loaded.lease, false);
   // Another process, or this one before its clock was set back, may have dated the loaded state in
   // the future.
@@ -292,8 +293,8 @@ async function assembleFromDatabase(
     const metadata = await currentMetadata(environment, snapshot, loaded.state);
     return await assembleAt(environment, snapshot, { ...loaded, metadata, options });
   } catch (error) {
-    // No write in delivery noticed the outage. A node that is up may break off because its own
-    // storage is down.
+    // No write was under way that would have noticed the outage. A running node may also break off
+    // an answer, because its own storage is down.
     const isAway = isOutage(error) || (error instanceof XtdbError && error.code === 'cut-off');
     if (!outbox.isDurable || !isAway) throw error;
     return undefined;
@@ -301,9 +302,9 @@ async function assembleFromDatabase(
 }
 
 /**
- * Renders the next context of a session that no other client writes, from the context before. Reads
- * the database only for contents that this process no longer has. `changed` names the objects that
- * were learned since then.
+ * Renders the next context of a session that no other client writes, from its previous context.
+ * Reads the database only for contents that this process no longer has in memory. `changed` names
+ * the objects whose metadata may have changed since the previous context. It is cleared.
  */
 export async function renderGrowing(
   environment: SessionEnvironment,
@@ -383,9 +384,8 @@ export interface PastContext {
 }
 
 /**
- * Assembles the context of any session at a basis, from the database alone. The bytes are the same
- * as then, despite later changes (decision E7). Returns undefined if the session did not exist at
- * that basis.
+ * Assembles the context of any session at a basis, from the database alone. Later changes do not
+ * affect its bytes (decision E7). Returns undefined if the session did not exist at that basis.
  */
 export async function assembleAsOf(
   environment: SessionEnvironment,

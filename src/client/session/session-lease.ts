@@ -5,15 +5,17 @@ import { SessionError } from '../../session/errors.js';
 import type { AssembleSession } from './assemble-session.js';
 import type { CallIdRules } from './call-id.js';
 
-/** Where this process keeps its leases, and its name there. */
+/** The settings for locking a session. */
 export interface LeaseSettings {
+  /** The data folder with the lock files. */
   readonly dataDir: string;
+  /** The name of this program in lock files, such as `palimpsest mcp`. */
   readonly what: string;
 }
 
 /**
- * Takes a session's lease (decision F5).
- * @throws {SessionError} `lease-held` – another process, which it names, has the lease, and
+ * Locks a session for this process (decision F5).
+ * @throws {SessionError} `lease-held` – another process, which the message names, has the lock, and
  *   `takeOver` is not set
  */
 export async function lockSession(
@@ -47,15 +49,14 @@ export function requireLock(lock: SessionLock | undefined, session: SessionId): 
   if (lock.isFolderGone()) throw deletedFolder(lock.folder);
   throw new SessionError(
     'taken-over',
-    `session ${session} was taken over by another process; open it again, taking it over, ` +
-      'to go on from where it stands',
+    `session ${session} was taken over by another process; to continue it here, take it over with --take-over`,
   );
 }
 
-/** The parts of one session, beside the environment that all sessions of a client share. */
+/** The parts of one session. All sessions of a client share their environment. */
 export interface SessionParts extends Pick<CallIdRules, 'isSecret' | 'losses'> {
   /** Undefined for a client without a data folder. */
   readonly lock: SessionLock | undefined;
-  /** A sole writer assembles from local knowledge, others from the database. */
+  /** Assembles from local knowledge for a sole writer, else from the database. */
   readonly assemble: AssembleSession;
 }

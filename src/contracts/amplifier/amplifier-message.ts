@@ -11,7 +11,7 @@ import { ownMember } from '../../values/own-member.js';
  */
 const DEEPEST = 190;
 const LONGEST_NAME = 400;
-/** Block members that name calls and tools. */
+/** The members of blocks that hold a call's id or a tool's name. */
 const NAMING: Readonly<Record<string, readonly string[]>> = {
   tool_call: ['id', 'name'],
   tool_use: ['id', 'name'],
@@ -80,7 +80,7 @@ export const amplifierMessageSchema = z
 
 export type AmplifierMessage = z.output<typeof amplifierMessageSchema>;
 
-/** A message with its sender's id, which identifies it when it is sent again. */
+/** A message with the id that its sender gave it. A message sent again has the same id. */
 export interface NamedMessage {
   readonly id: string;
   readonly message: AmplifierMessage;
@@ -113,7 +113,7 @@ export const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']
 /** Roles whose messages are results of calls. */
 export const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function']);
 
-/** Replaces lone surrogates in every text, which neither the database nor a model accepts. */
+/** Replaces lone surrogates in every text: neither the database nor a model accepts them. */
 function wellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed();
   if (Array.isArray(value)) return value.map(wellFormed);
@@ -150,7 +150,7 @@ function messagesIn(given: AmplifierMessage, now: number): readonly AmplifierMes
 
 /**
  * Splits a message into entries. Result blocks become messages of their own in front of the
- * remaining text. A message without a time gets the present one.
+ * remaining text. A message without a time gets the current time.
  */
 export function namedEntries({ id, message }: NamedMessage, now: number): readonly NamedMessage[] {
   return messagesIn(message, now).map((one, i) => ({ id: i === 0 ? id : `${id}.${i}`, message: one }));

@@ -1,7 +1,7 @@
 import { CodedError } from '../../values/coded-error.js';
 
 /**
- * Why an operation on a session directory (document 000) fails.
+ * Why an operation on a session directory (CortexFS document 000) fails.
  *
  * - `no-session`: the folder is not a session directory
  * - `foreign-session`: it belongs to another session
@@ -14,7 +14,7 @@ import { CodedError } from '../../values/coded-error.js';
  * - `invalid-policy`: a `gc.policy` is invalid, or would remove raw history
  * - `no-archive`: collected files cannot be moved to the archive
  * - `invalid-budget`: the token limit is invalid
- * - `budget-too-small`: the user's newest message alone exceeds the limit
+ * - `budget-too-small`: the pack's heading and the user's newest message exceed the limit
  */
 export type CortexfsErrorCode =
   | 'no-session'

@@ -20,7 +20,7 @@ export interface ViewState {
   readonly lines: readonly EntryId[];
   /** Dropped entries. */
   readonly gone: readonly EntryId[];
-  /** Messages of the user without their middle, as shown. */
+  /** Shortened messages of the user: the text shown in place of each. */
   readonly cut: Readonly<Record<EntryId, string>>;
   /** The summary of the dropped entries. `of` is the SHA-256 of their ids, one per line. */
   readonly summary?: { readonly of: Sha256; readonly text: string; readonly summary: Summary };
@@ -174,12 +174,13 @@ const sizeOf = (shrinking: Shrinking): number => shrinking.draft.tokens + reserv
 const leastOf = ({ draft, limits }: Shrinking): number =>
   draft.tokens + (draft.gone.size === 0 ? 0 : limits.leastSummary);
 
-/** In the order of trial. Each step runs only if the ones before it were not enough. */
+/** The steps in the order of trial. Each runs only if the earlier ones were not enough. */
 const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, Shrink])[] = [
   [
     'retention',
     ({ target }) => target,
-    // Results released by the session's retention leave together, so that the prefix breaks once.
+    // All results that the session's retention released become lines at once, so that the cached
+    // prefix breaks only once.
     ({ draft, blocks, newest }) => {
       for (const result of resultsOf(blocks))
         if (!isHeld(result) && !newest.has(result.id) && draft.collapses(result)) draft.collapse(result);
@@ -246,8 +247,8 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
 ];
 
 /**
- * Only the steps `pressure` and `cut` count the entries without their summary, which takes the
- * rest.
+ * Returns whether a view fits before a step. The step `cut` counts only the required text of the
+ * summary, because the summary shrinks before messages are cut. Other steps count its full reserve.
  */
 const fits = (shrinking: Shrinking, step: ShrinkStep, limit: number): boolean =>
   (step === 'cut' ? leastOf(shrinking) : sizeOf(shrinking)) <= limit;
@@ -256,10 +257,11 @@ function tooSmall(limits: ViewLimits, least: number): ProjectionError {
   const pending = limits.keepBehindPending
     ? 'everything from the first pending call or approval on'
     : 'all pending entries';
-  const required = limits.leastSummary === 0 ? '' : `, the ${limits.leastSummary} tokens that the summary must say`;
+  const required =
+    limits.leastSummary === 0 ? '' : `, the ${limits.leastSummary} tokens of the summary's required text`;
   return new ProjectionError(
     'budget-too-small',
-    `the system's messages, ${pending}${required} and the user's newest message take ${least} tokens, ` +
+    `the system's messages, ${pending}${required} and the user's first and newest messages take ${least} tokens, ` +
       `but the limit is ${limits.most}: give at least ${least}`,
     { least },
   );
@@ -271,7 +273,7 @@ interface Shrunk {
   readonly steps: readonly ShrinkStep[];
 }
 
-function taken(shrinking: Shrinking): Shrunk & { readonly least: number } {
+function applySteps(shrinking: Shrinking): Shrunk & { readonly least: number } {
   const { draft, limits } = shrinking;
   const steps: ShrinkStep[] = [];
   for (const [step, limitOf, apply] of SHRINKS) {
@@ -284,19 +286,19 @@ function taken(shrinking: Shrinking): Shrunk & { readonly least: number } {
 }
 
 /**
- * Shrinks a view until it fits. If the required summary text exceeds the dropped entries, drops no
- * entry, provided that the result fits.
+ * Shrinks a view until it fits. Drops no entry if the result fits and is no larger than with a
+ * summary, whose required text may exceed the dropped entries.
  *
  * @throws {ProjectionError} `budget-too-small`
  */
 export function shrink(asked: Omit<Shrinking, 'draft' | 'keepsAll'> & { readonly begin: () => ViewDraft }): Shrunk {
   const { limits } = asked;
-  const shrunk = taken({ ...asked, draft: asked.begin(), keepsAll: false });
+  const shrunk = applySteps({ ...asked, draft: asked.begin(), keepsAll: false });
   if (shrunk.draft.gone.size === 0 || limits.leastSummary === 0) {
     if (shrunk.least > limits.most) throw tooSmall(limits, shrunk.least);
     return shrunk;
   }
-  const whole = taken({ ...asked, draft: asked.begin(), keepsAll: true });
+  const whole = applySteps({ ...asked, draft: asked.begin(), keepsAll: true });
   const least = Math.min(shrunk.least, whole.least);
   if (least > limits.most) throw tooSmall(limits, least);
   return whole.least <= Math.min(shrunk.least, limits.most) ? whole : shrunk;

@@ -9,15 +9,15 @@ import type { Steering } from './steering.js';
 const callSchema = z.object({
   verb: z.enum(['activate', 'deactivate', 'pin', 'unpin']),
   ids: z.array(z.string()).min(1).max(1_000),
-  /** The model's id of the call, which says whose call it is. */
+  /** The id in the model's answer, by which we find the session. */
   callId: z.string().max(400).optional(),
-  /** The client's own name of its session. */
+  /** The agent's own id of its session. */
   thread: z.string().max(400).optional(),
 });
 
 const MOST_BYTES = 1_048_576;
-/** The answer that made a call may still be on its way to the client. */
-const KNOWN_MS = 2_000;
+/** How long to wait for a call's id, because the model's answer with it may still be arriving. */
+const CALL_SEEN_MS = 2_000;
 
 async function textOf(request: IncomingMessage): Promise<string> {
   const pieces: Buffer[] = [];
@@ -31,8 +31,8 @@ async function textOf(request: IncomingMessage): Promise<string> {
 }
 
 /**
- * The address at which `palimpsest mcp`, started inside a steered agent, passes on the model's
- * calls. The address contains a secret, so that only processes of the agent know it.
+ * The endpoint to which `palimpsest mcp`, running inside a steered agent, forwards the model's verb
+ * calls. Its path contains a secret, so that only the agent's processes know it.
  */
 export class VerbEndpoint {
   readonly #steering: Steering;
@@ -53,7 +53,7 @@ export class VerbEndpoint {
     return given.length === own.length && timingSafeEqual(given, own);
   }
 
-  /** Answers a call with its text, as a tool answers the model. Never rejects. */
+  /** Runs a verb call and responds with the text for the model. Never rejects. */
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const answer = (text: string, ok: boolean): void => {
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ text, ok }));
@@ -62,7 +62,7 @@ export class VerbEndpoint {
       const { verb, ids, callId, thread } = callSchema.parse(JSON.parse(await textOf(request)));
       const session = await this.#sessionOf(callId, thread);
       if (session === undefined)
-        answer('Error: no steered session made this call; its context is built by its own program', false);
+        answer('Error: this call belongs to no steered session, so its context cannot be changed', false);
       else answer(await this.#steering.verb({ session, verb, ids, ...(callId === undefined ? {} : { callId }) }), true);
     } catch (error) {
       answer(`Error: ${messageOf(error).slice(0, 1_500)}`, false);
@@ -73,7 +73,7 @@ export class VerbEndpoint {
     const found =
       callId === undefined
         ? undefined
-        : await pollUntil(async () => this.#steering.sessionOfCall(callId), { limitMs: KNOWN_MS });
+        : await pollUntil(async () => this.#steering.sessionOfCall(callId), { limitMs: CALL_SEEN_MS });
     if (found !== undefined || thread === undefined) return found;
     const id = ownId(thread);
     return this.#steering.has(id) ? id : undefined;

@@ -245,7 +245,7 @@ describe('the obligations of a checkpoint', () => {
     const refused = await compacted(conversation, wishOf(1_000));
     expect(refused).toMatchObject({
       code: 'budget-too-small',
-      message: expect.stringMatching(/the \d+ tokens that the summary must say/),
+      message: expect.stringMatching(/the \d+ tokens of the summary's required text/),
     });
     const { least = 0 } = refused as ProjectionError;
     const one = await made(conversation, wishOf(least));
