@@ -30,7 +30,7 @@ import type { Companion } from './watch/followed.js';
 /** The commands that a shell runs to complete a line, and that print the completion script. */
 const COMPLETION_CALLS: ReadonlySet<string> = new Set(['completion', 'complete']);
 
-/** Each takes back settings of agents that this program wrote. `palimpsest uninstall` runs them. */
+/** Each restores settings of agents that this program changed. `palimpsest uninstall` runs them. */
 const UNDOS: readonly UndoSetup[] = [takeBackSetups];
 
 /** Each runs in the process of `palimpsest watch`, beside the transcripts. */

@@ -44,7 +44,7 @@ function ofFile<T>(path: string, edit: () => T): T {
   }
 }
 
-/** Returns the text without the changes of an earlier setup, so that one undo takes back both. */
+/** Returns the text without the changes of an earlier setup, so that one undo removes both. */
 function baseOf({ path, text }: SettingsFile, earlier: KeptChange | undefined): string | undefined {
   if (text === undefined || earlier === undefined) return text;
   const taken = ofFile(path, () => takeBack(earlier, text));

@@ -237,7 +237,7 @@ async function install(names: readonly string[], flags: SetupFlags, packageFolde
     await show([`changed ${one.file.path}`]);
   }
   await show([
-    'Start the agent anew. palimpsest doctor says whether it reaches us; palimpsest setup --undo takes it back.',
+    'Start the agent anew. palimpsest doctor says whether it reaches us; palimpsest setup --undo undoes it.',
   ]);
 }
 
@@ -277,7 +277,7 @@ async function undo(names: readonly string[], flags: SetupFlags): Promise<void> 
     return show(['Nothing was changed.']);
   for (const plan of planned) {
     await applyUndo(plan, dataDir);
-    await show([`took back the change of ${plan.change.path}`]);
+    await show([`undid the change of ${plan.change.path}`]);
   }
 }
 
@@ -330,7 +330,7 @@ export function setupCommand(packageFolder: string): Command {
     )
     .addOption(new Option('--yes', 'make the changes without a question'))
     .addOption(new Option('--dry-run', 'show the changes and make none').conflicts('yes'))
-    .addOption(new Option('--undo', 'take back what setup changed; later changes of others stay').conflicts('way'))
+    .addOption(new Option('--undo', 'undo what setup changed; later changes of others stay').conflicts('way'))
     .addOption(dataFlag())
     .action(async (names: readonly string[], flags: SetupFlags) => {
       const { reportFailure } = await import('../cli/output.js');

@@ -53,7 +53,7 @@ async function uninstall(undos: readonly UndoSetup[], flags: UninstallFlags): Pr
     ...(kept.length === 0
       ? []
       : [
-          'These stay, as files of others or as backups of settings that were not taken back:',
+          'These stay, as files of other programs or backups of settings that were not restored:',
           ...kept.map((path) => `  ${path}`),
         ]),
     ...(removes || found.length === 0 ? [] : ['To remove them too, run: palimpsest uninstall --data']),
@@ -62,13 +62,13 @@ async function uninstall(undos: readonly UndoSetup[], flags: UninstallFlags): Pr
 }
 
 /**
- * `palimpsest uninstall`: stops what runs, takes settings back and lists what it leaves. `undos`
+ * `palimpsest uninstall`: stops our processes, restores settings and lists what it leaves. `undos`
  * remove what other commands wrote into the settings of agents.
  */
 export function uninstallCommand(undos: readonly UndoSetup[] = []): Command {
   return new Command('uninstall')
     .description(
-      'stop the node and servers of the data folder, take back the settings of agents, and list the folders that ' +
+      'stop the node and servers of the data folder, restore the settings of agents, and list the folders that ' +
         'stay. The data folder is PALIMPSEST_DATA, else ~/.local/share/palimpsest',
     )
     .option('--data', 'also remove these folders, with every recorded session; this cannot be undone')

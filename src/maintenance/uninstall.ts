@@ -129,7 +129,7 @@ async function sorted({ path, kind }: Leftover): Promise<readonly [readonly stri
 
 /**
  * Removes the files of Palimpsest in these folders, and each folder that is then empty. Returns the
- * paths that stay: files of other programs, and records of settings that were not taken back.
+ * paths that stay: files of other programs, and records of settings that were not restored.
  */
 export async function removeLeftovers(found: readonly Leftover[]): Promise<readonly string[]> {
   const kept: string[] = [];

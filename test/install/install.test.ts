@@ -197,7 +197,7 @@ describe('palimpsest uninstall', () => {
     const { code, stdout } = await user.palimpsest(['uninstall', '--data']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^These folders are removed:\n {2}\S+palimpsest {2}/m);
-    expect(stdout).toContain(`settings that were not taken back:\n  ${data('notes.txt')}`);
+    expect(stdout).toContain(`settings that were not restored:\n  ${data('notes.txt')}`);
     expect(await filesAtHome()).toEqual([data('notes.txt')]);
   });
 

@@ -98,7 +98,7 @@ describe.each(Object.entries(AGENTS))('palimpsest setup %s', (name, { path, mine
   });
 });
 
-test('palimpsest uninstall takes back the settings of every agent', async () => {
+test('palimpsest uninstall restores the settings of every agent', async () => {
   for (const { path, mine } of Object.values(AGENTS)) {
     await mkdir(dirname(join(user.home, path)), { recursive: true });
     await writeFile(join(user.home, path), mine);

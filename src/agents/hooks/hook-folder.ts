@@ -42,7 +42,7 @@ export async function writeStart(dataDir: string, words: readonly string[]): Pro
 
 /**
  * Keeps hooks from starting the watcher, until a setup or a watcher allows it again. An agent that
- * still runs may call its hooks after their settings were taken back.
+ * still runs may call its hooks after their settings were restored.
  */
 export async function forbidStart(dataDir: string): Promise<void> {
   await rm(startFile(dataDir), { force: true });

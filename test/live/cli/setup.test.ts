@@ -79,7 +79,7 @@ describe('palimpsest setup', () => {
     expect(await settings()).toContain(JSON.stringify(join(home, 'data')));
     expect((await setup()).stdout).toContain('is set up already');
     const undone = await setup('--undo', '--yes');
-    expect(undone).toMatchObject({ code: 0, stdout: expect.stringContaining(`took back the change of ${config()}`) });
+    expect(undone).toMatchObject({ code: 0, stdout: expect.stringContaining(`undid the change of ${config()}`) });
     await expect(settings()).rejects.toThrow(/ENOENT/);
     expect((await setup('--undo', '--yes')).stdout).toContain('has no record of such a setup');
   });

@@ -43,7 +43,7 @@ describe('uninstall --data', () => {
     expect(await readdir(join(root, 'data', 'logs'))).toEqual(['mine.log']);
   });
 
-  test('keeps the backups of settings that were not taken back', async () => {
+  test('keeps the backups of settings that were not restored', async () => {
     await put('palimpsest.json', 'agents/record.json', 'agents/a.backup', 'logs/node.log');
     expect(await remove()).toEqual([join(root, 'data', 'agents')]);
     expect(await readdir(join(root, 'data'))).toEqual(['agents']);
