@@ -131,7 +131,7 @@ function wantedOf(given: string): string {
 /** The inputs for the ids of a session's calls. */
 export interface CallIdRules {
   /** Whether the session's id is random. Then ids derived from it are free. */
-  readonly isSecret: boolean;
+  readonly hasRandomId: boolean;
   /** Number of damaged journals that may have held calls of the chat. */
   readonly losses: number;
   /** Returns the last transaction of the database. */
@@ -149,8 +149,8 @@ interface GivenId extends CallIdRules {
  * database, but a random one may begin while the node still starts. An outage may change an id, but
  * a slow database must not.
  */
-function lookUpLimit({ metadata, outbox }: SessionEnvironment, session: SessionId, isSecret: boolean): number {
-  const hasAnswered = !isSecret || metadata.knownUpto(session) !== undefined;
+function lookUpLimit({ metadata, outbox }: SessionEnvironment, session: SessionId, hasRandomId: boolean): number {
+  const hasAnswered = !hasRandomId || metadata.knownUpto(session) !== undefined;
   return hasAnswered && outbox.status.outage === undefined ? TIME_LIMITS.callIdOfSlow : TIME_LIMITS.callId;
 }
 
@@ -161,7 +161,7 @@ function lookUpLimit({ metadata, outbox }: SessionEnvironment, session: SessionI
 async function isTaken(
   environment: SessionEnvironment,
   id: ObjectId,
-  { state, given, losses, isSecret, expected, latest }: GivenId & { readonly state: SessionState },
+  { state, given, losses, hasRandomId, expected, latest }: GivenId & { readonly state: SessionState },
 ): Promise<boolean> {
   const { metadata, versions, outbox } = environment;
   // Another session of this client has it.
@@ -176,7 +176,7 @@ async function isTaken(
   if (typeof asked === 'boolean' || !outbox.isDurable) return asked;
   return withinLimit(
     asked.catch(() => true),
-    lookUpLimit(environment, state.id, isSecret),
+    lookUpLimit(environment, state.id, hasRandomId),
     () => true,
   );
 }
@@ -194,7 +194,7 @@ function ownId(state: SessionState, id: string): ObjectId {
  * with its parent belong to this chat; later calls of the parent do not.
  */
 async function callIdFor(environment: SessionEnvironment, state: SessionState, call: GivenId): Promise<ObjectId> {
-  const { given, isSecret, losses } = call;
+  const { given, hasRandomId, losses } = call;
   const isGiven = given !== undefined && given !== '';
   const wanted = isGiven ? wantedOf(given) : stepCallId(state.id, state.seq + 1, losses);
   const suffix = callSuffix(state.id);
@@ -202,7 +202,7 @@ async function callIdFor(environment: SessionEnvironment, state: SessionState, c
   if (wanted.endsWith(suffix)) return ownId(state, wanted);
   if (!isReservedCallId(wanted)) {
     const id = repeated(state, wanted) as ObjectId;
-    if ((!isGiven && isSecret) || !(await isTaken(environment, id, { ...call, state }))) return objectId(id);
+    if ((!isGiven && hasRandomId) || !(await isTaken(environment, id, { ...call, state }))) return objectId(id);
   }
   return ownId(state, `${wanted}${suffix}`);
 }

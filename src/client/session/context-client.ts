@@ -364,7 +364,7 @@ export class ContextClient {
             'open it once they are there',
         );
       }
-      const parts = { lock, assemble: this.#assemble, isSecret: isNew, losses: isNew ? 0 : await recovery.losses() };
+      const parts = { lock, assemble: this.#assemble, hasRandomId: isNew, losses: isNew ? 0 : await recovery.losses() };
       if (isNew) return new ContextSession(this.#environment, await createSession(this.#environment, id), parts);
       const resume = asPerson ? undefined : tracking?.resume(id, onProgress);
       const loaded = await openSession(this.#environment, id, {

@@ -81,7 +81,7 @@ export class ContextSession {
   constructor(
     environment: SessionEnvironment,
     loaded: LoadedSession,
-    { lock, assemble, isSecret, losses }: SessionParts,
+    { lock, assemble, hasRandomId, losses }: SessionParts,
   ) {
     this.#environment = environment;
     this.#loaded = loaded;
@@ -90,7 +90,7 @@ export class ContextSession {
     this.mask = environment.mask;
     this.seen = new SeenFiles(this.mask);
     this.#hashes = new HeadHashes(this.id);
-    this.#callIds = new CallIds(environment, { isSecret, losses, latest: () => this.#contexts.latest() });
+    this.#callIds = new CallIds(environment, { hasRandomId, losses, latest: () => this.#contexts.latest() });
     this.#uses = new SessionUses(environment, () => this.#loaded.state);
     this.#contexts = new SessionContexts(environment, () => this.#loaded, assemble);
   }

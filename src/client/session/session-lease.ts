@@ -54,7 +54,7 @@ export function requireLock(lock: SessionLock | undefined, session: SessionId): 
 }
 
 /** The parts of one session. All sessions of a client share their environment. */
-export interface SessionParts extends Pick<CallIdRules, 'isSecret' | 'losses'> {
+export interface SessionParts extends Pick<CallIdRules, 'hasRandomId' | 'losses'> {
   /** Undefined for a client without a data folder. */
   readonly lock: SessionLock | undefined;
   /** Assembles from local knowledge for a sole writer, else from the database. */

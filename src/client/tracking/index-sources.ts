@@ -21,10 +21,10 @@ export interface IndexEnvironment {
 /** Callbacks for background work. */
 export interface IndexListeners {
   /**
-   * Called when a read source was not written, because a call's reading is newer or may be. It is
-   * called after those calls have ended. The source must be indexed again.
+   * Called when a source was read but not written, because a call may have a newer reading. Runs
+   * after those calls have ended. The source must be indexed again.
    */
-  readonly onPutOff: (source: FilesystemSource) => void;
+  readonly onPostponed: (source: FilesystemSource) => void;
   /** Called when a source becomes unreachable or reachable again. */
   readonly onReach?: () => void;
   /** Returns the editor that has just saved a source. Undefined for none, or without evidence. */
@@ -91,8 +91,8 @@ export class SourceIndexer {
 
   /**
    * Reads a source and resolves when the database has its content. An unreadable source is not
-   * written (decision C5). Neither is one that `isStill`, called after the read, reports as
-   * changing (decision C11). Rejects if the write fails, and with the reason of `close`.
+   * written (decision C5). Nor is one that still changes: `isStill`, called after the read, then
+   * returns false (decision C11). Rejects if the write fails, and with the reason of `close`.
    */
   index(source: FilesystemSource, isStill?: StillAtRest): Promise<void> {
     if (this.#stop.signal.aborted) return Promise.reject(this.#stop.signal.reason);
@@ -126,7 +126,7 @@ export class SourceIndexer {
         const calls = this.#recording.get(id);
         if (calls === undefined && metadata.get(id) === before.get(id)) fresh.push(file);
         // A later write of the file must not be undone, so read it again.
-        else this.#putOff(file.source, calls);
+        else this.#postpone(file.source, calls);
       }
       if (fresh.length === 0) return;
       const authored = await Promise.all(fresh.map((file) => this.#withEditor(file)));
@@ -149,9 +149,9 @@ export class SourceIndexer {
    * Schedules a source for indexing after the calls that record it have ended. Runs in the
    * background.
    */
-  #putOff(source: FilesystemSource, calls: ReadonlySet<Promise<unknown>> = new Set()): void {
+  #postpone(source: FilesystemSource, calls: ReadonlySet<Promise<unknown>> = new Set()): void {
     void Promise.allSettled(calls).then(() => {
-      if (!this.#stop.signal.aborted) this.#listeners.onPutOff(source);
+      if (!this.#stop.signal.aborted) this.#listeners.onPostponed(source);
     });
   }
 

@@ -88,7 +88,7 @@ export class SourceTracking {
     this.#options = options;
     this.#indexer = new SourceIndexer(environment, {
       // The tracker waits until the file is stable, and retries on failure.
-      onPutOff: (source) => this.#tracker?.reportAgain(source),
+      onPostponed: (source) => this.#tracker?.reportAgain(source),
       onReach: () => this.#touch(),
       editorOf: async (source) => this.#tracker?.editorOf(source),
     });

@@ -14,7 +14,7 @@ let source: FilesystemSource;
 let metadata: MetadataCache;
 let indexer: SourceIndexer;
 let written: FileObservation[];
-let putOff: string[];
+let postponed: string[];
 /** Resolves once a write was deferred. */
 let told: Promise<void>;
 
@@ -35,7 +35,7 @@ beforeEach(async () => {
   source = filesystemSource(host, canonicalPath(await folder.put('root/a.txt', 'one\n')));
   metadata = new MetadataCache(files);
   written = [];
-  putOff = [];
+  postponed = [];
   let tell: () => void;
   told = new Promise((resolve) => {
     tell = resolve;
@@ -45,8 +45,8 @@ beforeEach(async () => {
   indexer = new SourceIndexer(
     { files, metadata, outbox: outbox as never, clock: () => Date.now() },
     {
-      onPutOff: ({ path }) => {
-        putOff.push(path);
+      onPostponed: ({ path }) => {
+        postponed.push(path);
         tell();
       },
     },
@@ -60,7 +60,7 @@ afterEach(async () => {
 test('writes an observation that no call is recording', async () => {
   await indexer.index(source);
   expect(written).toMatchObject([{ source, reading: { content: 'one\n' } }]);
-  expect(putOff).toEqual([]);
+  expect(postponed).toEqual([]);
 });
 
 test.each(['well', 'badly'])('defers an observation until all calls that record it have ended, %s', async (how) => {
@@ -71,10 +71,10 @@ test.each(['well', 'badly'])('defers an observation until all calls that record 
     how === 'well' ? resolve() : reject(new Error('not kept'));
   end(calls[0] as never);
   await Promise.allSettled([calls[0]?.promise]);
-  expect([written, putOff]).toEqual([[], []]);
+  expect([written, postponed]).toEqual([[], []]);
   end(calls[1] as never);
   await told;
-  expect([written, putOff]).toEqual([[], [source.path]]);
+  expect([written, postponed]).toEqual([[], [source.path]]);
   // On the second indexing nothing defers it.
   await indexer.index(source);
   expect(written).toHaveLength(1);
@@ -87,5 +87,5 @@ test('also defers a source that was recorded while it was read', async () => {
     return true;
   });
   await told;
-  expect([written, putOff]).toEqual([[], [source.path]]);
+  expect([written, postponed]).toEqual([[], [source.path]]);
 });
