@@ -7,21 +7,21 @@ import { buildPrograms } from '../chaos/build.mjs';
 import { ClusterChaos } from './cluster-chaos.js';
 
 /**
- * Number of kills, half of them over each layout: `KILLS=200 npm run test:cluster -- chaos`. The
- * report names the seed; `SEED` repeats a run.
+ * Number of faults, half of them over each layout. The report names the seed; `SEED` repeats a run:
+ * `KILLS=200 SEED=7 npm run test:cluster -- cluster/chaos`
  */
 const KILLS = Number(process.env.KILLS ?? 12);
 const SEED = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
 /**
- * Long runs have cuts of half a minute, after which TCP sometimes gives up. Short runs cannot
- * afford them.
+ * In long runs the network is cut for half a minute, after which TCP sometimes gives up. That would
+ * take too long in short runs.
  */
 const CUT_MS = KILLS >= 100 ? 30_000 : 2_500;
 const LAYOUTS = ['postgres', 'kafka'] as const;
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 test.each(LAYOUTS)(
-  '%s: two nodes, two hosts: kills and cuts at any moment lose, double or reorder nothing',
+  '%s: two nodes and two hosts lose, double and reorder nothing under kills and cuts at any moment',
   async (layout) => {
     const programs = await mkdtemp(join(root, 'node_modules', '.chaos-'));
     const folder = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-cluster-chaos-')));
@@ -33,11 +33,11 @@ test.each(LAYOUTS)(
     const chaos = await ClusterChaos.start({ layout, folder, script, seed: SEED, cutMs: CUT_MS });
     try {
       await chaos.run(kills, say);
-      const struck = performance.now();
+      const ended = performance.now();
       const report = await chaos.check();
       say(
-        `seed ${SEED}, ${JSON.stringify(report)}, ${Math.round((struck - from) / 1_000)} s of blows, ` +
-          `${Math.round((performance.now() - struck) / 1_000)} s of checks`,
+        `seed ${SEED}, ${JSON.stringify(report)}, ${Math.round((ended - from) / 1_000)} s of faults, ` +
+          `${Math.round((performance.now() - ended) / 1_000)} s of checks`,
       );
       expect({ seed: SEED, problems: report.problems }).toEqual({ seed: SEED, problems: [] });
       expect(report.counts.calls).toBeGreaterThan(kills);

@@ -16,8 +16,8 @@ import { startSharedNode } from './shared-node.js';
 
 const NODES = ['a', 'b'] as const;
 
-/** The number of kills or cuts per target, in a hundred. */
-const BLOWS = {
+/** The number of faults of each kind, in a hundred. */
+const FAULTS = {
   client: 44,
   jvm: 14,
   node: 10,
@@ -26,12 +26,12 @@ const BLOWS = {
   'servers cut off': 6,
   'client cut off': 6,
 } as const;
-type Blow = keyof typeof BLOWS;
-const CUTS: readonly Blow[] = ['servers cut off', 'client cut off'];
+type Fault = keyof typeof FAULTS;
+const CUTS: readonly Fault[] = ['servers cut off', 'client cut off'];
 
 /**
- * The moment of a blow: at any time, or while a request is held. A request is held before its node
- * gets it, or before its client gets the answer.
+ * The moment of a fault, in a hundred: at any time, or while a request is held. A request is held
+ * before its node gets it, or before its client gets the answer.
  */
 const MOMENTS = { whenever: 40, 'before a submit': 10, 'in mid-submit': 25, 'in mid-await': 25 } as const;
 type Moment = keyof typeof MOMENTS;
@@ -41,8 +41,8 @@ const REQUESTS: Readonly<Record<Exclude<Moment, 'whenever'>, readonly [first: Re
   'in mid-await': [/^GET \/_xtdb\/\S*await-tx-id=/, 'answer'],
 };
 /**
- * Maximum wait for a request before the blow falls anyway, in milliseconds. A client that is down
- * sends no requests.
+ * Maximum wait for a request, in milliseconds. Then the fault is applied without one. A client that
+ * is down sends no requests.
  */
 const AIM_MS = 10_000;
 const BACK_MS = 180_000;
@@ -62,21 +62,21 @@ export interface ChaosPlan {
 /** The result of a run. */
 export interface ChaosReport {
   readonly problems: readonly string[];
-  readonly blows: Readonly<Partial<Record<Blow, number>>>;
+  readonly faults: Readonly<Partial<Record<Fault, number>>>;
   readonly moments: Readonly<Partial<Record<Moment, number>>>;
   readonly counts: Readonly<Record<keyof CheckCounts, number>>;
-  /** Contexts that `verify` made again, and those of them that came out alike. */
+  /** Number of contexts that `verify` rebuilt, and of those that were equal. */
   readonly verified: { readonly contexts: number; readonly equal: number };
 }
 
-/** Two nodes over one log, clients of several hosts, and what befalls all of them. */
+/** Two nodes over one log and the clients of two hosts, to which it applies faults. */
 export class ClusterChaos {
   readonly #plan: ChaosPlan;
   readonly #random: Random;
   readonly #servers: ChaosServers;
   readonly #clients: readonly ChaosClient[];
   readonly #problems: string[] = [];
-  readonly #blows: Partial<Record<Blow, number>> = {};
+  readonly #faults: Partial<Record<Fault, number>> = {};
   readonly #moments: Partial<Record<Moment, number>> = {};
   /** Nodes that are being started. */
   readonly #starting = new Map<string, Promise<void>>();
@@ -163,23 +163,23 @@ export class ClusterChaos {
     return caught;
   }
 
-  async #strike(blow: Blow, aimed: Caught | undefined): Promise<void> {
+  async #apply(fault: Fault, aimed: Caught | undefined): Promise<void> {
     const random = this.#random;
     const client = aimed?.client ?? random.pick(this.#clients);
     const at = aimed?.node ?? random.between(0, NODES.length - 1);
     // A client's list is the other's, turned round.
     const name = NODES[client === this.#clients[0] || aimed === undefined ? at : NODES.length - 1 - at] ?? 'a';
-    if (blow === 'client') {
+    if (fault === 'client') {
       client.kill();
       this.#problems.push(...(await client.end('killed')));
       client.start();
-    } else if (blow === 'jvm') await this.#killNode(name, 'jvm');
-    else if (blow === 'node') await this.#killNode(name, 'supervisor+jvm');
-    else if (blow === 'both nodes') await Promise.all(NODES.map((one) => this.#killNode(one, 'supervisor+jvm')));
-    else if (blow === 'server')
+    } else if (fault === 'jvm') await this.#killNode(name, 'jvm');
+    else if (fault === 'node') await this.#killNode(name, 'supervisor+jvm');
+    else if (fault === 'both nodes') await Promise.all(NODES.map((one) => this.#killNode(one, 'supervisor+jvm')));
+    else if (fault === 'server')
       await this.#servers.kill(random.pick(this.#servers.names), { pauseMs: random.between(0, 2_000) });
     else {
-      const cut = blow === 'servers cut off' ? this.#servers : client;
+      const cut = fault === 'servers cut off' ? this.#servers : client;
       cut.cut();
       this.#mended = delay(this.#plan.cutMs).then(() => cut.mend());
     }
@@ -197,22 +197,22 @@ export class ClusterChaos {
   }
 
   /**
-   * Applies one blow after the other. Some wait until everything has recovered from the one before;
-   * others fall during its outage or a cut.
+   * Applies one fault after the other. Some wait until everything has recovered from the fault
+   * before. Others come during its outage or during a cut.
    */
   async run(kills: number, onProgress: (line: string) => void): Promise<void> {
     const random = this.#random;
     for (let i = 0; i < kills && this.#problems.length === 0; i++) {
-      const drawn = random.weighted(BLOWS);
+      const drawn = random.weighted(FAULTS);
       // The network is cut once at a time, and for its whole length.
-      const blow = CUTS.includes(drawn) && this.#isCut ? 'client' : drawn;
+      const fault = CUTS.includes(drawn) && this.#isCut ? 'client' : drawn;
       const moment = this.#servers.isCut ? 'whenever' : random.weighted(MOMENTS);
       const aimed = await this.#aim(moment);
       const hit = aimed === undefined ? 'whenever' : moment;
-      this.#blows[blow] = (this.#blows[blow] ?? 0) + 1;
+      this.#faults[fault] = (this.#faults[fault] ?? 0) + 1;
       this.#moments[hit] = (this.#moments[hit] ?? 0) + 1;
-      onProgress(`${i + 1} of ${kills}: ${blow}, ${hit}`);
-      await this.#strike(blow, aimed);
+      onProgress(`${i + 1} of ${kills}: ${fault}, ${hit}`);
+      await this.#apply(fault, aimed);
       aimed?.release();
       await delay(random.between(5, 400));
       if (this.#isCut && random.chance(0.8)) continue;
@@ -228,7 +228,7 @@ export class ClusterChaos {
     }
   }
 
-  /** Waits until each node has what any has. */
+  /** Waits until every node has indexed the newest transaction of any node. */
   async #nodesAreEven(): Promise<void> {
     const nodes = this.#sockets.map((socketPath) => new XtdbClient({ kind: 'unix', socketPath }));
     try {
@@ -294,7 +294,7 @@ export class ClusterChaos {
       'contexts',
     ];
     const counts = Object.fromEntries(keys.map((key) => [key, sum(key)])) as Record<keyof CheckCounts, number>;
-    return { problems, blows: this.#blows, moments: this.#moments, counts, verified };
+    return { problems, faults: this.#faults, moments: this.#moments, counts, verified };
   }
 
   async close(): Promise<void> {
