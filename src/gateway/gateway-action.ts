@@ -29,7 +29,7 @@ export interface OpenGateway {
 
 /** How the gateway steers sessions. */
 export interface SteerSettings {
-  /** The share of sessions that are left alone, from 0 to 1. */
+  /** The share of sessions that are not steered, from 0 to 1: the control arm. */
   readonly control: number;
   /** Maximum wait of a model call for its context, milliseconds. */
   readonly limitMs: number;

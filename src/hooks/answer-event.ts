@@ -12,7 +12,7 @@ import { AgentMemory } from './agent-memory.js';
 import { callNumber, pinsNote, recalledFile, staleNote } from './model-notes.js';
 import { type NamedFile, namesToChange, readNamedFiles } from './named-files.js';
 
-/** How long a session without a transcript is left alone, milliseconds. */
+/** How long a missing transcript is not searched again, milliseconds. */
 const ABSENT_MS = 60_000;
 /** How long a note waits for the transcript, milliseconds. */
 const READ_MS = 100;
@@ -42,7 +42,7 @@ export class HookDesk {
   readonly #followed: Pick<Followed, 'session'>;
   readonly #host: HookHost;
   readonly #memories = new LRUCache<string, AgentMemory>(counted(MOST_AGENTS));
-  /** The moments until which sessions without a transcript are left alone. */
+  /** By session: the moment until which its missing transcript is not searched again. */
   readonly #absent = new LRUCache<string, number>(counted(MOST_AGENTS));
   /** Events of one session, one after another. */
   readonly #queues = new Map<string, Promise<unknown>>();

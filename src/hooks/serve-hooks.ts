@@ -13,7 +13,7 @@ import { HookDesk, type HookHost } from './answer-event.js';
 const GREETING = /^palimpsest-hook 1 ([a-z-]{1,40})$/;
 /** Maximum size of an event with its first line. The client sends no more either. */
 const MOST_BYTES = 17 * 1024 * 1024;
-/** Maximum time for a client to send its event. A client lets go earlier. */
+/** Maximum time for a client to send its event. A client gives up earlier. */
 const SEND_MS = 10_000;
 /** Maximum number of clients at once. Further ones get no answer, and their agents go on. */
 const MOST_CLIENTS = 100;

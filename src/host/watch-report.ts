@@ -12,7 +12,7 @@ export const watchReportFile = (dataDir: string): string => join(dataDir, 'watch
 
 const reportSchema = z.object({
   version: z.literal(1),
-  /** Milliseconds since 1970. Transcripts that did not change since then are left alone. */
+  /** Transcripts are ignored until they change after this time, in milliseconds since 1970. */
   since: z.number(),
   /** The process that wrote it. */
   pid: z.number(),

@@ -31,7 +31,9 @@ export function costsCommand(): Command {
 /** `palimpsest report savings`: compares steered sessions with the control arm. */
 export function savingsCommand(): Command {
   return new Command('savings')
-    .description('compare sessions that a gateway steered with those that it left alone: tokens, cache, cost, length')
+    .description(
+      'compare sessions that a gateway steered with those that it forwarded unchanged: tokens, cache, cost, length',
+    )
     .addOption(dataFlag())
     .addOption(jsonFlag())
     .action(async (flags: SavingsFlags) => (await import('./savings.js')).savingsAction(flags));

@@ -153,7 +153,7 @@ const shown = (name: Measure, value: number): string => {
 const ratioOf = ({ ratio }: Compared): string =>
   ratio === undefined ? '' : `${ratio.value.toFixed(2)} (${ratio.low.toFixed(2)} to ${ratio.high.toFixed(2)})`;
 
-/** Compares the sessions that a gateway steered with those that it left alone. */
+/** Compares the sessions that a gateway steered with those of the control arm. */
 export function savingsAction({ data, json = false }: SavingsFlags): Promise<void> {
   return reportFailure({ json }, async () => {
     const { sessions, measures } = compareArms(await armSessions(data ?? dataFolder(process.env)));

@@ -7,12 +7,12 @@ import type { WatchFlags } from './watch-action.js';
 export function watchCommand(companions: readonly Companion[]): Command {
   return new Command('watch')
     .description(
-      "record the sessions of this user's agents while they run, from the files that the agents write; a file that " +
-        'did not change since a minute before the first start is left alone',
+      "record the sessions of this user's agents while they run, from the files that the agents write; a file whose " +
+        'last change was more than a minute before the first start is ignored until it changes',
     )
-    .addOption(new Option('--background', 'start it as a process of its own and return once it is ready'))
+    .addOption(new Option('--background', 'start it in the background and return once it is ready'))
     .addOption(new Option('--status', 'show what it follows and what failed').conflicts(['background', 'stop']))
-    .addOption(new Option('--stop', 'end it').conflicts('background'))
+    .addOption(new Option('--stop', 'end the running process').conflicts('background'))
     .addOption(dataFlag())
     .addOption(jsonFlag())
     .action(async (flags: WatchFlags) => (await import('./watch-action.js')).watchAction(flags, companions));

@@ -48,7 +48,7 @@ export class FollowedDatabases {
   readonly #known = new Map<string, Looked>();
   #isStopped = false;
 
-  /** Sessions that did not change since `since`, in milliseconds since 1970, are left alone. */
+  /** Ignores sessions until they change after `since`, in milliseconds since 1970. */
   constructor(since: number, listeners: DatabaseListeners) {
     this.#since = since;
     this.#listeners = listeners;

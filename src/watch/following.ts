@@ -30,7 +30,7 @@ const WAIT_MS = 5_000;
 /** The parts that all transcripts of the process share. */
 export interface FollowingHost extends Omit<FollowerHost, 'first'> {
   readonly homes: readonly AgentHome[];
-  /** Sessions in databases that did not change since then are left alone. */
+  /** Sessions in databases are ignored until they change after this time. */
   readonly since: number;
   /** Takes one line about a database that cannot be read. */
   readonly onNotice: (line: string) => void;

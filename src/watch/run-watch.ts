@@ -54,8 +54,8 @@ const MOST_NOTICES = 20;
 
 /**
  * Follows the sessions of this user's agents until the signal fires, or until nothing has happened
- * for long. A file is left alone until it changes after the first start in this data folder, or in
- * the minute before.
+ * for long. A file whose last change was more than a minute before the first start in this data
+ * folder is ignored until it changes.
  * @throws {WatchError} `running` – another process follows them
  */
 export async function runWatch(options: WatchOptions): Promise<void> {

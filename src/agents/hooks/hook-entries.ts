@@ -7,7 +7,7 @@ export const HOOK_NOTE =
   'The hooks start palimpsest watch. It names each file that changed since the model saw it. After a ' +
   'compaction it brings pinned objects back.';
 
-/** Time limit of the agent for a hook. The client lets go much earlier by itself. */
+/** Time limit of the agent for a hook. The client gives up much earlier by itself. */
 const LIMIT_SECONDS = 3;
 
 /**

@@ -240,8 +240,8 @@ export class LoopGuard {
   }
 
   /**
-   * Runs one of the agent's own tools [§3.3] and returns its answer. Rejects on failure, which the
-   * harness marks.
+   * Runs `activate`, `deactivate`, `pin` or `unpin` [§3.3] and returns the answer. Rejects on
+   * failure, which the harness marks.
    */
   async verb(call: Calls['verb']['params']): Promise<string> {
     const answer = withTimeout(this.#options.sidecar.call('verb', call), 5 * this.#options.limitMs);

@@ -15,10 +15,11 @@ import { type SteeredBody, SteeredSession } from './steered-session.js';
 /** How a gateway steers. */
 export interface SteeringOptions {
   readonly dataDir: string;
-  /** The share of sessions that are left alone, from 0 to 1. */
+  /** The share of sessions that are not steered, from 0 to 1: the control arm. */
   readonly control: number;
-  /** Maximum wait of a model call for its context, and of the first one of a session. */
+  /** Maximum wait of a model call for its context. */
   readonly limitMs: number;
+  /** Maximum wait of a session's first model call. */
   readonly firstLimitMs: number;
   /** Creates the guard of the sidecar, which calls `onBypass` for calls without our context. */
   readonly guard: (onBypass: (session: string, reason: string) => void) => LoopGuard;
@@ -27,21 +28,21 @@ export interface SteeringOptions {
 /** A request as it goes out. */
 export interface Outgoing {
   readonly body: Buffer;
-  /** Undefined for a request that is not of a steered session or its control arm. */
+  /** Undefined if the request belongs to neither arm. */
   readonly steer?: SteerFacts;
   /** Called once with the facts of the answer. Never throws. */
   readonly answered?: (facts: AnswerFacts) => void;
 }
 
-/** An answer of the gateway itself in place of a request that must not go on. */
+/** The gateway's own answer to a request that it does not forward. */
 export interface Refused {
   readonly status: number;
   readonly text: string;
 }
 
 /**
- * The answer of an upstream without message threads. The client then sends the whole conversation,
- * which alone can be steered.
+ * Imitates the answer of an upstream without message threads. The client then sends the whole
+ * conversation, without which the gateway cannot steer.
  */
 const NO_THREADS: Refused = {
   status: 400,
@@ -76,22 +77,22 @@ function isControl(session: SessionId, share: number): boolean {
   return hash.readUInt32BE(0) / 2 ** 32 < share;
 }
 
-/** Maximum number of sessions whose lists are kept. */
+/** Maximum number of sessions that are kept in memory. */
 const MOST_SESSIONS = 64;
-/** Maximum number of calls whose session is remembered. */
+/** Maximum number of tool calls whose session is remembered. */
 const MOST_CALLS = 10_000;
 
 /**
  * Changes the requests of sessions so that they have the layout `epoch` (divergence E9). A sidecar
- * records the sessions and makes the contexts. A request never fails because of it: without a
- * context in time it goes out as `SteeredBody` says.
+ * records the sessions and makes the contexts. A failure of the sidecar fails no request: without
+ * a context in time the request goes out in one of the other ways of `HowSent`.
  */
 export class Steering {
   readonly #options: SteeringOptions;
   readonly #guard: LoopGuard;
   readonly #sessions = new Map<SessionId, { readonly session: SteeredSession; readonly serial: LimitFunction }>();
   readonly #reasons = new Map<string, string>();
-  /** The sessions of the model's calls, by the calls' ids. */
+  /** The session of each tool call, by the call's id. */
   readonly #calls = new Map<string, SessionId>();
 
   constructor(options: SteeringOptions) {
@@ -101,12 +102,12 @@ export class Steering {
     });
   }
 
-  /** Waits for the database. Returns whether it answers in time. */
+  /** Waits for the database. Returns whether it answers within the limit. */
   warmUp(limitMs?: number): Promise<boolean> {
     return this.#guard.warmUp(limitMs);
   }
 
-  /** Returns the session whose model made a call. */
+  /** Returns the session whose model made a tool call. */
   sessionOfCall(callId: string): SessionId | undefined {
     return this.#calls.get(callId);
   }
@@ -116,10 +117,10 @@ export class Steering {
     return this.#sessions.has(session);
   }
 
-  /** Runs one of the agent's own tools in a session; see `LoopGuard.verb`. */
+  /** Runs `activate`, `deactivate`, `pin` or `unpin` in a session; see `LoopGuard.verb`. */
   readonly verb: LoopGuard['verb'] = (call) => this.#guard.verb(call);
 
-  /** Returns the request that goes out in place of the client's. Never rejects. */
+  /** Returns the request to send in place of the client's, or our refusal. Never rejects. */
   async outgoing(head: RequestHead, body: Buffer): Promise<Outgoing | Refused> {
     const begun = performance.now();
     const own = { body };
@@ -149,7 +150,7 @@ export class Steering {
       ...(why === undefined ? {} : { why: why.slice(0, 300) }),
     };
     const answered = (answer: AnswerFacts): void => {
-      for (const call of answer.calls ?? []) this.#made(call, id);
+      for (const call of answer.calls ?? []) this.#noteCall(call, id);
       if (answer.status >= 400 || (at === undefined && !isFollowed)) return;
       const pieces = bodyPieces(bodySpans(sent));
       if (pieces === undefined) return;
@@ -166,7 +167,7 @@ export class Steering {
 
   #body(id: SessionId, { side }: RequestFacts, read: ReadRequest): Promise<SteeredBody> {
     const { session, serial } = this.#session(id);
-    // A check of the quota shows no history.
+    // A quota check carries no history.
     if (side === 'quota') return Promise.resolve({ how: 'exact' });
     return serial(() => (side === undefined ? session.turn(read) : session.side(read)));
   }
@@ -189,7 +190,7 @@ export class Steering {
     return of;
   }
 
-  #made(call: string, session: SessionId): void {
+  #noteCall(call: string, session: SessionId): void {
     this.#calls.set(call, session);
     const [oldest] = this.#calls.keys();
     if (this.#calls.size > MOST_CALLS && oldest !== undefined) this.#calls.delete(oldest);

@@ -5,7 +5,7 @@
  *
  * It reads the event from standard input, sends it to DATA/watch.sock and prints the answer whole
  * or not at all. It ends with 0 and without a word on standard error, whatever happens: a hook must
- * never stop an agent. After MILLISECONDS it lets go. If nothing listens, it starts the command in
+ * never stop an agent. After MILLISECONDS it gives up. If nothing listens, it starts the command in
  * DATA/hooks/start. A failure leaves a line in DATA/hooks/unreached for `palimpsest doctor`.
  */
 #include <errno.h>

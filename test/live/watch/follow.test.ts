@@ -140,7 +140,7 @@ describe('a transcript of Claude Code that grows', () => {
     expect((await watched.followed.session('claude-code', other, place)).native).toBe(other);
   });
 
-  test('is left alone if it did not change since the first start, and followed once it grows', async () => {
+  test('is ignored if it did not change since the first start, and followed once it grows', async () => {
     const id = watched.prefix;
     const lines = linesOf(works(), id);
     await watched.append(at(id), lines.slice(0, 4).join(''));

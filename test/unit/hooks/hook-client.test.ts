@@ -108,13 +108,13 @@ for (const { name, command, here } of ALL) {
       expect(await unreached()).toBe('the event is too large\n');
     });
 
-    test('lets go of a server that takes too long', async () => {
+    test('gives up on a server that takes too long', async () => {
       await serve((_, socket) => socket.write('half an ans'));
       expect(await run('{}', 150)).toEqual(SILENT);
       expect(await unreached()).toBe('late\n');
     });
 
-    test('lets go of an agent that never ends its event', async () => {
+    test('gives up on an agent that never ends its event', async () => {
       const [program = '', ...args] = command();
       const child = spawn(program, [...args, 'codex', dataDir, '150']);
       await serve(() => undefined);

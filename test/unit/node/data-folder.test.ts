@@ -121,7 +121,7 @@ describe('a data folder that others could read', () => {
       }
     }));
 
-  test('is refused and left alone if it holds other things, like a shared folder', () =>
+  test('is refused and not changed if it holds other things, like a shared folder', () =>
     withTemporaryFolder(async (dir) => {
       await writeFile(join(dir, 'notes.txt'), 'x');
       await chmod(dir, 0o755);

@@ -352,7 +352,7 @@ describe('directories', () => {
       'foreign-session',
       async (folder: string) => writeFile(join(folder, 'meta.json'), '{"client":"c"}'),
     ],
-  ])('are refused and left alone with %s', async (_, code, spoil) => {
+  ])('are refused and not changed with %s', async (_, code, spoil) => {
     const folder = join(root, 'out');
     await write(SESSION, folder, session);
     await spoil(folder);
