@@ -1,5 +1,5 @@
 import { credentials, refusedBy } from './access.js';
-import { askAnew } from './ask.js';
+import { clearAnswers } from './ask.js';
 
 /**
  * Sends a change to the server for the person who uses the page, and clears the cache of answers.
@@ -12,7 +12,7 @@ export async function act<T>(path: string, body: object): Promise<T> {
     body: JSON.stringify(body),
   });
   if (!response.ok) throw await refusedBy(response);
-  askAnew();
+  clearAnswers();
   return (await response.json()) as T;
 }
 

@@ -116,7 +116,7 @@ export async function fileAt(path: string, parameters: Parameters, { unpacks }: 
 }
 
 /** Clears the cache of answers. */
-export function askAnew(): void {
+export function clearAnswers(): void {
   kept.clear();
 }
 

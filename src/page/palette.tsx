@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { commandLine, VIEWS, type ViewName } from './address.js';
-import { askAnew, offeredViews } from './ask.js';
+import { clearAnswers, offeredViews } from './ask.js';
 import { from, goTo, place } from './place.js';
 import { oneLine } from './shown-text.js';
 import { setTheme } from './theme.js';
@@ -31,7 +31,7 @@ const TOLD: Readonly<Record<ViewName, string>> = {
 
 /** Reloads the present view at the newest transaction. */
 function askNewest(): void {
-  askAnew();
+  clearAnswers();
   goTo(from(place.value.view, { ...place.value.of, tx: undefined }));
 }
 

@@ -15,7 +15,10 @@ const COLORS = ['--data-text', '--data-pinned'] as const;
 
 const titleOf = ({ title, id }: ListedSession): string => (title === '' ? id : title);
 
-/** The size of the context at each call; of two sessions in the same unit. */
+/**
+ * Returns the size of each session's context at each call. If the provider counted every call of
+ * all sessions, these are its counts, else estimates.
+ */
 function sizesOf(strips: readonly Strip[]): readonly (readonly (number | null)[])[] {
   const isCounted = strips.every(({ calls }) => calls.every((call) => usedTokens(call) !== undefined));
   return strips.map(({ calls, bands }) =>
@@ -23,7 +26,7 @@ function sizesOf(strips: readonly Strip[]): readonly (readonly (number | null)[]
   );
 }
 
-/** Adds up the price of the calls, up to each column; null from the first call without a price. */
+/** Returns the money spent up to each column; null from the first call without a price. */
 function spentOf({ by_call: calls }: Money, strip: Strip | undefined): readonly (number | null)[] {
   let sum: number | null = 0;
   return inColumns(calls, strip).map((call) => {
@@ -118,7 +121,7 @@ const ROWS: readonly (readonly [string, (row: ListedSession) => string])[] = [
   ['Turns', ({ turns }) => counted(turns)],
   ['Answers of the model', ({ figures }) => (figures === null ? 'not counted' : counted(figures.calls))],
   ['Tool calls', ({ figures }) => (figures === null ? 'not counted' : counted(figures.tool_calls))],
-  ['of them failed', ({ figures }) => (figures === null ? 'not counted' : counted(figures.failures))],
+  ['Failed tool calls', ({ figures }) => (figures === null ? 'not counted' : counted(figures.failures))],
   ['Time', ({ from, to }) => (from === null ? 'not recorded' : duration(Date.parse(to) - Date.parse(from)))],
   ['Tokens', ({ figures }) => (figures?.tokens == null ? 'not recorded' : shortCount(figures.tokens.total))],
   [
@@ -128,7 +131,13 @@ const ROWS: readonly (readonly [string, (row: ListedSession) => string])[] = [
   ['Files changed', ({ figures }) => (figures === null ? 'not counted' : counted(figures.files_changed))],
 ];
 
-function Beside({ rows, outcomes }: { readonly rows: readonly ListedSession[]; readonly outcomes: readonly string[] }) {
+function SideBySide({
+  rows,
+  outcomes,
+}: {
+  readonly rows: readonly ListedSession[];
+  readonly outcomes: readonly string[];
+}) {
   return (
     <div class="wide">
       <table class="beside">
@@ -169,13 +178,13 @@ function Beside({ rows, outcomes }: { readonly rows: readonly ListedSession[]; r
 }
 
 function resultOf(ids: Compared['files'][number]['ids'], same: boolean | null): string {
-  if (ids.includes(null)) return 'in one only';
-  return same === null ? 'not recorded whole' : same ? 'the same text' : 'different texts';
+  if (ids.includes(null)) return 'changed in one session';
+  return same === null ? 'not fully recorded' : same ? 'the same text' : 'different texts';
 }
 
 /** The files that the sessions changed, and whether both left the same text. */
 function Changed({ files, rows }: { readonly files: Compared['files']; readonly rows: readonly ListedSession[] }) {
-  if (files.length === 0) return <p class="soft">Neither session changed a file by its calls.</p>;
+  if (files.length === 0) return <p class="soft">No call of either session changed a file.</p>;
   return (
     <section aria-label="Files changed">
       <h2>Files that they changed</h2>
@@ -243,7 +252,7 @@ function TwoSessions({ one, other }: { readonly one: string; readonly other: str
               </p>
             )}
             {strips.length === 2 && <Curves strips={strips} moneys={moneys} rows={rows} shared={calls} />}
-            <Beside rows={rows} outcomes={sides.map(({ outcome }) => outcome ?? '')} />
+            <SideBySide rows={rows} outcomes={sides.map(({ outcome }) => outcome ?? '')} />
             <Changed files={files} rows={rows} />
           </>
         );

@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { addressText } from '../address.js';
 import { AnswerBox } from '../answer-box.js';
-import { askAnew } from '../ask.js';
+import { clearAnswers } from '../ask.js';
 import { place, refine } from '../place.js';
 import { useSessionList } from '../session-list.js';
 import { oneLine } from '../shown-text.js';
@@ -204,7 +204,7 @@ export function SessionsView() {
   useEffect(() => {
     if (!isCounting) return undefined;
     const timer = setTimeout(() => {
-      askAnew();
+      clearAnswers();
       refine({});
     }, AGAIN_MS);
     return () => clearTimeout(timer);
