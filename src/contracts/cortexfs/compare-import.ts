@@ -58,7 +58,7 @@ export const plannedMark = ({ message, call }: PlannedStep): string =>
   );
 
 /** The compared texts of all steps of a session. */
-export class SaidSteps {
+export class ComparedSteps {
   readonly #calls: ReadonlyMap<number, ExistingCall>;
   readonly #steps: readonly Step[];
   /** The last step of each call that the import made, by its id with and without the suffix. */
@@ -132,7 +132,7 @@ function conflict(file: string, line: number, what: string): CortexfsError {
  * Compares the lines kept by imports with those of a directory. The text cut out of a kept line is
  * compared by its step.
  */
-function checkKept({ messages, events }: ImportPlan, kept: readonly KeptImport[], said: SaidSteps): void {
+function checkKept({ messages, events }: ImportPlan, kept: readonly KeptImport[], compared: ComparedSteps): void {
   for (const one of kept) {
     for (const [file, lines, known, before] of [
       ['messages.jsonl', messages, one.messages, one.messagesBefore],
@@ -141,7 +141,7 @@ function checkKept({ messages, events }: ImportPlan, kept: readonly KeptImport[]
       for (const [i, line] of known.entries()) {
         const there = lines[before + i];
         const [seq, head, tail] = line;
-        const text = said.text(seq);
+        const text = compared.text(seq);
         const isSame =
           there === undefined ||
           (tail !== undefined && text === undefined
@@ -159,10 +159,10 @@ function checkKept({ messages, events }: ImportPlan, kept: readonly KeptImport[]
  *   differing line
  */
 export function continueSession(plan: ImportPlan, existing: ExistingSession): Continuation {
-  const said = new SaidSteps(existing);
+  const compared = new ComparedSteps(existing);
   const { kept, steps } = existing;
   const there = steps.filter(
-    ({ seq, message, call }) => message !== undefined || (call !== undefined && !said.isImported(seq)),
+    ({ seq, message, call }) => message !== undefined || (call !== undefined && !compared.isImported(seq)),
   );
   const seqs: number[] = [];
   const missing: number[] = [];
@@ -175,17 +175,17 @@ export function continueSession(plan: ImportPlan, existing: ExistingSession): Co
       const step = there[at];
       at += 1;
       const line = planned.lines[0] ?? plan.messages.length;
-      if (step !== undefined && !said.isSame(planned, step))
+      if (step !== undefined && !compared.isSame(planned, step))
         throw conflict('messages.jsonl', line, `has a different text at step ${step.seq}`);
       if (exact !== undefined && exact !== (step?.seq ?? next))
         throw conflict('messages.jsonl', line, `lacks it at step ${exact}`);
       seq = step?.seq;
     } else if (exact !== undefined) seq = exact <= steps.length ? exact : undefined;
-    else if (planned.call !== undefined) seq = said.imported(planned.call);
+    else if (planned.call !== undefined) seq = compared.imported(planned.call);
     if (seq === undefined) missing.push(place);
     seqs.push(seq ?? next);
   }
-  checkKept(plan, kept, said);
+  checkKept(plan, kept, compared);
   const last = kept.at(-1);
   const known = {
     messages: (last?.messagesBefore ?? 0) + (last?.messages.length ?? 0),

@@ -8,7 +8,7 @@ import { defined } from '../../values/defined.js';
 import type { Projection } from '../projection/project-session.js';
 import { SessionMoment } from '../projection/session-moment.js';
 import { readBudget } from './check-file.js';
-import { SaidSteps } from './compare-import.js';
+import { ComparedSteps } from './compare-import.js';
 import { CortexfsError } from './errors.js';
 import {
   isKeptRecord,
@@ -42,11 +42,11 @@ interface ReadSession {
 const isShown = (record: ContextRecord): record is DirectoryRecord =>
   (SHOWN_KINDS as readonly string[]).includes(record.kind);
 
-/** Returns the kept imports of the shown steps. For a fork's ancestors they end at the fork. */
+/** Returns the kept imports up to the shown moment. Those of a fork's ancestors end at the fork. */
 function importsOf(
   { session, seq }: Projection,
   records: readonly KeptRecord[],
-  { lineage, said }: { readonly lineage: Lineage; readonly said: SaidSteps },
+  { lineage, compared }: { readonly lineage: Lineage; readonly compared: ComparedSteps },
 ): readonly KeptImport[] {
   const leftAt = new Map(lineage.segments.map((segment) => [segment.session, segment.last]));
   const owners = [...new Set(records.map(({ owner }) => ('session' in owner ? owner.session : session)))];
@@ -54,12 +54,12 @@ function importsOf(
     const own = records.filter((record) => 'session' in record.owner && record.owner.session === owner);
     const last = owner === session ? seq : Math.min(seq, leftAt.get(owner) ?? 0);
     return keptImports(own).flatMap((one) =>
-      one.after > last ? [] : (keptUpTo(one, last, (step) => said.mark(step)) ?? []),
+      one.after > last ? [] : (keptUpTo(one, last, (step) => compared.mark(step)) ?? []),
     );
   });
 }
 
-/** Returns the texts of a session's files, as far as they were read. */
+/** Returns the texts of those files of a session that were read. */
 async function contentsOf(
   snapshot: StoreSnapshot,
   { files }: Projection,
@@ -83,7 +83,7 @@ async function readSession(timeline: Timeline, { session, when }: WantedSession)
     records: records.filter(isShown),
     imports: importsOf(projection, records.filter(isKeptRecord), {
       lineage,
-      said: new SaidSteps({ steps, projection }),
+      compared: new ComparedSteps({ steps, projection }),
     }),
     own: {
       steps: steps.filter(({ seq }) => seq <= projection.seq),
@@ -100,10 +100,10 @@ export interface ExportedSession extends WrittenDirectory {
 }
 
 /**
- * Writes a session as a session directory of document 000, or updates a directory of an earlier
- * state. An existing `context/budget` is kept.
+ * Writes a session as a session directory of CortexFS (its document 000). Updates a directory that
+ * has an earlier state of the session, and keeps its `context/budget`. An error changes nothing.
  * @throws {CortexfsError} `symbolic-link`, `no-session`, `foreign-session`, `not-a-prefix`,
- *   `invalid-budget`, `budget-too-small`: nothing was changed
+ *   `invalid-budget`, `budget-too-small`
  * @throws {HistoryError} `beyond-end`, `not-yet`
  */
 export async function exportSession(
@@ -126,10 +126,9 @@ export async function exportSession(
 }
 
 /**
- * Writes the pack of a session under a token budget. The target is a plain folder, or the context
- * area if the folder holds an exported session.
- * @throws {CortexfsError} `budget-too-small`, `symbolic-link`, `foreign-session`: nothing was
- *   changed
+ * Writes the pack of a session within a token budget. If the folder holds an exported session, the
+ * pack goes into its context area, else into the folder itself. An error changes nothing.
+ * @throws {CortexfsError} `budget-too-small`, `symbolic-link`, `foreign-session`
  * @throws {HistoryError} `beyond-end`, `not-yet`
  */
 export async function packInto(

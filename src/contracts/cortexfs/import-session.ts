@@ -6,7 +6,13 @@ import type { ContextRecord } from '../../objects/context-record.js';
 import { type SessionId, sessionId, sessionObjectId } from '../../objects/ids.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import { readProjection } from '../projection/read-projection.js';
-import { type Continuation, continueSession, type ExistingSession, plannedMark, SaidSteps } from './compare-import.js';
+import {
+  ComparedSteps,
+  type Continuation,
+  continueSession,
+  type ExistingSession,
+  plannedMark,
+} from './compare-import.js';
 import { CortexfsError } from './errors.js';
 import { GivenSteps } from './given-steps.js';
 import type { ImportClock } from './import-clock.js';
@@ -81,9 +87,9 @@ async function readThere(client: ContextClient, session: SessionId): Promise<The
     timeline.present.records(session, { kinds: [...KEPT_KINDS, ...IMPORT_KINDS] }),
   ]);
   const projection = await readProjection(timeline, session);
-  const said = new SaidSteps({ steps, projection });
+  const compared = new ComparedSteps({ steps, projection });
   const kept = keptImports(records.filter(isKeptRecord)).flatMap((one) => {
-    const part = keptUpTo(one, steps.length, (seq) => said.mark(seq));
+    const part = keptUpTo(one, steps.length, (seq) => compared.mark(seq));
     // If the session has not continued since, the next import finishes it.
     const isLast = steps.length === (part?.upto ?? one.after);
     return isLast ? one : (part ?? []);

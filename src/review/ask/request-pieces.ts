@@ -124,7 +124,7 @@ function stepsByCall(steps: readonly Step[]): ReadonlyMap<string, Step> {
 }
 
 /** Finds the steps of messages by role and text, each step once and in order. */
-class SaidSteps {
+class MessageSteps {
   readonly #steps: readonly Step[];
   #next = 0;
 
@@ -156,11 +156,11 @@ const isModel = (role: string | undefined): boolean => role === 'assistant' || r
  */
 function sentPieces(body: string, steps: readonly Step[]): Parts {
   const byCall = stepsByCall(steps);
-  const said = new SaidSteps(steps);
+  const messages = new MessageSteps(steps);
   return sentParts(body).map((part): RequestPiece => {
     const { text, call } = part;
     if (part.section === 'system') return { section: 'system', text };
-    const step = call === undefined ? said.stepOf(part) : byCall.get(call);
+    const step = call === undefined ? messages.stepOf(part) : byCall.get(call);
     const object: ObjectId | undefined = call === undefined ? step && chatObjectId(step.session) : step?.call?.id;
     return { section: 'list', text, ...defined({ object, step }) };
   });
