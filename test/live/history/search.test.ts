@@ -14,7 +14,7 @@ import { openClient, wholeRead } from '../../support/context.js';
 import { type Agent, stdioAgent, temporaryRoot } from '../../support/mcp-clients.js';
 import { uniquePrefix } from '../../support/xtdb.js';
 
-/** A text as this test wrote it, and the transaction after which the database had it. */
+/** A text that this test wrote, and the transaction after which the database has it. */
 interface Written {
   readonly session: string;
   readonly text: string;
@@ -64,7 +64,7 @@ describe('a search', () => {
         continue;
       }
       const file = `${session.id}.txt`;
-      // A text of several chunks, whose middle its version abridges.
+      // A text of several chunks. The content of its version omits the middle.
       const whole = number === 6 ? `${'-\n'.repeat(700_000)}${text}\n${'=\n'.repeat(100_000)}` : text;
       await writeFile(join(root, file), whole);
       const reading = await wholeRead(client, file);
@@ -89,7 +89,7 @@ describe('a search', () => {
     await remove();
   });
 
-  /** Returns the answer with the index, which must equal that of a plain scan. */
+  /** Searches with the index, and expects the same hits as from a plain scan. */
   const search = async (asked: Parameters<typeof askSearch>[1]): Promise<SearchAnswer> => {
     const store = await client.delivered();
     const timeline = await Timeline.open(store);
@@ -109,7 +109,7 @@ describe('a search', () => {
     return indexed;
   };
 
-  /** Returns the number of matches in each matching text by a plain scan of what was written. */
+  /** Returns the number of matches in each text of this test that has any. */
   const scanned = (isWanted: (one: Written) => boolean, find: (text: string) => number): readonly number[] =>
     written
       .filter(isWanted)
@@ -117,7 +117,7 @@ describe('a search', () => {
       .filter((count) => count > 0)
       .sort((a, b) => a - b);
 
-  test('finds what a plain scan finds, for any text, expression and basis', async () => {
+  test('finds the same as a plain scan, for any text, expression and basis', async () => {
     const part = fc
       .tuple(fc.nat({ max: 11 }), fc.nat({ max: 60 }), fc.integer({ min: 1, max: 12 }))
       .map(([number, from, length]) => textOf(number).slice(from, from + length))
@@ -150,7 +150,7 @@ describe('a search', () => {
     );
   });
 
-  test('begins with the first appearance on request, also if it lists few', async () => {
+  test('lists the oldest hits first on request, also with a limit', async () => {
     const visible: NonNullable<Parameters<typeof askSearch>[1]['visible']> = async (all) =>
       all.filter((id) => sessions.some((one) => one.id === id));
     const newest = await search({ pattern: 'end', visible, limit: 1_000 });
@@ -160,7 +160,7 @@ describe('a search', () => {
     expect(newest.hits.length).toBeGreaterThan(3);
   });
 
-  test('reports both clocks and the contexts that had a text whole, as a line, or not at all', async () => {
+  test('reports both clocks, and which contexts had the text whole or only as a line', async () => {
     const [first] = sessions;
     const { hits } = await search({ pattern: '#4', session: first?.id });
     expect(hits).toMatchObject([{ kind: 'message', name: 'user', at: expect.any(Date), txId: expect.any(Number) }]);
@@ -173,7 +173,7 @@ describe('a search', () => {
     expect(files.hits[0]?.version?.txId).toBeLessThan(hits[0] === undefined ? 0 : Number.POSITIVE_INFINITY);
   });
 
-  test('selects kinds and paths, and calls by their arguments', async () => {
+  test('filters by kind and path, and finds calls by their arguments', async () => {
     const [first] = sessions;
     const call = await search({ pattern: `path: ${first?.id}.txt`, session: first?.id });
     expect(call.hits.map(({ kind, part }) => [kind, part])).toEqual(Array(3).fill(['toolcall', 'arguments']));
@@ -202,7 +202,7 @@ describe('a search', () => {
     expect((await search({ pattern: 'Alpha', session: fork.id })).isIndexed).toBe(true);
   });
 
-  test('is refused without an answer if it matches everything, or names no session', async () => {
+  test('is refused if it matches every text, or names an unknown session, or a turn of no session', async () => {
     await expect(search({ pattern: '/.*/' })).rejects.toMatchObject({ code: 'malformed-pattern' });
     await expect(search({ pattern: 'x', session: `${prefix}-none` })).rejects.toMatchObject({
       code: 'unknown-session',
@@ -244,7 +244,7 @@ describe('recall', () => {
     expect((await agent.call('recall', { text: 'ceil.sum' })).text).not.toContain('tool=recall');
   });
 
-  test('refuses an expression that the engine does not run, in words for the agent', async () => {
+  test('refuses an expression that the engine cannot run, and explains why to the agent', async () => {
     const refused = await agent.call('recall', { text: '/(a)\\1/' });
     expect([refused.isError, refused.text]).toEqual([true, expect.stringContaining('have no look-around')]);
   });

@@ -6,7 +6,7 @@ import { runCli, startCli } from '../../support/run-cli.js';
 import { withTemporaryFolder } from '../../support/temporary-folder.js';
 import { until } from '../../support/until.js';
 
-/** Puts a command of that name into a folder, in place of one that this machine might have. */
+/** Writes a shell script that replaces a program. */
 async function fakeCommand(dir: string, name: string, script: string): Promise<void> {
   await mkdir(dir, { recursive: true });
   await writeFile(join(dir, name), `#!/bin/sh\n${script}\n`);
@@ -18,7 +18,7 @@ async function realJavaHome(): Promise<string> {
   return dirname(dirname(java.command));
 }
 
-/** The error of a start in an empty cache, with nothing but `bin` on the PATH. */
+/** Starts a node with an empty cache and only `bin` on the PATH. Returns the expected error. */
 async function failedStart(
   dir: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -34,33 +34,33 @@ async function failedStart(
   return JSON.parse(stdout).error;
 }
 
-const readMessage = (text: string): unknown => expect.stringContaining(text);
+const containing = (text: string): unknown => expect.stringContaining(text);
 
-describe('a node that cannot start names the reason and the remedy', () => {
-  test('without Java', () =>
+describe('a start of a node', () => {
+  test('without Java fails, and says which version to install', () =>
     withTemporaryFolder(async (dir) => {
       expect(await failedStart(dir, {})).toEqual({
         code: 'no-java',
-        message: readMessage('Install a JDK of version 17'),
+        message: containing('Install a JDK of version 17'),
       });
       const withHome = await failedStart(dir, { JAVA_HOME: '/nowhere' });
-      expect(withHome).toEqual({ code: 'no-java', message: readMessage('/nowhere') });
+      expect(withHome).toEqual({ code: 'no-java', message: containing('/nowhere') });
     }));
 
-  test('with a Java that is too old', () =>
+  test('with a Java that is too old fails, and names its version', () =>
     withTemporaryFolder(async (dir) => {
       await fakeCommand(join(dir, 'bin'), 'java', `echo 'openjdk version "11.0.2" 2019-01-15' >&2`);
-      expect(await failedStart(dir, {})).toEqual({ code: 'java-too-old', message: readMessage('is version 11.0.2') });
+      expect(await failedStart(dir, {})).toEqual({ code: 'java-too-old', message: containing('is version 11.0.2') });
     }));
 
-  test('without Maven', () =>
+  test('without Maven fails, and says to install it', () =>
     withTemporaryFolder(async (dir) => {
       const error = await failedStart(dir, { JAVA_HOME: await realJavaHome() });
-      expect(error).toEqual({ code: 'no-maven', message: readMessage('Install Apache Maven') });
+      expect(error).toEqual({ code: 'no-maven', message: containing('Install Apache Maven') });
       expect(await readdir(join(dir, 'cache', 'palimpsest'))).toEqual([]);
     }));
 
-  test('without a network for the first start', () =>
+  test('without a network for the build fails, and says to check the connection', () =>
     withTemporaryFolder(async (dir) => {
       const said =
         '[ERROR] Plugin org.apache.maven.plugins:maven-dependency-plugin:3.6.1 or one of its dependencies could ' +
@@ -68,11 +68,11 @@ describe('a node that cannot start names the reason and the remedy', () => {
         'repo.maven.apache.org: Temporary failure in name resolution';
       await fakeCommand(join(dir, 'bin'), 'mvn', `echo '${said}'; exit 1`);
       const error = await failedStart(dir, { JAVA_HOME: await realJavaHome() });
-      expect(error).toEqual({ code: 'no-network', message: readMessage('Temporary failure in name resolution') });
+      expect(error).toEqual({ code: 'no-network', message: containing('Temporary failure in name resolution') });
       expect(error.message).toContain('Check the connection');
     }));
 
-  test('with two first starts at once: one builds, the other waits', () =>
+  test('waits while another start builds the node', () =>
     withTemporaryFolder(async (dir) => {
       const log = join(dir, 'log');
       await fakeCommand(
@@ -87,7 +87,7 @@ describe('a node that cannot start names the reason and the remedy', () => {
       expect(await readFile(log, 'utf8')).toBe('ran\nran\n');
     }));
 
-  test('with a build whose first process is killed, which continues', () =>
+  test('leaves a build that continues after the start itself is killed', () =>
     withTemporaryFolder(async (dir) => {
       const [begun, go, cache] = [join(dir, 'begun'), join(dir, 'go'), join(dir, 'cache')];
       await fakeCommand(join(dir, 'bin'), 'mvn', `echo > ${begun}; while [ ! -e ${go} ]; do /bin/sleep 0.05; done`);
@@ -112,7 +112,7 @@ describe('a node that cannot start names the reason and the remedy', () => {
       );
     }));
 
-  test('without space for the first start', () =>
+  test('without space for the build fails with `no-space`', () =>
     withTemporaryFolder(async (dir) => {
       await fakeCommand(
         join(dir, 'bin'),
@@ -122,14 +122,14 @@ describe('a node that cannot start names the reason and the remedy', () => {
       expect(await failedStart(dir, { JAVA_HOME: await realJavaHome() })).toMatchObject({ code: 'no-space' });
     }));
 
-  test('with an impossible cache folder', () =>
+  test('with a cache folder that cannot be made fails, and names its variable', () =>
     withTemporaryFolder(async (dir) => {
       await writeFile(join(dir, 'file'), '');
       const error = await failedStart(dir, { JAVA_HOME: await realJavaHome(), XDG_CACHE_HOME: join(dir, 'file') });
-      expect(error).toEqual({ code: 'build-failed', message: readMessage('XDG_CACHE_HOME') });
+      expect(error).toEqual({ code: 'build-failed', message: containing('XDG_CACHE_HOME') });
     }));
 
-  test('with a data folder that is not writable, corrupt or newer', () =>
+  test('fails if the data folder is not writable, has no format, or a newer one', () =>
     withTemporaryFolder(async (dir) => {
       const start = async (data: string): Promise<string> => {
         const { code, stderr } = await runCli(['node', 'start', '--data', data]);
@@ -146,7 +146,7 @@ describe('a node that cannot start names the reason and the remedy', () => {
 });
 
 describe('a stopped node', () => {
-  test('is reported by status, stop and logs, which create nothing', () =>
+  test('has a status, a stop and logs that create no file', () =>
     withTemporaryFolder(async (dir) => {
       const data = join(dir, 'none');
       const status = await runCli(['node', 'status', '--json', '--data', data]);

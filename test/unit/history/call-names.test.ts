@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { callName, linesAsked } from '../../../src/history/rebuild/call-names.js';
 
-describe('the name of a call', () => {
+describe('a call', () => {
   test.each([
     ['read', { path: '/home/me/shop/src/cart.ts', offset: 1, limit: 200 }, 'read src/cart.ts 1-200'],
     ['Read', { file_path: 'a.ts' }, 'read a.ts'],
@@ -19,18 +19,18 @@ describe('the name of a call', () => {
     ['activate', { ids: ['src/cart.ts'] }, 'activate src/cart.ts'],
     ['think', {}, 'think'],
     ['read', { paths: ['a/1.ts', 'a/2.ts', 'a/3.ts'] }, 'read a/1.ts, a/2.ts and 1 more'],
-  ])('of %s with %j is %j', (tool, args, name) => {
+  ])('of %s with %j is named %j', (tool, args, name) => {
     expect(callName({ tool, args })).toBe(name);
   });
 
-  test('is one line of limited length', () => {
+  test('has a name of one line and limited length', () => {
     const name = callName({ tool: 'bash', args: { command: `echo ${'\u{1f600}'.repeat(500)}\nrm x` } });
     expect(name.length).toBeLessThan(90);
     expect(name).toMatch(/^bash echo .*…$/u);
     expect(name.isWellFormed()).toBe(true);
   });
 
-  test('has the lines that a part was read from', () => {
+  test('asks for a range of lines, or for the whole file', () => {
     expect(linesAsked({ args: { offset: 11, limit: 10 } })).toEqual({ from: 11, to: 20 });
     expect(linesAsked({ args: { path: 'a' } })).toBeUndefined();
   });
