@@ -6,17 +6,17 @@ import { type FilesystemId, type SessionId, sessionObjectId } from '../objects/i
 import type { ObjectStore } from '../store/object-store.js';
 import type { WatchedSession } from './followed-session.js';
 
-/** A session that `palimpsest watch` writes, open to answer an agent's calls. */
+/** A session that `palimpsest watch` writes, opened here only to answer an agent's calls. */
 export interface SessionView {
   readonly session: ViewedSession;
-  /** A client for the agent's paths. They name the files of the session. */
+  /** The client that reads the agent's paths. They lead to the session's own file objects. */
   readonly client: ContextClient;
   close(): Promise<void>;
 }
 
 /**
- * Returns the filesystem of a followed session's files. It is the session's own, because the
- * session holds what its transcript shows. Undefined for another kind of session.
+ * Returns the filesystem id of a followed session. Each has its own, because its files have the
+ * texts of its transcript, not those on disk. Undefined for another kind of session.
  */
 async function filesystemOf(store: ObjectStore, id: SessionId): Promise<FilesystemId | undefined> {
   const key = sessionObjectId(id);
@@ -37,7 +37,7 @@ const isInside = (client: ContextClient, folder: string): Promise<boolean> =>
 /**
  * Opens a session that `palimpsest watch` writes. Files inside the options' roots are read from
  * disk, as files of the session. Undefined if the database does not have such a session yet, or if
- * its folder is outside the roots.
+ * its folder is unknown. Also if the folder is outside the roots, unless `shareSessions` is set.
  */
 export async function openSessionView(
   store: ObjectStore,
@@ -50,7 +50,7 @@ export async function openSessionView(
   const close = async (): Promise<void> => {
     await client.close();
   };
-  // As elsewhere, a server serves sessions of folders inside its roots (decision 0013).
+  // A server opens only sessions whose folder is inside its roots (decision 0013).
   const isAllowed = options.shareSessions === true || (await isInside(client, folder));
   const session = isAllowed ? await client.view(id) : undefined;
   if (session !== undefined) return { session, client, close };

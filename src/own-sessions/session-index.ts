@@ -8,13 +8,13 @@ import type { FoundFile } from './find-files.js';
 import type { ReadFacts } from './read-facts.js';
 import { sessionFactsSchema } from './session-facts.js';
 
-/** Raised when the facts of unchanged files become different. */
+/** Increase this number when the same file gives other facts than before. */
 const INDEX_VERSION = 4;
 
 const knownFileSchema = z.object({
   size: z.number(),
   mtime: z.number(),
-  /** The use of the context. Absent until a command asks for it, because it takes longer. */
+  /** Absent until a command needs it, because computing it takes longer. */
   use: contextUseSchema.optional(),
   read: z.union([z.object({ facts: sessionFactsSchema }), z.object({ reason: z.string() })]),
 });
@@ -23,8 +23,8 @@ type KnownFile = z.output<typeof knownFileSchema>;
 const indexSchema = z.object({ version: z.literal(INDEX_VERSION), files: z.record(z.string(), knownFileSchema) });
 
 /**
- * The facts of recordings that were read before, by path, size and time of the last change. It is a
- * cache: a damaged or older index is read anew from the recordings.
+ * A cache of the facts of recordings, by path. Facts are valid while the file keeps its size and
+ * its time of change. If the index is damaged or older, all recordings are read again.
  */
 export class SessionIndex {
   readonly #path: string;
@@ -44,22 +44,27 @@ export class SessionIndex {
     return new SessionIndex(path, new Map(Object.entries(data?.files ?? {})));
   }
 
-  /** Returns what was read of a file if it has not changed since. */
+  /** Returns the cached facts of a file; undefined if it is new or has changed. */
   known({ path, size, mtime }: FoundFile): ReadFacts | undefined {
     const known = this.#files.get(path);
     return known?.size === size && known.mtime === mtime ? known.read : undefined;
   }
 
+  /** Stores the facts of a file and drops its earlier use of the context. */
   keep({ path, size, mtime }: FoundFile, read: ReadFacts): void {
     this.#files.set(path, { size, mtime, read });
     this.#changed = true;
   }
 
-  /** Returns what was found to be used in a file that has not changed since. */
+  /**
+   * Returns the use of the context that was stored with a file's facts. Does not check whether the
+   * file has changed.
+   */
   knownUse({ path }: FoundFile): ContextUse | undefined {
     return this.#files.get(path)?.use;
   }
 
+  /** Stores the use of the context of a file. Does nothing without facts of the file. */
   keepUse({ path }: FoundFile, use: ContextUse): void {
     const known = this.#files.get(path);
     if (known === undefined) return;
@@ -67,7 +72,7 @@ export class SessionIndex {
     this.#changed = true;
   }
 
-  /** Forgets the files that no longer exist. */
+  /** Removes all files but the given ones. */
   keepOnly(files: readonly FoundFile[]): void {
     const here = new Set(files.map(({ path }) => path));
     for (const path of this.#files.keys()) {
@@ -77,9 +82,7 @@ export class SessionIndex {
     }
   }
 
-  /**
-   * Writes the index if it changed. It contains prompts, so only this user can read it.
-   */
+  /** Writes the index if it changed. Only this user can read it, because it contains prompts. */
   async save(): Promise<void> {
     if (!this.#changed) return;
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });

@@ -37,14 +37,14 @@ export interface Page {
 }
 
 /**
- * Extracts one page from a text that arrives in pieces, and counts the rest. Pieces may be cut
- * anywhere, but if the page starts inside a line, only between two characters. Holds only the page
- * and the current line in memory.
+ * Extracts one page from a text that arrives in pieces, and counts the rest. Pieces may end
+ * anywhere. Only if the page starts inside a line, no piece may end within a surrogate pair. Holds
+ * only the page and the current line in memory.
  */
 export class PageReader {
   #start: PageStart;
   readonly #limits: OutputLimits;
-  /** Whole lines, as ranges of the pieces. */
+  /** The page's finished lines. Each entry is a range of a piece and may have many lines. */
   #taken: string[] = [];
   /** The only piece so far; undefined once there are several. */
   #piece: string | undefined;
@@ -101,8 +101,8 @@ export class PageReader {
   }
 
   /**
-   * Returns the page's start in a piece whose line continues at `position`. Moves a column inside a
-   * surrogate pair before it.
+   * Returns the page's start in a piece whose line continues at `position`. A column inside a
+   * surrogate pair moves to the start of the pair.
    */
   #beginning(piece: string, position: number): number {
     if (this.#line !== this.#start.offset) return position;
@@ -113,8 +113,8 @@ export class PageReader {
   }
 
   /**
-   * Adds a part of a line, or ends the page before that line, or within it if it does not fit into
-   * any answer.
+   * Adds a part of a line to the page. If the line does not fit, ends the page before it. If it
+   * does not even fit alone, ends the page within it.
    */
   #take(piece: string, from: number, to: number): void {
     if (this.#takenLines >= this.#limits.lines) {
@@ -142,7 +142,7 @@ export class PageReader {
     return true;
   }
 
-  /** Returns the page, after the whole text was pushed. */
+  /** Returns the page. Call it once, after the whole text was pushed. */
   end(): Page {
     if (this.#commit()) this.#taken.push(this.#pending);
     const totalLines = this.#column > 0 ? this.#line : this.#line - 1;
@@ -185,7 +185,7 @@ interface WantedPage {
 /**
  * Returns one page of a text that arrives in pieces.
  *
- * @throws {ToolError} `out-of-range` – for a start after its end
+ * @throws {ToolError} `out-of-range` – the start is past the end of the text
  */
 export function pageOfPieces(text: Iterable<string>, { start, limits, name }: WantedPage): Page {
   const reader = new PageReader(start, limits);

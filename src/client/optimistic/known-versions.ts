@@ -36,7 +36,7 @@ export interface WrittenObjects {
 }
 
 /** The acknowledged versions of one write in delivery. */
-export interface OnTheirWay {
+export interface VersionsInDelivery {
   readonly journaled: boolean;
   /** Empty until a read needs local versions. */
   versions: readonly MarkedVersion[];
@@ -129,7 +129,7 @@ export class KnownVersions {
     return version === undefined || this.#carried.has(version) ? undefined : version;
   }
 
-  /** Marks a version as held by the journaled assembly record. */
+  /** Marks a version as contained in a journaled assembly record. */
   carry(version: MarkedVersion): void {
     this.#carried.add(version);
   }
@@ -153,11 +153,11 @@ export class KnownVersions {
   }
 
   /**
-   * Adds acknowledged versions in delivery; `settle` removes them. They are created on the first
-   * local read or shortly after, because the response goes first.
+   * Adds acknowledged versions in delivery; `settle` removes them. `make` creates them on the first
+   * local read, or a millisecond later, so that the response is sent first.
    */
-  acknowledge(make: () => readonly MarkedVersion[], journaled: boolean): OnTheirWay {
-    const taken: OnTheirWay = { journaled, versions: [] };
+  acknowledge(make: () => readonly MarkedVersion[], journaled: boolean): VersionsInDelivery {
+    const taken: VersionsInDelivery = { journaled, versions: [] };
     this.#metadata.late.add(() => {
       taken.versions = orNone(make);
       for (const version of taken.versions) this.#acknowledge(version, journaled);
@@ -173,7 +173,7 @@ export class KnownVersions {
   }
 
   /** Marks acknowledged versions as no longer in delivery. */
-  settle(taken: OnTheirWay): void {
+  settle(taken: VersionsInDelivery): void {
     this.#metadata.late.now();
     for (const version of taken.versions) {
       if (taken.journaled) this.#journaled.remove(version);

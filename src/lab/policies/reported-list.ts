@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
 
-/** A harness's list before a model call, with the items of each of its messages. */
+/** The messages that a harness has before a model call. */
 export interface ReportedList {
   readonly system: readonly TimelineItem[];
   readonly messages: readonly ReportedMessage[];
-  /** The items of each message. */
+  /** For each message, the recorded items that it was made of. */
   readonly groups: readonly (readonly TimelineItem[])[];
 }
 
@@ -19,21 +19,22 @@ interface Grown {
   upTo: number;
 }
 
-/**
- * A recorded session as a harness's extension sees it: the growing list of messages before each
- * call.
- */
+/** Rebuilds from a recording the list of messages that a harness had before each model call. */
 export class ReportedLists {
   readonly #key: string;
   readonly #cwd: string | undefined;
   readonly #byConversation = new WeakMap<readonly TimelineItem[], Grown>();
 
-  /** `variant` separates the ids of calls from those of other policies in the same database. */
+  /** `variant` keeps the ids of calls apart from those of other policies in the same database. */
   constructor({ key, cwd }: Timeline, variant: string) {
     this.#key = `${key}\n${variant}`;
     this.#cwd = cwd;
   }
 
+  /**
+   * Returns the list before a call. Ask in the order of the calls: the list of a conversation grows
+   * in place.
+   */
   before(call: ModelCall): ReportedList {
     const known = this.#byConversation.get(call.items);
     const grown = known ?? { system: [], messages: [], groups: [], called: new Set(), upTo: 0 };
@@ -48,7 +49,7 @@ export class ReportedLists {
     const last = groups.at(-1);
     if (item.kind === 'system' && messages.length === 0) system.push(item);
     else if (item.kind === 'result') {
-      // A call that a rewind removed has no result either.
+      // A rewind removed the call, so its result must go too.
       if (!called.has(item.callId)) return;
       messages.push(this.#result(item));
       groups.push([item]);
@@ -65,7 +66,7 @@ export class ReportedLists {
     if (item.kind === 'call') called.add(item.callId);
   }
 
-  /** Returns an id of the usual length that is equal in every run. */
+  /** Returns an id of the length that providers use. It is the same in every run. */
   #id(callId: string | undefined): string {
     return `call_${createHash('sha256').update(`${this.#key}\n${callId}`).digest('hex').slice(0, 24)}`;
   }
