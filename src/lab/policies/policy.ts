@@ -79,6 +79,8 @@ export const itemsOf = ({ items, visible }: ModelCall): readonly TimelineItem[] 
 /** A conversation in which some items are permanently removed or replaced by a short text. */
 export class MaskedConversation {
   readonly #masked = new Map<TimelineItem, RequestPart | undefined>();
+  /** The parts of the newest call, which a rule and its request both ask for. */
+  #last: { readonly call: ModelCall; readonly parts: readonly RequestPart[] } | undefined;
 
   isMasked(item: TimelineItem): boolean {
     return this.#masked.has(item);
@@ -87,14 +89,19 @@ export class MaskedConversation {
   /** Replaces an item by a text; without one, removes it. */
   mask(item: TimelineItem, text: string | undefined): void {
     this.#masked.set(item, text === undefined ? undefined : { text });
+    this.#last = undefined;
   }
 
   parts(call: ModelCall): readonly RequestPart[] {
-    return itemsOf(call).flatMap((item) => {
-      if (!this.#masked.has(item)) return [wholePart(item)];
+    if (this.#last?.call === call) return this.#last.parts;
+    const parts: RequestPart[] = [];
+    for (const item of itemsOf(call)) {
       const instead = this.#masked.get(item);
-      return instead === undefined ? [] : [instead];
-    });
+      if (instead !== undefined) parts.push(instead);
+      else if (!this.#masked.has(item)) parts.push(wholePart(item));
+    }
+    this.#last = { call, parts };
+    return parts;
   }
 }
 
