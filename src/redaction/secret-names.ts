@@ -78,6 +78,30 @@ const LEADS = new RegExp([PAIRED, ELEMENT, FLAG, RECIPE, ASSIGNED].map((lead) =>
 const SECRET_KIND = /(?:^|\n|\\n)kind:[^\S\n]{0,8}Secret(?![\w.-])/;
 const SECRET_DATA = /(?<=^|\n|\\n)(?:data|stringData):/g;
 
+/** Names of code that stand for a value: `$API_TOKEN`, `config.apiKey`, `values["password"]`. */
+const REFERENCES: readonly RegExp[] = [
+  /\$(?:\{(?=\w+\}))?([A-Z][A-Z0-9]*_[A-Z0-9_]*)\}?(?![^\s"',;)\]}])/y,
+  /[A-Za-z_]\w{0,60}(?:\??\.[A-Za-z_]\w{0,60}){0,8}\??\.([A-Za-z_]\w{0,60})(?![^\s,;)\]}])/y,
+  /[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){0,8}\[\\{0,7}["']([\w.-]{1,60})\\{0,7}["']\](?![^\s,;)\]}])/y,
+];
+
+const VARIABLE = /[A-Za-z_]\w{0,60}(?=[,;)}\]])/y;
+
+/**
+ * Returns whether a value only names a secret. The last name must be that of a secret, so that a
+ * password with a dot in it stays masked. A variable alone must have the name of its field.
+ */
+function isReference(text: string, at: number, lead: string): boolean {
+  VARIABLE.lastIndex = at;
+  const variable = VARIABLE.exec(text)?.[0].toLowerCase();
+  if (variable !== undefined && variable === /(\w+)\W*$/.exec(lead)?.[1]?.toLowerCase()) return true;
+  return REFERENCES.some((form) => {
+    form.lastIndex = at;
+    const name = form.exec(text)?.[1];
+    return name !== undefined && isSecretName(name);
+  });
+}
+
 /** Masks the values that follow matches of `leads`. */
 function withoutValues(text: string, leads: RegExp): string {
   const pieces: string[] = [];
@@ -93,7 +117,7 @@ function withoutValues(text: string, leads: RegExp): string {
       continue;
     }
     const range = valueRange(text, at, { from: index, text: lead, isColon: lead.endsWith(':') });
-    if (range === undefined) continue;
+    if (range === undefined || isReference(text, range.from, lead)) continue;
     pieces.push(text.slice(done, range.from), range.shown);
     done = range.end;
   }

@@ -15,6 +15,19 @@ const HOSTILE_TEXT = [
   '\u202egnirts desrever\u202c \u200bhidden\u200b \u001b[31mred\u001b[0m \u0000 \ufeff',
 ].join('\n');
 
+/** A message with structure, with links that must lead nowhere and a picture that must not load. */
+const MARKDOWN_TEXT = [
+  '## All **done**',
+  '- a [link](javascript:alert(7)) and `code`',
+  '- ![a picture](https://evil.example.com/b.png)',
+  '',
+  '<b onclick="alert(8)">not bold</b> <https://evil.example.com/c>',
+  '',
+  '| file | state |',
+  '|---|---|',
+  '| a.ts | read |',
+].join('\n');
+
 /** A session to look at, its folder, and what is in it. */
 export interface RecordedSession {
   readonly session: string;
@@ -74,6 +87,7 @@ async function makeSession(client: ContextClient, root: string, id: string): Pro
   await turn('Now drop it.', async () =>
     call('deactivate', { ids: 'src/a.ts' }, 'done', { plan: await session.planVerb('deactivate', [file]) }),
   );
+  await session.reportMessage({ role: 'assistant', text: MARKDOWN_TEXT });
   await client.closeSession(session);
   return { session: id, root, file, long, contexts };
 }

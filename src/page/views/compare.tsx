@@ -189,7 +189,7 @@ function Changed({ files, rows }: { readonly files: Compared['files']; readonly 
     <section aria-label="Files changed">
       <h2>Files that they changed</h2>
       <div class="wide">
-        <table class="beside">
+        <table class="beside of-files">
           <thead>
             <tr>
               <th>File</th>

@@ -75,7 +75,11 @@ function Text({ id, name, version }: { readonly id: string; readonly name: strin
       {({ text, whole, object }) => (
         <>
           {text === null ? (
-            <p class="note">This version has no text: {VERSION_STATES[version.state] || 'nothing was read'}.</p>
+            <p class="note">
+              {version.state === 'stub'
+                ? 'The whole text of this version was not recorded: no call read all of it.'
+                : `This version has no text: ${VERSION_STATES[version.state] || 'nothing was read'}.`}
+            </p>
           ) : (
             <TextView
               text={text}

@@ -186,6 +186,9 @@ describe('a page that was started in another folder', () => {
     await call('read', { path: 'long.ts', offset: 2, limit: 1 }, known);
     await call('edit', { path: 'long.ts', oldText: 'b', newText: 'd' }, { ...known, status: 'fail' });
     await call('read', { path: 'long.ts' }, { readings: [await wholeRead(client, 'long.ts')] });
+    // Some recordings name a patching tool after its effect.
+    const input = '*** Begin Patch\n*** Update File: long.ts\n@@\n a\n-b\n+d\n@@\n-c\n*** End Patch';
+    await call('edit', { input }, {});
     await client.closeSession(session);
     await client.delivered();
     const { calls, versions } = await ask('/v1/authors', 'Authors', { session: id, object: path('long.ts') });
@@ -200,6 +203,10 @@ describe('a page that was started in another folder', () => {
     ]);
     const { rows } = await ask('/v1/conversation', 'Conversation', { session: id });
     expect(rows.filter(({ kind }) => kind === 'change')).toEqual([]);
+    expect(rows.at(-1)).toMatchObject({
+      name: 'edit long.ts',
+      diff: [{ lines: [' a', '-b', '+d'] }, { lines: ['-c'] }],
+    });
   });
 
   test('previews what a redacted file masks, marked, from the first appearance on', async () => {

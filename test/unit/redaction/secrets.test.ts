@@ -118,6 +118,26 @@ describe('secrets in a text', () => {
     );
   });
 
+  test('are not found in code and scripts that only name a secret', () => {
+    for (const text of [
+      'token: e.Token,',
+      'BasicAuth{Username: username, Password: password}',
+      'password = values["password"]',
+      'const apiKey = config.server?.apiKey;',
+      'GITHUB_TOKEN=$GITSYNC_TOKEN',
+      'export TOKEN="${DEPLOY_TOKEN}"',
+    ])
+      expect(withoutSecrets(text)).toBe(text);
+    for (const text of [
+      'password: mysecret,',
+      'password: horse.battery',
+      'password: $ecret_WORD',
+      'TOKEN=$HOME_AND_MORE',
+      'token: e.Token.x1',
+    ])
+      expect(withoutSecrets(text)).toContain('[redacted]');
+  });
+
   test('are masked in values by their name too', () => {
     expect(
       withoutSecretValues({
