@@ -69,7 +69,7 @@ export async function runScript(
   }
 }
 
-/** Measures the disk space of a scripted session against the bar of decision G10. */
+/** Measures the disk space of a scripted session against the limit of decision G10. */
 export async function measureStoring(workshop: Workshop): Promise<CaseResult> {
   const { sessionCalls } = workshop.sizes;
   workshop.tell(`storage of a session of ${sessionCalls} calls`);
@@ -92,7 +92,7 @@ export async function measureStoring(workshop: Workshop): Promise<CaseResult> {
     { name: 'golden store, flushed', value: flushed.golden, unit: 'B' },
     { name: 'index store, flushed', value: flushed.index, unit: 'B' },
     { name: 'both, flushed, beyond twice the content, a step', value: (flushed.total - 2 * bytes) / steps, unit: 'B' },
-    { name: 'bar: twice the content and 12 KB a step', value: bar, unit: 'B' },
+    { name: 'limit: twice the content and 12 KB a step', value: bar, unit: 'B' },
   ];
   return {
     cases: [
@@ -101,10 +101,10 @@ export async function measureStoring(workshop: Workshop): Promise<CaseResult> {
         title: `Storage of a session of ${sessionCalls} calls with messages`,
         remark:
           'Flushed: stopped, started once more and stopped. A text shared by a file and its call counts once, ' +
-          'which makes the bar lower.',
+          'which makes the limit lower.',
         rows,
       },
     ],
-    goals: [{ what: 'storage, flushed, over the bar of G10', measured: flushed.total / bar, bar: 1, unit: '×' }],
+    goals: [{ what: 'storage, flushed, over the limit of G10', measured: flushed.total / bar, bar: 1, unit: '×' }],
   };
 }
