@@ -4,7 +4,7 @@ import type { Step } from '../../objects/step.js';
 /**
  * How the context of a model call is known (decision E12).
  *
- * - `sent`: the record has the bytes that went out.
+ * - `sent`: the record covers the bytes that went out.
  * - `transcript`: an agent's own file reports it. Changes by the agent's harness may be missing.
  * - `unseen`: there is no record. An agent over plain MCP builds its own requests, or a harness
  *   sent its own list.

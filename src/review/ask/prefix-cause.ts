@@ -44,7 +44,7 @@ export interface Parted {
 
 const REASONS: Readonly<Record<BorderReason, string>> = {
   first: 'it is the first of the session',
-  saving: 'the shorter later calls pay for the text that is written again',
+  saving: 'shorter later calls save more than writing the text again costs',
   cold: "the provider's cache was cold",
   pressure: 'the budget of tokens was reached',
   asked: 'a verb asked for it',
