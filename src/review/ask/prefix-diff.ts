@@ -34,8 +34,8 @@ export interface FirstDifference {
 }
 
 /**
- * The fate of the model's answers that the first request contained as the harness's own messages.
- * Each may contain reasoning.
+ * Counts of the model's answers in the harness's list of the first request, by their state in the
+ * second. Each may contain reasoning.
  * - `kept`: they follow an equal beginning
  * - `lost`: they follow a different beginning, or left during their own turn
  * - `left`: they left with a closed turn, which is allowed
@@ -47,8 +47,8 @@ export interface Answers {
 }
 
 /**
- * Compares the beginnings of two requests. Includes the provider's statement if the second directly
- * follows the first.
+ * The comparison of two requests' beginnings. Includes the provider's report if the second request
+ * directly follows the first.
  */
 export interface PrefixDiff extends ProviderVerdicts {
   readonly session: SessionId;
@@ -59,10 +59,10 @@ export interface PrefixDiff extends ProviderVerdicts {
   /** The common beginning. */
   readonly shared: RequestSize;
   /**
-   * Tokens of the second request behind the common beginning. Of these, the tokens of lines that
-   * the first request also had, which are paid for again.
+   * Tokens of the second request after the common beginning.
    */
   readonly written: number;
+  /** Those of them in lines that the first request also had: they are paid for again. */
   readonly again: number;
   readonly difference: FirstDifference | undefined;
   readonly cause: PrefixCause | undefined;
@@ -79,14 +79,15 @@ export interface PrefixDiffs {
   readonly isCut: boolean;
 }
 
-/** Two requests up to their first difference. */
-interface Parting {
-  /** The first parts that differ. */
+/** Where two requests differ first. */
+interface Split {
+  /** Index of the first parts that differ. */
   readonly part: number;
   readonly pieceFrom: RequestPiece | undefined;
   readonly pieceTo: RequestPiece | undefined;
-  /** The common bytes of both parts, and their text. */
+  /** Number of bytes at the beginning of both parts that are equal. */
   readonly bytes: number;
+  /** The text of these bytes, without a cut character. */
   readonly text: string;
 }
 
@@ -97,7 +98,7 @@ interface Parting {
 const isAlike = (a: RequestPiece | undefined, b: RequestPiece | undefined): boolean =>
   (a?.section === 'list') === (b?.section === 'list');
 
-function partingOf(from: readonly RequestPiece[], to: readonly RequestPiece[]): Parting | undefined {
+function splitOf(from: readonly RequestPiece[], to: readonly RequestPiece[]): Split | undefined {
   const found = from.findIndex((piece, i) => piece.text !== to[i]?.text || !isAlike(piece, to[i]));
   if (found < 0) return undefined;
   const [pieceFrom, pieceTo] = [from[found], to[found]];
@@ -110,13 +111,13 @@ function partingOf(from: readonly RequestPiece[], to: readonly RequestPiece[]): 
   return { part: found, pieceFrom, pieceTo, bytes, text };
 }
 
-function answersOf(from: Request, to: Request, parting: Parting | undefined): Answers | undefined {
+function answersOf(from: Request, to: Request, split: Split | undefined): Answers | undefined {
   if (!hasOwnList(from.rebuilt.proof) || !hasOwnList(to.rebuilt.proof)) return undefined;
   const there = new Set(to.pieces.flatMap(({ step }) => step?.seq ?? []));
   const counts = { kept: 0, lost: 0, left: 0 };
   for (const [i, { step }] of from.pieces.entries()) {
     if (step?.message?.role !== 'assistant') continue;
-    if (parting === undefined || i < parting.part) counts.kept += 1;
+    if (split === undefined || i < split.part) counts.kept += 1;
     else if (there.has(step.seq) || step.turn === to.rebuilt.proof.turn) counts.lost += 1;
     else counts.left += 1;
   }
@@ -135,31 +136,30 @@ function repeatedLines(text: string, other: string): string {
   return repeated.join('\n');
 }
 
-/** Two requests of one session and their first difference. */
-interface PartedPair extends RequestPair {
-  readonly parting: Parting | undefined;
+/** Two requests of one session and where they differ first. */
+interface SplitPair extends RequestPair {
+  readonly split: Split | undefined;
 }
 
-const partedPair = ({ from, to }: RequestPair): PartedPair => ({
+const splitPair = ({ from, to }: RequestPair): SplitPair => ({
   from,
   to,
-  parting: partingOf(from.pieces, to.pieces),
+  split: splitOf(from.pieces, to.pieces),
 });
 
-/** The same with the equal part before it. */
-interface PartedRequests extends PartedPair {
-  /** The common beginning. */
+/** A pair with the size of its common beginning. */
+interface MeasuredPair extends SplitPair {
   readonly before: RequestSize;
 }
 
-/** The first difference of two requests and its cause. */
+/** Returns the first difference of two requests and its cause. */
 async function differenceOf(
   { present }: Timeline,
   reader: RequestReader,
-  { from, to, parting, before }: PartedRequests,
+  { from, to, split, before }: MeasuredPair,
 ): Promise<Pick<PrefixDiff, 'difference' | 'cause'>> {
-  if (parting === undefined) return { difference: undefined, cause: undefined };
-  const { pieceFrom, pieceTo, bytes, text } = parting;
+  if (split === undefined) return { difference: undefined, cause: undefined };
+  const { pieceFrom, pieceTo, bytes, text } = split;
   // If only one side is ours, attribute the change to it.
   const pieces = [pieceTo, pieceFrom].flatMap((one) => one ?? []);
   const piece = (
@@ -185,37 +185,37 @@ export function comparePrefixes(
   reader: RequestReader,
   { count, ...pair }: RequestPair & { readonly count: CountTexts },
 ): Promise<PrefixDiff> {
-  return compareParted(timeline, reader, { ...partedPair(pair), count });
+  return compareSplit(timeline, reader, { ...splitPair(pair), count });
 }
 
-async function compareParted(
+async function compareSplit(
   timeline: Timeline,
   reader: RequestReader,
-  { from, to, parting, count }: PartedPair & { readonly count: CountTexts },
+  { from, to, split, count }: SplitPair & { readonly count: CountTexts },
 ): Promise<PrefixDiff> {
   const [a, b] = [from.rebuilt.proof, to.rebuilt.proof];
-  const part = parting?.part ?? from.pieces.length;
+  const part = split?.part ?? from.pieces.length;
   const equal = textsOf(to.pieces.slice(0, part));
   const rest = ({ pieces }: Request): readonly string[] => [
-    (pieces[part]?.text ?? '').slice(parting?.text.length ?? 0),
+    (pieces[part]?.text ?? '').slice(split?.text.length ?? 0),
     ...textsOf(pieces.slice(part + 1)),
   ];
   const [restFrom, restTo] = [rest(from), rest(to)];
-  const lines = parting === undefined ? '' : repeatedLines(restTo.join('\n'), restFrom.join('\n'));
+  const lines = split === undefined ? '' : repeatedLines(restTo.join('\n'), restFrom.join('\n'));
   const [shared = 0, behind = 0, written = 0, again = 0] = await tokensOfEach(
-    [[...equal, parting?.text ?? ''], restFrom, restTo, [lines]],
+    [[...equal, split?.text ?? ''], restFrom, restTo, [lines]],
     count,
   );
-  const before = { bytes: bytesOf(equal) + (parting?.bytes ?? 0), tokens: shared };
+  const before = { bytes: bytesOf(equal) + (split?.bytes ?? 0), tokens: shared };
   const isNext = reader.records.indexOf(b) === reader.records.indexOf(a) + 1;
-  const { difference, cause } = await differenceOf(timeline, reader, { from, to, parting, before });
-  const answers = answersOf(from, to, parting);
-  const told = { before: from.side.usage, after: isNext ? to.side.usage : undefined };
+  const { difference, cause } = await differenceOf(timeline, reader, { from, to, split, before });
+  const answers = answersOf(from, to, split);
+  const usage = { before: from.side.usage, after: isNext ? to.side.usage : undefined };
   return {
     session: reader.session,
     from: from.side,
     to: to.side,
-    isPrefix: parting === undefined,
+    isPrefix: split === undefined,
     shared: before,
     written,
     again,
@@ -223,8 +223,8 @@ async function compareParted(
     cause,
     answers,
     ...providerVerdicts({
-      ...told,
-      behind: parting === undefined ? 0 : behind,
+      ...usage,
+      behind: split === undefined ? 0 : behind,
       differs: difference?.section,
       lost: answers?.lost,
     }),
@@ -273,10 +273,10 @@ export async function askPrefixes(
     const once = countingOnce(count);
     const requests = await reader.requests(some.slice(from, from + HELD), once);
     const all = before === undefined ? requests : [before, ...requests];
-    const pairs = all.slice(1).map((to, i) => partedPair({ from: all[i] as Request, to }));
+    const pairs = all.slice(1).map((to, i) => splitPair({ from: all[i] as Request, to }));
     // Reads the steps between all differing requests at once.
-    await reader.read(pairs.flatMap((pair) => (pair.parting === undefined ? [] : stepsBetween(reader, pair))));
-    const diffs = await Promise.all(pairs.map((pair) => compareParted(timeline, reader, { ...pair, count: once })));
+    await reader.read(pairs.flatMap((pair) => (pair.split === undefined ? [] : stepsBetween(reader, pair))));
+    const diffs = await Promise.all(pairs.map((pair) => compareSplit(timeline, reader, { ...pair, count: once })));
     compared.push(...diffs);
     before = all.at(-1);
   }
