@@ -12,7 +12,7 @@ type Members = Readonly<Record<string, unknown>>;
 const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A page's data for searches: each text is beside its match. */
+/** A page's data for searches. A text and its hit have the same index. */
 interface SearchedTexts {
   readonly found: { readonly hits: readonly { readonly object?: string | null }[] };
   readonly texts: readonly string[];
@@ -22,20 +22,20 @@ interface SearchedTexts {
 const HASHES: ReadonlySet<string> = new Set(['sha256', 'content_hash', 'file_hash', 'metadata_hash', 'object_hash']);
 /** Fields that contain a size, beside a hash or inside its object. */
 const SIZES: ReadonlySet<string> = new Set(['chars', 'bytes', 'tokens']);
-/** Replaces the hash of removed content, so that no hash reveals whether text is hidden. */
-const UNTOLD = hashText('');
+/** Replaces the hash of content that is not in the page, so that no hash confirms a guess. */
+const NO_HASH = hashText('');
 
 /**
- * Masks texts in the answers of a page. Contexts and versions with masked text get the hash of the
- * rest and a mark. The original hash is nowhere in the page, because it would confirm a guess. A
- * hash is shown only if the page holds its unmasked content.
+ * Masks texts in the answers of a page. A context or version with masked text gets the hash of its
+ * masked text, and `redacted: true`. The page never has the original hash, because it would confirm
+ * a guess. It shows a hash only if it holds the hashed content unmasked.
  */
 export class MaskedAnswers {
   readonly mask: ObjectMask;
-  /** Replacements of hidden hashes. */
+  /** The new hashes of masked content, by their original hashes. */
   readonly #hashes = new Map<string, string>();
-  /** Hashes of unmasked content in the page. */
-  readonly #told = new Set<string>();
+  /** Hashes that the page may show: their content is in it. */
+  readonly #shown = new Set<string>();
   #count = 0;
 
   constructor(mask: ObjectMask) {
@@ -43,8 +43,8 @@ export class MaskedAnswers {
   }
 
   /**
-   * The number of texts that lose something, among the messages, results, arguments and versions of
-   * the corpus. A preview counts the same.
+   * The number of texts that the mask changes, among the messages, results, arguments and versions
+   * of the corpus. A preview counts the same.
    */
   get count(): number {
     return this.#count;
@@ -74,7 +74,7 @@ export class MaskedAnswers {
     const { sha256: was, ...rest } = before;
     const made = this.#value(rest) as Members;
     if (before.text === made.text) {
-      if (!this.#hashes.has(String(was))) this.#told.add(String(was));
+      if (!this.#hashes.has(String(was))) this.#shown.add(String(was));
       return { ...made, sha256: was };
     }
     const sha256 = hashText(String(made.text).toWellFormed());
@@ -82,7 +82,7 @@ export class MaskedAnswers {
     return { ...made, sha256, redacted: true };
   }
 
-  /** Masks a version; its hashes become those of the rest. */
+  /** Masks a version and computes its hashes again. */
   #version(before: Members): Members {
     const was = before.object;
     if (!isMembers(was) || !isObjectType(was.type)) return this.#value(before) as Members;
@@ -96,10 +96,10 @@ export class MaskedAnswers {
       JSON.stringify(is.args) === JSON.stringify(was.args) &&
       was.args_display === is.args_display;
     if (isSame) {
-      // If this version has no text here, another version may hold the text, hidden.
+      // Without its text here, the hash may be that of text that is masked in another version.
       const isWhole = typeof was.content === 'string' || (was.content_hash === null && was.file_hash === null);
       const kept = hashed.filter(([, value]) => isWhole && typeof value === 'string' && !this.#hashes.has(value));
-      for (const [, value] of kept) this.#told.add(String(value));
+      for (const [, value] of kept) this.#shown.add(String(value));
       return { ...made, object: { ...is, ...this.#hashesOf(Object.fromEntries(hashed)) } };
     }
     const text = typeof is.content === 'string' ? is.content : undefined;
@@ -128,21 +128,21 @@ export class MaskedAnswers {
     return { found, texts: texts.map((text, i) => (isHidden(i) ? MASK : text)) };
   }
 
-  /** Returns the rest of a version of a wholly hidden object; no changes for any other object. */
+  /** Returns replacements for the texts of a version if its object is wholly hidden, else none. */
   #whole({ text }: Members, object: Members): Members {
     const { hides } = this.mask;
     if (!hides(String(object['xt/id']))) return {};
     return { text: text === null ? null : MASK, object: { ...object, content: object.content === null ? null : MASK } };
   }
 
-  #withhold(hash: string, left: string): void {
-    this.#hashes.set(hash, left);
-    this.#told.delete(hash);
-    this.#told.add(left);
+  #withhold(hash: string, masked: string): void {
+    this.#hashes.set(hash, masked);
+    this.#shown.delete(hash);
+    this.#shown.add(masked);
   }
 
   #hashOf(hash: string): string {
-    return this.#hashes.get(hash) ?? (this.#told.has(hash) ? hash : UNTOLD);
+    return this.#hashes.get(hash) ?? (this.#shown.has(hash) ? hash : NO_HASH);
   }
 
   #hashesOf(members: Members): Members {
@@ -151,13 +151,13 @@ export class MaskedAnswers {
     );
   }
 
-  /** Masks a value. `isLess`: its surroundings may be masked. */
-  #value(value: unknown, isLess = false): unknown {
+  /** Masks a value. `roundsSizes`: it may belong to masked text, whose exact size must not show. */
+  #value(value: unknown, roundsSizes = false): unknown {
     if (typeof value === 'string') return this.#text(value);
-    if (Array.isArray(value)) return value.map((one) => this.#value(one, isLess));
+    if (Array.isArray(value)) return value.map((one) => this.#value(one, roundsSizes));
     if (!isMembers(value)) return value;
-    const isLessHere =
-      isLess ||
+    const roundsHere =
+      roundsSizes ||
       Object.entries(value).some(
         ([name, one]) => HASHES.has(name) && typeof one === 'string' && this.#hashOf(one) !== one,
       );
@@ -165,8 +165,8 @@ export class MaskedAnswers {
       Object.entries(value).map(([name, one]) => {
         if (name === 'args' && isMembers(one)) return [name, this.#arguments(one)];
         if (HASHES.has(name) && typeof one === 'string') return [name, this.#hashOf(one)];
-        if (SIZES.has(name) && typeof one === 'number' && isLessHere) return [name, roundedSize(one)];
-        return [name, this.#value(one, isLessHere)];
+        if (SIZES.has(name) && typeof one === 'number' && roundsHere) return [name, roundedSize(one)];
+        return [name, this.#value(one, roundsHere)];
       }),
     );
   }
