@@ -100,7 +100,9 @@ export const TYRUM_OPERATIONS = {
 };
 
 const sessionName = z.string().min(1).max(600).describe('Id of a session, or a unique prefix of it');
-const inConversation = sessionName.optional().describe('A session; the most recently used where absent, of a list all');
+const inConversation = sessionName
+  .optional()
+  .describe('A session. Default: the most recently used one; for a list, all sessions');
 
 /** Tyrum's questions about contexts, by OpenAPI ids. */
 export const TYRUM_QUESTIONS = {
@@ -119,7 +121,7 @@ export const TYRUM_QUESTIONS = {
     parameters: z.strictObject({
       conversation_id: inConversation,
       turn_id: z.string().min(1).max(700).optional().describe('A turn, as the list names it: SESSION@turn:7'),
-      limit: z.coerce.number().int().min(1).max(500).optional().describe('50 where absent'),
+      limit: z.coerce.number().int().min(1).max(500).optional().describe('Default 50'),
     }),
     example: { conversation_id: 'fix-cart', limit: '20' },
     answer: 'TyrumReports',

@@ -32,8 +32,8 @@ export function stripChangeAnswer({ basis, ...change }: StripChange): PageBody<'
 }
 
 /**
- * Formats a request part by part, with the reason if its rebuilt text differs; undefined if it is
- * equal.
+ * Formats a request part by part. `unequal` says how its rebuilt text differs from the record;
+ * undefined if it is equal.
  */
 export function requestAnswer(
   { request, basis, ...view }: RequestView,
@@ -74,7 +74,7 @@ async function mismatchOf(timeline: Timeline, proof: AssemblyProof): Promise<Ass
 const ownersOnly = (): ApiError =>
   new ApiError(
     'forbidden',
-    'titles and figures of all sessions are for the owner of the data folder: run palimpsest review',
+    'only the owner of the data folder may list titles and figures of all sessions: run palimpsest review',
   );
 
 const step = z.coerce.number().int().min(0).optional();
@@ -96,7 +96,7 @@ export const PAGE_QUESTIONS = {
       sort: z
         .enum([...SORTS, ...SORTS.map((sort) => `-${sort}` as const)])
         .optional()
-        .describe('The greatest first; with - the least; default used'),
+        .describe('Sorts by this field, the greatest first; with a leading - the least first. Default: used'),
       limit: z.coerce.number().int().min(1).max(1_000).default(100),
       from: z.coerce.number().int().min(0).default(0).describe('Number of rows to skip'),
       ...pin,
@@ -192,9 +192,7 @@ export const PAGE_QUESTIONS = {
         .string()
         .max(250)
         .optional()
-        .describe(
-          'A..B, each as `at`; ..B: B and the request before it; where absent the newest and the one before it',
-        ),
+        .describe('A..B: two moments, each as `at`. ..B: B and the request before it. Default: the two newest'),
       ...pin,
     }),
     example: { session: 'fix-cart', range: 'turn:6..turn:7' },

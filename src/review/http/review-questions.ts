@@ -131,7 +131,7 @@ export const QUESTIONS = {
         .string()
         .max(250)
         .optional()
-        .describe('A..B, each as `at`: these two; where absent each request and the one before it'),
+        .describe('A..B: two moments, each as `at`. Default: compares each request with the one before it'),
       limit: z.coerce
         .number()
         .int()
@@ -234,7 +234,7 @@ export const QUESTIONS = {
       session: inSession,
       ...clocks,
       limit,
-      timeout: z.coerce.number().positive().max(30).optional().describe('Seconds; 10 where absent'),
+      timeout: z.coerce.number().positive().max(30).optional().describe('Seconds; default 10'),
       storage: z
         .enum(['true', 'false'])
         .optional()
@@ -263,7 +263,7 @@ export const QUESTIONS = {
       'client disconnects',
     parameters: z.strictObject({
       session: sessionName,
-      timeout: z.coerce.number().positive().max(600).optional().describe('Seconds; 60 where absent'),
+      timeout: z.coerce.number().positive().max(600).optional().describe('Seconds; default 60'),
     }),
     example: { session: 'fix-cart' },
     answer: 'Verify',
