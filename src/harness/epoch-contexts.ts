@@ -11,16 +11,17 @@ import { aroundList, epochOf, type LoopEpoch, LoopEpochs, type LoopList } from '
 import type { ReportedMessage } from './message-schema.js';
 import type { PlacedEntry } from './reported-chat.js';
 
-/** When the epochs of a session end. Omitted settings keep their previous value. */
+/** When the epochs of a session end. An omitted `model` or `window` keeps its previous value. */
 export interface EpochChoice {
-  /** The model's name, which determines its prices, and its window in tokens. */
+  /** The model's name, which determines its prices. */
   readonly model?: string;
+  /** The model's window in tokens. */
   readonly window?: number;
   /** Whether the user's next message begins an epoch. */
   readonly tidy?: boolean;
 }
 
-/** An epoch request with its record. */
+/** A request of layout `epoch` with its record. */
 export interface EpochTurn {
   /** Null if there is no prompt or an empty one. */
   readonly system: string | null;
@@ -28,7 +29,7 @@ export interface EpochTurn {
   readonly messages: readonly RenderedMessage[];
   readonly record: SessionAssemblyRecord & { readonly delivered: Delivery };
   readonly epoch: LoopEpoch;
-  /** Present if the harness gave its list. */
+  /** The part of the harness's list that stays. Present if the harness gave its list. */
   readonly list?: LoopList;
 }
 
@@ -38,7 +39,8 @@ export interface ReportedList {
   readonly placed: readonly PlacedEntry[];
 }
 
-const NO_USER = 'the list has no message of the user at which no call waits: a request of layout epoch begins there';
+const NO_USER =
+  'layout epoch needs a user message in the list whose earlier calls all have their results: a request begins there';
 
 /**
  * Rejects a request that layout `epoch` does not support, before recording anything.
@@ -51,14 +53,14 @@ export function requireEpochForm(
   if (format === 'text')
     throw new HarnessError(
       'not-in-epochs',
-      'layout epoch is a list of messages: ask for format messages, or leave it out',
+      'layout epoch renders only messages: use format messages, or omit the format',
     );
   if (list !== undefined && tailStart(list) === undefined) throw new HarnessError('not-in-epochs', NO_USER);
 }
 
 /**
  * Makes the requests of one session in layout `epoch` (divergence E9). Within an epoch, each
- * request begins with the whole previous one. Do not call its method concurrently.
+ * request begins with the whole previous one. Do not call `next` concurrently.
  */
 export class EpochContexts {
   readonly #client: ContextClient;
@@ -73,8 +75,8 @@ export class EpochContexts {
   }
 
   /**
-   * Returns the next request once its record is stored. Without a harness list, it contains the
-   * recorded chat, with call outputs as contents.
+   * Stores the record of the next request and returns the request. Without a harness list, it shows
+   * the recorded chat, and the outputs of calls as blocks of active content.
    * @throws {HarnessError} `not-in-epochs` – no epoch can begin in the list
    */
   async next(

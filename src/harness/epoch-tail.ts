@@ -9,15 +9,15 @@ import type { ReportedMessage } from './message-schema.js';
 import type { PlacedEntry } from './reported-chat.js';
 
 /**
- * Where an epoch begins: the first turn outside its base, and the first message of the harness's
- * list that stays.
+ * Where an epoch begins: the first turn outside its base, and the index in the harness's list at
+ * which the part that stays begins.
  */
 export interface EpochStart {
   readonly turn: number;
   readonly from: number;
 }
 
-/** A replaced result in a harness's list: its message, its call and the replacement. */
+/** A replaced result in a harness's list: the index of its message, its call, the new text. */
 export interface LoopReference {
   readonly index: number;
   readonly callId: ObjectId;

@@ -82,7 +82,7 @@ export interface LoopEpoch {
 
 /** A message of ours inside the part of the harness's list that stays (layout `epoch`). */
 export interface LoopInsert {
-  /** The reported message directly before it, in every list of its epoch. */
+  /** Index of the reported message directly before it, in every list of its epoch. */
   readonly index: number;
   readonly message: RenderedMessage;
 }
@@ -92,11 +92,11 @@ export const epochOf = ({ proof: { number, reason }, begins }: PlannedEpoch): Lo
 
 /** The part of the harness's list that stays in a request, with our additions. */
 export interface LoopList {
-  /** The first message that stays. */
+  /** Index in the list at which the part that stays begins. */
   readonly from: number;
   /** All inserts of the epoch so far, by rising index, at most one per index. */
   readonly inserts: readonly LoopInsert[];
-  /** Results whose text is elsewhere in the request: the message of each and its replacement. */
+  /** Replacements of results whose text is elsewhere in the request, by index in the list. */
   readonly references: readonly LoopReference[];
 }
 
@@ -134,7 +134,7 @@ const LATE = 'late';
 /** The first request of a session has nothing to compare. */
 const NO_PRICE = { written: 0, savedPerCall: 0 };
 
-/** Returns the first message of the harness's list that stays, or 0. */
+/** Returns the index in the harness's list at which the part that stays begins, or 0. */
 const fromOf = ({ list }: EpochProof): number => list?.from ?? 0;
 
 /** Returns the content of a request that begins an epoch. */

@@ -6,32 +6,34 @@ import type { SessionId } from '../../objects/ids.js';
 
 /** How the contexts of a session are rendered. Omitted settings keep their previous value. */
 export interface Rendering {
-  /** Literal behaviour of every divergence that has one (decision E8). */
+  /** Whether contexts follow the SSOT's letter where that is possible (decision E8). */
   readonly strict?: boolean;
   /** Whether the shortest unique id prefixes are used (decision D6). */
   readonly shortIds?: boolean;
 }
 
 /**
- * The parts of the next model call's list: our messages around the part that stays, and lines that
- * replace results in it.
+ * The changes to the harness's list for the next model call: our messages around the part that
+ * stays, and lines that replace results in it.
  */
 export interface LoopContext {
   readonly session: SessionId;
-  /** The first message of the list that stays. */
+  /** Index in the list at which the part that stays begins. */
   readonly from: number;
   readonly before: readonly RenderedMessage[];
   /** All inserts of the epoch so far, by rising index, at most one per index. */
   readonly inserts: readonly LoopInsert[];
   readonly after: readonly RenderedMessage[];
   /**
-   * Results that are inactive, or whose text is elsewhere in an epoch's request: the message of
-   * each and its replacement.
+   * Replacements of results that are inactive, or whose text is elsewhere in an epoch's request, by
+   * index in the list.
    */
   readonly references: readonly { readonly index: number; readonly text: string }[];
   /** Present with layout `epoch`. */
   readonly epoch?: LoopEpoch;
+  /** Number of objects in the metadata pool. */
   readonly pool: number;
+  /** Number of active objects. */
   readonly active: number;
 }
 
