@@ -15,7 +15,10 @@ const MOST_RANGES = 5;
 /** Maximum edits; beyond it, two texts are too different to compare in time. */
 const MOST_EDITS = 1_000;
 
-/** Returns the changed lines of the present text: `lines 40-44, 80`. A pure removal has none. */
+/**
+ * Returns the changed lines of the present text: `lines 40-44, 80`. Undefined if lines were only
+ * removed, or if the texts differ too much.
+ */
 export function changedRanges(before: string, after: string): string | undefined {
   const patch = structuredPatch('', '', before, after, '', '', { context: 0, maxEditLength: MOST_EDITS });
   const ranges = (patch?.hunks ?? []).flatMap(({ newStart, newLines }) => {
@@ -28,7 +31,10 @@ export function changedRanges(before: string, after: string): string | undefined
   return `${ranges.length === 1 && !shown.includes('-') ? 'line' : 'lines'} ${shown}${more}`;
 }
 
-/** Returns the text of a file that a session's transcript shows, and the last call with it. */
+/**
+ * Returns a file's text as the session last recorded it, and the last call that referenced the
+ * file. Undefined if the session has no text of it.
+ */
 export async function recalledFile(
   session: Pick<ContextSession, 'load' | 'metadata' | 'resolve' | 'state'>,
   path: string,
@@ -65,8 +71,8 @@ function sinceWhen({ seenIn }: Pick<ChangedFile, 'seenIn'>, numberOf: (id: strin
 }
 
 /**
- * Returns the note about files that changed since the agent saw them: each with its changed lines,
- * if these are short. The call that would change them does not run.
+ * Returns the note about files that changed since the agent saw them, each with its changed lines
+ * if these are short. It answers a call that was stopped because it would change such a file.
  */
 export function staleNote(
   changed: readonly Omit<ChangedFile, 'file'>[],
@@ -85,9 +91,9 @@ export function staleNote(
   return `[Palimpsest] ${[...parts, next].join('\n')}`;
 }
 
-/** Maximum length of a note. Claude Code moves longer ones to a file. */
+/** Maximum length of the note about pins. Claude Code moves longer notes to a file. */
 const MOST_PIN_CHARS = 8_000;
-/** Room for the line of a pin whose text does not fit. */
+/** Maximum length of a pin's line, which the note has even if the pin's text does not fit. */
 const LINE_CHARS = 200;
 
 /**
@@ -99,7 +105,8 @@ export async function pinsNote(session: Pick<ContextSession, 'state' | 'pool' | 
   if (pins.length === 0) return undefined;
   const nameOf = namesOf(session.state.sets.index, true);
   const count = pins.length === 1 ? 'a pinned object' : `${pins.length} pinned objects`;
-  const head = `[Palimpsest] The compaction took ${count} out of your context. Here they are again, as they are now.`;
+  const whose = pins.length === 1 ? 'its' : 'their';
+  const head = `[Palimpsest] The compaction took ${count} out of your context. Here is ${whose} present state.`;
   const lines = pins.map(({ metadata }) => metadataLine(metadata, nameOf, false));
   let room = MOST_PIN_CHARS - head.length - lines.reduce((sum, line) => sum + Math.min(line.length, LINE_CHARS) + 1, 0);
   const parts: string[] = [head];
