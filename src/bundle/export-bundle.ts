@@ -40,7 +40,10 @@ export interface WrittenBundle {
 /** Maximum number of versions whose documents are in memory. */
 const HELD_AT_ONCE = 500;
 
-/** Groups transactions by number of versions. A larger transaction is a group of its own. */
+/**
+ * Yields groups of transactions with at most `HELD_AT_ONCE` versions. A larger transaction is a
+ * group of its own.
+ */
 function* groups(transactions: readonly CollectedTransaction[]): Generator<readonly CollectedTransaction[]> {
   let group: CollectedTransaction[] = [];
   let held = 0;
@@ -56,8 +59,8 @@ function* groups(transactions: readonly CollectedTransaction[]): Generator<reado
 }
 
 /**
- * Replaces a context's basis by the bundle's transaction number. Transactions of a database mean
- * nothing in another one.
+ * Replaces the transaction in a context's basis by its number in the bundle, because a database's
+ * transaction numbers mean nothing in another one.
  */
 function portable(document: StoredDocument, collected: CollectedSession): StoredDocument {
   if (document.type !== 'assembly') return document;
@@ -68,7 +71,7 @@ function portable(document: StoredDocument, collected: CollectedSession): Stored
 
 type DocumentType = keyof (BundleManifest['objects'] & BundleManifest['parts']);
 
-/** Counts lines as they are written. */
+/** Counts and hashes the lines of a bundle as they are written. */
 class Written {
   readonly #digest = createHash('sha256');
   #bytes = 0;
@@ -97,7 +100,7 @@ class Written {
     return line;
   }
 
-  /** Returns the content of the last line. */
+  /** Returns the manifest, which is the content of the last line. */
   manifest(redacted: BundleManifest['redacted']): BundleManifest {
     const { step, snapshot, assembly, record, ...objects } = this.#counts;
     const documents = Object.values(this.#counts).reduce((sum, count) => sum + count, 0);
@@ -182,13 +185,13 @@ async function* linesOf(source: Source, written: Written): AsyncGenerator<string
         const { validTime } = places[at + i] as DocumentPlace;
         puts.push({ ...(await writtenDocument(document, source)), validTime });
       }
-      // Masked objects may have new names.
+      // A masked object may have a new id, and the order follows the ids.
       if (source.redaction !== undefined) puts.sort(byName);
       const wanted = new Map(puts.flatMap(({ texts }) => texts).map((text) => [text.hash, text]));
       for (const { hash, isRequired, isMessage, text } of [...wanted.values()].sort((a, b) =>
         a.hash < b.hash ? -1 : 1,
       )) {
-        // A message is checked with its text available.
+        // The import expects a message's text right before the transaction, so it may repeat.
         if (known.has(hash) && !isMessage) continue;
         known.add(hash);
         const parts = text === undefined ? await documents.textParts(hash as Sha256) : textParts(text, hash as Sha256);
@@ -220,8 +223,9 @@ export interface WantedBundle {
 }
 
 /**
- * Returns the counts of content masked before a session was imported into this database. The
- * session's own import counts before that of an ancestor, which may have come with another bundle.
+ * Returns the numbers of texts masked before a session was imported into this database. The
+ * session's own import takes precedence over that of an ancestor, which may have come with another
+ * bundle.
  */
 async function maskedBefore(
   documents: SessionDocuments,
@@ -235,10 +239,11 @@ async function maskedBefore(
 }
 
 /**
- * Returns the snapshot from which a session is exported. An imported session that keeps private
- * file versions and continues here saw two lines of versions. A bundle has one line per file.
+ * Returns the snapshot from which a session is exported. For an imported session with its own file
+ * versions, that is the snapshot that reads these.
  *
- * @throws {BundleError} `two-lines`
+ * @throws {BundleError} `two-lines` – the session continued with this database's versions of the
+ *   same files, but a bundle has one line of versions for a file
  */
 async function exportedFrom({ present }: Timeline, session: SessionId, last: number): Promise<StoreSnapshot> {
   const imported = asImported(present);
@@ -248,7 +253,7 @@ async function exportedFrom({ present }: Timeline, session: SessionId, last: num
   throw new BundleError(
     'two-lines',
     `session ${session} was imported up to step ${brought} with file versions that differ from this database. ` +
-      `It continued with the versions here, and a bundle holds one line per file. ` +
+      `It continued with the versions here, but a bundle has only one line of versions for a file. ` +
       `Export the imported part: --as-of step:${brought}`,
   );
 }
@@ -338,7 +343,7 @@ export async function bundleOf(
     rules,
   }: {
     readonly hiddenTexts: FindHiddenTexts;
-    /** Whether the texts that the session's rules hide are written. */
+    /** Whether to write the texts that the session's rules hide. */
     readonly ignoresRules?: boolean;
     /** Rules beside the session's. Undefined for a bundle without a mask. */
     readonly rules?: string | undefined;
