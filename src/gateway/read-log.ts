@@ -25,7 +25,7 @@ const WINDOW = 4 * 1_048_576;
 
 /** A request as it went out, read from the gateway's log. */
 export interface SentRequest extends RequestFacts {
-  /** Unique in a data folder: the log file and the number of the entry. */
+  /** Unique in a data folder: the name of the log file and the number of the entry. */
   readonly id: string;
   readonly at: number;
   readonly wire: LoggedRequest['wire'];
@@ -33,13 +33,13 @@ export interface SentRequest extends RequestFacts {
   readonly headers: LoggedRequest['headers'];
   readonly encoded: LoggedRequest['encoded'];
   readonly steer?: NonNullable<LoggedRequest['steer']>;
-  /** The body in spans. Spans that requests share are equal bytes. Together they are the body. */
+  /** The body, cut into spans. Requests with common text share spans with equal bytes. */
   readonly spans: readonly Buffer[];
   /** Undefined if the client left before the answer, or the gateway was killed. */
   readonly answer: AnswerFacts | undefined;
   /**
-   * The body rebuilt from earlier requests and answers, and the number of these requests. Present
-   * if the request continues an earlier answer and the log has everything before it.
+   * The whole body if this one continues an earlier answer and the log has everything before it:
+   * rebuilt from earlier requests and answers. `from` is the number of these requests.
    */
   readonly rebuilt?: { readonly spans: readonly Buffer[]; readonly from: number };
 }
@@ -189,7 +189,7 @@ class FollowedLog {
     yield { id, at, wire, path, headers, encoded, spans, answer: answer?.facts, ...defined({ steer }), ...facts };
   }
 
-  /** Returns the request and the content of a kept answer by the provider's id. */
+  /** Returns a kept answer, by the provider's id, and its request. */
   async exchange(answer: string): Promise<Exchange | undefined> {
     const found = this.#continued.get(answer);
     const file = found === undefined ? undefined : await opened(this.path);
@@ -214,7 +214,7 @@ class FollowedLog {
       for (let one = first; one <= last; one += 1) {
         const place = this.#spans.get(one);
         if (place === undefined) return undefined;
-        // A damaged list could name the same span again and again.
+        // A damaged list could name one span many times and fill the memory.
         left -= place.length;
         if (left < 0) return undefined;
         const span = Buffer.alloc(place.length);

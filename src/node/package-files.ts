@@ -12,7 +12,8 @@ export interface PackageFiles {
 }
 
 /**
- * Finds the files of this package from the bundled location of this module.
+ * Finds the files of this package: its root is the nearest folder above this module with
+ * `xtdb/pom.xml`.
  * @throws {NodeError} `incomplete-package` if some are missing
  */
 export function packageFiles(): PackageFiles {
