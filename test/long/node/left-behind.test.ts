@@ -23,7 +23,7 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** An agent that is killed with its calls acknowledged while its node still starts. */
+/** Runs an agent and kills it once its calls are acknowledged, while its node still starts. */
 async function shortRun(): Promise<void> {
   const agent = await stdioAgent(root, ['--data', data, '--profile', 'rocksdb', '--log-level', 'silent']);
   await until(
@@ -44,7 +44,7 @@ const pending = async (): Promise<number> =>
 const ask = async (...question: readonly string[]) =>
   JSON.parse((await runCli([...question, '--data', data, '--json'])).stdout);
 
-/** Asks for the one session that there is, and whether it has every call. */
+/** Expects exactly one session, with every call. */
 async function expectWhole(): Promise<void> {
   const { sessions, notes } = await ask('sessions');
   expect([sessions, notes]).toEqual([[expect.anything()], []]);
@@ -53,7 +53,7 @@ async function expectWhole(): Promise<void> {
 }
 
 describe('an agent killed while its node starts', () => {
-  test('is visible to readers at once and whole', async () => {
+  test('leaves a whole session that readers see at once', async () => {
     await shortRun();
     await expectWhole();
   });

@@ -23,16 +23,16 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** Everything in the data folder, itself included, by its path. */
+/** Returns the paths of the data folder and everything in it. */
 async function entries(): Promise<readonly string[]> {
   return ['.', ...(await readdir(dataDir, { recursive: true }))];
 }
 
 /**
- * Returns entries that others than their owner may use, and files that their owner may execute.
+ * Returns the entries that other users may use, and the files that their owner may execute.
  *
- * A socket briefly has the umask's rest of 0777 while the node starts. Until then its owner's bits
- * are ignored.
+ * While the node starts, its socket briefly has the mode 0700: 0777 without the bits of the node's
+ * umask. So before `isReady` the owner may execute a socket.
  */
 async function openToOthers(isReady = true): Promise<readonly string[]> {
   const found = await Promise.all(
@@ -64,7 +64,7 @@ async function useSession(): Promise<readonly string[]> {
 }
 
 describe('a data folder readable by others, with umask 0', () => {
-  test('has nothing open to others of session, node and database, and existing files are closed', async () => {
+  test('keeps all files of session, node and database private, and makes existing ones private', async () => {
     expect(await useSession()).toEqual([]);
     const names = await entries();
     expect(names).toEqual(

@@ -251,9 +251,8 @@ function argumentsOf({ messages }: World, id: string | undefined): Readonly<Reco
 }
 
 /**
- * Returns the text of an object as a reader sees it who reads the request from beginning to end:
- * its shown text plus its changes. Changes are against the text before the calls since the last
- * note.
+ * Reads the request from beginning to end and returns the text of an object: its shown text plus
+ * its changes. A change refers to a text that the request has shown before.
  */
 function readText(state: EpochState, world: World, id: ObjectId, from = 0): string | null | undefined {
   let text: string | null | undefined;
@@ -274,7 +273,7 @@ function readText(state: EpochState, world: World, id: ObjectId, from = 0): stri
     const line = state.lines.get(result as ObjectId);
     if (line !== undefined && made?.fileRefs.includes(id)) {
       const [first = '', ...changed] = line.split('\n');
-      // A change against a text that is whole above it.
+      // A change refers to a whole text above it.
       text = first.includes('is unchanged')
         ? texts.find((one) => one === content)
         : texts
@@ -318,7 +317,7 @@ function readNotes({ notes, names }: EpochState, id: ObjectId): string | null | 
   return texts.get(id);
 }
 
-/** Compares the record of a request with a record written as a whole. */
+/** Expects the record of a request to hash the canonical JSON of its parts. */
 function expectRecorded(state: EpochState, input: EpochInput): void {
   const { before, notes, lines } = state;
   const { system, record } = renderEpoch(state, input, { tail: { turn: 1, results: [] } });
@@ -362,7 +361,7 @@ describe('an epoch (divergence E9)', () => {
     );
   });
 
-  test('names each call by what it did, shows what an active edit wrote, and lets every dropped text be found', () => {
+  test('shows one line with a unique id for every object, and the text that an active edit wrote', () => {
     fc.assert(
       fc.property(fc.array(fc.array(act, { maxLength: 4 }), { maxLength: 12 }), (rounds) => {
         const world = new World();
@@ -392,7 +391,7 @@ describe('an epoch (divergence E9)', () => {
     );
   });
 
-  test('describes a repeated read by its text above, in a block or an answer, never by a missing text', () => {
+  test('replaces a repeated read by a line that refers to a text above it, in a block or an answer', () => {
     let unchanged = 0;
     let changed = 0;
     fc.assert(
@@ -431,7 +430,7 @@ describe('an epoch (divergence E9)', () => {
     expect(Math.min(unchanged, changed)).toBeGreaterThan(20);
   });
 
-  test('shows the recorded chat once and in order without a harness list; repeated outputs are one line', () => {
+  test('shows the recorded chat once and in order if the harness gives no list; repeated outputs are one line', () => {
     fc.assert(
       fc.property(fc.array(fc.array(ofTwo, { maxLength: 6 }), { maxLength: 12 }), (rounds) => {
         const world = new World();
@@ -483,7 +482,7 @@ describe('an epoch (divergence E9)', () => {
     );
   });
 
-  test('puts the stablest text first in the base: turns, files, texts; calls have their line in the chat only', () => {
+  test('orders the base from stable to volatile: chat, lines of files, contents; only the chat lists calls', () => {
     const world = new World();
     for (const kind of ['say', 'shell'] as const) world.take({ kind });
     world.take({ kind: 'read', file: 0 });

@@ -30,13 +30,13 @@ describe('messages of OpenCode’s model, read from its events', () => {
     expect(heard.completed(done)).toBeUndefined();
   });
 
-  test('follow only the list that they answer', () => {
+  test('are appended only to the list that they answer', () => {
     const own = [said('u1', 'user'), said('m1', 'assistant', { parentID: 'u1' })];
     const answer = said('m2', 'assistant', { parentID: 'u1' });
     expect(answeredList(own, answer)).toEqual([...own, answer]);
     expect(answeredList([...own, answer], answer)).toEqual([...own, answer]);
-    // A command of the user: OpenCode inserts a user message before it. The list of the last model
-    // call lacks that message.
+    // The user ran a command, so OpenCode inserted the user message `u2`. The list of the last
+    // model call lacks it.
     expect(answeredList(own, said('m3', 'assistant', { parentID: 'u2' }))).toBeUndefined();
   });
 });
