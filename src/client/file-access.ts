@@ -9,7 +9,7 @@ import { sourcedIdentityHash } from '../objects/hashes.js';
 import { type AgentPath, canonicalPath, type FilesystemId, type ObjectId } from '../objects/ids.js';
 import { type FilesystemSource, filesystemSource } from '../objects/source.js';
 import { counted } from '../values/counted.js';
-import { PutOff } from '../values/put-off.js';
+import { DeferredWork } from '../values/deferred-work.js';
 import type { FindAuthor } from './decide-file.js';
 
 /** The files that a client may use, and how its agent names them [§5.2, §5.3]. */
@@ -39,18 +39,18 @@ export interface LocatedFile {
  * the call.
  */
 const recentIds = new LRUCache<string, ObjectId>(counted(10_000));
-const late = new PutOff();
+const deferred = new DeferredWork();
 /** A call asks for the id of its file several times. */
 let latest: { readonly source: FilesystemSource; readonly id: ObjectId } | undefined;
 
 /** Returns the object id of a file [§2.5]. */
 export function fileObjectId(source: FilesystemSource): ObjectId {
   if (latest?.source === source) return latest.id;
-  late.now();
+  deferred.flush();
   const key = `${source.filesystemId}\0${source.path}`;
   const known = recentIds.get(key);
   const id = known ?? (sourcedIdentityHash('file', source) as string as ObjectId);
-  if (known === undefined) late.add(() => recentIds.set(key, id));
+  if (known === undefined) deferred.add(() => recentIds.set(key, id));
   latest = { source, id };
   return id;
 }

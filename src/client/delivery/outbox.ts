@@ -191,7 +191,7 @@ export class Outbox {
   /** Waits for every accepted write of one session or of all. Returns false on timeout. */
   drained(session: SessionId | undefined, limitMs: number): Promise<boolean> {
     const { metadata, store, writer } = this.#parts;
-    metadata.late.now();
+    metadata.deferred.flush();
     const lane = session === undefined ? undefined : writer.laneOf(session);
     const accepted = [...this.#unsettled].filter((one) => lane === undefined || one.lane === lane);
     // A write that its session refused has left its lane and is moving to a fork.
@@ -219,10 +219,10 @@ export class Outbox {
   /** Delivers an acknowledged write. A retried write keeps its position. */
   adopt(write: SessionWrite, how: JournaledDelivery, nth = this.#accepted++): AcceptedWrite {
     this.#backpressure.enter();
-    const { late } = this.#parts.metadata;
+    const { deferred } = this.#parts.metadata;
     // Delivery starts after the response is sent, or earlier for a read or for a caller that waits
     // for the database. Failures surface to waiters and on the session's next step.
-    return { applied: begun(new Promise((resolve) => late.add(() => resolve(this.#begin({ write, how, nth }))))) };
+    return { applied: begun(new Promise((resolve) => deferred.add(() => resolve(this.#begin({ write, how, nth }))))) };
   }
 
   #begin({ write, how, nth }: AdoptedWrite): Promise<AppliedWrite> {
@@ -298,7 +298,7 @@ export class Outbox {
 
   async #deliverNow(write: SessionWrite, persistent: boolean): Promise<AppliedWrite> {
     // Earlier acknowledged writes go first.
-    this.#parts.metadata.late.now();
+    this.#parts.metadata.deferred.flush();
     this.#backpressure.enter();
     try {
       return await this.#deliver(write, { persistent, seen: false, journaled: false });

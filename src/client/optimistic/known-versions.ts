@@ -106,7 +106,7 @@ export class KnownVersions {
 
   /** Returns the newest acknowledged version of an object that the database lacks. */
   pending(id: ObjectId): MarkedVersion | undefined {
-    this.#metadata.late.now();
+    this.#metadata.deferred.flush();
     return this.#pending.get(id);
   }
 
@@ -115,7 +115,7 @@ export class KnownVersions {
    * database even if this process dies.
    */
   journaled(id: ObjectId): MarkedVersion | undefined {
-    this.#metadata.late.now();
+    this.#metadata.deferred.flush();
     return this.#journaled.get(id);
   }
 
@@ -124,7 +124,7 @@ export class KnownVersions {
    * assembly record.
    */
   unjournaled(id: ObjectId, hash: Sha256): MarkedVersion | undefined {
-    this.#metadata.late.now();
+    this.#metadata.deferred.flush();
     const version = this.#journaled.find(id, hash) === undefined ? this.#pending.find(id, hash) : undefined;
     return version === undefined || this.#carried.has(version) ? undefined : version;
   }
@@ -136,19 +136,19 @@ export class KnownVersions {
 
   /** Returns the last written or loaded version of an object, if still cached. */
   recent(id: ObjectId): MarkedVersion | undefined {
-    this.#metadata.late.now();
+    this.#metadata.deferred.flush();
     return this.#recent.get(id);
   }
 
   /** Returns the newest version of an object known here. */
   newest(id: ObjectId): MarkedVersion | undefined {
-    this.#metadata.late.now();
+    this.#metadata.deferred.flush();
     return this.#pending.get(id) ?? this.#recent.get(id);
   }
 
   /** Adds a version loaded from the database as of a transaction, unless a newer one is known. */
   loaded(version: MarkedVersion, txId: number | undefined): void {
-    this.#metadata.late.now();
+    this.#metadata.deferred.flush();
     if (txId === undefined || this.#metadata.isAsOf(version.version['xt/id'], txId)) this.#remember(version);
   }
 
@@ -158,7 +158,7 @@ export class KnownVersions {
    */
   acknowledge(make: () => readonly MarkedVersion[], journaled: boolean): VersionsInDelivery {
     const taken: VersionsInDelivery = { journaled, versions: [] };
-    this.#metadata.late.add(() => {
+    this.#metadata.deferred.add(() => {
       taken.versions = orNone(make);
       for (const version of taken.versions) this.#acknowledge(version, journaled);
     });
@@ -174,7 +174,7 @@ export class KnownVersions {
 
   /** Marks acknowledged versions as no longer in delivery. */
   settle(taken: VersionsInDelivery): void {
-    this.#metadata.late.now();
+    this.#metadata.deferred.flush();
     for (const version of taken.versions) {
       if (taken.journaled) this.#journaled.remove(version);
       if (this.#pending.remove(version)) this.#metadata.settle(version.version['xt/id']);
@@ -187,7 +187,7 @@ export class KnownVersions {
    * delivery. Results may arrive in another order than their transactions.
    */
   committed({ written, observed, observedAt }: WrittenObjects, txId: number | undefined): void {
-    this.#metadata.late.now();
+    this.#metadata.deferred.flush();
     for (const { version, marks } of written) {
       const isNewest = this.#metadata.learn(version, marks, txId);
       if (isNewest && this.#pending.get(version['xt/id']) === undefined) this.#remember({ version, marks });

@@ -2,7 +2,7 @@ import { type DisplayPaths, metadataOf, type ObjectMetadata } from '../../assemb
 import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import { type FilesystemSource, parseSource } from '../../objects/source.js';
 import type { HeadMarks } from '../../store/head.js';
-import { PutOff } from '../../values/put-off.js';
+import { DeferredWork } from '../../values/deferred-work.js';
 
 /**
  * Date of a version that may be older than the database's. It lies in the past, so the object is
@@ -36,7 +36,7 @@ export interface KnownObjects {
  */
 export class MetadataCache {
   /** Acknowledged versions that are not applied yet. */
-  readonly late = new PutOff();
+  readonly deferred = new DeferredWork();
   readonly #stored = new Map<ObjectId, StoredMetadata>();
   readonly #acknowledged = new Map<ObjectId, Described>();
   readonly #sources = new Map<ObjectId, FilesystemSource>();
@@ -52,13 +52,13 @@ export class MetadataCache {
   }
 
   get(id: ObjectId): ObjectMetadata | undefined {
-    this.late.now();
+    this.deferred.flush();
     return (this.#acknowledged.get(id) ?? this.#stored.get(id))?.metadata;
   }
 
   /** Adds to a set the ids of all objects that are learned from now on, until it is released. */
   follow(learned: Set<ObjectId>): { release(): void } {
-    this.late.now();
+    this.deferred.flush();
     this.#followers.add(learned);
     return { release: () => void this.#followers.delete(learned) };
   }
@@ -72,7 +72,7 @@ export class MetadataCache {
    * unknown.
    */
   stored(id: ObjectId): StoredMetadata | undefined {
-    this.late.now();
+    this.deferred.flush();
     return this.#stored.get(id);
   }
 
@@ -86,7 +86,7 @@ export class MetadataCache {
 
   /** Ends the delivery of an object, so that the database state counts again. */
   settle(id: ObjectId): void {
-    this.late.now();
+    this.deferred.flush();
     const acknowledged = this.#acknowledged.get(id);
     this.#acknowledged.delete(id);
     this.#note(id);
@@ -95,7 +95,7 @@ export class MetadataCache {
 
   /** Returns whether nothing known of an object is newer than a transaction. */
   isAsOf(id: ObjectId, txId: number): boolean {
-    this.late.now();
+    this.deferred.flush();
     return !this.#acknowledged.has(id) && this.#due.get(id) !== UNSURE && (this.#stored.get(id)?.txId ?? 0) <= txId;
   }
 
@@ -104,7 +104,7 @@ export class MetadataCache {
    * date from another clock.
    */
   isNewestAt(id: ObjectId, txId: number): boolean {
-    this.late.now();
+    this.deferred.flush();
     return this.isAsOf(id, txId) && !this.#due.has(id) && (this.#stored.get(id)?.txId ?? 0) > 0;
   }
 
@@ -113,13 +113,13 @@ export class MetadataCache {
    * client's folders.
    */
   hidesAny(ids: readonly ObjectId[]): boolean {
-    this.late.now();
+    this.deferred.flush();
     return this.#hidden.size > 0 && ids.some((id) => this.#hidden.has(id));
   }
 
   /** Returns the source of an observed file. */
   source(id: ObjectId): FilesystemSource | undefined {
-    this.late.now();
+    this.deferred.flush();
     return this.#sources.get(id);
   }
 
@@ -130,7 +130,7 @@ export class MetadataCache {
    * @returns false, without a change, if a later transaction is known for the object
    */
   learn(versionOrHead: object, marks: HeadMarks, txId: number | undefined): boolean {
-    this.late.now();
+    this.deferred.flush();
     const described = this.#described(versionOrHead, marks);
     if (described === undefined) return true;
     const { id } = described.metadata;

@@ -3,7 +3,7 @@ import type { ActiveObject } from '../../assembly/layout.js';
 import type { SourceReading } from '../../filesystem/access/read-source.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { counted } from '../../values/counted.js';
-import { PutOff } from '../../values/put-off.js';
+import { DeferredWork } from '../../values/deferred-work.js';
 import { fileObjectId } from '../file-access.js';
 import { NO_MASK, type RecordMask } from '../record-mask.js';
 import type { ReportedReading } from './call-report.js';
@@ -31,7 +31,7 @@ export class SeenFiles {
    * recorded.
    */
   readonly #written = new LRUCache<ObjectId, string>(counted(MOST_FILES));
-  readonly #late = new PutOff();
+  readonly #deferred = new DeferredWork();
   readonly #mask: RecordMask;
 
   /** A context shows a file as it is stored, with marks of `mask`. */
@@ -42,7 +42,7 @@ export class SeenFiles {
   /** Remembers what a call read or wrote. Forgets a file that cannot be compared. */
   read({ source, reading }: Pick<ReportedReading, 'source' | 'reading'>): void {
     // The agent's response goes first.
-    this.#late.add(() => this.#take(fileObjectId(source), textOf(reading)));
+    this.#deferred.add(() => this.#take(fileObjectId(source), textOf(reading)));
   }
 
   /** Remembers a call's write as soon as it is on disk. */
@@ -52,7 +52,7 @@ export class SeenFiles {
 
   /** Remembers the files that a handed-out context shows. */
   context(active: readonly ActiveObject[]): void {
-    this.#late.now();
+    this.#deferred.flush();
     for (const { metadata, content } of active) if (metadata.type === 'file') this.#take(metadata.id, content);
   }
 
@@ -66,7 +66,7 @@ export class SeenFiles {
     source: ReportedReading['source'],
     reading: SourceReading,
   ): { readonly before: string; readonly after: string } | undefined {
-    this.#late.now();
+    this.#deferred.flush();
     const id = fileObjectId(source);
     const [before, after] = [this.#texts.get(id), textOf(reading)];
     if (before === undefined || after === undefined || before === after) return undefined;
@@ -78,7 +78,7 @@ export class SeenFiles {
 
   /** Returns whether a file is remembered. */
   has(id: ObjectId): boolean {
-    this.#late.now();
+    this.#deferred.flush();
     return this.#texts.has(id);
   }
 
@@ -87,7 +87,7 @@ export class SeenFiles {
    * recorded.
    */
   changing(id: ObjectId): void {
-    this.#late.now();
+    this.#deferred.flush();
     this.#texts.delete(id);
   }
 

@@ -6,8 +6,8 @@ import { FileTracker, type FileTrackerOptions, type TrackRequest } from '../../f
 import type { KnownContent } from '../../filesystem/tracking/track-folder.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { FilesystemSource } from '../../objects/source.js';
+import { DeferredWork } from '../../values/deferred-work.js';
 import { defined } from '../../values/defined.js';
-import { PutOff } from '../../values/put-off.js';
 import { messageOf } from '../../values/thrown.js';
 import type { FileObservation } from '../decide-file.js';
 import { fileObjectId } from '../file-access.js';
@@ -79,7 +79,7 @@ export class SourceTracking {
   readonly #tracked = new Map<ObjectId, Tracked>();
   readonly #resumes = new Map<SessionId, SourceResume>();
   readonly #running = new Set<Promise<unknown>>();
-  readonly #late = new PutOff();
+  readonly #deferred = new DeferredWork();
   #tracker: FileTracker | undefined;
   #closing: Promise<void> | undefined;
 
@@ -95,7 +95,7 @@ export class SourceTracking {
   }
 
   get status(): TrackingStatus {
-    this.#late.now();
+    this.#deferred.flush();
     const all = [...this.#tracked];
     const unreadable = all.flatMap(([id]) => this.#indexer.orphaned(id) ?? []);
     const attached = all.filter(
@@ -117,7 +117,7 @@ export class SourceTracking {
    */
   follow(session: SessionId, files: readonly FileObservation[]): void {
     // The agent's response goes first.
-    if (this.#closing === undefined) this.#late.add(() => this.#follow(session, files));
+    if (this.#closing === undefined) this.#deferred.add(() => this.#follow(session, files));
   }
 
   #follow(session: SessionId, files: readonly FileObservation[]): void {
@@ -146,7 +146,7 @@ export class SourceTracking {
 
   /** Stops tracking files that no other session has read, and stops a running resume. */
   leave(session: SessionId): void {
-    this.#late.now();
+    this.#deferred.flush();
     this.#resumes.get(session)?.stop(new Error(`session ${session} is closed`));
     for (const [id, { source, sessions }] of this.#tracked) {
       if (!sessions.delete(session) || sessions.size > 0) continue;

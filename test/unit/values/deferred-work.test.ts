@@ -1,22 +1,22 @@
 import { expect, test } from '@jest/globals';
-import { PutOff } from '../../../src/values/put-off.js';
+import { DeferredWork } from '../../../src/values/deferred-work.js';
 
 test('runs deferred work in order on demand, and by itself without demand', async () => {
-  const late = new PutOff();
+  const deferred = new DeferredWork();
   const done: number[] = [];
-  late.add(() => done.push(1));
-  late.add(() => {
+  deferred.add(() => done.push(1));
+  deferred.add(() => {
     // A nested request finds the earlier work done.
-    late.now();
+    deferred.flush();
     done.push(2);
-    late.add(() => done.push(3));
+    deferred.add(() => done.push(3));
   });
   expect(done).toEqual([]);
   await Promise.resolve();
   expect(done).toEqual([]);
-  late.now();
+  deferred.flush();
   expect(done).toEqual([1, 2, 3]);
-  late.add(() => done.push(4));
-  await new Promise<void>((resolve) => late.add(resolve));
+  deferred.add(() => done.push(4));
+  await new Promise<void>((resolve) => deferred.add(resolve));
   expect(done).toEqual([1, 2, 3, 4]);
 });

@@ -5,21 +5,21 @@
 const LATEST_MS = 1;
 
 /**
- * Deferred work, in order, at most a millisecond late. Readers of its result call `now` first. The
- * work must not throw.
+ * A queue of work that runs in order, after at most a millisecond. A reader of its result calls
+ * `flush` first. The work must not throw.
  */
-export class PutOff {
+export class DeferredWork {
   #waiting: (() => void)[] = [];
   #running = false;
 
   /** Appends work to the queue. */
   add(work: () => void): void {
-    if (this.#waiting.length === 0) setTimeout(() => this.now(), LATEST_MS);
+    if (this.#waiting.length === 0) setTimeout(() => this.flush(), LATEST_MS);
     this.#waiting.push(work);
   }
 
-  /** Runs the queued work. Work that calls `now` itself finds all earlier work done. */
-  now(): void {
+  /** Runs the queued work. Work that calls `flush` itself finds all earlier work done. */
+  flush(): void {
     if (this.#running || this.#waiting.length === 0) return;
     this.#running = true;
     for (const work of this.#waiting) work();
