@@ -40,7 +40,7 @@ export interface RenderedHow {
 
 /** Renders contexts: its version, the layouts that it knows, and the function. */
 export interface Renderer {
-  /** Raised when the same state would give other bytes. */
+  /** Increase this when the same state gives other bytes than before. */
   readonly version: number;
   readonly layouts: readonly (LayoutName | SentLayout)[];
   readonly render: (input: AssemblyInput, how: RenderedHow) => Rendered;

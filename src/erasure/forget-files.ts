@@ -67,10 +67,10 @@ const FORGET_JOURNALS: Forgetter = {
   },
 };
 
-/** Files that are made again when they are needed, and hold titles or sizes of sessions. */
+/** Files that are rebuilt when they are needed. They hold titles or sizes of sessions. */
 const CACHES = ['own-sessions.json', 'session-figures.json'] as const;
 
-/** Erases lists that the program makes again. */
+/** Erases lists that the program rebuilds. */
 const FORGET_CACHES: Forgetter = {
   keeps: 'lists that are made again',
   find: async (dataDir, forgotten) => {

@@ -48,7 +48,7 @@ export interface SteeringGateway extends Gateway {
 const FIRST_CALL_MS = 5_000;
 
 /**
- * Starts a gateway that logs into a data folder. If it cannot log, it forwards all the same, says
+ * Starts a gateway that logs into a data folder. If it cannot log, it forwards anyway, says
  * so once and counts the calls for `palimpsest doctor`. The log has marks in place of secrets.
  *
  * @throws {GatewayError} `port-taken`

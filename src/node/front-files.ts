@@ -5,7 +5,7 @@ import { join, relative, sep } from 'node:path';
 /** The files of the front by path in its folder. */
 export type FrontFiles = ReadonlyMap<string, Buffer>;
 
-/** Raised when the layout of an installation changes, so that older ones do not match. */
+/** Increase this when the layout of an installation changes, so that older ones do not match. */
 const LAYOUT = 'installation-2';
 
 /** Returns the key of an installation. Keys are equal only if jars, sources and JVM are. */

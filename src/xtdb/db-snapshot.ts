@@ -342,7 +342,7 @@ export class DbSnapshot {
   }
 }
 
-/** An index that was made again from the log has the traces of evicted documents in its past. */
+/** An index that was rebuilt from the log has the traces of evicted documents in its past. */
 const isPresent = (value: EdnValue | undefined): value is EdnValue =>
   value !== undefined && value !== null && !(value instanceof EdnMap && value.get('xtdb.api/evicted?') === true);
 

@@ -66,7 +66,7 @@ function neededAfterGaps(writes: readonly SessionWrite[]): ReadonlyMap<string, r
 /**
  * Bridges the gaps in a damaged journal (decision 0011). Steps with the event `lost` replace
  * missing steps. So all other steps keep their numbers, and readers see that the session has gaps.
- * Later heads are made again, because the journal's heads cover the lost steps.
+ * Later heads are rebuilt, because the journal's heads cover the lost steps.
  */
 export class StepBridge {
   readonly #store: ObjectStore;

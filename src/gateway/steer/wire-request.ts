@@ -12,7 +12,7 @@ export type WireEntry = WireBlock;
 /** A request whose list of messages may be replaced. */
 export interface SteerableRequest {
   readonly list: HarnessList<WireEntry>;
-  /** The reason why the client's own list goes out. The session is recorded all the same. */
+  /** The reason why the client's own list goes out. The session is recorded anyway. */
   readonly left?: string;
   /** Hash of the parts before the messages that do not change with each call, such as tools. */
   readonly frame: string;
