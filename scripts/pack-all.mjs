@@ -24,7 +24,7 @@ const { values } = parseArgs({
 });
 const unknown = values.platform.filter((name) => !Object.hasOwn(PLATFORMS, name));
 if (unknown.length > 0)
-  throw new Error(`${unknown.join(', ')} is no platform. Choose from ${Object.keys(PLATFORMS).join(', ')}.`);
+  throw new Error(`${unknown.join(', ')} is not a platform. Choose from ${Object.keys(PLATFORMS).join(', ')}.`);
 
 const say = (line) => process.stdout.write(`${line}\n`);
 const sizeText = ({ path, bytes, unpacked }) =>

@@ -11,7 +11,7 @@
  * - a file of the vocabulary (floors 0 and 1), whose names say what it does; counted apart
  * - a file that ran beside one measured call and not beside each, such as a tracker's timer
  *
- * Opening the database is no part of a warm question. It is counted apart, too.
+ * Opening the database is not part of a warm question. It is counted apart, too.
  */
 import { fork, spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';

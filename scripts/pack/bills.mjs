@@ -60,7 +60,7 @@ export async function writeBill(file, subject, components) {
   const trouble = await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text);
   if (trouble !== null) {
     const places = trouble.map(({ instancePath, keyword }) => `${instancePath} (${keyword})`);
-    throw new Error(`${file} is no CycloneDX 1.6: ${places.join(', ')}`);
+    throw new Error(`${file} is not CycloneDX 1.6: ${places.join(', ')}`);
   }
   await writeFile(file, text);
 }

@@ -41,7 +41,8 @@ async function bytesOf(path: string): Promise<Buffer | undefined> {
   // Opening a device can act on it.
   const found = await unlessMissing(stat(path));
   if (found === undefined) return undefined;
-  if (!found.isFile()) throw new SettingsError('unreadable', found.isDirectory() ? 'it is a folder' : 'it is no file');
+  if (!found.isFile())
+    throw new SettingsError('unreadable', found.isDirectory() ? 'it is a folder' : 'it is not a file');
   const file = await open(path, FLAGS);
   try {
     const { size } = await file.stat();
@@ -55,8 +56,8 @@ async function bytesOf(path: string): Promise<Buffer | undefined> {
 
 /**
  * Reads a settings file. `within` is the folder that its links must not leave.
- * @throws {SettingsError} unreadable – it is no file, is not UTF-8, has more than 16 MB, leads out
- *   of the folder, or the system refuses
+ * @throws {SettingsError} unreadable – it is not a file, is not UTF-8, has more than 16 MB, leads
+ *   out of the folder, or the system refuses
  */
 export async function readSettingsFile(path: string, within?: string): Promise<SettingsFile> {
   try {

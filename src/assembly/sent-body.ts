@@ -79,7 +79,7 @@ const callPart = (id: unknown): { readonly call?: string } => (typeof id === 'st
 
 /**
  * Splits the body of a request into its parts, in the order in which providers cache them: settings
- * and tools, the prompt, the messages. A body that is no JSON object is one part.
+ * and tools, the prompt, the messages. A body that is not a JSON object is one part.
  */
 export function sentParts(body: string): readonly SentPart[] {
   let whole: Json;

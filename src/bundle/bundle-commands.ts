@@ -53,7 +53,7 @@ async function requireFile(path: string, contracts: readonly Contract[]): Promis
   const others = written.filter((name) => !importable.has(name));
   throw new BundleError(
     'unusable-file',
-    `${path} is no file. Import a bundle, which is one file` +
+    `${path} is not a file. Import a bundle, which is one file` +
       both.map((name) => `, or a directory of export --format ${name}`).join('') +
       others.map((name) => `. Palimpsest cannot import what --format ${name} wrote`).join(''),
   );

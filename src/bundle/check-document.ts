@@ -114,7 +114,7 @@ function checkHead(document: StoredDocument, scope: DocumentScope): void {
   requireThat(
     isPlaced === (type === 'file') && (type === 'file' || !DIGEST.test(document['xt/id'])),
     document,
-    `it is no ${String(type)}`,
+    `it is not of type ${String(type)}`,
   );
   if (type === 'toolcall') checkCall(document, scope);
   const elsewhere = contentPartHash(document);
@@ -150,7 +150,7 @@ function checkStep(part: StoredDocument, scope: DocumentScope): void {
   const session = sessionIn(part.session_ref, part, scope);
   requirePast((part.body as unknown as Step).at, JSON.stringify(part['xt/id']), scope.now);
   const { seq } = fromStepPart(part, messagePartHash(part) === undefined ? undefined : '');
-  requireThat(Number.isSafeInteger(seq) && seq >= 1 && seq <= scope.step, part, `it is no step up to ${scope.step}`);
+  requireThat(Number.isSafeInteger(seq) && seq >= 1 && seq <= scope.step, part, `it is not a step up to ${scope.step}`);
   requireThat(part['xt/id'] === stepId(session, seq), part, 'its id is that of another step');
 }
 
@@ -230,7 +230,7 @@ export class TextCheck {
   /** Takes a text or a part of one. Returns the whole text if this part completes it. */
   take(part: StoredDocument): { readonly hash: string; readonly text: string } | undefined {
     if (part.type === 'chunks') return this.#begin(part);
-    requireThat(part.type === 'chunk', part, 'it is no text');
+    requireThat(part.type === 'chunk', part, 'it is not text');
     requireFields(part, ['xt/id', 'type', 'text']);
     const { text } = part;
     const hash = typeof text === 'string' && text.isWellFormed() && text.length <= CHUNK_UNITS ? hashText(text) : '';

@@ -107,7 +107,7 @@ function lineOf(bytes: Uint8Array, number: number): BundleLine {
   if (number === 1) checkFormat(value);
   if (isDeeperThan(value, DEEPEST)) throw malformed(number, `it nests deeper than ${DEEPEST} levels`);
   const kind = KINDS.find((one) => typeof value === 'object' && value !== null && Object.hasOwn(value, one));
-  if (kind === undefined) throw malformed(number, 'it is no line of a bundle');
+  if (kind === undefined) throw malformed(number, 'it is not a line of a bundle');
   const read = LINES[kind].safeParse(value);
   if (!read.success) {
     const [issue] = read.error.issues;
@@ -123,7 +123,7 @@ function compressionError(error: unknown, number: number): unknown {
     return new BundleError('cut-short', `the bundle is cut short: it ends within line ${number + 1}`, { cause: error });
   if (typeof code !== 'string' || !code.startsWith('Z_')) return error;
   if (number === 0)
-    return new BundleError('not-a-bundle', 'the file is no bundle of Palimpsest: it is not compressed as one', {
+    return new BundleError('not-a-bundle', 'the file is not a bundle of Palimpsest: it is not compressed as one', {
       cause: error,
     });
   return new BundleError('altered', `the bundle was altered or damaged after line ${number}: ${messageOf(error)}`, {
@@ -141,7 +141,7 @@ async function openBundle(path: string) {
     if (systemCode(cause) === undefined) throw cause;
     throw new BundleError('unusable-file', `${path} cannot be read: ${messageOf(cause)}`, { cause });
   }
-  throw new BundleError('unusable-file', `${path} is no file: a bundle is one file, as palimpsest export writes it`);
+  throw new BundleError('unusable-file', `${path} is not a file: a bundle is one file, as palimpsest export writes it`);
 }
 
 /**

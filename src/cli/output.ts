@@ -9,7 +9,7 @@ export const USAGE_EXIT_CODE = 64;
 export interface Target {
   readonly isTerminal: boolean;
   readonly rows: number;
-  /** Width of the terminal in characters; undefined if the output is no terminal. */
+  /** Width of the terminal in characters; undefined if the output is not a terminal. */
   readonly width?: number | undefined;
   readonly env: NodeJS.ProcessEnv;
   /** Whether a pager may be used. */

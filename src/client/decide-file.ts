@@ -97,7 +97,7 @@ function decideText(
 }
 
 /**
- * One rule per result of reading. Orphans and paths that are no files leave the last version
+ * One rule per result of reading. Orphans and paths that are not files leave the last version
  * unchanged (decision C5, §5.9).
  */
 const BY_READING: { readonly [Kind in SourceReading['kind']]: Decide<Kind> } = {

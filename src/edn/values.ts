@@ -37,7 +37,7 @@ function checkName(what: string, name: string): void {
   if (name.length > MAX_NAME_LENGTH || !NAME.test(name)) {
     throw new EdnError(
       'bad-name',
-      `${JSON.stringify(name.slice(0, 40))} is no name for a ${what}: use letters, digits and ` +
+      `${JSON.stringify(name.slice(0, 40))} is not a name for a ${what}: use letters, digits and ` +
         '. _ - * ! ? $ % & = < > +, with at most one slash.',
     );
   }
@@ -172,7 +172,7 @@ export function checkString(value: string): string {
 }
 
 /**
- * Rejects a number that is not finite, or a whole number that is no safe integer. Minus zero
+ * Rejects a number that is not finite, or a whole number that is not a safe integer. Minus zero
  * becomes zero.
  * @throws {EdnError} `bad-number`
  */

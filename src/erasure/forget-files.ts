@@ -24,7 +24,7 @@ const GZIP = Buffer.from([0x1f, 0x8b]);
 const concernsFile = async (path: string, forgotten: Forgotten): Promise<boolean> => {
   const bytes = await unlessMissing(readFile(path));
   if (bytes === undefined) return false;
-  // A file that cannot be unpacked is no bundle of ours.
+  // A file that cannot be unpacked is not a bundle of ours.
   const plain = bytes.subarray(0, 2).equals(GZIP) ? await unpacked(bytes).catch(() => bytes) : bytes;
   return concerns(plain, forgotten);
 };

@@ -38,7 +38,7 @@ export async function readRetention(dataDir: string): Promise<readonly Retention
   if (file !== undefined) return file.rules;
   throw new ErasureError(
     'usage',
-    `${retentionFile(dataDir)} is no list of retention rules: correct it, or set the rules again with ` +
+    `${retentionFile(dataDir)} is not a list of retention rules: correct it, or set the rules again with ` +
       'palimpsest retain',
   );
 }
@@ -84,7 +84,7 @@ function parseRule(text: string): RetentionRule {
   if (sessions === undefined || days === undefined || sessions.slice(0, -1).includes('*'))
     throw new ErasureError(
       'usage',
-      `${quoted(text)} is no rule: use a form like 'ci-*=30', '*=365' or 'audit=always', with * only at the end`,
+      `${quoted(text)} is not a rule: use a form like 'ci-*=30', '*=365' or 'audit=always', with * only at the end`,
     );
   return { sessions, keepDays: days === 'always' ? null : Number(days) };
 }

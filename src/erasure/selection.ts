@@ -33,7 +33,7 @@ function textSelection(text: string): Selection {
   if (text.replaceAll(/\s/g, '').length < SHORTEST_TEXT)
     throw new ErasureError(
       'matches-all',
-      `${quoted(text)} has fewer than ${SHORTEST_TEXT} characters that are no blanks, so nearly every text has it: ` +
+      `${quoted(text)} has fewer than ${SHORTEST_TEXT} characters that are not blanks, so nearly every text has it: ` +
         'name a longer one',
     );
   return { kind: 'text', text };
@@ -41,7 +41,7 @@ function textSelection(text: string): Selection {
 
 function beforeSelection(date: string): Selection {
   const at = /^\d{4}-\d{2}-\d{2}/.test(date) ? Date.parse(date) : Number.NaN;
-  if (Number.isNaN(at)) throw new ErasureError('usage', `${quoted(date)} is no date: use a form like 2026-03-31`);
+  if (Number.isNaN(at)) throw new ErasureError('usage', `${quoted(date)} is not a date: use a form like 2026-03-31`);
   if (at > Date.now())
     throw new ErasureError(
       'matches-all',

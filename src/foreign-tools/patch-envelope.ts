@@ -56,7 +56,7 @@ function hunksOf(lines: readonly string[]): readonly PatchHunk[] | undefined {
   return hunks;
 }
 
-/** Parses a patch envelope; undefined if the text is no envelope or malformed. */
+/** Parses a patch envelope; undefined if the text is not an envelope or malformed. */
 export function parsePatch(text: string): readonly PatchChange[] | undefined {
   const lines = text.replaceAll('\r\n', '\n').split('\n');
   const begin = lines.findIndex((line) => line.trim() === '*** Begin Patch');

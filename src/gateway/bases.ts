@@ -10,7 +10,7 @@ function baseOf(name: string, text: string): URL {
   if (!isPlain || !/^https?:$/.test(url.protocol))
     throw new GatewayError(
       'bad-upstream',
-      `the address given for ${name} is no base address; give one such as https://api.example.com, ` +
+      `the address given for ${name} is not a base address; give one such as https://api.example.com, ` +
         'without a user, a password or a query',
     );
   return url;

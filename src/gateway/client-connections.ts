@@ -21,7 +21,7 @@ export class ClientConnection {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // A client that resets its connection is no failure of the gateway.
+    // A client that resets its connection is not a failure of the gateway.
     socket.on('error', () => undefined);
   }
 

@@ -17,5 +17,5 @@ export function parsedObject(text: string | undefined): Json {
   }
 }
 
-/** Parses a request's body. Returns an empty object if it is no object of JSON. */
+/** Parses a request's body. Returns an empty object if it is not an object of JSON. */
 export const parsedBody = (body: Buffer): Json => parsedObject(body.toString('utf8'));

@@ -24,7 +24,7 @@ function maskedSpan(mask: RecordMask, spans: readonly Buffer[], i: number): Buff
 }
 
 /**
- * A body as the log keeps it. With a mask, secrets become marks. A body that is no text, such as
+ * A body as the log keeps it. With a mask, secrets become marks. A body that is not text, such as
  * one that this Node cannot decode, cannot be masked. It is left out.
  */
 export class LoggedBody {

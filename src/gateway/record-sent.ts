@@ -13,7 +13,7 @@ export type RecordedSent =
   /** The session has no step of its answer yet. A later attempt may find it. */
   | { readonly outcome: 'unmatched' }
   /**
-   * A side request, an error, a body that is no text, or the new part of a conversation whose
+   * A side request, an error, a body that is not text, or the new part of a conversation whose
    * beginning only the provider has. It is not the context of a model call.
    */
   | { readonly outcome: 'left-out'; readonly why: 'side' | 'failed' | 'not-text' | 'part' };
@@ -126,7 +126,7 @@ const isPart = ({ thread, previous, conversation }: SentRequest): boolean =>
 type LeftOut = Extract<RecordedSent, { readonly outcome: 'left-out' }>;
 const isPieces = (body: LeftOut | readonly string[]): body is readonly string[] => Array.isArray(body);
 
-/** Returns why a request is no context of a model call, or the pieces of its body. */
+/** Returns why a request is not a context of a model call, or the pieces of its body. */
 function bodyToKeep(request: SentRequest): LeftOut | readonly string[] {
   const { answer, side, spans, rebuilt } = request;
   if (side !== undefined) return { outcome: 'left-out', why: 'side' };

@@ -18,7 +18,7 @@ export interface SentSession {
 }
 
 /**
- * The purpose of a request that is no turn of the agent.
+ * The purpose of a request that is not a turn of the agent.
  * - `title`, `summary`: by the client's own words
  * - `quota`: a check of the account, with at most one token of answer
  * - `other`: no tools and none of these

@@ -20,7 +20,7 @@ const textOf = (content: unknown): string | undefined => {
 const withoutUndefined = (message: Json): Json =>
   Object.fromEntries(Object.entries(message).filter(([, value]) => value !== undefined));
 
-/** Returns the items of the Responses API as messages. Opaque items are no messages. */
+/** Returns the items of the Responses API as messages. Opaque items are not messages. */
 function itemMessages(input: unknown): readonly Json[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }];
   return asList(input).flatMap((item): readonly Json[] => {

@@ -46,7 +46,7 @@ class Folders {
       const located = await this.#files.locate(folder);
       return located.location.reachable ? located : undefined;
     } catch (error) {
-      // Most apparent names in an output are no files, or files that may not be used.
+      // Most apparent names in an output are not files, or files that may not be used.
       if (error instanceof SourceError || error instanceof DocumentError) return undefined;
       throw error;
     }

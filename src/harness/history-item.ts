@@ -65,8 +65,8 @@ const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']);
 const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'toolResult', 'function']);
 
 /**
- * Returns arguments as a map, as given or parsed from the model's text. A text that is no object is
- * stored as `raw`.
+ * Returns arguments as a map, as given or parsed from the model's text. A text that is not an
+ * object is stored as `raw`.
  */
 export function argsOf(value: unknown): CallItem['args'] {
   if (value === undefined || value === null || value === '') return {};

@@ -117,7 +117,7 @@ function momentIn(agent: HookAgent, name: string, source: unknown): HookMoment |
 
 /**
  * Reads the event that an agent gives its hook. Returns undefined for an unknown agent or event,
- * and for a text that is no event.
+ * and for a text that is not an event.
  */
 export function readHookEvent(agent: string, body: string): HookEvent | undefined {
   const known = HOOK_AGENTS.find((name) => name === agent);

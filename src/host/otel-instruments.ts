@@ -72,7 +72,7 @@ function millisecondsFrom(
   if (text === undefined) return usual;
   const ms = Number(text);
   if (Number.isInteger(ms) && ms > 0 && ms <= LONGEST_MS) return ms;
-  onProblem(`${name}=${JSON.stringify(text)} is no whole number of milliseconds above 0: ${usual} is used`);
+  onProblem(`${name}=${JSON.stringify(text)} is not a whole number of milliseconds above 0: ${usual} is used`);
   return usual;
 }
 

@@ -6,7 +6,7 @@ import { ownMember } from '../values/own-member.js';
  * Why a journal operation failed. `full`: its limit is reached, nothing was written. `no-space`,
  * `io`: the disk refused, nothing was acknowledged. `unwritable`: this user cannot write the
  * folder, or it was deleted. `corrupt`: records in the middle are damaged, see `damage`.
- * `newer-format`: written by a later version. `bad-payload`: the bytes are no encoded record.
+ * `newer-format`: written by a later version. `bad-payload`: the bytes are not an encoded record.
  * `closed`: the journal was closed, or a failure could not be undone.
  */
 export type JournalErrorCode =

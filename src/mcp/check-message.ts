@@ -47,7 +47,7 @@ function hasLossyId(message: unknown): boolean {
  * Parses a line of JSON-RPC. Ids that are fractions, or too large for a double, become texts.
  * {@link stringifyExact} restores the client's digits, because a rounded id would match no request.
  *
- * @throws {SyntaxError} the text is no JSON
+ * @throws {SyntaxError} the text is not JSON
  */
 export function parseExact(text: string): { readonly value: unknown; readonly isExact: boolean } {
   const value: unknown = JSON.parse(text);

@@ -151,7 +151,7 @@ export class StdioTransport implements Transport {
       this.#hasExactIds ||= parsed.isExact;
     } catch (error) {
       const reason = messageOf(error).slice(0, 300);
-      const message = `The line is no JSON: ${reason}; nothing was done. Send one message per line.`;
+      const message = `The line is not JSON: ${reason}; nothing was done. Send one message per line.`;
       this.#refuse(null, { code: ErrorCode.ParseError, message });
       return;
     }

@@ -88,7 +88,7 @@ export class BucketStore implements CheckpointStore {
   }
 
   async write(name: string, from: string, manifest: (files: readonly CheckpointFile[]) => string): Promise<void> {
-    // An object with this name but without a manifest is no checkpoint until the new manifest is
+    // An object with this name but without a manifest is not a checkpoint until the new manifest is
     // written.
     await this.remove(name);
     const limit = pLimit(this.copiesAtOnce);

@@ -7,7 +7,7 @@ const BUCKET = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/s;
 /**
  * Returns the checkpoint store of a text: a folder, or `s3://BUCKET/PREFIX` of an S3-compatible
  * store, configured by AWS's environment variables. Makes no request yet.
- * @throws {CheckpointError} io – the text is no place for checkpoints, or required variables are
+ * @throws {CheckpointError} io – the text is not a place for checkpoints, or required variables are
  *   missing
  */
 export async function checkpointStore(text: string, environment: StoreEnvironment): Promise<CheckpointStore> {
@@ -17,7 +17,7 @@ export async function checkpointStore(text: string, environment: StoreEnvironmen
   if (bucket === undefined || parts.some((part) => part === '.' || part === '..' || /\p{Cc}/u.test(part))) {
     throw new CheckpointError(
       'io',
-      `${JSON.stringify(text)} is no place for checkpoints: name a folder, or s3://BUCKET/PREFIX`,
+      `${JSON.stringify(text)} is not a place for checkpoints: name a folder, or s3://BUCKET/PREFIX`,
     );
   }
   // The code that signs and sends requests is loaded on demand.

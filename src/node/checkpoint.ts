@@ -153,7 +153,7 @@ export async function readManifest(store: CheckpointStore, name = ''): Promise<F
 }
 
 /**
- * Skips entries that are no valid checkpoints. Rethrows read errors, which must not go unnoticed.
+ * Skips entries that are not valid checkpoints. Rethrows read errors, which must not go unnoticed.
  */
 function passOver(error: unknown): undefined {
   if (codeOf(error) === 'io') throw error;

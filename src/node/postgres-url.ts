@@ -45,7 +45,7 @@ function decoded(text: string, what: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return refuse(`${what} has a % that is no escape (a % itself is %25)`);
+    return refuse(`${what} has a % that is not an escape (a % itself is %25)`);
   }
 }
 

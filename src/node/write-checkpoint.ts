@@ -111,7 +111,7 @@ async function take(data: DataFolder, store: CheckpointStore): Promise<FoundChec
   const name = checkpointName({ log, txId });
   try {
     let manifest: CheckpointManifest | undefined;
-    // An existing entry of this name is no readable checkpoint; otherwise this write would be
+    // An existing entry of this name is not a readable checkpoint; otherwise this write would be
     // skipped.
     await store.write(name, ready, (files) => {
       manifest = {

@@ -148,7 +148,7 @@ export function sessionId(value: string): SessionId {
   if (!SESSION.test(value)) {
     throw new DocumentError(
       'invalid-id',
-      `${quoted(value)} is no session id: use up to 200 letters, digits and . _ : @ + -, first a letter or digit`,
+      `${quoted(value)} is not a session id: use up to 200 letters, digits and . _ : @ + -, first a letter or digit`,
     );
   }
   return value as SessionId;

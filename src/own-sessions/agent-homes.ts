@@ -55,7 +55,7 @@ function foldersOf(env: Environment, name: string, usual: readonly string[]): re
   return given === undefined ? usual : given.split(',').map((folder) => folder.trim());
 }
 
-/** A longer file beside a recording is no list of names. */
+/** A longer file beside a recording is not a list of names. */
 const MOST_BESIDE = 67_108_864;
 
 async function textBeside(path: string): Promise<string | undefined> {

@@ -85,7 +85,7 @@ export async function chooseSession(name: string, sessions: readonly FoundSessio
   if (first === undefined)
     throw new ChoiceError(
       'unknown-session',
-      `${JSON.stringify(name)} is no file and no session of an agent: write LAST, a number of the list that ` +
+      `${JSON.stringify(name)} is neither a file nor a session of an agent: write LAST, a number of the list that ` +
         `palimpsest shows, a path, or at least ${LEAST_ID_CHARS} characters of an id.`,
     );
   const ids = new Set(found.map(({ id }) => id));

@@ -75,7 +75,7 @@ export async function costsAction(flags: CostsFlags): Promise<void> {
     const target = standardOutput(flags);
     const colours = coloursFor(target);
     const home = homeFolder(process.env);
-    const files = unread.length === 0 ? [] : [`# ${unread.length} files are no sessions; palimpsest names them.`];
+    const files = unread.length === 0 ? [] : [`# ${unread.length} files are not sessions; palimpsest names them.`];
     const lines = costsLines({ costs, use, by, since, home }, { colours, width: target.width });
     const others = compared === undefined ? [] : policyLines(compared, { colours, width: target.width });
     await writeOutput([...lines, ...others, ...files.map(colours.dim)], target);

@@ -9,7 +9,7 @@ export interface FoundSession extends SessionFacts {
   readonly file: FoundFile;
 }
 
-/** The sessions of all agents, the most recently used first, and files that are no sessions. */
+/** The sessions of all agents, the most recently used first, and files that are not sessions. */
 export interface FoundSessions {
   readonly sessions: readonly FoundSession[];
   readonly unread: readonly UnreadFile[];

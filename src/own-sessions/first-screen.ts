@@ -26,7 +26,7 @@ export interface FirstScreen extends FoundSessions {
 /** Where lines are shown. */
 export interface Shown {
   readonly colours: Colours;
-  /** Undefined if the output is no terminal. */
+  /** Undefined if the output is not a terminal. */
   readonly width: number | undefined;
 }
 
@@ -66,10 +66,10 @@ function listed(session: FoundSession, nth: number): ListedSession {
   };
 }
 
-/** Returns the lines that name files that are no sessions. */
+/** Returns the lines that name files that are not sessions. */
 function unreadLines(unread: readonly UnreadFile[], home: string): readonly string[] {
   if (unread.length === 0) return [];
-  const files = unread.length === 1 ? '1 file is no session' : `${grouped(unread.length)} files are no sessions`;
+  const files = unread.length === 1 ? '1 file is not a session' : `${grouped(unread.length)} files are not sessions`;
   const named = unread.slice(0, SHOWN_UNREAD).map(({ path, reason }) => `  ${homeless(path, home)} (${reason})`);
   const more = unread.length > SHOWN_UNREAD ? [`  and ${grouped(unread.length - SHOWN_UNREAD)} more`] : [];
   return [`${files} and left out:`, ...named, ...more];

@@ -25,7 +25,7 @@ export interface ReadOptions {
 
 /**
  * Reads a recording and returns its facts, completed by those that the agent keeps beside it. A
- * file that is no recording gives a reason.
+ * file that is not a recording gives a reason.
  */
 export async function readRecording(
   { home, path }: FoundFile,

@@ -51,7 +51,7 @@ export function parseMaskRules(text: string): MaskRules {
       try {
         pattern = RE2JS.compile(line.slice(1, -1));
       } catch (cause) {
-        throw new MaskError('malformed-rules', `line ${i + 1} of the rules is no pattern: ${messageOf(cause)}`, {
+        throw new MaskError('malformed-rules', `line ${i + 1} of the rules is not a pattern: ${messageOf(cause)}`, {
           cause,
         });
       }

@@ -191,7 +191,7 @@ const markUndone = (folder: string): Promise<void> =>
 
 /**
  * Restores the files of a manifest; `first` is the number of its first file. If one was changed
- * since, restores none. A missing file is no obstacle.
+ * since, restores none. A missing file is not an obstacle.
  */
 async function giveBack(folder: string, { roots: folders, files }: Manifest, first = 0): Promise<readonly string[]> {
   const roots = await AllowedRoots.open(folders);

@@ -213,7 +213,7 @@ export async function planRestore(
       : (await timeline.steps(session)).slice(0, point.place.seq);
   const last = steps.at(-1);
   const index = [...new Set(steps.flatMap(({ changes }) => changes.index ?? []))];
-  // Most objects are calls, which are no files. Their heads would cost the most.
+  // Most objects are calls, which are not files. Their heads would cost the most.
   const heads = await snapshot.heads(index.filter((id) => snapshot.knownCall(id) === undefined));
   const { folders, filesystems } = await importedPlaces(timeline, session);
   const parts = await readParts(snapshot, steps);
@@ -269,7 +269,7 @@ const HINDERS: Readonly<Partial<Record<FileState, string>>> = {
   'not-kept': 'cannot be restored: the database has only its hash',
   'outside-roots': 'lies outside of the allowed folders (--root)',
   unreachable: 'cannot be reached',
-  'not-regular': 'is no regular file any more',
+  'not-regular': 'is no longer a regular file',
 };
 
 /** Returns the reasons against a restore in place, a sentence per file. Empty for a clean plan. */

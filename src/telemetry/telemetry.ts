@@ -22,7 +22,7 @@ export type Gauges = Readonly<Partial<Record<GaugeName, number>>>;
 
 /**
  * Telemetry sink. It never changes the work or its result. It receives names, codes, ids and
- * numbers only: content, paths and tokens are no facts ({@link Facts}).
+ * numbers only: content, paths and tokens are not facts ({@link Facts}).
  */
 export interface Telemetry {
   /** Runs work as an activity. Rethrows its errors; their code becomes `error.type`. */

@@ -223,7 +223,7 @@ export function parseArguments<Shape extends ArgumentShape>(
   raw: unknown,
 ): ParsedArguments<Shape> {
   if (raw !== undefined && raw !== null && (typeof raw !== 'object' || Array.isArray(raw))) {
-    throw new ToolError('invalid-arguments', `the arguments of ${tool} are no object`, {
+    throw new ToolError('invalid-arguments', `the arguments of ${tool} are not an object`, {
       next: `Give them by name: ${Object.keys(shape).join(', ')}.`,
     });
   }

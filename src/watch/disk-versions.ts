@@ -20,7 +20,7 @@ const MOST_FOLDERS = 100;
 
 /** How the disk is read and stored. */
 export interface DiskOptions extends Pick<ContextClientOptions, 'address' | 'filesystemId'> {
-  /** The user's home folder. A folder that contains it is no folder of a session. */
+  /** The user's home folder. A folder that contains it is not a folder of a session. */
   readonly home: string;
   /** Takes one line when the versions of files could not be stored. */
   readonly onNotice: (line: string) => void;

@@ -32,7 +32,7 @@ const SAME_TIME_MS = 50;
 
 /**
  * Returns sizes and times of a database and its log. Undefined if that does not show later changes.
- * To open a database may make an empty log, which is no change.
+ * To open a database may make an empty log, which is not a change.
  */
 async function filesOf(path: string): Promise<string | undefined> {
   const [database, log] = await Promise.all([path, `${path}-wal`].map((one) => unlessMissing(stat(one))));

@@ -210,7 +210,7 @@ export class Follower {
       return;
     }
     this.failure = messageOf(error);
-    // A file that is no transcript yet waits for its next change.
+    // A file that is not a transcript yet waits for its next change.
     if (error instanceof RecordingError || this.#isStopped) {
       this.#isChanged = false;
       return;

@@ -71,7 +71,7 @@ const ELLIPSIS = sym('...');
 /**
  * Returns the EDN text of a query with its arguments.
  *
- * @throws {XtdbError} `bad-request` if a value has no EDN form or a limit is no whole number
+ * @throws {XtdbError} `bad-request` if a value has no EDN form or a limit is not a whole number
  */
 export function encodeQuery(query: DatalogQuery, args: readonly EdnValue[]): string {
   const { orderBy, limit, offset, rules, timeoutMs } = query;

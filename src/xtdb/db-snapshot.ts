@@ -222,7 +222,7 @@ export class DbSnapshot {
     );
     const rows = elements(answer)?.map((row) => elements(row));
     if (rows === undefined || !rows.every((row) => row !== undefined)) {
-      throw new XtdbError('bad-response', 'The database answered a query with a value that is no list of rows.');
+      throw new XtdbError('bad-response', 'The database answered a query with a value that is not a list of rows.');
     }
     if (names === undefined) return rows;
     const ids = new Map(args.flat().flatMap((id) => (typeof id === 'string' ? [[names.stored(id), id] as const] : [])));
@@ -249,7 +249,7 @@ export class DbSnapshot {
     const value = await this.#send({ method: 'GET', path: '/entity', params, accept: TRANSIT }, options);
     const entries = elements(value);
     if (entries === undefined)
-      throw new XtdbError('bad-response', 'The database answered with a value that is no history.');
+      throw new XtdbError('bad-response', 'The database answered with a value that is not a history.');
     return entries.map((entry) => {
       const read = readHistoryEntry(entry, withDocs);
       return read.document === undefined ? read : { ...read, document: this.#read(read.document) };

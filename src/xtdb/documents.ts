@@ -115,12 +115,12 @@ export function fromDocument(document: StoredDocument): EdnMap {
 /**
  * Converts a value from the database to a document.
  *
- * @throws {XtdbError} `bad-response` if it is no document of ours: an attribute is not on the list,
- *   or a value has the wrong type
+ * @throws {XtdbError} `bad-response` if it is not a document of ours: an attribute is not on the
+ *   list, or a value has the wrong type
  */
 export function toDocument(value: EdnValue): StoredDocument {
   if (!(value instanceof EdnMap))
-    throw new XtdbError('bad-response', 'The database answered with a value that is no document.');
+    throw new XtdbError('bad-response', 'The database answered with a value that is not a document.');
   const document: Record<string, StoredValue> = {};
   for (let i = 0; i < value.flat.length; i += 2) {
     const key = value.flat[i];
@@ -250,7 +250,7 @@ export function nestedValue(value: unknown, depth = 0): EdnValue {
     return Number.isInteger(value) && !Number.isSafeInteger(value) ? new EdnDouble(value) : checkNumber(value);
   if (Array.isArray(value)) return Array.from(value, (item) => nestedValue(item, depth + 1));
   if (typeof value !== 'object' || !isPlain(value))
-    throw new EdnError('not-a-value', `a ${typeof value} is no JSON value.`);
+    throw new EdnError('not-a-value', `a ${typeof value} is not a JSON value.`);
   const flat: EdnValue[] = [];
   for (const [key, member] of Object.entries(value)) flat.push(checkString(key), nestedValue(member, depth + 1));
   return new EdnMap(flat);

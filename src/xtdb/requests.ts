@@ -25,7 +25,7 @@ export interface NodeStatus {
  * @throws {XtdbError} `bad-response`
  */
 export function readStatus(value: EdnValue | undefined): NodeStatus {
-  if (!(value instanceof EdnMap)) throw new XtdbError('bad-response', 'GET /_xtdb/status: the answer is no map.');
+  if (!(value instanceof EdnMap)) throw new XtdbError('bad-response', 'GET /_xtdb/status: the answer is not a map.');
   const version = value.get('xtdb.version/version');
   const ingesterError = value.get('front/ingester-error');
   return {

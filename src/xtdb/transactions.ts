@@ -24,7 +24,7 @@ export type TxOp =
  */
 export const END_OF_TIME = new Date('9999-12-31T23:59:59.999Z');
 
-/** Confirms that the node accepted a submission. It is no commit: query the outcome. */
+/** Confirms that the node accepted a submission. It is not a commit: query the outcome. */
 export interface TxReceipt {
   readonly txId: number;
   readonly txTime: Date;

@@ -136,7 +136,7 @@ export class TransactionLog {
     }
     const transactions = elements(answer);
     if (transactions === undefined)
-      throw new XtdbError('bad-response', 'The database answered with a value that is no log of transactions.');
+      throw new XtdbError('bad-response', 'The database answered with a value that is not a log of transactions.');
     return writesOf(transactions);
   }
 
@@ -187,7 +187,7 @@ export class TransactionLog {
       });
       const transactions = elements(answer);
       if (transactions === undefined)
-        throw new XtdbError('bad-response', 'The database answered with a value that is no log of transactions.');
+        throw new XtdbError('bad-response', 'The database answered with a value that is not a log of transactions.');
       // The first transaction alone may be larger.
       if (transactions.length === 0 && isCut) continue;
       return transactions.map(loggedTransaction);

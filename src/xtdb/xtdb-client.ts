@@ -80,7 +80,7 @@ export class XtdbClient {
   }
 
   /**
-   * Submits a transaction. The receipt is no commit. The submission is never sent twice; if the
+   * Submits a transaction. The receipt is not a commit. The submission is never sent twice; if the
    * receipt was lost, the error's `outcomeUnknown` is true.
    */
   async submit(ops: readonly TxOp[], options: RequestOptions = {}): Promise<TxReceipt> {

@@ -97,7 +97,7 @@ const SPOILED: readonly (readonly [string, (text: string) => string])[] = [
   ['every number is beyond all', (text) => text.replaceAll(/: ?\d+/g, ':1e400')],
   ['every number is large', (text) => text.replaceAll(/: ?\d+/g, ':99999999999999999999')],
   [
-    'every time is no time',
+    'every time is invalid',
     (text) =>
       text.replaceAll(/"(timestamp|time|ts|created_at|startTime)": ?"[^"]*"/g, '"$1":"+275760-09-13T00:00:00.001Z"'),
   ],

@@ -98,7 +98,7 @@ async function checkFile(client: ContextClient, id: ObjectId, read: ReadonlySet<
       problems.push(`file ${id}: the reading ${hash} is in none of its ${history.length} versions`);
   history.forEach(({ version, marks, validTime }, i) => {
     const before = history[i - 1];
-    if (version === undefined) problems.push(`file ${id}: version ${i + 1} is no version`);
+    if (version === undefined) problems.push(`file ${id}: version ${i + 1} is not a version`);
     else if (before?.version?.object_hash === version.object_hash && before.marks.gone === marks.gone)
       problems.push(`file ${id}: version ${i + 1} repeats the one before it`);
     if (before !== undefined && before.validTime >= validTime)

@@ -27,7 +27,8 @@ function wasTold(record: WrittenStep, told: readonly Line[]): boolean {
 
 /**
  * Damages the newest journal file like a process that dies while it writes. Cuts into an
- * unacknowledged last frame, or adds bytes that are no frame. Never touches an acknowledged record.
+ * unacknowledged last frame, or adds bytes that are not a frame. Never touches an acknowledged
+ * record.
  */
 export async function tearJournal(dataDir: string, told: readonly Line[], random: Random): Promise<Tear> {
   const folder = journalFolder(dataDir);

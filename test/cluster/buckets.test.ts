@@ -102,7 +102,7 @@ describe('a place in a bucket', () => {
     for (const text of ['s3://B/x', 's3://', 's3://bucket/../x', 'gs://bucket/x', 'https://host/x'])
       await expect(checkpointStore(text, s3.environment)).rejects.toMatchObject({
         code: 'io',
-        message: expect.stringMatching(/no place for checkpoints/),
+        message: expect.stringMatching(/not a place for checkpoints/),
       });
     await expect(place('x', { ...s3.environment, AWS_ENDPOINT_URL: 'host:9000' })).rejects.toMatchObject({
       message: expect.stringMatching(/AWS_ENDPOINT_URL/),

@@ -178,7 +178,8 @@ describe('the review page', () => {
       await watched.settled();
       await page.waitForLoadState('networkidle');
     }
-    // The newest strip says which transaction the address gets; the list is no view of one session.
+    // The newest strip says which transaction the address gets. The list is not a view of one
+    // session.
     const of = asked.filter((address) => !/^\/v1\/(sessions|list|strip\?session=[^&]*$)/.test(address));
     expect(of.length).toBeGreaterThan(8);
     expect(of.filter((address) => !/[?&]tx=\d+/.test(address))).toEqual([]);

@@ -42,7 +42,7 @@ function cutNotice(owner: string, { file, offset, length }: JournalDamage): stri
     ? `the journal ${owner}: ${file} ends at byte ${offset} in the middle of a write; ` +
         'nothing that was acknowledged is missing'
     : `the journal ${owner}: the last ${length} bytes of ${file}, from byte ${offset} on, ` +
-        'are no whole record and were left out; they were never acknowledged';
+        'are not a whole record and were left out; they were never acknowledged';
 }
 
 interface SessionRecord {

@@ -193,14 +193,14 @@ function checkedRecord(value: Json): WriteRecord {
       )
     : new JournalError(
         'bad-payload',
-        `a journal record is no write of a session (${what}); keep a copy of the journal, then report it`,
+        `a journal record is not a write of a session (${what}); keep a copy of the journal, then report it`,
       );
 }
 
 /**
  * Decodes a write and checks the hash of every version in the record.
  * @throws {JournalError} `newer-format` – a later version of Palimpsest wrote the record;
- *   `bad-payload` – it is no write
+ *   `bad-payload` – it is not a write
  * @throws {DocumentError} `hash-mismatch` – a version is damaged
  */
 export function decodeWrite(value: Json): SessionWrite {

@@ -87,7 +87,7 @@ export function withoutStatus(value: Json): Json {
 /**
  * Returns the paths at which a record states the status of a turn, task, call or approval. Quoted
  * text is skipped, because an item's text may contain anything.
- * @param own names of fields that belong to the record and are no runtime status
+ * @param own names of fields that belong to the record and are not runtime status
  */
 export function statusFindings(value: Json, own: readonly string[] = []): readonly string[] {
   const findings: string[] = [];

@@ -27,7 +27,7 @@ function readCheckpoint(value: unknown): Checkpoint {
     try {
       said = JSON.parse(FENCED.exec(said)?.[1] ?? said);
     } catch (error) {
-      throw new TyrumError('checkpoint-refused', 'it is no JSON', { cause: error });
+      throw new TyrumError('checkpoint-refused', 'it is not JSON', { cause: error });
     }
   }
   const read = checkpointSchema.safeParse(said);

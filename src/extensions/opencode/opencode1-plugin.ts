@@ -27,7 +27,7 @@ import {
 } from './opencode1-messages.js';
 
 const COMMAND = 'palimpsest';
-/** The call that makes a title has a separate prompt and is no turn. */
+/** The call that makes a title has a separate prompt and is not a turn. */
 const SIDE_PROMPT = /^You are a title generator\b/;
 
 /** A session of OpenCode. */

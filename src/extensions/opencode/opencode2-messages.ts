@@ -181,7 +181,7 @@ function answerOf({ id, content = [] }: StoredMessage): readonly Opencode2Messag
   return parts.length === 0 ? [] : [{ id, role: 'assistant', content: parts }, ...results];
 }
 
-/** Stored entries that are no message of a request. */
+/** Stored entries that are not messages of a request. */
 const SILENT: ReadonlySet<string> = new Set(['agent-switched', 'model-switched', 'location-switched', 'idle']);
 
 /**

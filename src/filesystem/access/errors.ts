@@ -63,7 +63,7 @@ interface Failure {
 
 const BY_ERRNO: Readonly<Record<string, Failure>> = {
   ENOENT: { code: 'not-found', says: 'does not exist' },
-  ENOTDIR: { code: 'not-found', says: 'does not exist: a part of it is no folder' },
+  ENOTDIR: { code: 'not-found', says: 'does not exist: a part of it is not a folder' },
   EISDIR: { code: 'is-directory', says: 'is a folder' },
   EACCES: { code: 'no-permission', says: 'may not be accessed: permission denied' },
   EPERM: { code: 'no-permission', says: 'may not be accessed: operation not permitted' },
@@ -71,9 +71,9 @@ const BY_ERRNO: Readonly<Record<string, Failure>> = {
   ETXTBSY: { code: 'no-permission', says: 'is a program that is running' },
   ELOOP: { code: 'loop', says: 'runs through a loop of symbolic links' },
   ENAMETOOLONG: { code: 'invalid-path', says: 'is too long for the filesystem' },
-  EINVAL: { code: 'invalid-path', says: 'is no valid path on this filesystem' },
-  EILSEQ: { code: 'invalid-path', says: 'is no valid path on this filesystem' },
-  ENXIO: { code: 'not-regular', says: 'is no regular file' },
+  EINVAL: { code: 'invalid-path', says: 'is not a valid path on this filesystem' },
+  EILSEQ: { code: 'invalid-path', says: 'is not a valid path on this filesystem' },
+  ENXIO: { code: 'not-regular', says: 'is not a regular file' },
   EEXIST: { code: 'exists', says: 'exists already' },
   EFBIG: { code: 'too-large', says: 'is too large for the filesystem' },
   ENOSPC: { code: 'io', says: 'could not be written: no space left on the device' },

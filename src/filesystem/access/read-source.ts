@@ -67,7 +67,7 @@ const HASHED_PIECE_BYTES = 256 * 1024;
 
 /**
  * Hashes as many bytes as the file had when it was opened. Returns undefined if it has fewer now or
- * is no regular file.
+ * is not a regular file.
  */
 async function hashOpen({ fd, stats }: OpenToRead, signal: AbortSignal | undefined): Promise<Sha256 | undefined> {
   if (irregularKind(stats) !== undefined) return undefined;

@@ -103,8 +103,8 @@ export class AllowedRoots {
   /**
    * Opens existing folders, absolute or relative to the working directory. `mountPoints` are
    * further places: while one is absent, a missing file below it counts as unreachable, not deleted
-   * (decision C5). Throws {@link SourceError} for a root that does not exist or is no folder, and
-   * for an empty list.
+   * (decision C5). Throws {@link SourceError} for a root that does not exist or is not a folder,
+   * and for an empty list.
    */
   static async open(
     roots: readonly string[],
@@ -116,11 +116,11 @@ export class AllowedRoots {
     const opened: CanonicalPath[] = [];
     for (const root of roots) {
       if (root === '' || root.includes('\0'))
-        throw new SourceError('invalid-path', `${named(root)} is no folder`, { path: root });
+        throw new SourceError('invalid-path', `${named(root)} is not a folder`, { path: root });
       const found = await tryRealpath(fromNative(resolve(toNative(root))), root, false);
       if ('error' in found) throw sourceErrorFrom(found.error, root);
       if (!(await stat(toNative(found.real))).isDirectory()) {
-        throw new SourceError('not-regular', `the allowed folder ${named(root)} is no folder`, { path: root });
+        throw new SourceError('not-regular', `the allowed folder ${named(root)} is not a folder`, { path: root });
       }
       opened.push(canonicalPath(found.real));
     }

@@ -37,7 +37,7 @@ function layersOf(options: string): readonly string[] | undefined {
 }
 
 /**
- * Returns whether all layers of an overlay lie on mounts of the table that are no overlays. In a
+ * Returns whether all layers of an overlay lie on mounts of the table that are not overlays. In a
  * container they do not: the underlying mounts are invisible there.
  */
 function hasKnownLayers({ options }: Mount, kinds: ReadonlyMap<string, string>): boolean {

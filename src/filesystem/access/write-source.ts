@@ -194,7 +194,7 @@ async function enter({ roots, shown, folder, isPrivate }: Omit<Target, 'path'>, 
     return { handle: (await openFolderInside(roots, path, shown)).handle, path };
   } catch (error) {
     if (error instanceof SourceError && error.code === 'not-regular') {
-      throw new SourceError('not-regular', `${named(shown)} cannot be created: a part of its path is no folder`, {
+      throw new SourceError('not-regular', `${named(shown)} cannot be created: a part of its path is not a folder`, {
         path: shown,
         cause: error,
       });

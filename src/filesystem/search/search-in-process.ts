@@ -33,7 +33,7 @@ function compile(task: SearchTask, flags: number): RE2JS {
     const source = task.literal ? RE2JS.quote(task.pattern) : task.pattern;
     return RE2JS.compile(source, task.ignoreCase ? flags | RE2JS.CASE_INSENSITIVE : flags);
   } catch (error) {
-    const message = error instanceof Error ? error.message : 'it is no valid regular expression';
+    const message = error instanceof Error ? error.message : 'it is not a valid regular expression';
     throw invalidRegex(task.pattern, message.replace(/^error parsing regexp: /, ''), error);
   }
 }

@@ -102,7 +102,7 @@ const isKnown = (item: unknown): item is WireEntry =>
   (typeOf(item) !== 'message' || typeof item.role === 'string');
 
 function steerable(body: unknown): ResponsesBody | UnsteerableRequest {
-  if (!isJsonObject(body)) return { why: 'it is no object of JSON' };
+  if (!isJsonObject(body)) return { why: 'it is not an object of JSON' };
   if (typeof body.previous_response_id === 'string' || (body.conversation ?? null) !== null)
     return { why: 'the provider holds the earlier part of the conversation' };
   if (!Array.isArray(body.input) || body.input.length === 0 || !body.input.every(isKnown))

@@ -17,7 +17,7 @@ export type ShellWord = string | undefined;
 /** Returns whether a word is an option. */
 export const isOption = (word: ShellWord): boolean => word !== undefined && word.length > 1 && word.startsWith('-');
 
-/** Returns the words that are no options, without the values of `valued` options. */
+/** Returns the words that are not options, without the values of `valued` options. */
 export function operands(words: readonly ShellWord[], valued: RegExp = /^$/): readonly ShellWord[] {
   const found: ShellWord[] = [];
   let ended = false;

@@ -30,7 +30,7 @@ const MOMENT_FORMS =
   'now, turn:7, turn:7.3 (its third step), step:41, tx:123, 2026-11-21, 2026-11-21T14:05, 2026-11-21T14:05:30.123Z';
 
 const malformed = (text: string, why: string): HistoryError =>
-  new HistoryError('malformed-moment', `${quoted(text)} is no moment: ${why}. Forms: ${MOMENT_FORMS}`);
+  new HistoryError('malformed-moment', `${quoted(text)} is not a moment: ${why}. Forms: ${MOMENT_FORMS}`);
 
 const TIME =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3})\d*)?)?)?\s?(Z|[+-]\d{2}:?\d{2})?$/i;
@@ -48,7 +48,7 @@ function offsetMinutes(zone: string): number {
 export function parseTime(text: string): Date {
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone = 'Z'] =
     TIME.exec(text.trim()) ?? [];
-  if (year === undefined) throw malformed(text, 'it is no time');
+  if (year === undefined) throw malformed(text, 'it is not a time');
   const parts = [Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second)] as const;
   const utc = new Date(Date.UTC(...parts, Number(fraction.padEnd(3, '0'))));
   const back = [
@@ -66,7 +66,7 @@ export function parseTime(text: string): Date {
 function wholeNumber(text: string, whole: string, least: number): number {
   const value = Number(text);
   if (!/^\d{1,15}$/.test(text) || value < least)
-    throw malformed(whole, `${quoted(text)} is no whole number from ${least}`);
+    throw malformed(whole, `${quoted(text)} is not a whole number from ${least}`);
   return value;
 }
 
@@ -144,7 +144,7 @@ export function parseRange(text: string): { readonly from: Moment | undefined; r
   if (!text.includes('..') || more.length > 0 || (from === '' && to === ''))
     throw new HistoryError(
       'malformed-moment',
-      `${quoted(text)} is no range: write two moments as A..B, such as turn:3..turn:7 or tx:10..now`,
+      `${quoted(text)} is not a range: write two moments as A..B, such as turn:3..turn:7 or tx:10..now`,
     );
   return { from: from === '' ? undefined : momentOf(from), to: to === '' ? NOW : momentOf(to) };
 }

@@ -25,7 +25,7 @@ export async function readConfig<T>(
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new ReplayError('bad-config', `--config ${path} is no JSON: ${String(cause)}`, { cause });
+    throw new ReplayError('bad-config', `--config ${path} is not JSON: ${String(cause)}`, { cause });
   }
   return parse(value, `--config ${path}`);
 }

@@ -54,7 +54,7 @@ export const MEASURES: readonly Measure[] = [
     says:
       'The share of the calls with needed lines whose requests contained all of them. One missing line counts as ' +
       'much as twenty. `calls, inputs` ignores missing lines that stood only in the words and arguments of the model.',
-    cannot: 'It is no solve rate: a model may do without a line, or go wrong with all of them.',
+    cannot: 'It is not a solve rate: a model may do without a line, or go wrong with all of them.',
   },
   {
     name: 'hits',

@@ -71,7 +71,7 @@ export function recogniseRecording(source: RecordingSource): Importer {
   if (!isText(head)) {
     throw new RecordingError(
       'binary',
-      `The recording ${name} is no UTF-8 text: give it uncompressed, as the agent wrote it.`,
+      `The recording ${name} is not UTF-8 text: give it uncompressed, as the agent wrote it.`,
       {
         recording: name,
       },

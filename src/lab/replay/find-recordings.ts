@@ -165,5 +165,5 @@ export async function findRecordings(named: readonly string[]): Promise<FoundRec
 
 /** Returns the line about a folder's other files. */
 export const othersLine = ({ folder, names }: FoundRecordings['others'][number]): string =>
-  `${folder}: ${names.length} ${names.length === 1 ? 'file is no recording' : 'files are no recordings'}: ` +
+  `${folder}: ${names.length} ${names.length === 1 ? 'file is not a recording' : 'files are not recordings'}: ` +
   excerpt(names.join(', '));

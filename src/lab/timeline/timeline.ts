@@ -4,7 +4,7 @@ import type { RecordingFormat } from '../recordings/neutral-session.js';
 
 /**
  * The kinds of items in a request. `harness` is text that the program inserted. A compaction's
- * `summary` is no item, because only one policy has it.
+ * `summary` is not an item, because only one policy has it.
  */
 export type ItemKind = 'system' | 'user' | 'harness' | 'text' | 'thinking' | 'call' | 'result';
 

@@ -124,6 +124,6 @@ export async function requireText(view: ObjectView): Promise<VersionText> {
     throw new HistoryError('no-content', `${id} is a ${version.type} and has no text of its own; show prints it`);
   throw new HistoryError(
     'no-content',
-    version.file_hash === null ? `${id} had not been read at that moment` : `${id} is no text; only its hash was kept`,
+    version.file_hash === null ? `${id} had not been read at that moment` : `${id} is not text; only its hash was kept`,
   );
 }

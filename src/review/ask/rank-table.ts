@@ -6,9 +6,9 @@ export type RankList = readonly (string | readonly number[])[];
 
 /** A vocabulary in one buffer. Texts are looked up in place. */
 export interface RankTable {
-  /** Returns the rank of a text; undefined if it is no token. */
+  /** Returns the rank of a text; undefined if it is not a token. */
   get(text: string): number | undefined;
-  /** Tokens that are no text, by rank. */
+  /** Tokens that are not text, by rank. */
   readonly bytes: ReadonlyMap<number, readonly number[]>;
 }
 
@@ -26,8 +26,8 @@ function slotOf(text: string, mask: number): number {
 }
 
 /**
- * Number of slots. At most two thirds are used, so a text that is no token is recognised after one
- * or two checks.
+ * Number of slots. At most two thirds are used, so a text that is not a token is recognised after
+ * one or two checks.
  */
 const slotsFor = (tokens: number): number => 2 ** Math.ceil(Math.log2(tokens * 1.5));
 

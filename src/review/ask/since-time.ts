@@ -27,7 +27,7 @@ export function sinceTime(text: string, now: Date): Date {
     return parseTime(text);
   } catch (error) {
     const forms = '7d, 2w, 24h, 2026-11-01 or 2026-11-01T14:05';
-    throw new HistoryError('malformed-moment', `${quoted(text)} is no day or time to begin with: write ${forms}.`, {
+    throw new HistoryError('malformed-moment', `${quoted(text)} is not a day or time to begin with: write ${forms}.`, {
       cause: error,
     });
   }

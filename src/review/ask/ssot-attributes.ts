@@ -63,7 +63,7 @@ export function foldedTypes(attribute: string): readonly FoldedType[] {
 /**
  * Returns the name of a queried attribute.
  *
- * @throws {HistoryError} `malformed-query` if it is no keyword; `query-refused` if the SSOT's
+ * @throws {HistoryError} `malformed-query` if it is not a keyword; `query-refused` if the SSOT's
  * documents lack it
  */
 export function attributeAsked(attribute: EdnValue | undefined): string {

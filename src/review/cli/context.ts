@@ -33,7 +33,7 @@ function originText({ kind, source, delivered, matches, redacted, rebuiltFrom }:
 /** How a context is shown. */
 interface Style {
   readonly colours: Colours;
-  /** Undefined if the output is no terminal. */
+  /** Undefined if the output is not a terminal. */
   readonly width: number | undefined;
   readonly ids: boolean;
   readonly nameOf?: NameOf;
@@ -57,7 +57,7 @@ function shownText({ renderer, text }: PastContext): readonly string[] {
   try {
     return textLines(JSON.stringify(JSON.parse(text), null, 2));
   } catch {
-    // An agent may send a body that is no JSON.
+    // An agent may send a body that is not JSON.
     return textLines(text);
   }
 }

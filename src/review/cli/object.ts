@@ -89,7 +89,7 @@ function objectLines({ view, display, text, withContent }: ShownObject, colours:
 interface Style {
   readonly nameOf: NameOf;
   readonly colours: Colours;
-  /** Undefined if the output is no terminal: lines are whole then, for other programs. */
+  /** Undefined if the output is not a terminal: lines are whole then, for other programs. */
   readonly width: number | undefined;
 }
 

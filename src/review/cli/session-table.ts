@@ -26,7 +26,7 @@ export interface ListedSession {
 /** Where a list is shown. */
 export interface ListPlace {
   readonly colours: Colours;
-  /** Undefined if the output is no terminal. */
+  /** Undefined if the output is not a terminal. */
   readonly width: number | undefined;
   readonly now: Date;
   readonly home: string;

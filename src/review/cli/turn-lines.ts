@@ -10,7 +10,7 @@ import { type NameOf, shortName } from './object-names.js';
 export interface TurnStyle {
   readonly nameOf: NameOf;
   readonly colours: Colours;
-  /** Undefined if the output is no terminal: lines are whole then. */
+  /** Undefined if the output is not a terminal: lines are whole then. */
   readonly width: number | undefined;
   /** Whether calls show their ids. */
   readonly ids?: boolean | undefined;

@@ -81,7 +81,7 @@ describe('a session in a harness’s loop with retention by use', () => {
     // The model's words are in the chat; the search result is gone.
     expect(base.split(`a line of the first search in ${id}`)).toHaveLength(3);
     expect(base).toMatch(/toolcall_ref id=found_1 tool=grep/);
-    // An answer of a verb is no content. An edit stays with what it wrote.
+    // An answer of a verb is not content. An edit stays with what it wrote.
     expect(base).toMatch(/toolcall_ref id=gone tool=deactivate/);
     expect(base).not.toContain('ACTIVE_CONTENT id=gone');
     expect(base).toContain(`[new_text]\\nwhat the edit of ${id} wrote, in its own words\\n[result]\\nedited`);

@@ -90,7 +90,7 @@ describe('a person in a session', () => {
     ]);
     expect((await ask('verify', { session: id })).ok).toBe(true);
 
-    // An existing state is no step; impossible ids are reported one by one.
+    // An existing state is not a step; impossible ids are reported one by one.
     const again = await api.call('changeSets', id, { verb: 'deactivate', ids: ['a.txt', 'nothing.txt'] });
     expect(again).toMatchObject({
       step: null,

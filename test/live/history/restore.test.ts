@@ -225,10 +225,10 @@ describe('restoring from a moment', () => {
     );
     const refusals = [
       [['fork', `${name}-first@turn:9`], 1, /no turn 9: its last one is 3/],
-      [['fork', `${name}-first@turn:x`], 64, /no moment/],
+      [['fork', `${name}-first@turn:x`], 64, /not a moment/],
       [['fork', `no-${name}`], 1, /no session/],
       [['fork', `${name}-first`, '--id', `${name}-kept`], 1, /choose another id for the fork/],
-      [['fork', `${name}-first`, '--id', '../x'], 1, /no session id/],
+      [['fork', `${name}-first`, '--id', '../x'], 1, /not a session id/],
     ] as const;
     for (const [args, code, why] of refusals) {
       const refused = await ask(...args);

@@ -85,7 +85,7 @@ describe('palimpsest open', () => {
 
   test.each([
     ['99', /There is no session 99: the list has 5/],
-    ['nothing-like-this', /is no file and no session of an agent: write LAST/],
+    ['nothing-like-this', /is neither a file nor a session of an agent: write LAST/],
   ])('says what to write instead of %s', async (name, told) => {
     const { code, stderr } = await run('open', name, '--no-page');
     expect([code, stderr]).toEqual([64, expect.stringMatching(told)]);

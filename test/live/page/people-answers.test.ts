@@ -176,7 +176,7 @@ describe('a page that was started in another folder', () => {
     expect(versions[2]?.by).toMatchObject({ name: 'edit cart.ts', step: expect.any(Number) });
   });
 
-  test('says which lines of a file were read, and that its first whole text is no known change', async () => {
+  test('says which lines of a file were read, and that its first whole text is not a known change', async () => {
     const id = `parts${randomUUID().slice(0, 8)}`;
     const session = await client.openSession({ id });
     await writeFile(path('long.ts'), 'a\nb\nc\n');

@@ -91,11 +91,11 @@ describe('bodies in EDN, transit and JSON', () => {
   test.each([
     ['an empty body', EDN, ''],
     ['a body of blanks', EDN, '  \n'],
-    ['a body that is no map', EDN, '[1 2]'],
+    ['a body that is not a map', EDN, '[1 2]'],
     ['a type nobody decodes', 'text/plain', '{:tx-ops []}'],
     ['no type at all', null, '{:tx-ops []}'],
     ['no operations', EDN, '{:ops []}'],
-    ['operations that are no vector', EDN, '{:tx-ops ()}'],
+    ['operations that are not a vector', EDN, '{:tx-ops ()}'],
   ])('does not fit as %s', async (_name, type, body) => {
     const answer = await wire.post('/submit-tx', body, { type });
     expect(answer.status).toBe(400);

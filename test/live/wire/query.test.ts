@@ -315,7 +315,7 @@ describe('refused queries', () => {
 
   test.each([
     ['nothing to find', '{:in [$ e]}'],
-    ['a text that is no query', '"{:find"'],
+    ['a text that is not a query', '"{:find"'],
     ['a number', '7'],
     [
       'a qualified part, which would be checked as code',

@@ -69,7 +69,7 @@ describe('POST /submit-tx', () => {
   test.each([
     ['an unknown operation', '[:xtdb.api/upsert {:xt/id 1}]'],
     ['no operation', '[]'],
-    ['an operation that is no vector', '{:op :put}'],
+    ['an operation that is not a vector', '{:op :put}'],
     ['an operation in a list', '(:xtdb.api/put {:xt/id 1})'],
     ['a document without id', '[:xtdb.api/put {:a 1}]'],
     ['a document with a nil id', '[:xtdb.api/put {:xt/id nil}]'],

@@ -363,7 +363,7 @@ describe('an invalid bundle', () => {
       new RegExp(`altered.*not of its form: .*${field.replaceAll('.', '\\.').replace('\\.index', '\\.index\\.1')}`),
     ]),
     [
-      'a context whose layout is no text',
+      'a context whose layout is not text',
       () =>
         sealed(
           changed(isPut('assembly'), (line) => {
@@ -391,12 +391,12 @@ describe('an invalid bundle', () => {
     [
       'a call under the id of a file',
       () => sealed(withPut('toolcall', renamed(putOf('toolcall'), 'a'.repeat(64)))),
-      /altered.*it is no toolcall/,
+      /altered.*it is not of type toolcall/,
     ],
     [
       'a file under the id of a call',
       () => sealed(withPut('file', { ...renamed(putOf('file'), 'call-1'), source: null })),
-      /altered.*it is no file/,
+      /altered.*it is not of type file/,
     ],
     [
       'a file that no step has',
@@ -474,7 +474,7 @@ describe('an invalid bundle', () => {
   test('is refused if it is missing, a folder, or for an open session', async () => {
     await mkdir(path('folder'), { recursive: true });
     for (const file of ['missing', 'folder'])
-      expect((await run('import', path(file))).stderr).toMatch(/cannot be read|is no file/);
+      expect((await run('import', path(file))).stderr).toMatch(/cannot be read|is not a file/);
     const lock = await acquireSessionLock(suiteClientFolder(), `${name}-first` as SessionId, { what: 'a test' });
     try {
       const { code, stderr } = await run('import', path('good.bundle'));
@@ -488,7 +488,7 @@ describe('an invalid bundle', () => {
     ['neither a file nor a session', [], 64, /nothing to import: give a file or --finish SESSION/],
     ['both', ['x.bundle', '--finish', 's'], 64, /leave out "x.bundle"/],
     ['with what is of a file', ['--finish', 's', '--map', '/a=/b'], 64, /leave out --map/],
-    ['no session id', ['--finish', 'a b'], 1, /no session id/],
+    ['no session id', ['--finish', 'a b'], 1, /not a session id/],
     ['of one that never came', ['--finish', 'never-came'], 1, /no import of session never-came has come so far/],
     ['of one that is all there', ['--finish', `${name}-first`], 1, /has come so far|is all there/],
   ])('leaves an import unfinished: %s', async (_, args, exit, told) => {

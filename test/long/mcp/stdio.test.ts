@@ -90,7 +90,7 @@ describe('palimpsest mcp', () => {
 
   test('survives garbage on its input', async () => {
     const child = start();
-    child.stdin.end(`this is no JSON\n{"jsonrpc":"2.0"}\n${INITIALIZE}${INITIALIZED}${line(2, 'tools/list', {})}`);
+    child.stdin.end(`this is not JSON\n{"jsonrpc":"2.0"}\n${INITIALIZE}${INITIALIZED}${line(2, 'tools/list', {})}`);
     let output = '';
     for await (const chunk of child.stdout) output += String(chunk);
     expect(output).toContain('"id":2');
@@ -151,7 +151,7 @@ describe('sessions over stdio', () => {
       expect((await agent.call('ls', { session: followed })).text).toContain('could not begin');
       await watcher.close();
       expect((await agent.call('ls', { session: 'no good/at all' })).text).toMatch(
-        /^Error: ls could not begin: .*no session id/,
+        /^Error: ls could not begin: .*not a session id/,
       );
     } finally {
       await agent.close();

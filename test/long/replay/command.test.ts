@@ -87,7 +87,7 @@ describe('palimpsest replay', () => {
       '--dry-run',
     ]);
     expect([code, stdout.split('\n').map((line) => line.split(':')[0])]).toEqual([0, ['one.jsonl', 'two.jsonl', '']]);
-    expect(stderr).toMatch(/: 1 file is no recording: below\/notes\.txt\n$/);
+    expect(stderr).toMatch(/: 1 file is not a recording: below\/notes\.txt\n$/);
   });
 
   test('replays files of equal bytes once as one session, with a report for each', async () => {
@@ -113,7 +113,7 @@ describe('palimpsest replay', () => {
     for (const [args, message] of [
       [[none, '/nowhere/at-all'], /none\.txt is of no known format[\s\S]*at-all cannot be read \(ENOENT\)/],
       [[one, '--out', join(none, 'x')], /--out \S*none\.txt\/x cannot be written \(ENOTDIR\); name a folder/],
-      [[one, '--into', '../x'], /"\.\.\/x" is no session id/],
+      [[one, '--into', '../x'], /"\.\.\/x" is not a session id/],
       [[one, two, '--into', 'x'], /--into x names one session for 2 recordings/],
     ] as const) {
       const { code, stdout, stderr } = await runCli(['replay', ...args]);

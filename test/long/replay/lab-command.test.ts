@@ -44,7 +44,7 @@ describe('palimpsest lab', () => {
       '--json',
     ]);
     expect(folder.code).toBe(1);
-    expect(folder.stderr).toMatch(/files are no recordings/);
+    expect(folder.stderr).toMatch(/files are not recordings/);
     expect(folder.stderr).toMatch(/gone\.jsonl: .*cannot be read/);
     expect(JSON.parse(folder.stdout)).toMatchObject({ report: 'laboratory', config: { least: 20 } });
   });

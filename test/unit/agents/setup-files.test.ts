@@ -213,10 +213,10 @@ describe('hostile settings', () => {
 
   test('are refused if they are a pipe, a device or a folder', async () => {
     execFileSync('mkfifo', [file()]);
-    await expect(planOf(claude, 'mcp')).rejects.toThrow(/it is no file/);
+    await expect(planOf(claude, 'mcp')).rejects.toThrow(/it is not a file/);
     await rm(file());
     await symlink('/dev/zero', file());
-    await expect(planOf(claude, 'mcp')).rejects.toThrow(/it is no file/);
+    await expect(planOf(claude, 'mcp')).rejects.toThrow(/it is not a file/);
     await rm(file());
     await mkdir(file());
     await expect(planOf(claude, 'mcp')).rejects.toThrow(/it is a folder/);
@@ -433,7 +433,7 @@ describe('a setup', () => {
     expect((await keptChanges(dataDir)).map((change) => change.path)).toEqual([path]);
   });
 
-  test('refuses bytes that are no text', async () => {
+  test('refuses bytes that are not text', async () => {
     await mkdir(dirname(file()), { recursive: true });
     await writeFile(file(), Buffer.from([0x7b, 0xff, 0x7d]));
     await expect(planOf(claude, 'mcp')).rejects.toThrow(/it is not text in UTF-8. It was left as it is/);

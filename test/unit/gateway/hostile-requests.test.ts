@@ -78,7 +78,7 @@ describe('the gateway', () => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': encoding });
       // The rest comes after the decoder has ended.
       response.write(compress('{"id":"msg_1","content":[]}'));
-      setImmediate(() => response.end('bytes that are no part of it'));
+      setImmediate(() => response.end('bytes that are not part of it'));
     });
     await gateway.send('/anthropic/v1/messages', { body: '{"messages":[]}' });
     expect((await onlyLogged())?.answer).toMatchObject({ status: 200, id: 'msg_1' });

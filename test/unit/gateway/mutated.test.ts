@@ -36,7 +36,7 @@ describe('the gateway under mutated requests and streams', () => {
       response.writeHead(200, headers);
       response.end(answer);
     };
-    // With a mask, the log leaves out a body that is no text.
+    // With a mask, the log leaves out a body that is not text.
     gateway = await observe(answers, undefined, 'off');
   });
   afterAll(() => gateway.close());

@@ -17,6 +17,6 @@ describe('the beginning that --since names', () => {
   });
 
   test.each(['yesterday', '2026-02-31', '7', ''])('is refused if it is neither: %j', (text) => {
-    expect(() => sinceTime(text, now)).toThrow(/is no day or time to begin with: write 7d, 2w, 24h, 2026-11-01/);
+    expect(() => sinceTime(text, now)).toThrow(/is not a day or time to begin with: write 7d, 2w, 24h, 2026-11-01/);
   });
 });

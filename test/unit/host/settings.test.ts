@@ -95,7 +95,7 @@ describe('refuse unusable settings at the start', () => {
     [['--root', '/no/such/folder', '--data', '/'], '--root /no/such/folder: this folder does not exist'],
     [['--root', process.execPath, '--data', '/'], 'it is not a folder'],
     [['--root', '/', '--data', process.execPath], '(--data) is not a folder'],
-    [[...good, '--session', 'bad/id'], 'is no session id'],
+    [[...good, '--session', 'bad/id'], 'is not a session id'],
   ])('%j', (args, why) => {
     expect(() => requireUsable(settings(args))).toThrow(why);
   });

@@ -81,7 +81,7 @@ describe('the location of a shared log', () => {
       /--documents requires --profile kafka/,
     ],
     ['a topic with postgres', {}, { ...postgres, topic: 't' }, /--topic requires --profile kafka/],
-    ['a name that is no topic', {}, { ...kafka, topic: 'a b' }, /"a b"/],
+    ['a name that is not a topic', {}, { ...kafka, topic: 'a b' }, /"a b"/],
     ['a count that is none', { PALIMPSEST_REPLICATION: 'three' }, kafka, /"three"/],
     ['a log without a profile', {}, { log: 'postgresql://u@h/d' }, /--log requires --profile/],
     ['the same in a variable', { PALIMPSEST_LOG: 'postgresql://u:s3cret@h/d' }, {}, /PALIMPSEST_LOG requires/],

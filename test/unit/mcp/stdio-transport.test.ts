@@ -130,8 +130,8 @@ describe('messages', () => {
     input.write('garbage\n{"jsonrpc":"2.0","id":"x","method":"ping"\n17\n{"id":3}\n{"jsonrpc":"2.0","method":5}\n');
     input.write('{"jsonrpc":"2.0","id":null,"method":"ping"}\n{"id":"y","method":"ping"}\n');
     expect(await answers()).toEqual([
-      refused(null, /is no JSON: /, -32_700),
-      refused(null, /is no JSON: /, -32_700),
+      refused(null, /is not JSON: /, -32_700),
+      refused(null, /is not JSON: /, -32_700),
       refused(null, /The message is invalid/),
       refused(3, /The message is invalid/),
       refused(null, /The message is invalid at id: expected a string or a number;/),

@@ -38,19 +38,19 @@ describe('kinds of ids', () => {
     const takesHash = (hash: Sha256): string => hash;
     const takesCanonical = (path: CanonicalPath): string => path;
     const takesFilesystem = (id: FilesystemId): string => id;
-    // @ts-expect-error plain text is no object id
+    // @ts-expect-error plain text is not an object id
     takesObject('call_1');
-    // @ts-expect-error a session id is no object id
+    // @ts-expect-error a session id is not an object id
     takesObject(sessionId('s1'));
     // @ts-expect-error a hash names an object only once it was made its id
     takesObject(sha256('0'.repeat(64)));
-    // @ts-expect-error an object id is no session id
+    // @ts-expect-error an object id is not a session id
     takesSession(sessionObjectId(sessionId('s1')));
-    // @ts-expect-error plain text is no hash
+    // @ts-expect-error plain text is not a hash
     takesHash('0'.repeat(64));
     // @ts-expect-error a path as the agent sees it is not canonical
     takesCanonical(agentPath('/a.ts'));
-    // @ts-expect-error a path is no filesystem id
+    // @ts-expect-error a path is not a filesystem id
     takesFilesystem(canonicalPath('/a.ts'));
     // @ts-expect-error a source takes a canonical path
     filesystemSource(filesystemId('fs1'), agentPath('/a.ts'));

@@ -170,7 +170,7 @@ describe('sealing', () => {
       () => sealVersion({ type: 'file', source, fields: { file_type: 'ts' } as never, content: null, file_hash: null }),
       'missing-field',
     ],
-    ['args that are no JSON', () => call({ args: { at: new Date(0) as never } }), 'invalid-value'],
+    ['args that are not JSON', () => call({ args: { at: new Date(0) as never } }), 'invalid-value'],
     ['args that are not finite', () => call({ args: { n: Number.NaN } }), 'not-finite'],
     ['content that cannot be stored', () => call({ content: 'x\udfff' }), 'lone-surrogate'],
     ['an empty id', () => call({ id: '' as ObjectId }), 'invalid-id'],

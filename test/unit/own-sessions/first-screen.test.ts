@@ -59,12 +59,12 @@ describe('the first screen', () => {
     expect(await screen(80)).toContainEqual(expect.stringMatching(/^ *1 {2}Sort the shelf +Claude +shelf +/));
   });
 
-  test('says what is recorded, and names files that are no sessions', async () => {
+  test('says what is recorded, and names files that are not sessions', async () => {
     const path = await machine.write('.claude/projects/-p/other.jsonl', '{"a":1}\n');
     const lines = await screen(80, { exists: true, sessions: 3 });
     expect(lines).toContain("Palimpsest's database has 3 sessions; palimpsest sessions lists them.");
     expect(lines.join('\n')).toContain(
-      `1 file is no session and left out:\n  ~${path.slice(machine.home.length)} (unrecognised)`,
+      `1 file is not a session and left out:\n  ~${path.slice(machine.home.length)} (unrecognised)`,
     );
     expect(lines.join('\n')).toContain('No sessions of Claude Code');
   });

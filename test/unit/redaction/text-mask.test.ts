@@ -107,7 +107,7 @@ describe('hidden text', () => {
   });
 
   test.each([
-    ['/[/', /line 1 of the rules is no pattern/],
+    ['/[/', /line 1 of the rules is not a pattern/],
     ['# ours\n\n/x*/', /line 3 of the rules matches empty text/],
     ['ab', /line 1 of the rules is shorter than 4 characters/],
   ])('is refused with unusable rules: %j', (text, told) => {

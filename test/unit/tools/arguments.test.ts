@@ -96,7 +96,7 @@ describe('arguments of a call', () => {
     expect(() => parseArguments('edit', EDIT, { path: 'a', edits: [{ oldText: 'x' }] })).toThrow(
       /"edits\[0\]\.newText": expected string/,
     );
-    expect(() => parseArguments('read', READ, ['a'])).toThrow('the arguments of read are no object');
+    expect(() => parseArguments('read', READ, ['a'])).toThrow('the arguments of read are not an object');
   });
 
   test('are merely unknown if they shadow members of every object', () => {

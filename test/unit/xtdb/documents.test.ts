@@ -128,9 +128,9 @@ describe('store nested values as one map and restore them', () => {
 describe('answers of the database', () => {
   test.each([
     ['an unknown attribute', new EdnMap([kw('xt/id'), 'a', kw('other'), 1])],
-    ['a key that is no keyword', new EdnMap([kw('xt/id'), 'a', 'type', 'file'])],
+    ['a key that is not a keyword', new EdnMap([kw('xt/id'), 'a', 'type', 'file'])],
     ['a long that came back as a double', new EdnMap([kw('xt/id'), 'a', kw('char_count'), 1.5])],
-    ['a nested value that is no map', new EdnMap([kw('xt/id'), 'a', kw('args'), ['a']])],
+    ['a nested value that is not a map', new EdnMap([kw('xt/id'), 'a', kw('args'), ['a']])],
     ['a nested map with keywords', new EdnMap([kw('xt/id'), 'a', kw('args'), new EdnMap([kw('a'), 1])])],
     ['no id', new EdnMap([kw('type'), 'file'])],
     ['no document', 'a'],

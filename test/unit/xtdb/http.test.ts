@@ -78,7 +78,7 @@ describe('a response with status 200', () => {
       (_request: IncomingMessage, response: ServerResponse) => void response.writeHead(200).end('{:a 1}'),
     ],
     [
-      'bytes that are no UTF-8',
+      'bytes that are not UTF-8',
       (_request: IncomingMessage, response: ServerResponse) =>
         void response.writeHead(200, { 'content-type': 'application/edn' }).end(Buffer.from([0x22, 0xff, 0x22])),
     ],

@@ -55,7 +55,7 @@ class PalimpsestContext:
         self._lock = asyncio.Lock()
 
     async def add_message(self, message: dict[str, Any]) -> None:
-        """Adds a message. Raises ValueError for what is no message; every message is taken, whatever the limit."""
+        """Adds a message. Raises ValueError for what is not a message; every message is taken, whatever the limit."""
         named = self._named(message)
         async with self._lock:
             await self._service.ask("POST", "amplifier/messages", {"messages": [named]})
@@ -198,7 +198,7 @@ class PalimpsestContext:
         if not isinstance(message, dict) or not message.get("role"):
             raise ValueError("a message is a dict with a role: system, developer, user, assistant, function or tool")
         if message["role"] not in ROLES:
-            raise ValueError(f"{message['role']!r} is no role of a message; there are {', '.join(sorted(ROLES))}")
+            raise ValueError(f"{message['role']!r} is not a role of a message; there are {', '.join(sorted(ROLES))}")
         kept = copy.deepcopy(message)
         metadata = dict(kept.get("metadata") or {})
         metadata.setdefault("timestamp", datetime.now(timezone.utc).isoformat(timespec="milliseconds"))

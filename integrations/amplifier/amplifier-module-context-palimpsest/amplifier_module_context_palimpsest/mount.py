@@ -30,7 +30,7 @@ def _require_kernel() -> None:
 def _session(config: Config, coordinator: Any) -> str:
     name = config.session or getattr(coordinator, "session_id", None)
     if not isinstance(name, str) or SESSION.fullmatch(name) is None:
-        raise ValueError(f"context-palimpsest: {name!r} is no name of a session: give session_id with letters, digits and . _ : @ + -")
+        raise ValueError(f"context-palimpsest: {name!r} is not a name of a session: give session_id with letters, digits and . _ : @ + -")
     return name
 
 

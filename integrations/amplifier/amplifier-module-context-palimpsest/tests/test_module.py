@@ -173,7 +173,7 @@ async def test_refusals_say_what_to_do(monkeypatch, caplog):
         await mount(Coordinator(), {"contract": "3.0"})
     with pytest.raises(ValueError, match="max_tokens is -1"):
         await mount(Coordinator(), {"max_tokens": -1})
-    with pytest.raises(ValueError, match="no name of a session"):
+    with pytest.raises(ValueError, match="not a name of a session"):
         await mount(Coordinator(), {"session_id": "../x"})
     with pytest.raises(PalimpsestError, match="start it, or set url") as away:
         await mount(Coordinator(), {"url": "http://127.0.0.1:9"})

@@ -82,7 +82,7 @@ function blocksOf({ onLoss }: ClaudeContext, { record, place }: ClaudeRecord): r
     const detail =
       message === undefined
         ? 'a record without a message'
-        : `${given.length - blocks.length} blocks of a message are no objects: left out`;
+        : `${given.length - blocks.length} blocks of a message are not objects: left out`;
     onLoss({ reason: message === undefined ? 'malformed-record' : 'unknown-block', place, detail });
   }
   return blocks;

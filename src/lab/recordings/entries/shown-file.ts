@@ -170,7 +170,7 @@ const looksLikeFile = (path: string, all: readonly string[]): boolean =>
   /[^/\\]\.[^/\\]+$/.test(path) && !all.some((other) => other.startsWith(`${path}/`));
 
 /**
- * Returns the paths in an editor's folder listing. Undefined if the output is no listing.
+ * Returns the paths in an editor's folder listing. Undefined if the output is not a listing.
  *
  * If folders end with a slash, returns all paths with their slashes. Otherwise, returns the paths
  * that look like files.

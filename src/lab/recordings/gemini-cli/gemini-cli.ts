@@ -106,7 +106,7 @@ class GeminiLog {
     const items: readonly unknown[] = Array.isArray(list) ? list : [];
     const others = items.filter((item) => !isJsonObject(item)).length;
     if (others > 0)
-      this.#onLoss({ reason: 'malformed-record', place, detail: `${others} messages that are no objects: left out` });
+      this.#onLoss({ reason: 'malformed-record', place, detail: `${others} messages that are not objects: left out` });
     return items.filter(isJsonObject);
   }
 

@@ -65,7 +65,7 @@ export class SweAgentHistory {
     this.#workingDir = session.cwd;
   }
 
-  /** Returns the entries of an item that is no action: a prompt or an observation. */
+  /** Returns the entries of an item that is not an action: a prompt or an observation. */
   observed(item: JsonObject, place: string): readonly RecordedEntry[] {
     const role = textAt(item, 'role');
     const text = partsText(item.content, { place, onLoss: this.#onLoss });

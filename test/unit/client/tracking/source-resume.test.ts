@@ -20,7 +20,7 @@ interface Part {
   end(error?: Error): void;
 }
 
-/** A resume whose parts the test ends by hand. Ids that begin with `call` are no files. */
+/** A resume whose parts the test ends by hand. Ids that begin with `call` are not files. */
 function resumeByHand(options: Partial<SourceResumeOptions> = {}) {
   const parts: Part[] = [];
   const progress: (readonly [number, number])[] = [];

@@ -51,7 +51,7 @@ describe('reading a session directory', () => {
       () => appendFile(join(folder, 'messages.jsonl'), '{"role":"user","content":"x"}'),
     ],
     [
-      'a line that is no JSON',
+      'a line that is not JSON',
       'invalid-file',
       ['events.jsonl, line 10'],
       () => appendFile(join(folder, 'events.jsonl'), '{"type"\n'),

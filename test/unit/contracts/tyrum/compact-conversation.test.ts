@@ -380,7 +380,7 @@ describe('a custom checkpoint', () => {
   test('falls back to the checkpoint without a model after two failures of any kind', async () => {
     const alone = (await made(conversation, wish)).state.checkpoint;
     const bad: readonly [unknown, RegExp][] = [
-      ['nonsense', /no JSON/],
+      ['nonsense', /not JSON/],
       [{ goal: 'g' }, /handoff_md/],
       [written(['x'], { extra: 1 }), /not valid at/],
       [written(['x'], { goal: ' ' }), /goal is empty/],

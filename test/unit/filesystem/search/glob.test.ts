@@ -54,8 +54,8 @@ describe('globs', () => {
     const file = fc.array(fc.constantFrom('a', 'b', 'ab', '.a', 'b.b', 'a.b.a'), { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(glob, file, (names, path) => {
-        // Names of dots alone are no file names. Repeated ** and a final one that may match nothing
-        // are a matter of definition.
+        // Names of dots alone are not file names. Repeated ** and a final one that may match
+        // nothing are a matter of definition.
         fc.pre(
           !names.some((one) => /^[.]+$/.test(one)) && !/\*\*\/\*\*/.test(names.join('/')) && names.at(-1) !== '**',
         );
