@@ -55,7 +55,7 @@ function ambiguous({ names, indexed }: EpochState, index: readonly ObjectId[]): 
 
 /**
  * Returns the new files that a call read or wrote. A file that was only named gets its line at the
- * next border; a call is in the request itself.
+ * next border.
  */
 function freshLines({ names, begun }: EpochState, { pool, active, index }: EpochInput): readonly ObjectId[] {
   // Ids from before the epoch have names; the pool may lack some of them.
@@ -89,13 +89,15 @@ function newChat({ chatSince }: EpochInput, { chatUpTo }: ShownByTail): number |
 }
 
 /**
- * Plans the note of an epoch's next request. It contains lines of new objects, newly active texts
- * that the request does not show, and changes of shown active texts. Undefined if nothing is
- * missing. Texts that are no longer active stay in the request.
+ * Plans the note of an epoch's next request. It contains newly active texts that the request does
+ * not show, changes of shown active texts, and lines of the files that it names first. Undefined if
+ * nothing is missing. Texts that are no longer active stay in the request.
  */
 export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail): NoteProof | undefined {
   const { index, active } = input;
-  const lines = [...freshLines(state, input), ...ambiguous(state, index)];
+  // A harness's call is in the request and names its file. Until a note refers to that file by its
+  // id, a line would repeat the path.
+  const lines = [...(tail.chatUpTo === undefined ? [] : freshLines(state, input)), ...ambiguous(state, index)];
   const contents: ObjectId[] = [];
   const changes: ObjectId[] = [];
   const seen: ObjectId[] = [];
@@ -117,6 +119,8 @@ export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail
       // The line shows the file's state.
       if (text === null) lines.push(id);
     }
+    const isNamed = contents.at(-1) === id || changes.at(-1) === id;
+    if (isNamed && metadata.type === 'file' && !state.names.has(id)) lines.push(id);
   }
   const parts = Object.entries({ lines: [...new Set(lines)], contents, changes, seen, refs }).filter(
     ([, ids]) => ids.length > 0,

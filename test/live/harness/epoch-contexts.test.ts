@@ -187,14 +187,24 @@ describe('contexts of layout epoch from the library (divergence E9)', () => {
     messages.push({ role: 'tool', tool_call_id: `${name}_c1`, content: text('a') });
     const second = await request({ mode: 'history', messages: [...messages] });
     expect(isPrefix(first.lines, second.lines)).toBe(true);
-    expect(second.list?.inserts.map(({ index }) => index)).toEqual([2]);
+    expect(second.list?.inserts).toEqual([]);
     expect(second.lines.join('\n').split('line 7 of a').length).toBe(2);
-    messages.push({ ...reply(''), tool_calls: [{ id: `${name}_c2`, name: 'read', arguments: { path: file('a') } }] });
-    messages.push({ role: 'tool', tool_call_id: `${name}_c2`, content: text('a') });
+    await writeFile(file('b'), text('b'));
+    await session.verb('activate', [file('b')], { callId: `${name}_c2` });
+    messages.push({
+      ...reply(''),
+      tool_calls: [{ id: `${name}_c2`, name: 'activate', arguments: { ids: [file('b')] } }],
+    });
+    messages.push({ role: 'tool', tool_call_id: `${name}_c2`, content: 'activated' });
+    const noted = await request({ mode: 'history', messages: [...messages] });
+    expect(isPrefix(second.lines, noted.lines)).toBe(true);
+    expect(noted.list?.inserts.map(({ index }) => index)).toEqual([4]);
+    messages.push({ ...reply(''), tool_calls: [{ id: `${name}_c3`, name: 'read', arguments: { path: file('a') } }] });
+    messages.push({ role: 'tool', tool_call_id: `${name}_c3`, content: text('a') });
     const again = await request({ mode: 'history', messages: [...messages] });
-    expect(isPrefix(second.lines, again.lines)).toBe(true);
+    expect(isPrefix(noted.lines, again.lines)).toBe(true);
     expect(again.list?.references).toMatchObject([
-      { index: 4, callId: `${name}_c2`, text: expect.stringContaining('is unchanged') },
+      { index: 6, callId: `${name}_c3`, text: expect.stringContaining('is unchanged') },
     ]);
     expect(again.lines.join('\n').split('line 7 of a').length).toBe(2);
     // The recorded chat is another list.
@@ -202,8 +212,8 @@ describe('contexts of layout epoch from the library (divergence E9)', () => {
     expect(own.epoch).toEqual({ number: 2, begins: true, reason: 'history' });
     messages.push(reply('done'), user('and now?'));
     const third = await request({ mode: 'history', messages: [...messages] });
-    expect(third).toMatchObject({ epoch: { number: 3, reason: 'history' }, list: { from: 6, inserts: [] } });
-    expect(await verified()).toBe(5);
+    expect(third).toMatchObject({ epoch: { number: 3, reason: 'history' }, list: { from: 8, inserts: [] } });
+    expect(await verified()).toBe(6);
   });
 
   test('continue the epoch in another process with the same bytes', async () => {

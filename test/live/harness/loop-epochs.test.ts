@@ -44,11 +44,19 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     name = `epochs-${process.pid}-${names}`;
   });
 
-  /** Makes a call that reads a new file, so that the next request has a line for it. */
+  /** Makes a call that reads a new file. */
   async function readOf(id: string): Promise<readonly ReportedMessage[]> {
     const path = join(root, `${name}-${id}.txt`);
     await writeFile(path, `what ${id} of ${name} says`);
     return call(id, 'read', { path }, `what ${id} of ${name} says`);
+  }
+
+  /** Lets a session activate a new file, so that the next request has a note with its text. */
+  async function activationOf(id: string, by: LoopSession): Promise<readonly ReportedMessage[]> {
+    const path = join(root, `${name}-${id}.txt`);
+    await writeFile(path, `what ${id} of ${name} says`);
+    await by.verb('activate', [path], id);
+    return call(id, 'activate', { ids: [path] }, 'activated');
   }
 
   const loops: LoopSession[] = [];
@@ -126,10 +134,8 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     messages.push(...call('c1', 'read', { path: join(root, 'a.txt') }, 'first line of a\nsecond line of a\n'));
     const second = await request(session, messages);
     expect(isPrefix(first.lines, second.lines)).toBe(true);
-    expect(second.context.inserts.map(({ index }) => index)).toEqual([2]);
-    // The result shows the file itself.
-    expect(second.text).toMatch(/id=\S+ type=file path=\S+a\.txt/);
-    expect(second.text).not.toContain('ACTIVE_CONTENT');
+    // The call names the file, and its result shows it.
+    expect(second.context.inserts).toEqual([]);
     messages.push(...call('c2', 'ls', { path: root }, 'a.txt\nb.txt\n'));
     const third = await request(session, messages);
     expect(isPrefix(second.lines, third.lines)).toBe(true);
@@ -137,7 +143,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     messages.push(...call('c3', 'activate', { ids: [join(root, 'b.txt')] }, 'activated'));
     const fourth = await request(session, messages);
     expect(isPrefix(third.lines, fourth.lines)).toBe(true);
-    expect(fourth.text).toMatch(/ACTIVE_CONTENT id=[0-9a-f]{8,}\\nline 0 of b/);
+    expect(fourth.text).toMatch(/id=([0-9a-f]{8,}) type=file path=\S+b\.txt .*ACTIVE_CONTENT id=\1\\nline 0 of b/);
     await writeFile(
       join(root, 'b.txt'),
       Array.from({ length: 40 }, (_, i) => (i === 7 ? 'another line' : `line ${i} of b`)).join('\n'),
@@ -187,16 +193,19 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
   });
 
   test('continues the epoch in another process with the same bytes', async () => {
-    const messages: ReportedMessage[] = [user(`begin ${name}`), ...(await readOf('c1'))];
+    const messages: ReportedMessage[] = [user(`begin ${name}`)];
     const before = loop();
-    await request(before, messages.slice(0, 1));
+    await request(before, messages);
+    messages.push(...(await activationOf('c1', before)));
     const last = await request(before, messages);
     await before.close();
     await client.backpressure(0, DELIVERED_MS);
     const other = await openClient(root, { clock: () => now });
     try {
-      messages.push(...(await readOf('c2')));
-      const next = await request(loop({}, other), messages);
+      const after = loop({}, other);
+      await after.follow({ messages, system: 'be good' });
+      messages.push(...(await activationOf('c2', after)));
+      const next = await request(after, messages);
       expect(next.context.epoch).toEqual({ number: 1, begins: false, reason: 'first' });
       expect(isPrefix(last.lines, next.lines)).toBe(true);
       expect(next.context.inserts).toHaveLength(2);
@@ -208,11 +217,12 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
   });
 
   test('excludes an undelivered context from the epoch, also if its process ends', async () => {
-    const messages: ReportedMessage[] = [user(`begin ${name}`), ...(await readOf('c1'))];
+    const messages: ReportedMessage[] = [user(`begin ${name}`)];
     const before = loop();
-    await request(before, messages.slice(0, 1));
+    await request(before, messages);
+    messages.push(...(await activationOf('c1', before)));
     const last = await request(before, messages);
-    messages.push(...(await readOf('c2')));
+    messages.push(...(await activationOf('c2', before)));
     const lost = await before.context({ messages, system: 'be good' });
     expect(lost?.inserts).toHaveLength(2);
     await before.close();
@@ -425,9 +435,10 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
 
   test('adds a prompt that is known only with the list to the record, without other changes', async () => {
     const session = loop();
-    const messages: ReportedMessage[] = [user(`begin ${name}`), ...(await readOf('c1'))];
-    await session.context({ messages: messages.slice(0, 1) });
+    const messages: ReportedMessage[] = [user(`begin ${name}`)];
+    await session.context({ messages });
     await session.handed({ sha256: hashText('a'), chars: 1, messages: 1, system: 'be better' });
+    messages.push(...(await activationOf('c1', session)));
     const context = await session.context({ messages });
     expect(context).toMatchObject({ epoch: { number: 1, begins: false }, inserts: [{ index: 2 }] });
     const record = await session.handed({ sha256: hashText('b'), chars: 1, messages: 1, system: 'be better' });
@@ -439,7 +450,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     const session = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`)];
     await request(session, messages);
-    messages.push(...(await readOf('c1')));
+    messages.push(...(await activationOf('c1', session)));
     const noted = await request(session, messages);
     expect(noted.context.inserts.length).toBe(1);
     // As after a failure of the provider.

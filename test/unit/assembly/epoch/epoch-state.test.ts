@@ -294,6 +294,17 @@ function readText(state: EpochState, world: World, id: ObjectId, from = 0): stri
   return text;
 }
 
+/** Returns the names in the lines of files that a request has. */
+function listedFiles({ before, notes }: EpochState): ReadonlySet<string> {
+  const texts = [...before, ...notes.map(({ message }) => message)].flatMap(({ parts }) => parts);
+  const lines = texts.flatMap(({ text }) => text.split('\n'));
+  return new Set(lines.flatMap((line) => /^id=(\S+) type=file /.exec(line)?.[1] ?? []));
+}
+
+/** Returns the names of the files that a request refers to by id. */
+const namedFiles = ({ blocks, names }: EpochState, world: World): ReadonlySet<string> =>
+  new Set(blocks.flatMap(({ id }) => (world.calls.some((call) => call.id === id) ? [] : [String(names.get(id))])));
+
 const partsOf = ({ before, notes }: EpochState): readonly string[] =>
   [...before, ...notes.map(({ message }) => message)].map((message) => JSON.stringify(message));
 
@@ -328,7 +339,7 @@ function expectRecorded(state: EpochState, input: EpochInput): void {
 }
 
 describe('an epoch (divergence E9)', () => {
-  test('begins every request with the whole previous request, and shows every active text as it is', () => {
+  test('continues the previous request, shows active texts, lists the files that it names by id', () => {
     fc.assert(
       fc.property(fc.array(fc.array(act, { maxLength: 4 }), { maxLength: 12 }), (rounds) => {
         const world = new World();
@@ -353,6 +364,7 @@ describe('an epoch (divergence E9)', () => {
           for (const { metadata, content } of input.active) {
             expect([metadata.id, readText(state, world, metadata.id)]).toEqual([metadata.id, content]);
           }
+          expect(listedFiles(state)).toEqual(namedFiles(state, world));
           const since = keptMessages(world, list)?.shown(input);
           expect(since === undefined ? since : planNote(state, input, since)).toBeUndefined();
         }
