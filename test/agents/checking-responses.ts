@@ -1,6 +1,4 @@
-import type { ServerResponse } from 'node:http';
-import { startUpstream } from '../support/wire-ends.js';
-import type { CheckingUpstream, ModelMove } from './checking-upstream.js';
+import { type CheckedCall, type CheckingUpstream, startCheckedModel } from './checked-model.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -69,16 +67,9 @@ class PairCheck {
  * request for a summary gets one, and one that ends with `compaction_trigger` an opaque item.
  * `tokens` is the size that a call reports, by its number.
  */
-export async function startCheckingResponses(
-  tokens: (turn: number) => number = () => 1_000,
-): Promise<CheckingUpstream> {
+export function startCheckingResponses(tokens: (turn: number) => number = () => 1_000): Promise<CheckingUpstream> {
   const check = new PairCheck();
-  const moves: ModelMove[] = [];
-  const refusals: string[] = [];
-  let number = 0;
-  let turns = 0;
-
-  const send = (response: ServerResponse, output: readonly Json[], input: number): void => {
+  const send = (call: CheckedCall, output: readonly Json[], input: number): void => {
     check.issued(output);
     const usage = {
       input_tokens: input,
@@ -88,58 +79,39 @@ export async function startCheckingResponses(
       total_tokens: input + 9,
     };
     const answer = {
-      id: `resp_${process.pid}_${number}`,
+      id: `resp_${process.pid}_${call.number}`,
       object: 'response',
       created_at: 0,
       status: 'in_progress',
       output: [],
     };
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    const event = (data: Json): void =>
-      void response.write(`event: ${String(data.type)}\ndata: ${JSON.stringify(data)}\n\n`);
-    event({ type: 'response.created', response: answer });
-    for (const [i, item] of output.entries()) {
-      event({ type: 'response.output_item.added', output_index: i, item });
-      event({ type: 'response.output_item.done', output_index: i, item });
-    }
-    event({ type: 'response.completed', response: { ...answer, status: 'completed', output, usage } });
-    response.end();
+    call.send([
+      { type: 'response.created', response: answer },
+      ...output.flatMap((item, i) => [
+        { type: 'response.output_item.added', output_index: i, item },
+        { type: 'response.output_item.done', output_index: i, item },
+      ]),
+      { type: 'response.completed', response: { ...answer, status: 'completed', output, usage } },
+    ]);
   };
-  const message = (text: string): Json => ({
-    type: 'message',
-    id: `msg_${process.pid}_${number}`,
-    role: 'assistant',
-    status: 'completed',
-    content: [{ type: 'output_text', text, annotations: [] }],
-  });
-  const upstream = await startUpstream((response, { start, body }) => {
-    if (!/^POST \S*\/responses(?:\?|$)/.test(start)) {
-      response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":{"message":"not found"}}');
-      return;
-    }
-    number += 1;
-    const { input, tools } = JSON.parse(body.toString('utf8')) as {
-      readonly input: readonly Json[];
-      readonly tools?: unknown;
-    };
+  return startCheckedModel(/\/responses$/, (call) => {
+    const { number } = call;
+    const message = (text: string): Json => ({
+      type: 'message',
+      id: `msg_${process.pid}_${number}`,
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text, annotations: [] }],
+    });
+    const input = list(call.body.input);
     const fault = check.faultOf(input);
-    if (fault !== undefined) {
-      refusals.push(fault);
-      response.writeHead(400, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ error: { type: 'invalid_request_error', message: fault } }));
-      return;
-    }
+    if (fault !== undefined) return call.refuse(fault, { error: { type: 'invalid_request_error', message: fault } });
     if (input.at(-1)?.type === 'compaction_trigger')
-      return send(
-        response,
-        [{ type: 'compaction', id: `cmp_${number}`, encrypted_content: `opaque ${number}` }],
-        1_000,
-      );
+      return send(call, [{ type: 'compaction', id: `cmp_${number}`, encrypted_content: `opaque ${number}` }], 1_000);
     const asked = JSON.stringify(input.at(-1) ?? '');
-    if (asked.includes('CHECKPOINT COMPACTION') || list(tools).length === 0)
-      return send(response, [message('The files were read.')], 1_000);
-    const { tools: called = [], say } = moves.shift() ?? { say: 'nothing left' };
-    turns += 1;
+    if (asked.includes('CHECKPOINT COMPACTION') || list(call.body.tools).length === 0)
+      return send(call, [message('The files were read.')], 1_000);
+    const { tools: called = [], say } = call.move();
     const calls = called.map(({ name, args }, i): Json => {
       const id = `call_${process.pid}_${number}_${i}`;
       return name === 'apply_patch'
@@ -166,17 +138,6 @@ export async function startCheckingResponses(
       summary: [],
       encrypted_content: `thought ${process.pid} ${number}`,
     };
-    send(response, [reasoning, ...(say === undefined ? [] : [message(say)]), ...calls], tokens(turns));
+    return send(call, [reasoning, ...(say === undefined ? [] : [message(say)]), ...calls], tokens(call.turns));
   });
-  return {
-    ...upstream,
-    refusals,
-    get left() {
-      return moves.length;
-    },
-    get turns() {
-      return turns;
-    },
-    add: (more) => void moves.push(...more),
-  };
 }

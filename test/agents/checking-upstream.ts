@@ -1,38 +1,14 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PrefixCheck, type ThinkingRequest, type WireBlock } from '../support/prefix-check.js';
-import { startUpstream, type Upstream } from '../support/wire-ends.js';
+import { type CheckedCall, type CheckingUpstream, startCheckedModel } from './checked-model.js';
 import { pairFault } from './wire-checks.js';
 
 type Json = Readonly<Record<string, unknown>>;
-
-/** The action of the model at one call. */
-export interface ModelMove {
-  readonly tools?: readonly { readonly name: string; readonly args: Json }[];
-  readonly say?: string;
-}
-
-/** An upstream that checks each request by the rules of its wire before it answers. */
-export interface CheckingUpstream extends Upstream {
-  /** The refusals that it sent; none if every request kept the rules. */
-  readonly refusals: readonly string[];
-  /** Moves that are to come. */
-  readonly left: number;
-  /** Number of answered calls of the agent itself, without titles and the like. */
-  readonly turns: number;
-  add(moves: readonly ModelMove[]): void;
-}
 
 /** The id of an answer, and the requested model. With another model a client drops its thinking. */
 interface Answered {
   readonly id: string;
   readonly model: string;
 }
-
-const events = (response: ServerResponse, all: readonly Json[]): void => {
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-  for (const event of all) response.write(`event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`);
-  response.end();
-};
 
 /** The provider's own words, by which Claude Code knows that it has to leave the thinking out. */
 const BOUND = 'Invalid `signature` in `thinking` block. The block is bound to a different conversation';
@@ -70,83 +46,47 @@ function messageEvents(
  * everything before them. A request that breaks the prefix or the pairs of calls and results gets
  * the 400 of the provider, in its words. A sub-agent gets one answer, a title or a summary another.
  */
-export async function startCheckingUpstream(): Promise<CheckingUpstream> {
+export function startCheckingUpstream(): Promise<CheckingUpstream> {
   const check = new PrefixCheck();
-  const moves: ModelMove[] = [];
-  const refusals: string[] = [];
-  let number = 0;
-  let turns = 0;
-  const answerMain = (response: ServerResponse, request: ThinkingRequest, answered: Answered): void => {
-    const { tools = [], say } = moves.shift() ?? { say: 'nothing left' };
-    turns += 1;
-    const thinking = `Thought ${number}: the next step follows.`;
+  const text = (said: string): readonly [Json, readonly Json[]] => [
+    { type: 'text', text: '' },
+    [{ type: 'text_delta', text: said }],
+  ];
+  const answerMain = (call: CheckedCall, request: ThinkingRequest, answered: Answered): void => {
+    const { tools = [], say } = call.move();
+    const thinking = `Thought ${call.number}: the next step follows.`;
     const signature = check.sign(request, thinking);
-    const blocks: (readonly [Json, readonly Json[]])[] = [
+    const thought: readonly [Json, readonly Json[]] = [
+      { type: 'thinking', thinking: '', signature: '' },
       [
-        { type: 'thinking', thinking: '', signature: '' },
-        [
-          { type: 'thinking_delta', thinking },
-          { type: 'signature_delta', signature },
-        ],
+        { type: 'thinking_delta', thinking },
+        { type: 'signature_delta', signature },
       ],
     ];
-    if (say !== undefined) blocks.push([{ type: 'text', text: '' }, [{ type: 'text_delta', text: say }]]);
-    for (const [i, { name, args }] of tools.entries())
-      blocks.push([
-        { type: 'tool_use', id: `toolu_${answered.id}_${i}`, name, input: {} },
-        [{ type: 'input_json_delta', partial_json: JSON.stringify(args) }],
-      ]);
-    events(response, messageEvents(answered, blocks, tools.length === 0 ? 'end_turn' : 'tool_use'));
+    const calls = tools.map(({ name, args }, i): readonly [Json, readonly Json[]] => [
+      { type: 'tool_use', id: `toolu_${answered.id}_${i}`, name, input: {} },
+      [{ type: 'input_json_delta', partial_json: JSON.stringify(args) }],
+    ]);
+    const blocks = [thought, ...(say === undefined ? [] : [text(say)]), ...calls];
+    call.send(messageEvents(answered, blocks, tools.length === 0 ? 'end_turn' : 'tool_use'));
   };
-  const say = (response: ServerResponse, answered: Answered, text: string): void =>
-    events(
-      response,
-      messageEvents(answered, [[{ type: 'text', text: '' }, [{ type: 'text_delta', text }]]], 'end_turn'),
-    );
-  const upstream = await startUpstream((response, { start, body }, incoming: IncomingMessage) => {
-    if (!/^POST \/v1\/messages(?:\?|$)/.test(start)) {
-      response.writeHead(404, { 'content-type': 'application/json' }).end('{"type":"error"}');
-      return;
-    }
-    number += 1;
-    const id = `msg_${process.pid}_${number}`;
-    const whole = JSON.parse(body.toString('utf8')) as ThinkingRequest & { readonly model: string };
-    const answered = { id, model: whole.model };
+  return startCheckedModel(/^\/v1\/messages$/, (call) => {
+    const whole = call.body as unknown as ThinkingRequest & { readonly model: string };
+    const answered = { id: `msg_${process.pid}_${call.number}`, model: whole.model };
+    const say = (said: string): void => call.send(messageEvents(answered, [text(said)], 'end_turn'));
     const request = withoutBilling(whole);
-    const isSub = incoming.headers['x-claude-code-agent-id'] !== undefined;
+    const isSub = call.headers['x-claude-code-agent-id'] !== undefined;
     const names = (request.tools ?? []).map((tool) => String((tool as Json).name));
     const asked = JSON.stringify(request.messages.at(-1) ?? '');
-    if (asked.includes('CRITICAL: Respond with TEXT ONLY')) {
-      say(response, answered, '<summary>The files were read.</summary>');
-      return;
-    }
-    if (!names.includes('Read')) {
-      say(response, answered, isSub ? 'nothing to do' : 'A title');
-      return;
-    }
+    if (asked.includes('CRITICAL: Respond with TEXT ONLY')) return say('<summary>The files were read.</summary>');
+    if (!names.includes('Read')) return say(isSub ? 'nothing to do' : 'A title');
     const unpaired = pairFault(request.messages.filter(({ role }) => role !== 'system'));
     const fault = unpaired ?? check.examine(request).fault;
     if (fault !== undefined) {
-      refusals.push(fault);
-      response.writeHead(400, { 'content-type': 'application/json' });
-      response.end(
-        JSON.stringify({
-          type: 'error',
-          error: { type: 'invalid_request_error', message: unpaired ?? boundElsewhere(fault) },
-        }),
-      );
-    } else if (isSub) say(response, answered, `the sub-agent is done (${id})`);
-    else answerMain(response, request, answered);
+      const error = { type: 'invalid_request_error', message: unpaired ?? boundElsewhere(fault) };
+      return call.refuse(fault, { type: 'error', error });
+    }
+    if (isSub) return say(`the sub-agent is done (${answered.id})`);
+    return answerMain(call, request, answered);
   });
-  return {
-    ...upstream,
-    refusals,
-    get left() {
-      return moves.length;
-    },
-    get turns() {
-      return turns;
-    },
-    add: (more) => void moves.push(...more),
-  };
 }

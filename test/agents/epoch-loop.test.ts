@@ -6,17 +6,14 @@ import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { sessionId } from '../../src/objects/ids.js';
 import { loopTroubles } from '../../src/process/process-reports.js';
 import { verifySession } from '../../src/review/verify/verify-session.js';
-import { temporaryRoot } from '../support/mcp-clients.js';
 import { wireText } from '../support/prefix-check.js';
-import { type LoopModel, type Move, startLoopModel } from './loop-model.js';
-import { makeProject, reader, startNode, stopUnusedNode } from './loop-project.js';
-import { DIALECTS, type Harness, type LoopedAgent, startLoopedAgent } from './looped-agent.js';
+import type { Move } from './loop-model.js';
+import { type LoopSetting, loopSetting } from './loop-setting.js';
+import { DIALECTS, type Harness, showsLog, startLoopedAgent } from './looped-agent.js';
 import { type ThinkingCall, ThinkingWire } from './thinking-wire.js';
 
 interface Run {
-  readonly model: LoopModel;
   readonly client: ContextClient;
-  readonly dataDir: string;
   readonly sessions: readonly string[];
   /** The calls of each part of the work. */
   readonly parts: ReadonlyMap<string, readonly ThinkingCall[]>;
@@ -34,22 +31,15 @@ const LONG = 44;
  * Runs a session through every stage, with a provider that refuses requests whose thinking it did
  * not sign.
  */
-async function work(harness: Harness, removals: (() => Promise<unknown>)[]): Promise<Run> {
-  const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
-  const [root, home, dataDir] = places.map((place) => place.root) as [string, string, string];
-  const wire = new ThinkingWire();
-  const model = await startLoopModel(0, wire, WINDOW);
-  removals.push(() => model.close(), ...places.map(({ remove }) => remove));
-  await makeProject(root);
-  await startNode(dataDir);
-  removals.unshift(() => stopUnusedNode(dataDir));
+async function work(harness: Harness, setting: LoopSetting, wire: ThinkingWire): Promise<Run> {
+  const { root, model } = setting;
   const env = { PALIMPSEST_LOOP_LAYOUT: 'epoch', PALIMPSEST_LOOP_RETENTION: 'window' };
-  const agent: LoopedAgent = await startLoopedAgent(harness, { home, cwd: root, dataDir, model, env });
-  removals.unshift(async () => agent.kill());
+  const agent = await startLoopedAgent(harness, { ...setting.where, env });
+  setting.atEnd(() => agent.kill());
 
   const { read, shell, edit } = DIALECTS[harness];
   const file = (n: number): string => join(root, 'src', `f${n}.txt`);
-  const log = (n: number): Move => ({ tools: [shell(`cat notes/s${n}.log`)] });
+  const log = (n: number): Move => showsLog(harness, n);
   const verb = (name: string, ...ids: readonly string[]): Move => ({ tools: [{ name, args: { ids } }] });
   const parts = new Map<string, readonly ThinkingCall[]>();
   const part = async (name: string, ...moves: readonly Move[]): Promise<void> => {
@@ -111,16 +101,15 @@ async function work(harness: Harness, removals: (() => Promise<unknown>)[]): Pro
   sessions.push(agent.session);
   await agent.end();
 
-  const client = await reader(dataDir, root);
-  removals.unshift(() => client.close());
+  const client = await setting.reader();
   const proofs = await (await client.store.latest()).assemblies(sessionId(agent.session));
-  return { model, client, dataDir, sessions, parts, proofs };
+  return { client, sessions, parts, proofs };
 }
 
 describe.each(['pi', 'opencode'] as const)(
   '%s in epochs, with a provider that binds thinking to its prefix',
   (harness) => {
-    const removals: (() => Promise<unknown>)[] = [];
+    let setting: LoopSetting;
     let run: Run;
     const callsOf = (...names: readonly string[]): readonly ThinkingCall[] =>
       names.flatMap((name) => run.parts.get(name) ?? []);
@@ -130,16 +119,16 @@ describe.each(['pi', 'opencode'] as const)(
         .at(-1) ?? '';
 
     beforeAll(async () => {
-      run = await work(harness, removals);
+      const wire = new ThinkingWire();
+      setting = await loopSetting({ wire, window: WINDOW });
+      run = await work(harness, setting, wire);
     }, 290_000);
-    afterAll(async () => {
-      for (const remove of removals) await remove();
-    });
+    afterAll(() => setting.close());
 
     test('has no refused request, and every returned block of thinking is valid', () => {
       const all = [...run.parts].flatMap(([name, calls]) => calls.map(({ fault = 'none' }) => `${name}: ${fault}`));
       expect(all.filter((one) => !one.endsWith(': none'))).toEqual([]);
-      expect(run.model.left).toBe(0);
+      expect(setting.model.left).toBe(0);
       // All thinking of the running turn comes back with each of its calls.
       for (const [name, calls] of run.parts)
         expect([name, calls.at(-1)?.returned ?? 0]).toEqual([name, expect.any(Number)]);
@@ -147,7 +136,7 @@ describe.each(['pi', 'opencode'] as const)(
     });
 
     test('sends no model call with the harness’s own context while it is on', async () => {
-      expect(await loopTroubles(run.dataDir)).toEqual([]);
+      expect(await loopTroubles(setting.dataDir)).toEqual([]);
     });
 
     test('begins every request inside an epoch with the whole previous one', () => {

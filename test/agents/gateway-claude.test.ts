@@ -1,10 +1,9 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { upstreamBases } from '../../src/gateway/bases.js';
 import { openGateway } from '../../src/gateway/gateway-action.js';
 import { gatewayFolder } from '../../src/gateway/gateway-log.js';
-import { GatewayLogReader, type SentRequest } from '../../src/gateway/read-log.js';
 import { recordSent } from '../../src/gateway/record-sent.js';
 import { chooseSession } from '../../src/own-sessions/choose-session.js';
 import { importSession } from '../../src/own-sessions/import-session.js';
@@ -14,9 +13,10 @@ import { XtdbClient } from '../../src/xtdb/xtdb-client.js';
 import { openClient, testAddress } from '../support/context.js';
 import { temporaryRoot } from '../support/mcp-clients.js';
 import { suiteDatabase } from '../support/replays.js';
-import { type CheckingUpstream, startCheckingUpstream } from './checking-upstream.js';
-import { moves } from './claude-moves.js';
+import { startCheckingUpstream } from './checking-upstream.js';
+import { ALLOWED, claudeEnv, edits, moves, writeFiles } from './claude-work.js';
 import { newestAgent } from './install-agent.js';
+import { requestsIn } from './observed-agent.js';
 import { runProgram } from './run-program.js';
 
 describe('Claude Code behind the gateway', () => {
@@ -28,11 +28,9 @@ describe('Claude Code behind the gateway', () => {
       string,
       string,
     ];
-    await mkdir(join(project, 'src'), { recursive: true });
     await mkdir(home);
-    for (let n = 0; n < 12; n += 1)
-      await writeFile(join(project, 'src', `f${n}.txt`), `${`file ${n}, some words of text\n`.repeat(40 + n)}`);
-    const upstream: CheckingUpstream = await startCheckingUpstream();
+    await writeFiles(project, 40);
+    const upstream = await startCheckingUpstream();
     const troubles: string[] = [];
     const gateway = await openGateway({
       dataDir,
@@ -41,20 +39,9 @@ describe('Claude Code behind the gateway', () => {
       onTrouble: (message) => troubles.push(message),
     });
     const run = async (...args: readonly string[]) => {
-      const { PATH } = process.env;
-      const end = await runProgram(claude, ['-p', ...args, '--allowedTools', 'Read,Edit,Bash,Task,Agent'], {
+      const end = await runProgram(claude, ['-p', ...args, ...ALLOWED], {
         cwd: project,
-        env: {
-          PATH,
-          HOME: home,
-          CLAUDE_CONFIG_DIR: join(home, '.claude'),
-          ANTHROPIC_BASE_URL: `${gateway.address}/anthropic`,
-          ANTHROPIC_API_KEY: 'sk-ant-secret-of-the-test',
-          ENABLE_TOOL_SEARCH: 'true',
-          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-          DISABLE_AUTOUPDATER: '1',
-          LANG: 'C.UTF-8',
-        },
+        env: claudeEnv(home, `${gateway.address}/anthropic`),
         timeoutMs: 250_000,
       });
       expect({ code: end.code, stderr: end.code === 0 ? '' : `${end.stderr}${end.stdout}` }).toEqual({
@@ -66,22 +53,7 @@ describe('Claude Code behind the gateway', () => {
     try {
       upstream.add(moves(project, 0, 24));
       expect(await run('read everything')).toContain('It is done, up to 24.');
-      upstream.add([
-        {
-          tools: [
-            {
-              name: 'Edit',
-              args: {
-                file_path: join(project, 'src', 'f1.txt'),
-                old_string: 'file 1, some',
-                new_string: 'file one, some',
-                replace_all: true,
-              },
-            },
-          ],
-        },
-        ...moves(project, 24, 18),
-      ]);
+      upstream.add([edits(project, 1, 'other words'), ...moves(project, 24, 18)]);
       expect(await run('-c', 'go on')).toContain('It is done, up to 42.');
       upstream.add(moves(project, 42, 16));
       const fork = await run('-c', '--fork-session', 'another way');
@@ -91,8 +63,7 @@ describe('Claude Code behind the gateway', () => {
       await gateway.close();
       expect(troubles).toEqual([]);
 
-      const sent: SentRequest[] = [];
-      for await (const one of new GatewayLogReader(gatewayFolder(dataDir)).more()) sent.push(one);
+      const sent = await requestsIn(dataDir);
       const posted = upstream.received.filter(({ start }) => /^POST \/v1\/messages(?:\?|$)/.test(start));
       expect(new Set(sent.map(({ spans }) => Buffer.concat(spans).toString('latin1')))).toEqual(
         new Set(posted.map(({ body }) => body.toString('latin1'))),

@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { upstreamBases } from '../../src/gateway/bases.js';
 import { openGateway } from '../../src/gateway/gateway-action.js';
-import { gatewayFolder } from '../../src/gateway/gateway-log.js';
-import { GatewayLogReader, type SentRequest } from '../../src/gateway/read-log.js';
 import { temporaryRoot } from '../support/mcp-clients.js';
 import { newestAgent } from './install-agent.js';
+import { requestsIn } from './observed-agent.js';
 import { runProgram } from './run-program.js';
 import { startScriptedModel } from './scripted-model.js';
 
@@ -49,8 +48,7 @@ describe('Codex behind the gateway', () => {
       const second = await run('resume', '--last', '--skip-git-repo-check', 'and now?');
       expect({ code: second.code, stderr: second.code === 0 ? '' : second.stderr }).toEqual({ code: 0, stderr: '' });
       await gateway.close();
-      const sent: SentRequest[] = [];
-      for await (const one of new GatewayLogReader(gatewayFolder(dataDir)).more()) sent.push(one);
+      const sent = await requestsIn(dataDir);
       const turns = sent.filter(({ side }) => side === undefined);
       expect(turns).toHaveLength(2);
       expect(new Set(turns.map(({ session }) => `${session?.agent} ${session?.native}`)).size).toBe(1);

@@ -1,15 +1,13 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { countTokens } from '../../src/review/ask/token-count.js';
-import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
-import { type CapturedCall, type Move, startLoopModel } from './loop-model.js';
-import { linesOf, startNode, stopUnusedNode } from './loop-project.js';
-import { OpencodeServer } from './opencode-server.js';
-import { PiProcess } from './pi-process.js';
+import type { CapturedCall, Move } from './loop-model.js';
+import { linesOf } from './loop-project.js';
+import { loopSetting } from './loop-setting.js';
+import { DIALECTS, type Harness, startLoopedAgent } from './looped-agent.js';
 import { type ThinkingCall, ThinkingWire, totalsOf } from './thinking-wire.js';
 
-type Harness = 'pi' | 'opencode';
 /** Requests of a session, and calls in each, half of them reads, half of them commands. */
 const SIZE = { prompts: 10, calls: 20 } as const;
 /** How long the model thinks; a real one takes longer. */
@@ -20,13 +18,10 @@ const LAYOUTS = (process.env.PALIMPSEST_LOOP_LAYOUTS ?? 'ssot,pool-last').split(
 /** The moves of one request. */
 function moves(harness: Harness, root: string, prompt: number): readonly Move[] {
   const { calls } = SIZE;
+  const { read, shell } = DIALECTS[harness];
   const tools = Array.from({ length: calls }, (_, i) => {
     const path = join(root, 'src', `f${prompt * calls + i}.txt`);
-    if (i % 2 === 0) return { name: 'read', args: harness === 'pi' ? { path } : { filePath: path } };
-    return {
-      name: 'bash',
-      args: { command: `cat ${path}`, ...(harness === 'pi' ? {} : { description: 'shows a file' }) },
-    };
+    return i % 2 === 0 ? read(path) : shell(`cat ${path}`);
   });
   return [...tools.map((tool): Move => ({ tools: [tool] })), { say: `Part ${prompt} is read.` }];
 }
@@ -39,44 +34,31 @@ interface Measured {
 }
 
 async function measure(harness: Harness, layout: string | undefined): Promise<Measured> {
-  const withUs = layout !== undefined;
-  const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
-  const [root, home, dataDir] = places.map((place) => place.root) as [string, string, string];
-  const wire = new ThinkingWire({ accepts: true });
-  const model = await startLoopModel(THINKS_MS, wire);
-  const times = join(dataDir, 'times.jsonl');
-  const common = {
-    home,
-    cwd: root,
-    dataDir,
-    model,
-    env: { PALIMPSEST_LOOP_TIMES: times, PALIMPSEST_LOOP_LAYOUT: layout ?? '' },
-  };
-  await mkdir(join(root, 'src'));
   const { prompts, calls: perPrompt } = SIZE;
-  for (let i = 0; i < prompts * perPrompt; i++) await writeFile(join(root, 'src', `f${i}.txt`), linesOf(`file ${i}`));
-  if (withUs) await startNode(dataDir);
-  const built = (name: string): string | undefined => (withUs ? join(dirname(cliPath), name) : undefined);
-  const agent = await (async () => {
-    if (harness === 'pi') {
-      const pi = await PiProcess.start({ ...common, extension: built('pi.js') });
-      return { prompt: (text: string) => pi.prompt(text), end: () => pi.end() };
+  const wire = new ThinkingWire({ accepts: true });
+  const project = async (root: string): Promise<void> => {
+    await mkdir(join(root, 'src'));
+    for (let i = 0; i < prompts * perPrompt; i++) await writeFile(join(root, 'src', `f${i}.txt`), linesOf(`file ${i}`));
+  };
+  const alone = layout === undefined;
+  const setting = await loopSetting({ wire, thinksMs: THINKS_MS, project, hasNode: !alone });
+  try {
+    const { root, dataDir, model } = setting;
+    const times = join(dataDir, 'times.jsonl');
+    const env = { PALIMPSEST_LOOP_TIMES: times, PALIMPSEST_LOOP_LAYOUT: layout ?? '' };
+    const agent = await startLoopedAgent(harness, { ...setting.where, env, alone });
+    setting.atEnd(() => agent.kill());
+    for (let prompt = 0; prompt < prompts; prompt++) {
+      model.add(moves(harness, root, prompt));
+      await agent.prompt(`read part ${prompt}`);
     }
-    const server = await OpencodeServer.start({ ...common, plugin: built('opencode.js') });
-    const session = await server.newSession();
-    return { prompt: (text: string) => server.prompt(session, text), end: () => server.end() };
-  })();
-  for (let prompt = 0; prompt < prompts; prompt++) {
-    model.add(moves(harness, root, prompt));
-    await agent.prompt(`read part ${prompt}`);
+    await agent.end();
+    const lines = alone ? [] : (await readFile(times, 'utf8')).trim().split('\n');
+    const calls = model.calls.filter(({ main }) => main);
+    return { calls, seen: wire.seen, times: lines.map((line) => JSON.parse(line)) };
+  } finally {
+    await setting.close();
   }
-  await agent.end();
-  const lines = withUs ? (await readFile(times, 'utf8')).trim().split('\n') : [];
-  if (withUs) await stopUnusedNode(dataDir);
-  await model.close();
-  await Promise.all(places.map(({ remove }) => remove()));
-  const calls = model.calls.filter(({ main }) => main);
-  return { calls, seen: wire.seen, times: lines.map((line) => JSON.parse(line)) };
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);

@@ -80,3 +80,9 @@ export async function reader(dataDir: string, root: string): Promise<ContextClie
   if (address === null) throw new Error('no node runs');
   return ContextClient.create({ address, roots: [root], cwd: root, filesystemId: await localFilesystemId(dataDir) });
 }
+
+/** Returns everything said in a session, in order. */
+export async function wordsOf(client: ContextClient, id: string): Promise<readonly string[]> {
+  const { state } = await client.openSession({ id });
+  return state.turns.flatMap(({ messages }) => messages.map(({ text }) => text).filter((text) => text !== ''));
+}

@@ -1,7 +1,8 @@
 import { dirname, join } from 'node:path';
 import { cliPath } from '../support/mcp-clients.js';
-import type { LoopModel } from './loop-model.js';
+import type { CapturedCall, LoopModel, Move } from './loop-model.js';
 import type { ToolDialect } from './loop-script.js';
+import type { LoopSetting } from './loop-setting.js';
 import { OpencodeServer } from './opencode-server.js';
 import { PiProcess } from './pi-process.js';
 
@@ -22,6 +23,17 @@ export const DIALECTS: Readonly<Record<Harness, ToolDialect>> = {
   },
 };
 
+/** Our built part in each harness. */
+export const PARTS: Readonly<Record<Harness, string>> = {
+  pi: join(dirname(cliPath), 'pi.js'),
+  opencode: join(dirname(cliPath), 'opencode.js'),
+};
+
+/** The model's move that shows a log of the project, which only the shell reads. */
+export const showsLog = (harness: Harness, n: number): Move => ({
+  tools: [DIALECTS[harness].shell(`cat notes/s${n}.log`)],
+});
+
 /** Where an agent runs. */
 export interface AgentHome {
   readonly home: string;
@@ -29,6 +41,8 @@ export interface AgentHome {
   readonly dataDir: string;
   readonly model: LoopModel;
   readonly env?: Readonly<Record<string, string>>;
+  /** Whether the harness runs without Palimpsest. */
+  readonly alone?: boolean;
 }
 
 /** A harness with Palimpsest in its loop and one session, driven as its user would. */
@@ -48,7 +62,7 @@ export interface LoopedAgent {
 }
 
 async function piAgent(home: AgentHome): Promise<LoopedAgent> {
-  const where = { ...home, extension: join(dirname(cliPath), 'pi.js') };
+  const where = { ...home, extension: home.alone === true ? undefined : PARTS.pi };
   const start = async (...args: readonly string[]) => {
     const pi = await PiProcess.start(where, ...args);
     const { sessionId, sessionFile } = await pi.command({ type: 'get_state' });
@@ -74,7 +88,7 @@ async function piAgent(home: AgentHome): Promise<LoopedAgent> {
 }
 
 async function opencodeAgent(home: AgentHome): Promise<LoopedAgent> {
-  const where = { ...home, plugin: join(dirname(cliPath), 'opencode.js') };
+  const where = { ...home, plugin: home.alone === true ? undefined : PARTS.opencode };
   let server = await OpencodeServer.start(where);
   let session = await server.newSession();
   return {
@@ -102,3 +116,27 @@ async function opencodeAgent(home: AgentHome): Promise<LoopedAgent> {
 /** Starts a harness with Palimpsest in its loop. */
 export const startLoopedAgent = (harness: Harness, home: AgentHome): Promise<LoopedAgent> =>
   harness === 'pi' ? piAgent(home) : opencodeAgent(home);
+
+/** An OpenCode with Palimpsest in its loop, and one session. */
+export interface LoopedServer {
+  readonly server: OpencodeServer;
+  readonly session: string;
+  /** Lets the model make moves during a work, and returns the calls of the agent's turns in it. */
+  during(work: () => Promise<void>, ...moves: readonly Move[]): Promise<readonly CapturedCall[]>;
+}
+
+/** Starts OpenCode with Palimpsest in its loop; the end of the setting kills it. */
+export async function startLoopedServer({ where, model, atEnd }: LoopSetting): Promise<LoopedServer> {
+  const server = await OpencodeServer.start({ ...where, plugin: PARTS.opencode });
+  atEnd(() => server.kill());
+  return {
+    server,
+    session: await server.newSession(),
+    during: async (work, ...moves) => {
+      const from = model.calls.length;
+      model.add(moves);
+      await work();
+      return model.calls.slice(from).filter(({ main }) => main);
+    },
+  };
+}

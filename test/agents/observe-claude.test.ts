@@ -1,11 +1,10 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { verifySession } from '../../src/review/verify/verify-session.js';
 import { askHere } from '../support/ask-here.js';
 import { suiteData } from '../support/mcp-clients.js';
 import { until } from '../support/until.js';
-import { type ModelMove, startCheckingUpstream } from './checking-upstream.js';
+import { startCheckingUpstream } from './checking-upstream.js';
+import { ALLOWED, claudeEnv, DELEGATES, edits, moves, writeFiles } from './claude-work.js';
 import { newestAgent } from './install-agent.js';
 import { contextsOf, observedMachine } from './observed-agent.js';
 import { runProgram } from './run-program.js';
@@ -21,45 +20,13 @@ describe.each([
     const upstream = await startCheckingUpstream();
     const machine = await observedMachine('claude', { name: 'anthropic', url: upstream.url }, ways);
     const { watched, home, project, address } = machine;
-    const file = (n: number): string => join(project, 'src', `f${n % 9}.txt`);
-    await mkdir(join(project, 'src'));
-    for (let n = 0; n < 9; n += 1) await writeFile(file(n), `file ${n}, words of text\n`.repeat(30 + n));
-    const read = (n: number) => ({ name: 'Read', args: { file_path: file(n) } });
-    const moves = (count: number, end: string): readonly ModelMove[] => [
-      ...Array.from({ length: count }, (_, n): ModelMove => {
-        if (n % 5 === 3) return { tools: [{ name: 'Bash', args: { command: `wc -l ${file(n)}`, description: 'c' } }] };
-        if (n % 7 === 5) return { say: 'Two at once.', tools: [read(n), read(n + 1)] };
-        return { tools: [read(n)] };
-      }),
-      { say: end },
-    ];
-    const edit = (n: number, from: string, to: string): ModelMove => ({
-      tools: [
-        {
-          name: 'Edit',
-          args: { file_path: file(n), old_string: `file ${n}, ${from}`, new_string: to, replace_all: true },
-        },
-      ],
-    });
+    await writeFiles(project, 30);
     const run = async (prompt: string, ...args: readonly string[]): Promise<string> => {
-      const end = await runProgram(
-        claude,
-        ['-p', prompt, '--output-format', 'json', ...args, '--allowedTools', 'Read,Edit,Bash,Task,Agent'],
-        {
-          cwd: project,
-          env: {
-            PATH: process.env.PATH,
-            HOME: home,
-            ANTHROPIC_BASE_URL: address,
-            ANTHROPIC_API_KEY: 'sk-ant-secret-of-the-test',
-            ENABLE_TOOL_SEARCH: 'true',
-            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-            DISABLE_AUTOUPDATER: '1',
-            LANG: 'C.UTF-8',
-          },
-          timeoutMs: 250_000,
-        },
-      );
+      const end = await runProgram(claude, ['-p', prompt, '--output-format', 'json', ...args, ...ALLOWED], {
+        cwd: project,
+        env: claudeEnv(home, address),
+        timeoutMs: 250_000,
+      });
       expect({ code: end.code, stderr: end.code === 0 ? '' : `${end.stderr}${end.stdout}` }).toEqual({
         code: 0,
         stderr: '',
@@ -67,27 +34,20 @@ describe.each([
       return String((JSON.parse(end.stdout) as { readonly session_id: string }).session_id);
     };
     try {
-      upstream.add([
-        ...moves(20, 'first done').slice(0, -1),
-        edit(1, 'words', 'other words'),
-        {
-          tools: [
-            { name: 'Agent', args: { description: 'look', prompt: 'look around', subagent_type: 'general-purpose' } },
-          ],
-        },
-        { say: 'first done' },
-      ]);
+      const first = moves(project, 0, 20).slice(0, -1);
+      upstream.add([...first, edits(project, 1, 'other words'), DELEGATES, { say: 'first done' }]);
       const id = await run('read everything');
-      upstream.add(moves(10, 'second done'));
+      upstream.add(moves(project, 0, 10, 'second done'));
       expect(await run('go on', '-c')).toBe(id);
-      upstream.add(moves(8, 'fork done'));
+      upstream.add(moves(project, 0, 8, 'fork done'));
       const fork = await run('another way', '--resume', id, '--fork-session');
       expect(fork).not.toBe(id);
       await run('/compact', '--resume', id);
-      upstream.add([...moves(8, 'ignored').slice(0, -1), edit(2, 'words', 'new words'), { say: 'third done' }]);
+      const third = moves(project, 0, 8).slice(0, -1);
+      upstream.add([...third, edits(project, 2, 'new words'), { say: 'third done' }]);
       expect(await run('after the compaction', '--resume', id)).toBe(id);
       await run('/clear', '--resume', id);
-      upstream.add(moves(9, 'fourth done'));
+      upstream.add(moves(project, 0, 9, 'fourth done'));
       const last = await run('after the clear', '-c');
       // After a compaction, Claude Code sends its last answer with thinking from before the
       // summary. The provider refuses that with 400, and Claude Code retries without the thinking.

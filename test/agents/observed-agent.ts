@@ -34,6 +34,13 @@ export interface ObservedMachine {
   close(): Promise<void>;
 }
 
+/** Returns every request in a gateway's log, in order. */
+export async function requestsIn(dataDir: string): Promise<readonly SentRequest[]> {
+  const sent: SentRequest[] = [];
+  for await (const one of new GatewayLogReader(gatewayFolder(dataDir)).more()) sent.push(one);
+  return sent;
+}
+
 /** Writes the hooks of an agent as `palimpsest setup --way hooks` does, with the native client. */
 async function withHooks(watched: WatchedMachine, agent: 'claude' | 'codex', project: string) {
   const { dataDir } = watched;
@@ -86,9 +93,7 @@ export async function observedMachine(
     troubles,
     logged: async () => {
       await gateway.close();
-      const sent: SentRequest[] = [];
-      for await (const one of new GatewayLogReader(gatewayFolder(watched.dataDir)).more()) sent.push(one);
-      return sent;
+      return requestsIn(watched.dataDir);
     },
     close: async () => {
       await gateway.close();

@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ContextClient } from '../../src/client/session/context-client.js';
 import { guideOf } from '../../src/extensions/guide.js';
@@ -6,13 +6,14 @@ import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { sessionId } from '../../src/objects/ids.js';
 import { loopTroubles } from '../../src/process/process-reports.js';
 import { verifySession } from '../../src/review/verify/verify-session.js';
-import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
 import { type CapturedCall, type LoopModel, type Move, startLoopModel } from './loop-model.js';
-import { makeProject, reader, startNode, stopUnusedNode } from './loop-project.js';
+import { wordsOf } from './loop-project.js';
+import { type LoopSetting, loopSetting } from './loop-setting.js';
+import { PARTS, showsLog } from './looped-agent.js';
 import { PiProcess } from './pi-process.js';
 import { areAsRecorded, checkPairs } from './wire-checks.js';
 
-const shell = (n: number): Move => ({ tools: [{ name: 'bash', args: { command: `cat notes/s${n}.log` } }] });
+const shell = (n: number): Move => showsLog('pi', n);
 
 /**
  * One request with Palimpsest, one without, one with it again. Results stay active for at most
@@ -62,41 +63,30 @@ async function work(
 describe('Palimpsest turned off and on in a session of pi', () => {
   let run: Run;
   let proofs: readonly AssemblyProof[];
-  const removals: (() => Promise<unknown>)[] = [];
+  let setting: LoopSetting;
 
   beforeAll(async () => {
-    const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot(), temporaryRoot()]);
-    const [root, home, otherHome, dataDir] = places.map((place) => place.root) as [string, string, string, string];
-    const [model, other] = [await startLoopModel(), await startLoopModel()];
-    removals.push(
-      () => model.close(),
-      () => other.close(),
-      ...places.map(({ remove }) => remove),
-    );
-    await makeProject(root);
-    await startNode(dataDir);
-    removals.unshift(() => stopUnusedNode(dataDir));
-
-    const own = await PiProcess.start({ home: otherHome, cwd: root, dataDir, model: other, extension: undefined });
-    removals.unshift(async () => own.kill());
+    setting = await loopSetting();
+    const { root, dataDir, model, where } = setting;
+    const other = await startLoopModel();
+    setting.atEnd(() => other.close());
+    const own = await PiProcess.start({ ...where, home: await setting.folder(), model: other, extension: undefined });
+    setting.atEnd(() => own.kill());
     const alone = await work(own, other, root, []);
     await own.end();
 
-    const pi = await PiProcess.start({ home, cwd: root, dataDir, model, extension: join(dirname(cliPath), 'pi.js') });
-    removals.unshift(async () => pi.kill());
+    const pi = await PiProcess.start({ ...where, extension: PARTS.pi });
+    setting.atEnd(() => pi.kill());
     const { sessionId: session } = await pi.command({ type: 'get_state' });
     const calls = await work(pi, model, root, ['', '/palimpsest off', '/palimpsest on']);
     await pi.end();
 
-    const client = await reader(dataDir, root);
-    removals.unshift(() => client.close());
+    const client = await setting.reader();
     run = { model, dataDir, session: String(session), client, calls, alone: alone.flat() };
     proofs = await (await client.store.latest()).assemblies(sessionId(run.session));
   }, 200_000);
 
-  afterAll(async () => {
-    for (const remove of removals) await remove();
-  });
+  afterAll(() => setting.close());
 
   test('sends what pi alone sends when off: its own whole history', () => {
     const [on = [], off = []] = run.calls;
@@ -131,7 +121,7 @@ describe('Palimpsest turned off and on in a session of pi', () => {
 
   test('loses nothing said or done, and records that it was off', async () => {
     const { state } = await run.client.openSession({ id: run.session });
-    const words = state.turns.flatMap(({ messages }) => messages.map(({ text }) => text));
+    const words = await wordsOf(run.client, run.session);
     for (const word of SAID) expect(words.filter((text) => text === word)).toEqual([word]);
     // Seven commands, a read and a command while it was off, and one command.
     expect(state.sets.index.filter((id) => state.isToolResult(id))).toHaveLength(7 + 2 + 1);

@@ -1,20 +1,19 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { delimiter, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { gatewayFolder } from '../../src/gateway/gateway-log.js';
-import { GatewayLogReader, type SentRequest } from '../../src/gateway/read-log.js';
 import { PastContexts } from '../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../src/history/rebuild/timeline.js';
 import { hashText } from '../../src/objects/hashes.js';
 import { sessionId } from '../../src/objects/ids.js';
 import { verifySession } from '../../src/review/verify/verify-session.js';
 import { openClient } from '../support/context.js';
-import { cliPath, suiteData, temporaryRoot } from '../support/mcp-clients.js';
+import { suiteData, temporaryRoot } from '../support/mcp-clients.js';
 import { costsOf, costsOfGrowing } from '../support/request-costs.js';
-import { type CheckingUpstream, startCheckingUpstream } from './checking-upstream.js';
-import { moves } from './claude-moves.js';
+import { startCheckingUpstream } from './checking-upstream.js';
+import { ALLOWED, claudeEnv, DELEGATES, moves, writeFiles } from './claude-work.js';
 import { newestAgent } from './install-agent.js';
-import { runProgram } from './run-program.js';
+import { requestsIn } from './observed-agent.js';
+import { runSteered } from './run-steered.js';
 
 const MODEL = 'claude-opus-5-5';
 
@@ -23,47 +22,22 @@ describe('Claude Code behind a gateway that steers', () => {
     const claude = await newestAgent('claude');
     const { root, remove } = await temporaryRoot();
     const [home, project] = [join(root, 'home'), join(root, 'project')];
-    await mkdir(join(project, 'src'), { recursive: true });
     await mkdir(home);
-    for (let n = 0; n < 12; n += 1)
-      await writeFile(join(project, 'src', `f${n}.txt`), `${`file ${n}, some words of text\n`.repeat(60 + n)}`);
+    await writeFiles(project, 60);
     await writeFile(join(project, 'other.txt'), 'words that only an activation shows\n');
-    const upstream: CheckingUpstream = await startCheckingUpstream();
+    const upstream = await startCheckingUpstream();
     const dataDir = suiteData();
-    const run = async (...args: readonly string[]): Promise<string> => {
-      const flags = [
-        'run',
-        '--steer',
-        '--steer-limit',
-        '30000',
-        '--data',
-        dataDir,
-        '--upstream',
-        `anthropic=${upstream.url}`,
-      ];
-      const own = ['-p', ...args, '--allowedTools', 'Read,Edit,Bash,Task,Agent'];
-      const end = await runProgram(process.execPath, [cliPath, ...flags, 'claude', ...own], {
-        cwd: project,
-        env: {
-          ...process.env,
-          PATH: `${dirname(claude)}${delimiter}${process.env.PATH ?? ''}`,
-          PALIMPSEST_PROFILE: process.env.PALIMPSEST_TEST_PROFILE ?? 'memory',
-          HOME: home,
-          CLAUDE_CONFIG_DIR: join(home, '.claude'),
-          ANTHROPIC_API_KEY: 'sk-ant-secret-of-the-test',
-          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-          DISABLE_AUTOUPDATER: '1',
-          LANG: 'C.UTF-8',
-        },
-        timeoutMs: 250_000,
-      });
-      expect({ code: end.code, refusals: upstream.refusals, stderr: end.stderr }).toEqual({
-        code: 0,
-        refusals: [],
-        stderr: '',
-      });
-      return end.stdout;
-    };
+    const agent = {
+      name: 'claude',
+      program: claude,
+      project,
+      dataDir,
+      provider: 'anthropic',
+      upstream,
+      limitMs: 30_000,
+      env: claudeEnv(home),
+    } as const;
+    const run = (...args: readonly string[]): Promise<string> => runSteered(agent, ['-p', ...args, ...ALLOWED]);
     const posted = () => upstream.received.filter(({ start }) => /^POST \/v1\/messages(?:\?|$)/.test(start));
     try {
       for (let turn = 0; turn < 10; turn += 1) {
@@ -80,8 +54,7 @@ describe('Claude Code behind a gateway that steers', () => {
       const own = /"session_id\\*":\\*"([0-9a-f-]{36})/.exec(posted().at(-1)?.body.toString('utf8') ?? '')?.[1] ?? '';
       upstream.add(moves(project, 60, 3));
       await run('-c', '--fork-session', 'another way');
-      const look = { description: 'look', prompt: 'look around', subagent_type: 'general-purpose' };
-      upstream.add([{ tools: [{ name: 'Agent', args: look }] }, { say: 'It is done, it looked around.' }]);
+      upstream.add([DELEGATES, { say: 'It is done, it looked around.' }]);
       expect(await run('--resume', own, 'let another one look')).toContain('It is done');
       await run('--resume', own, '/compact');
       for (let turn = 0; turn < 2; turn += 1) {
@@ -93,8 +66,7 @@ describe('Claude Code behind a gateway that steers', () => {
       expect(await run('-c', 'after the clear')).toContain('It is done');
       expect(upstream.left).toBe(0);
 
-      const sent: SentRequest[] = [];
-      for await (const one of new GatewayLogReader(gatewayFolder(dataDir)).more()) sent.push(one);
+      const sent = await requestsIn(dataDir);
       const main = sent.filter(({ side, session, steer }) => {
         return side === undefined && session?.subagent === undefined && steer !== undefined;
       });

@@ -1,18 +1,17 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { delimiter, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { gatewayFolder } from '../../src/gateway/gateway-log.js';
-import { GatewayLogReader, type SentRequest } from '../../src/gateway/read-log.js';
 import { PastContexts } from '../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../src/history/rebuild/timeline.js';
 import { sessionId } from '../../src/objects/ids.js';
 import { verifySession } from '../../src/review/verify/verify-session.js';
 import { openClient } from '../support/context.js';
-import { cliPath, suiteData, temporaryRoot } from '../support/mcp-clients.js';
+import { suiteData, temporaryRoot } from '../support/mcp-clients.js';
+import type { ModelMove } from './checked-model.js';
 import { startCheckingResponses } from './checking-responses.js';
-import type { ModelMove } from './checking-upstream.js';
 import { newestAgent } from './install-agent.js';
-import { runProgram } from './run-program.js';
+import { requestsIn } from './observed-agent.js';
+import { runSteered } from './run-steered.js';
 
 /** The moves of one run: files are shown, one is patched, then the model speaks. */
 function moves(from: number, count: number): readonly ModelMove[] {
@@ -39,41 +38,25 @@ describe('Codex behind a gateway that steers', () => {
       await writeFile(join(project, `f${n}.txt`), `first ${n}\n${`file ${n}, some words of text\n`.repeat(60 + n)}`);
     const upstream = await startCheckingResponses((turn) => (turn === 45 ? 900_000 : 1_000));
     const dataDir = suiteData();
+    const agent = {
+      name: 'codex',
+      program: codex,
+      project,
+      dataDir,
+      provider: 'codex',
+      upstream,
+      limitMs: 5_000,
+      env: {
+        HOME: home,
+        CODEX_HOME: join(home, '.codex'),
+        CODEX_API_KEY: 'sk-secret-of-the-test',
+        LANG: 'C.UTF-8',
+      },
+    } as const;
     const run = async (...args: readonly string[]): Promise<string> => {
-      const flags = [
-        'run',
-        '--steer',
-        '--steer-limit',
-        '5000',
-        '--data',
-        dataDir,
-        '--upstream',
-        `codex=${upstream.url}`,
-      ];
       const own = ['--skip-git-repo-check', '--json', '--dangerously-bypass-approvals-and-sandbox', '-m', 'gpt-5.5'];
-      const end = await runProgram(
-        process.execPath,
-        [cliPath, ...flags, 'codex', 'exec', ...args.slice(0, -1), ...own, ...args.slice(-1)],
-        {
-          cwd: project,
-          env: {
-            ...process.env,
-            PATH: `${dirname(codex)}${delimiter}${process.env.PATH ?? ''}`,
-            PALIMPSEST_PROFILE: process.env.PALIMPSEST_TEST_PROFILE ?? 'memory',
-            HOME: home,
-            CODEX_HOME: join(home, '.codex'),
-            CODEX_API_KEY: 'sk-secret-of-the-test',
-            LANG: 'C.UTF-8',
-          },
-          timeoutMs: 250_000,
-        },
-      );
-      expect({ code: end.code, refusals: upstream.refusals, stderr: end.code === 0 ? '' : end.stderr }).toEqual({
-        code: 0,
-        refusals: [],
-        stderr: '',
-      });
-      const started = end.stdout.split('\n').find((line) => line.includes('thread.started')) ?? '{}';
+      const stdout = await runSteered(agent, ['exec', ...args.slice(0, -1), ...own, ...args.slice(-1)]);
+      const started = stdout.split('\n').find((line) => line.includes('thread.started')) ?? '{}';
       return String((JSON.parse(started) as { readonly thread_id?: string }).thread_id);
     };
     await mkdir(join(home, '.codex'));
@@ -86,8 +69,7 @@ describe('Codex behind a gateway that steers', () => {
         id = thread;
       }
       expect(upstream.left).toBe(0);
-      const sent: SentRequest[] = [];
-      for await (const one of new GatewayLogReader(gatewayFolder(dataDir)).more()) sent.push(one);
+      const sent = await requestsIn(dataDir);
       const main = sent.filter(({ side }) => side === undefined);
       expect(main).toHaveLength(upstream.turns);
       // Call 45 reports a full window, so Codex has the provider compact the steered conversation.

@@ -1,14 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { cliPath, temporaryRoot } from '../support/mcp-clients.js';
-import { type Move, startLoopModel } from './loop-model.js';
-import { linesOf, startNode, stopUnusedNode } from './loop-project.js';
-import { OpencodeServer } from './opencode-server.js';
-import { PiProcess } from './pi-process.js';
+import type { Move } from './loop-model.js';
+import { linesOf } from './loop-project.js';
+import { loopSetting } from './loop-setting.js';
+import { DIALECTS, type Harness, startLoopedAgent } from './looped-agent.js';
 import { type ThinkingTotals, ThinkingWire, totalsOf } from './thinking-wire.js';
 
-type Harness = 'pi' | 'opencode';
 /** Reads of one request, and as many commands. */
 const READS = 14;
 /** One request: the thinking of all calls before is returned with each. */
@@ -19,43 +17,32 @@ const RETURNED = (2 * READS * (2 * READS + 1)) / 2;
  * would refuse.
  */
 async function measured(harness: Harness, layout: string | undefined): Promise<ThinkingTotals> {
-  const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
-  const [root, home, dataDir] = places.map((place) => place.root) as [string, string, string];
   const wire = new ThinkingWire({ accepts: true });
-  const model = await startLoopModel(0, wire);
-  try {
+  const project = async (root: string): Promise<void> => {
     await mkdir(join(root, 'src'));
     for (let i = 0; i < READS; i++) await writeFile(join(root, 'src', `f${i}.txt`), linesOf(`file ${i}`));
-    if (layout !== undefined) await startNode(dataDir);
-    const common = { home, cwd: root, dataDir, model, env: { PALIMPSEST_LOOP_LAYOUT: layout ?? '' } };
-    const built = (name: string): string | undefined =>
-      layout === undefined ? undefined : join(dirname(cliPath), name);
+  };
+  const alone = layout === undefined;
+  const setting = await loopSetting({ wire, project, hasNode: !alone });
+  try {
+    const { root, model } = setting;
+    const { read, shell } = DIALECTS[harness];
     model.add(
-      Array.from({ length: READS }, (_, i): readonly Move[] => {
-        const path = join(root, 'src', `f${i}.txt`);
-        const described = harness === 'pi' ? {} : { description: 'counts' };
-        return [
-          { tools: [{ name: 'read', args: harness === 'pi' ? { path } : { filePath: path } }] },
-          { tools: [{ name: 'bash', args: { command: `seq ${i * 100} ${i * 100 + 99}`, ...described } }] },
-        ];
-      }).flat(),
+      Array.from({ length: READS }, (_, i): readonly Move[] => [
+        { tools: [read(join(root, 'src', `f${i}.txt`))] },
+        { tools: [shell(`seq ${i * 100} ${i * 100 + 99}`)] },
+      ]).flat(),
     );
     model.add([{ say: 'All is read.' }]);
-    if (harness === 'pi') {
-      const pi = await PiProcess.start({ ...common, extension: built('pi.js') });
-      await pi.prompt('read all of it');
-      await pi.end();
-    } else {
-      const server = await OpencodeServer.start({ ...common, plugin: built('opencode.js') });
-      await server.prompt(await server.newSession(), 'read all of it');
-      await server.end();
-    }
+    const env = { PALIMPSEST_LOOP_LAYOUT: layout ?? '' };
+    const agent = await startLoopedAgent(harness, { ...setting.where, env, alone });
+    setting.atEnd(() => agent.kill());
+    await agent.prompt('read all of it');
+    await agent.end();
     expect(model.left).toBe(0);
     return totalsOf(wire.seen);
   } finally {
-    if (layout !== undefined) await stopUnusedNode(dataDir);
-    await model.close();
-    await Promise.all(places.map(({ remove }) => remove()));
+    await setting.close();
   }
 }
 

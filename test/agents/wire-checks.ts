@@ -5,9 +5,11 @@ import type { AssemblyProof } from '../../src/objects/assembly-proof.js';
 import { canonicalJson } from '../../src/objects/canonical-json.js';
 import { hashText } from '../../src/objects/hashes.js';
 import type { SessionId } from '../../src/objects/ids.js';
+import { verifySession } from '../../src/review/verify/verify-session.js';
 import { applyStep, emptySession, type SessionState } from '../../src/session/session-state.js';
 import type { ThinkingMessage, WireBlock } from '../support/prefix-check.js';
 import type { CapturedCall, WireMessage } from './loop-model.js';
+import { wordsOf } from './loop-project.js';
 
 const textsOf = ({ content }: WireMessage): readonly string[] =>
   typeof content === 'string' ? [content] : (content ?? []).map(({ text }) => text ?? '');
@@ -126,4 +128,24 @@ export function pairFault(messages: readonly ThinkingMessage[]): string | undefi
   return blocks(messages[0]).some(({ type }) => type === 'tool_result')
     ? 'messages.0: a result without its call'
     : undefined;
+}
+
+/**
+ * Checks a session whose second of two requests was undone and made otherwise. The undone part
+ * stays in the session, and the harness continues in a branch of it.
+ */
+export async function checkUndone(
+  client: ContextClient,
+  session: string,
+  calls: readonly CapturedCall[],
+): Promise<void> {
+  const last = calls.filter((call) => call.main).at(-1)?.raw ?? '';
+  expect(last).toContain('This is the first.');
+  expect(last).not.toContain('This is the second.');
+  const kept = ['request one', 'This is the first.'];
+  expect(await wordsOf(client, session)).toEqual([...kept, 'request two', 'This is the second.']);
+  const branch = `${session}.2`;
+  expect(await wordsOf(client, branch)).toEqual([...kept, 'request two, otherwise', 'This is another second.']);
+  for (const id of [session, branch])
+    expect((await verifySession(await client.delivered(), id)).contexts.unequal).toEqual([]);
 }
