@@ -159,12 +159,13 @@ export class ContextSession {
     });
   }
 
-  /** Records how a harness changed its own history (decision F1). Chat and sets stay the same. */
+  /** Records how a harness changed its own history (decision F1). The chat stays the same. */
   recordEvent(event: HistoryEvent): Promise<void> {
-    const stored = maskedEvent(this.mask, event);
     return this.#serial(async () => {
-      await this.#uses.counted((rules) =>
-        this.#write(planEvent(this.#loaded.state, { event: stored, at: this.#stepAt() }, rules), { files: [] }),
+      const plan = { event: maskedEvent(this.mask, event), at: this.#stepAt() };
+      await this.#uses.counted(
+        (rules) => this.#write(planEvent(this.#loaded.state, plan, rules), { files: [] }),
+        (uses) => uses.changed(event.kind),
       );
     });
   }
@@ -320,8 +321,7 @@ export class ContextSession {
 
   /** Whether another process took the session over or a write failed for good. */
   get isLost(): boolean {
-    const { lease } = this.#loaded;
-    const failure = this.#environment.recovery.failure({ session: this.id, lease });
+    const failure = this.#environment.recovery.failure({ session: this.id, lease: this.#loaded.lease });
     return failure !== undefined || this.#lock?.isStillOurs() === false;
   }
 

@@ -3,7 +3,7 @@ import { asksForPart } from '../../foreign-tools/tool-arguments.js';
 import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
-import type { Step } from '../../objects/step.js';
+import type { HistoryEventKind, Step } from '../../objects/step.js';
 import {
   RETENTION,
   type RetainedKind,
@@ -24,6 +24,8 @@ import type { SessionEnvironment } from './session-environment.js';
 const LEAST_LINES = 3;
 /** Number of an earlier process's steps that are read again. */
 const READ_AGAIN = 300;
+/** Factor of a text's age at a compaction. The harness's summary takes the place of older texts. */
+const COMPACTION_AGES = 2;
 /** Number of calls after which an inactive text is forgotten, even if no base was reported. */
 const FORGOTTEN_AFTER = 120;
 
@@ -101,14 +103,16 @@ export class UseLedger {
    * failed step changes nothing.
    */
   async during<T>(tell: (uses: this) => void, record: () => Promise<T>): Promise<T> {
-    const [entries, held, calls, spoken] = [new Map(this.#entries), new Set(this.#held), this.#calls, this.#spoken];
+    const [entries, held, calls] = [new Map(this.#entries), new Set(this.#held), this.#calls];
+    const [spoken, isHandedOut] = [this.#spoken, this.#isHandedOut];
     try {
       tell(this);
       return await record();
     } catch (error) {
       for (const [id, entry] of this.#entries) if (entries.get(id)?.lines !== entry.lines) this.#unlist(id, entry);
       for (const [id, entry] of entries) if (this.#entries.get(id)?.lines !== entry.lines) this.#list(id, entry);
-      [this.#entries, this.#held, this.#calls, this.#spoken] = [entries, held, calls, spoken];
+      [this.#entries, this.#held, this.#calls] = [entries, held, calls];
+      [this.#spoken, this.#isHandedOut] = [spoken, isHandedOut];
       throw error;
     }
   }
@@ -118,6 +122,18 @@ export class UseLedger {
     this.#isHandedOut = true;
     this.#calls += 1;
     this.request = tokens;
+  }
+
+  /**
+   * Records a change of the harness's history. While the harness sends its own list, the model's
+   * messages count as calls. A compaction makes each text as old as twice as many calls would.
+   */
+  changed(kind: HistoryEventKind): void {
+    if (kind === 'paused' || kind === 'bypassed') this.#isHandedOut = false;
+    if (kind !== 'compacted') return;
+    const aged = (call: number): number => this.#calls - COMPACTION_AGES * (this.#calls - call);
+    for (const [id, { shown, used, ...entry }] of this.#entries)
+      this.#entries.set(id, { ...entry, shown: aged(shown), ...(used === undefined ? {} : { used: aged(used) }) });
   }
 
   /** Records a message of the model, which ends a model call. */
@@ -212,6 +228,7 @@ export class UseLedger {
     for (const step of steps) {
       while (requests[0] !== undefined && requests[0] < step.seq) {
         requests.shift();
+        this.#isHandedOut = true;
         this.#calls += 1;
       }
       this.#replay(step, version);
@@ -221,9 +238,10 @@ export class UseLedger {
   }
 
   #replay(
-    { message, call, fresh = [], changes, by }: Step,
+    { message, call, event, fresh = [], changes, by }: Step,
     version: (id: ObjectId) => ObjectVersion | undefined,
   ): void {
+    if (event !== undefined) this.changed(event.kind);
     if (message?.role === 'assistant') this.spoke(message.text);
     const held = fresh.map((id) => ({ id, text: version(id)?.content ?? undefined }));
     if (by === 'person') this.#choose(held, changes.deactivate ?? []);

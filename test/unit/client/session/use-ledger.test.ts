@@ -101,6 +101,34 @@ describe('the ledger of uses', () => {
     expect(session.active()).toEqual(['one']);
   });
 
+  test('counts the model’s messages as calls while the harness sends its own list', () => {
+    for (const kind of ['paused', 'bypassed', 'resumed'] as const) {
+      const session = new Session();
+      session.take(call('one', text('one')));
+      session.uses.changed(kind);
+      for (let i = 0; i < 4; i++) session.uses.spoke('said without our context');
+      session.rest(1);
+      expect([kind, session.active()]).toEqual([kind, kind === 'resumed' ? ['one'] : []]);
+      // A handed-out request counts by itself again.
+      session.take(call('two', text('two')));
+      for (let i = 0; i < 4; i++) session.uses.spoke('said with our context');
+      session.rest(1);
+      expect(session.active()).toContain('two');
+    }
+  });
+
+  test('lets texts leave twice as early after a compaction; later ones and held ones stay', () => {
+    const session = new Session();
+    session.take(call('old', text('old')));
+    session.take(call('held', 'ok', { held: [{ id: objectId('old'), text: text('old') }] }));
+    session.take(call('one', text('one')));
+    session.rest(1);
+    session.take(call('two', text('two')));
+    session.uses.changed('compacted');
+    session.take(call('three', text('three')));
+    expect(session.active()).toEqual(['old', 'two', 'three']);
+  });
+
   test('drops text that a later text repeats, unless the later one goes first', () => {
     const session = new Session();
     session.take(call('one', text('one')));
