@@ -66,7 +66,8 @@ describe('Claude Code behind a gateway that steers', () => {
       expect(await run('-c', 'after the clear')).toContain('It is done');
       expect(upstream.left).toBe(0);
 
-      const sent = await requestsIn(dataDir);
+      // Another agent's suite may use the same data folder.
+      const sent = (await requestsIn(dataDir)).filter(({ wire }) => wire === 'anthropic');
       const main = sent.filter(({ side, session, steer }) => {
         return side === undefined && session?.subagent === undefined && steer !== undefined;
       });

@@ -69,7 +69,8 @@ describe('Codex behind a gateway that steers', () => {
         id = thread;
       }
       expect(upstream.left).toBe(0);
-      const sent = await requestsIn(dataDir);
+      // Another agent's suite may use the same data folder.
+      const sent = (await requestsIn(dataDir)).filter(({ wire }) => wire === 'responses');
       const main = sent.filter(({ side }) => side === undefined);
       expect(main).toHaveLength(upstream.turns);
       // Call 45 reports a full window, so Codex has the provider compact the steered conversation.
