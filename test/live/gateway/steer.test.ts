@@ -122,7 +122,8 @@ describe('a gateway that steers', () => {
   const times = (count: number, how: string): readonly string[] => Array.from({ length: count }, () => how);
 
   test('keeps prefix and pairs, also in a new process, a fork and a compaction; every request verifies', async () => {
-    await begin();
+    // A request without a context in time goes out as it is. Under load a session opens slowly.
+    await begin({ limitMs: 30_000 });
     const client = new ClaudeScript(gateway.address, root);
     await turns(client, effort(8, 60));
     const whole = client.body().length;
@@ -139,7 +140,7 @@ describe('a gateway that steers', () => {
     await gateway.close();
     expect(await hows()).toEqual(times(client.calls, 'steered'));
 
-    await begin();
+    await begin({ limitMs: 30_000 });
     client.moveTo(gateway.address);
     await turns(client, 2);
     const fork = client.fork();
