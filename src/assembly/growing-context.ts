@@ -11,9 +11,9 @@ import { metadataLine, namesOf, type ObjectMetadata } from './metadata.js';
 /** A session's state for its next context, with full ids. */
 export interface GrowingInput {
   readonly systemPrompt: string | null;
-  /** The index. It begins with the index of the context before. */
+  /** The index. It begins with the index of the previous context. */
   readonly index: readonly ObjectId[];
-  /** Objects whose metadata may differ from the context before. */
+  /** Objects whose metadata may differ from the previous context. */
   readonly changed: ReadonlySet<ObjectId>;
   readonly metadata: (id: ObjectId) => ObjectMetadata | undefined;
   readonly chat: ChatLog;
@@ -41,7 +41,7 @@ interface KnownBlock {
 const fullName = namesOf([], false);
 
 /**
- * The contexts of one session's model calls, each rendered from the one before. A record equals
+ * The contexts of one session's model calls, each rendered from the previous one. A record equals
  * that of `assemble` for the same state, at the cost of what has changed and one pass of the hash.
  */
 export class GrowingContext {

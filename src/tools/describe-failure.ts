@@ -85,13 +85,13 @@ export async function describeFailure(error: unknown, call: ToolContext): Promis
   if (error instanceof SessionError && error.code === 'taken-over') {
     return {
       message: 'another process has taken this session over.',
-      next: 'Call again to take it back and go on from where it stands.',
+      next: 'Call again to take it back and continue it.',
     };
   }
   if (error instanceof SessionError && error.code === 'not-kept') {
     return {
       message: `${error.message}.`,
-      next: 'Inform the user, then call again to go on from where the session stands.',
+      next: 'Inform the user, then call again to continue the session.',
     };
   }
   if (isAbort(error)) return { message: 'the call was cancelled before it was done.' };

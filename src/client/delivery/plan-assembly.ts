@@ -80,7 +80,7 @@ export async function requireLease(
   if (canonicalJson(head) === canonicalJson(lease ?? null)) return;
   throw new SessionError(
     'taken-over',
-    `session ${session} was continued by another writer; open it again to go on from where it stands`,
+    `session ${session} was continued by another writer; open it again to continue it`,
   );
 }
 

@@ -179,17 +179,14 @@ export async function alreadyApplied(
   const isTaken = write.step !== undefined && (await snapshot.step(write.session, write.step.seq)) !== undefined;
   if (isTaken || !same(head, write.lease)) {
     const what = write.lease === null ? 'exists already' : 'was continued by another writer';
-    throw new SessionError(
-      'taken-over',
-      `session ${write.session} ${what}; open it again to go on from where it stands`,
-    );
+    throw new SessionError('taken-over', `session ${write.session} ${what}; open it again to continue it`);
   }
   const call = write.call?.id;
   if (call !== undefined && (await snapshot.existing([call])).length > 0) {
     throw new SessionError(
       'taken-over',
-      `another chat recorded a call ${JSON.stringify(call)} in the same moment as session ` +
-        `${write.session}; open it again to go on from where it stands`,
+      `another chat recorded a call ${JSON.stringify(call)} at the same moment as session ` +
+        `${write.session}; open it again to continue it`,
     );
   }
   return false;

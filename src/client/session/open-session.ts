@@ -313,10 +313,7 @@ export async function reloadSession(environment: SessionEnvironment, before: Loa
   const { id } = before.state;
   const loaded = await readSession(environment, id);
   if (loaded === undefined || loaded.position.term !== before.position.term) {
-    throw new SessionError(
-      'taken-over',
-      `session ${id} was continued by another writer; open it again to go on from where it stands`,
-    );
+    throw new SessionError('taken-over', `session ${id} was continued by another writer; open it again to continue it`);
   }
   return loaded;
 }

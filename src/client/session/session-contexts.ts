@@ -120,7 +120,7 @@ export class SessionContexts {
   #kept: { readonly step: number; readonly ids: Set<string> } = { step: -1, ids: new Set() };
   /** Created with the first optimistic context. */
   #followed: FollowedView | undefined;
-  /** Created with the first context that is rendered from the one before. */
+  /** Created with the first context that is rendered from the previous one. */
   #growing: GrowingView | undefined;
 
   /** `loaded` returns the present session. */

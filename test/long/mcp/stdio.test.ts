@@ -181,7 +181,7 @@ describe('sessions over stdio', () => {
           ),
         ),
       });
-      expect(lost.text).toContain('Call again to take it back and go on from where it stands.');
+      expect(lost.text).toContain('Call again to take it back and continue it.');
       expect((await one.call('context', { full: true })).text).toContain(
         `session=contested-${process.pid} turn=1 known=3`,
       );
