@@ -71,7 +71,7 @@ export interface Examination {
   readonly data: SetupData;
 }
 
-/** Returns what a setup would write now. If it would refuse, uses a placeholder command. */
+/** Returns the settings that a setup would write now; with a placeholder command if it refused. */
 async function wantedOf(agent: Agent, scope: Scope, { at, packageFolder, data }: Examination): Promise<Wanted> {
   const program = { packageFolder, node: process.execPath };
   const server = await serverCommand(agent, scope, { at, data, program }).catch(() => () => ({

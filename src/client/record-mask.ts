@@ -42,7 +42,7 @@ function readingOf(text: string, { mtimeMs }: ReadingWithText): ReadingWithText 
 }
 
 /**
- * Returns what is stored of a file that was read. Its hash covers the masked text (reading 0026).
+ * Returns a file's reading with its secrets masked. Its hash covers the masked text (reading 0026).
  * The hash of the bytes on disk would confirm a guess of a short secret.
  */
 export function maskedReading(mask: RecordMask, reading: SourceReading, found: FoundSecrets): SourceReading {
@@ -61,7 +61,7 @@ export function maskedReading(mask: RecordMask, reading: SourceReading, found: F
   return text === whole ? reading : readingOf(text, reading);
 }
 
-/** Returns what is stored of some files that were read. */
+/** Returns readings of files with their secrets masked. */
 export const maskedFiles = (
   mask: RecordMask,
   files: readonly FileObservation[],
@@ -69,7 +69,7 @@ export const maskedFiles = (
 ): readonly FileObservation[] =>
   files.map((file) => (file.kind === 'read' ? { ...file, reading: maskedReading(mask, file.reading, found) } : file));
 
-/** Returns what is stored of a change of a harness's history. */
+/** Returns a change of a harness's history with its secrets masked. */
 export const maskedEvent = (mask: RecordMask, { detail, ...event }: HistoryEvent): HistoryEvent => ({
   ...event,
   ...defined({ detail: detail === undefined ? undefined : mask.text(detail) }),
@@ -96,7 +96,7 @@ export function maskedPiece(mask: RecordMask, piece: string): string {
   return masked === inside ? piece : JSON.stringify(masked).slice(1, -1);
 }
 
-/** Returns what is stored of a sent body. Its pieces stay, unless a secret spans two of them. */
+/** Masks the secrets in a sent body. Its pieces stay, unless a secret spans two of them. */
 export function maskedBody(mask: RecordMask, body: readonly string[]): readonly string[] {
   const pieces = body.map((piece) => maskedPiece(mask, piece));
   // A body usually repeats the pieces of the one before, so their pairs are masked already.
@@ -115,7 +115,7 @@ function renamed(value: Json, hashes: ReadonlyMap<string, string>): Json {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, renamed(one as Json, hashes)]));
 }
 
-/** Returns what is stored of records and of the texts that they name by hash. */
+/** Masks the secrets in records and in the texts that they name by hash. */
 export function maskedRecords(
   mask: RecordMask,
   records: readonly ContextRecord[],

@@ -126,7 +126,7 @@ export interface CarryOutOptions {
   readonly onProgress: (message: string) => void;
 }
 
-/** Returns what an order erases, for those who keep copies. */
+/** Returns the sessions, documents and texts that each `Forgetter` must erase for an order. */
 export const forgottenBy = ({
   sessions,
   evict: ids,

@@ -51,7 +51,7 @@ function beforeSelection(date: string): Selection {
 }
 
 /**
- * Returns what the flags select. `read` reads the text from standard input.
+ * Returns the selection that the flags describe. `read` reads the text from standard input.
  * @throws {ErasureError} `usage`, `matches-all`
  */
 export async function readSelection(flags: SelectionFlags, read: () => Promise<string>): Promise<Selection> {

@@ -5,8 +5,8 @@ import { foreignTool } from './tool-table.js';
 const nameOf = (path: string): string => path.split('/').findLast((segment) => segment !== '') ?? path;
 
 /**
- * Returns what a call did, if its arguments begin with nothing telling: the files of a patch, whose
- * every text begins alike. Undefined for other calls.
+ * Returns the files that a patch changed. The beginning of its arguments cannot name the call,
+ * because every patch begins alike. Undefined for other calls.
  */
 export function callDisplay({ tool, args }: { readonly tool: string; readonly args: object }): string | undefined {
   if (foreignTool(tool).kind !== 'patch') return undefined;

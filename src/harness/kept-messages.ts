@@ -54,7 +54,7 @@ function wholeRead(call: ReadCall): string | undefined {
 /** The unchanged messages of an epoch, as the harness sends them again. */
 export interface KeptMessages {
   readonly list: KeptList;
-  /** Returns what they show of the session's objects. */
+  /** Returns the objects of the session that these messages show. */
   readonly shown: (input: EpochInput) => ShownByTail;
 }
 

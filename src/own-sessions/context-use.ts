@@ -43,8 +43,8 @@ function usedItems(lines: NeededLines): ReadonlySet<TimelineItem> {
 }
 
 /**
- * Returns what the answers of a session used. A result is used if a line of it, of at least 24
- * characters, is in the words or arguments of a later answer.
+ * Returns the use that a session's answers made of tool results. A result is used if a line of it,
+ * of at least 24 characters, is in the words or arguments of a later answer.
  */
 function useIn(timeline: Timeline): ContextUse {
   const used = usedItems(neededLines(timeline));

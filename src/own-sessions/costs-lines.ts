@@ -119,7 +119,7 @@ function useLines(use: ContextUse, shown: Shown): readonly string[] {
 
 const callsText = (calls: number): string => `${grouped(calls)} ${calls === 1 ? 'call' : 'calls'}`;
 
-/** Returns what the figures do not say, one sentence a line. */
+/** Returns the limits of the figures, one sentence a line. */
 export function limitsOf({ unpriced, repeated, uncounted }: Costs): readonly string[] {
   const models = [...unpriced].map(
     ([model, calls]) => `${model === '' ? 'an unnamed model' : model} (${callsText(calls)})`,

@@ -45,7 +45,7 @@ export function addAnswer(
 export const allTokens = ({ fresh, cacheRead, cacheWrite, output }: Spent): number =>
   fresh + cacheRead + cacheWrite + output;
 
-/** Returns what one session spent. */
+/** Returns the tokens and money of one session. */
 export function spentBy({ answers, models }: Pick<SessionFacts, 'answers' | 'models'>): Spent {
   const spent = nothingSpent();
   for (const answer of answers) addAnswer(spent, answer, models[answer[1]] ?? '');

@@ -25,7 +25,7 @@ export interface LiveImport extends Pick<RecordingReplay, 'disk' | 'onEntry'> {
   source(): Promise<RecordingSource>;
   /** Called when the import begins to write into a session. */
   onBegin(session: SessionId, running: Parameters<NonNullable<RecordingReplay['onBegin']>>[0]): void;
-  /** Returns what was read in the end. */
+  /** Returns the file's facts at the end of the import. */
   ended(): Pick<RecordedFile, 'title' | 'size' | 'mtime'>;
 }
 

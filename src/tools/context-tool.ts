@@ -23,7 +23,7 @@ function sizeOf(entries: readonly PoolEntry[]): number {
   return entries.reduce((sum, { metadata }) => sum + metadata.charCount, 0);
 }
 
-/** Returns what an entry's line says beyond its pool line. */
+/** Returns the text that an entry's line has after its pool line. */
 function entryEnd({ metadata, pinned, active }: PoolEntry): string {
   const size = active && metadata.type === 'toolcall' ? ` char_count=${metadata.charCount}` : '';
   return `${size}${pinned ? ' [pinned]' : ''}`;

@@ -17,7 +17,7 @@ const withoutBilling = (request: ThinkingRequest): ThinkingRequest => {
 };
 
 /**
- * Returns what the requests of a conversation cost up to each one, in characters at the dated
+ * Returns the cost of a conversation's requests up to each one, in characters at the dated
  * prices of a model. The provider's cache has the whole previous request.
  */
 export function costsOf(bodies: readonly string[], model: string): readonly number[] {

@@ -86,9 +86,7 @@ function sourcesOf(content: string, { plan }: CallReport): readonly PieceSource[
   ];
 }
 
-/**
- * Returns what a step stores of an answer (decision E7): its hash, and the pieces to rebuild it.
- */
+/** Returns the proof of an answer (decision E7): its hash, and the pieces to rebuild it. */
 export function answerProof(answer: string, report: CallReport): AnswerProof {
   const content = report.content.toWellFormed();
   const pieces = answer === content ? undefined : answerPieces(answer, sourcesOf(content, report));

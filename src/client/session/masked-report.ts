@@ -5,7 +5,7 @@ import { maskedEvent, maskedFiles, maskedReading, NO_MASK, type RecordMask } fro
 import { type CallObject, type CallReport, type ReportedReading, storedCall } from './call-report.js';
 import type { MadeStep } from './given-step.js';
 
-/** Returns what is stored of a call's object. */
+/** Returns the fields of a call's object with its secrets masked. */
 function maskedCall<Call extends CallObject>(mask: RecordMask, call: Call, found: FoundSecrets): Call {
   const { args, argsDisplay, content } = call;
   const shown = (text: string): string => mask.withoutRepeated(mask.text(text, found), found);
@@ -20,8 +20,8 @@ function maskedCall<Call extends CallObject>(mask: RecordMask, call: Call, found
 }
 
 /**
- * Returns what is stored of a call. Its agent gets the true answer. The record has the same answer
- * with marks.
+ * Returns the report of a call with its secrets masked, as it is stored. The stored answer is the
+ * agent's answer with marks.
  */
 export function maskedReport(mask: RecordMask, report: CallReport): CallReport {
   if (mask === NO_MASK) return report;
@@ -53,7 +53,7 @@ export function maskedReport(mask: RecordMask, report: CallReport): CallReport {
   return { ...call, ...files, ...defined({ notes: notes?.map(shown) }), answer };
 }
 
-/** Returns what is stored of a step that was planned elsewhere, and of its call. */
+/** Returns a step that was planned elsewhere, and its call, with their secrets masked. */
 export function storedStep(
   mask: RecordMask,
   made: MadeStep,

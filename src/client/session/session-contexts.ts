@@ -65,9 +65,7 @@ const NOTHING_SHOWN = {
   options: { strict: false, shortIds: false },
 } as const;
 
-/**
- * Returns what the database stores of an assembly that is handed out at a given time (decision E7).
- */
+/** Returns the stored proof of an assembly that is handed out at a given time (decision E7). */
 function proofOf(
   record: SessionAssemblyRecord,
   { delivered, handed }: HandedOut,

@@ -32,7 +32,7 @@ export type LineIssue =
 export type LineFile = 'messages' | 'events' | 'facts' | 'decisions' | 'refs' | 'swap' | 'dedup';
 
 type Fields = Readonly<Record<string, unknown>>;
-/** Returns what a field must be; undefined if it is valid. */
+/** Returns the required form of a field, such as `a list of texts`; undefined if valid. */
 type FieldRule = (value: unknown) => string | undefined;
 
 const NATIVE_FIELDS: ReadonlySet<string> = new Set([

@@ -31,7 +31,7 @@ function observationOf({ source: given, state, at, sha256, content }: ImportedFi
 }
 
 /**
- * Returns what each step adds about files that the database lacks. The step that indexed a file
+ * Returns for each step its facts about files that the database lacks. The step that indexed a file
  * adds its existence, and the first step after a version adds its content. Versions therefore are
  * valid from their own time.
  */

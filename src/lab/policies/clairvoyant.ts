@@ -169,9 +169,9 @@ function cheapestRewrites({ calls }: Timeline, rewrites: Rewrites, prices: Price
 }
 
 /**
- * Returns what a rewrite saves and costs by ski rental. It saves the rent of removable items, for
- * every call since they became removable. It costs the price of rewriting the text after the first
- * change.
+ * Returns the savings and the cost of a rewrite by ski rental. It saves the rent of removable
+ * items, for every call since they became removable. It costs the price of rewriting the text after
+ * the first change.
  */
 function rentOf(
   rewrites: Rewrites,

@@ -292,8 +292,8 @@ export async function askChanges(
 }
 
 /**
- * Returns what is known of the changes to a request without a record: the messages and calls since
- * the last request, or of its turn.
+ * Returns the known changes to a request without a record: the messages and calls since the request
+ * before, or of its turn.
  */
 async function unrecordedChanges(
   reader: RequestReader,

@@ -102,7 +102,7 @@ const MOST_MESSAGE = 20_000;
 const HEAD_CHARS = 2_000;
 const TAIL_CHARS = 1_000;
 
-/** Returns who speaks in a message: `harness` for texts that no person wrote. */
+/** Returns the speaker of a message: `harness` for texts that no person wrote. */
 export function speakerOf(message: Message) {
   const { role } = message;
   if (role === 'assistant') return 'assistant' as const;

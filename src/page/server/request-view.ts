@@ -129,7 +129,7 @@ export async function unseenAt(
   return { step, why: UNSEEN[why], basis };
 }
 
-/** Returns what is known of a request without a record: the messages and calls up to it. */
+/** Returns the known parts of a request without a record: the messages and calls up to it. */
 async function unrecordedView(reader: RequestReader, { step, why, basis }: UnseenPlace): Promise<RequestView> {
   const { session, records } = reader;
   const steps = reader.steps.filter(({ seq }) => seq <= step);

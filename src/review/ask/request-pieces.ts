@@ -90,8 +90,8 @@ function stepParts(step: Step, calls: CallTexts, references: ReadonlyMap<string,
 }
 
 /**
- * Returns what is known of a request that has no record: the messages and calls of a session up to
- * it. Its system prompt, its tools and its order are unknown.
+ * Returns the known parts of a request that has no record: the messages and calls of a session up
+ * to it. Its system prompt, its tools and its order are unknown.
  */
 export const knownPieces = (steps: readonly Step[], calls: CallTexts): Parts =>
   steps.flatMap((step) => stepParts(step, calls, new Map())).filter(({ text }) => text !== '');

@@ -111,7 +111,7 @@ function messageLines({ seq, role, text, usage }: LoggedTurn['messages'][number]
   ];
 }
 
-/** Returns what happened in a turn, in the order of its steps. */
+/** Returns the lines of a turn's messages and calls, in the order of its steps. */
 function happened(turn: LoggedTurn, style: TurnStyle): readonly string[] {
   const { colours } = style;
   const rows = [
