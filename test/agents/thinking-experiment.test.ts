@@ -57,7 +57,7 @@ const rowOf = (name: string, totals: ThinkingTotals, alone: ThinkingTotals): str
   ].join(' | ');
 
 describe('one request of 29 model calls with a provider that binds thinking to its prefix', () => {
-  test.each(['pi', 'opencode'] as const)('%s', async (harness) => {
+  test.each(['pi', 'opencode'] as const)('keeps as much thinking valid as each layout allows: %s', async (harness) => {
     const alone = await measured(harness, undefined);
     expect([alone.returned, alone.valid]).toEqual([RETURNED, RETURNED]);
     const rows = [rowOf(`${harness} alone`, alone, alone)];

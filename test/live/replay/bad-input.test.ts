@@ -15,7 +15,7 @@ describe('an invalid recording is refused by name before anything is written', (
     ['white space', ' \n\n', 'empty'],
     ['a binary', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1, 2, 3, 0xff, 0xfe]), 'binary'],
     ['prose', 'Once upon a time.\n', 'unrecognised'],
-  ])('%s', async (_what, content, code) => {
+  ])('if it is %s', async (_what, content, code) => {
     await expect(run(content)).rejects.toMatchObject({
       name: 'RecordingError',
       code,

@@ -119,7 +119,7 @@ describe('queries', () => {
       [['Ann']],
     ],
     ['a set of alternatives', `{:find [n] :where [["${id}ann" :wq/name n] [(== n #{"Ann" "Eve"})]]}`, [['Ann']]],
-  ])('%s', async (_name, query, expected) => {
+  ])('return their rows: %s', async (_name, query, expected) => {
     expect(await rows(query)).toEqual(expected);
   });
 

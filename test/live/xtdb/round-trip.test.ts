@@ -70,7 +70,7 @@ describe('documents read as they were put, and still match', () => {
       'keys that objects inherit',
       { args: JSON.parse('{"__proto__": 1, "constructor": {"toString": 2}}') as StoredValue },
     ],
-  ] as const)('%s', async (_name, fields) => {
+  ] as const)('with %s', async (_name, fields) => {
     await survives(fields as Readonly<Record<string, StoredValue>>);
   });
 

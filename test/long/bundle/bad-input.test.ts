@@ -433,7 +433,7 @@ describe('an invalid bundle', () => {
     ],
     ['a line without an end', () => gzipSync(Buffer.alloc(64 * 1_048_576, 'x')), /too-large/],
     ['nesting without an end', () => gzipSync(`${'['.repeat(1_000_000)}\n`), /not-a-bundle|malformed/],
-  ])('%s', async (_, bytes, told) => {
+  ])('is refused: %s', async (_, bytes, told) => {
     expect(await refused(bytes())).toMatch(told);
     const { code, stdout, stderr } = await run('import', path('bad.bundle'));
     expect([code, stdout]).toEqual([1, '']);

@@ -95,7 +95,7 @@ describe('a recording exported to and imported from a session directory', () => 
     return { timeline, shown: { digest, sets, turn, seq, running, known, text } };
   };
 
-  test.each(cases)('%s', async (_name, path) => {
+  test.each(cases)('returns unchanged: %s', async (_name, path) => {
     const variant = `cortexfs-${process.pid}-${Date.now()}`;
     const { sessions } = await replayFile(path, one, { config: config(), variant });
     expect(sessions.length).toBeGreaterThan(0);

@@ -221,7 +221,7 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
     '[:find ?b ?d ?v :where [?s :session_index ?b] [?u :active_set ?d] [?b :type ?v] [?d :type ?v]]',
     '[:find ?b ?v :where [?s :session_index ?b] [?b :content ?v] [?b :content_hash ?v]]',
     '[:find ?c ?n :where [?c :turns ?t] [(get ?t "turn") ?n]]',
-  ])('%s', async (query) => {
+  ])('returns the same rows as over literal documents: %s', async (query) => {
     expect(typeof (await both(query))).toBe('object');
   });
 

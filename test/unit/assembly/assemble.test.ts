@@ -29,7 +29,7 @@ describe('pool lines [§4.1]', () => {
       'id=f type=file path=/f.ts file_type=ts [unread]',
     ],
     ['failed call', callOf('c', 'x', { status: 'fail' }), false, 'id=c type=toolcall tool=bash status=fail'],
-  ])('%s', (_name, metadata, strict, line) => {
+  ])('have the form of their kind: %s', (_name, metadata, strict, line) => {
     expect(metadataLine(metadata, full, strict)).toBe(line);
   });
 

@@ -17,7 +17,7 @@ describe('an output shows a text', () => {
     ['numbered with a colon', numbered((line, n) => `${n}:${line}`)],
     ['numbered with a colon and a space', numbered((line, n) => `${n}: ${line}`)],
     ['numbered with a bar and a space', numbered((line, n) => `${String(n).padStart(5, '0')}| ${line}`)],
-  ])('%s', (_form, output) => {
+  ])('in this form: %s', (_form, output) => {
     expect(showsText(output, TEXT)).toBe(true);
   });
 

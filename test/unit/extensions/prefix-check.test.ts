@@ -91,7 +91,7 @@ describe('a provider that binds thinking to the whole prefix', () => {
       [4, 2],
     ],
   ];
-  test.each(cases)('%s', (_name, change, [returned, valid]) => {
+  test.each(cases)('counts returned and valid thinking after a change: %s', (_name, change, [returned, valid]) => {
     const { check, request } = conversation(4);
     const verdict = check.examine(change(request));
     expect([verdict.returned, verdict.valid]).toEqual([returned, valid]);

@@ -83,7 +83,7 @@ describe('references', () => {
     ['call_1@s1', 'call_1@s1', undefined],
     ['call_1@s1@2026-11-21T14:05Z', 'call_1@s1', '2026-11-21T14:05:00.000Z'],
     ['@turn:7', '@turn:7', undefined],
-  ])('%s', (text, name, moment) => {
+  ])('are parsed into a name and a moment: %s', (text, name, moment) => {
     const read = parseReference(text);
     expect([read.name, read.moment === undefined ? undefined : formatMoment(read.moment)]).toEqual([name, moment]);
   });
@@ -102,7 +102,7 @@ describe('ranges', () => {
     ['tx:10..', 'tx:10', 'now'],
     ['..tx:12', undefined, 'tx:12'],
     ['2026-11-20..2026-11-21T01:00Z', '2026-11-20T00:00:00.000Z', '2026-11-21T01:00:00.000Z'],
-  ])('%s', (text, from, to) => {
+  ])('are parsed into two moments: %s', (text, from, to) => {
     const range = parseRange(text);
     expect([range.from === undefined ? undefined : formatMoment(range.from), formatMoment(range.to)]).toEqual([
       from,

@@ -20,7 +20,7 @@ describe('a failure of Maven', () => {
     ['[ERROR] Could not transfer artifact x:y:jar:1 from/to central: No space left on device', 'no-space'],
     ['The JAVA_HOME environment variable is not defined correctly', 'no-java'],
     ['[ERROR] Non-parseable POM /x/pom.xml: unexpected character', 'build-failed'],
-  ])('%s', (output, code) => {
+  ])('is classified by its output: %s', (output, code) => {
     expect(classifyMavenFailure(output)).toBe(code);
   });
 

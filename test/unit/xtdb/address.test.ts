@@ -8,7 +8,7 @@ describe('the address of a foreign node', () => {
     'http://db.example:3000/',
     'http://db.example:3000/_xtdb',
     'http://db.example:3000/_xtdb/',
-  ])('%s', (text) => {
+  ])('has only its origin after parsing: %s', (text) => {
     expect(parseNodeUrl(text)).toEqual({ kind: 'url', origin: 'http://db.example:3000' });
   });
 

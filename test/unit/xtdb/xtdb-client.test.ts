@@ -74,7 +74,7 @@ describe('complete but unexpected answers', () => {
     ['db', (client: XtdbClient) => client.db()],
     ['status', (client: XtdbClient) => client.status()],
     ['latest-completed-tx', (client: XtdbClient) => client.latestCompletedTx()],
-  ] as const)('%s', async (path, call) => {
+  ] as const)('are rejected as bad-response from %s', async (path, call) => {
     const { client } = await clientOf({ [path]: [path === 'submit-tx' ? 202 : 200, '"hello"'] });
     await expect(call(client)).rejects.toMatchObject({ code: 'bad-response' });
   });

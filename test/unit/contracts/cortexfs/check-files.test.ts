@@ -53,7 +53,7 @@ describe('packs', () => {
     ],
     ['{"items":[{"source":"../x"}]}', ['invalid-field items[0].source']],
     ['{"items":[{"kind":"facts","source":"context/facts.jsonl","tokens":1}]}', []],
-  ])('%s', (text, expected) => expect(found(text)).toEqual(expected));
+  ])('are checked field by field: %s', (text, expected) => expect(found(text)).toEqual(expected));
 });
 
 describe('lines', () => {

@@ -19,7 +19,7 @@ describe('critical identifiers', () => {
     ['calls store.writes.flush now', ['store.writes.flush']],
     ['issue #12, ticket AB-77, port 8080', ['#12', 'AB-77', '8080']],
     ['nothing to name here', []],
-  ])('%s', (text, names) => {
+  ])('are found in a text: %s', (text, names) => {
     expect(identifiersIn(text)).toEqual(expect.arrayContaining(names));
     if (names.length === 0) expect(identifiersIn(text)).toEqual([]);
   });

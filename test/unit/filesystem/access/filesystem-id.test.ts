@@ -113,7 +113,7 @@ describe('the id of the container', () => {
       undefined,
     ],
     ['no such files at all', {}, undefined],
-  ])('%s', async (_, files, expected) => {
+  ])('is read from the files of the system: %s', async (_, files, expected) => {
     expect(await containerId(machine(files))).toBe(expected);
   });
 });

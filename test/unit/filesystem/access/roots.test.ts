@@ -81,7 +81,7 @@ describe('paths outside the roots', () => {
     '../root-sibling/c.txt',
     '..',
     '/',
-  ])('%s', async (path) => {
+  ])('are refused: %s', async (path) => {
     expect(await code(path)).toBe('outside-roots');
     expect(await code(path, false)).toBe('outside-roots');
   });

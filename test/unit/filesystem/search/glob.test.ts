@@ -23,7 +23,7 @@ describe('globs', () => {
     ['a\\*b\\{.txt', ['a*b{.txt'], ['axb{.txt']],
     ['!a.txt', ['!a.txt'], ['b.txt']],
     ['a+b^$.(x|y)', ['a+b^$.(x|y)'], ['aab^$.x']],
-  ])('%s', (pattern, matching, others) => {
+  ])('match exactly the paths that they name: %s', (pattern, matching, others) => {
     const matches = compileGlob(pattern);
     for (const path of matching) expect([path, matches(path)]).toEqual([path, true]);
     for (const path of others) expect([path, matches(path)]).toEqual([path, false]);

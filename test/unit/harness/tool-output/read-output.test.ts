@@ -15,7 +15,9 @@ describe('whole reads and parts (decision D8)', () => {
     ['less than the file', {}, 'one\ntwo', false],
     ['a hint that more follows', {}, 'one\ntwo\nthree\n(Showing lines 1-3 of 900. Use offset to continue.)', false],
     ['nothing', {}, '', false],
-  ])('%s', (_name, args, output, whole) => expect(isWholeRead({ args, output }, content)).toBe(whole));
+  ])('are distinguished by arguments and output: %s', (_name, args, output, whole) =>
+    expect(isWholeRead({ args, output }, content)).toBe(whole),
+  );
 
   test('does not treat a file that mentions truncation as cut', () => {
     const text = 'the output was truncated\nuse offset to go on\n';

@@ -110,7 +110,7 @@ describe('files that a command printed', () => {
     ['cat -n a.py', undefined, false, 1],
     ['cat $FILE', undefined, false, 1],
     ['cat > a.py', undefined, false, 1],
-  ])('%s', (command, path, whole, start) => {
+  ])('are recognised from the command: %s', (command, path, whole, start) => {
     const shown = printedFile(command, 'one\ntwo\n');
     expect(shown?.path).toBe(path);
     if (shown !== undefined) expect(shown).toMatchObject({ whole, start_line: start, text: 'one\ntwo\n' });

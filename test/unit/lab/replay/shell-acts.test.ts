@@ -23,7 +23,7 @@ describe('shell commands that only read', () => {
     ["sed -n '10,20p' a.ts | head -n 3", [show('a.ts', { from: 10, to: 12 })]],
     ["bash -lc 'cat a.ts'", [show('a.ts')]],
     ['cat a.ts 2>/dev/null', [show('a.ts')]],
-  ])('%s', (script, expected) => {
+  ])('become acts that show files: %s', (script, expected) => {
     expect(acts(script)).toEqual(expected);
   });
 
