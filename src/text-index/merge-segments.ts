@@ -13,17 +13,18 @@ function joined<T extends Float64Array | Uint32Array | Uint8Array>(make: new (le
 }
 
 function* linesOf(segments: readonly Segment[]): Generator<Uint8Array> {
-  for (const segment of segments) for (let i = 0; i < segment.entries; i += 1) yield segment.lineBytes(i);
+  for (const segment of segments) yield* segment.lines();
 }
 
 /** Yields the groups of all segments together. Later segments' blocks follow those of earlier. */
 function* groupsOf(segments: readonly Segment[]): Generator<Buffer> {
   const shifts = starts(segments.map(({ owners }) => owners.length));
   const total = segments.reduce((sum, { owners }) => sum + owners.length, 0);
+  const read = segments.map((segment) => segment.groups());
   for (let group = 0; group < BUCKETS / GROUP; group += 1) {
     const parts = new Map<number, Uint32Array[]>();
     for (const [i, segment] of segments.entries())
-      for (const { bucket, blocks } of decodeGroup(segment.group(group), segment.owners.length)) {
+      for (const { bucket, blocks } of decodeGroup(read[i]?.next().value ?? Buffer.alloc(0), segment.owners.length)) {
         const shift = shifts[i] ?? 0;
         const list = parts.get(bucket);
         const shifted = shift === 0 ? blocks : blocks.map((block) => block + shift);

@@ -89,7 +89,7 @@ export class Segment {
   readonly kinds: Uint8Array;
   readonly texts: Uint32Array;
   readonly owners: Uint32Array;
-  #byText: ReadonlyMap<number, readonly number[]> | undefined;
+  #byText: EntriesByText | undefined;
   #isClosed = false;
 
   private constructor(
@@ -139,15 +139,20 @@ export class Segment {
     return this.ats.length;
   }
 
-  /** Returns the bytes of an entry's line, with its checksum. */
-  lineBytes(entry: number): Buffer {
-    const from = entry === 0 ? 0 : (this.#lineEnds[entry - 1] ?? 0);
-    return this.#read(from, (this.#lineEnds[entry] ?? 0) - from);
+  /** Yields the bytes of each entry's line, with its checksum. */
+  lines(): Generator<Buffer> {
+    return this.#pieces(0, this.#lineEnds);
+  }
+
+  /** Yields the bytes of each group of buckets. */
+  groups(): Generator<Buffer> {
+    return this.#pieces(this.#lineEnds.at(-1) ?? 0, this.#groupEnds);
   }
 
   /** Returns the line of an entry. @throws {IndexDamage} */
   line(entry: number): unknown {
-    const bytes = this.lineBytes(entry);
+    const from = entry === 0 ? 0 : (this.#lineEnds[entry - 1] ?? 0);
+    const bytes = this.#read(from, (this.#lineEnds[entry] ?? 0) - from);
     const json = bytes.subarray(4);
     if (bytes.length < 5 || bytes.readUInt32LE(0) !== checksum(json)) throw new IndexDamage('an entry');
     return JSON.parse(json.toString('utf8'));
@@ -163,23 +168,44 @@ export class Segment {
   /** Returns the blocks of one bucket, ascending. @throws {IndexDamage} */
   blocks(bucket: number): Uint32Array {
     const wanted = bucket % GROUP;
-    for (const found of decodeGroup(this.group(Math.floor(bucket / GROUP)), this.owners.length))
-      if (found.bucket === wanted) return found.blocks;
-    return new Uint32Array();
+    const [found] = decodeGroup(this.group(Math.floor(bucket / GROUP)), this.owners.length, wanted);
+    return found?.blocks ?? new Uint32Array();
   }
 
   /** Returns the entries of the texts of some blocks, ascending. */
   entriesOf(blocks: Uint32Array): Uint32Array {
     this.#byText ??= grouped(this.texts);
-    const byText = this.#byText;
-    const texts = new Set<number>();
-    for (const block of blocks) texts.add(this.owners[block] ?? 0);
-    return Uint32Array.from([...texts].flatMap((text) => byText.get(text) ?? [])).sort();
+    const { starts, entries } = this.#byText;
+    const found: number[] = [];
+    let before = -1;
+    // The blocks of one text follow one another.
+    for (const block of blocks) {
+      const text = this.owners[block] ?? 0;
+      if (text !== before)
+        for (let i = starts[text] ?? 0; i < (starts[text + 1] ?? 0); i += 1) found.push(entries[i] ?? 0);
+      before = text;
+    }
+    return Uint32Array.from(found).sort();
   }
 
   close(): void {
     if (!this.#isClosed) closeSync(this.#file);
     this.#isClosed = true;
+  }
+
+  /** Reads consecutive pieces, many at once. */
+  *#pieces(base: number, ends: Uint32Array): Generator<Buffer> {
+    let window: Buffer = Buffer.alloc(0);
+    let [from, at] = [0, 0];
+    const all = ends.at(-1) ?? 0;
+    for (const end of ends) {
+      if (end > from + window.length) {
+        from = at;
+        window = this.#read(base + from, Math.max(end - from, Math.min(PIECE, all - from)));
+      }
+      yield window.subarray(at - from, end - from);
+      at = end;
+    }
   }
 
   #read(at: number, length: number): Buffer {
@@ -190,14 +216,24 @@ export class Segment {
   }
 }
 
-function grouped(texts: Uint32Array): ReadonlyMap<number, readonly number[]> {
-  const found = new Map<number, number[]>();
+/** The entries of each text, and where those of a text begin. */
+interface EntriesByText {
+  readonly starts: Uint32Array;
+  readonly entries: Uint32Array;
+}
+
+function grouped(texts: Uint32Array): EntriesByText {
+  const last = texts.reduce((most, text) => Math.max(most, text), -1);
+  const starts = new Uint32Array(last + 2);
+  for (const text of texts) starts[text + 1] = (starts[text + 1] ?? 0) + 1;
+  for (let text = 1; text < starts.length; text += 1) starts[text] = (starts[text] ?? 0) + (starts[text - 1] ?? 0);
+  const next = starts.slice();
+  const entries = new Uint32Array(texts.length);
   for (const [entry, text] of texts.entries()) {
-    const entries = found.get(text);
-    if (entries === undefined) found.set(text, [entry]);
-    else entries.push(entry);
+    entries[next[text] ?? 0] = entry;
+    next[text] = (next[text] ?? 0) + 1;
   }
-  return found;
+  return { starts, entries };
 }
 
 function readAt(file: number, at: number, length: number): Buffer {

@@ -6,6 +6,7 @@ import * as fc from 'fast-check';
 import { FORGET_INDEX } from '../../../src/text-index/forget-index.js';
 import { foldedUnit } from '../../../src/text-index/grams.js';
 import { IndexDamage } from '../../../src/text-index/index-damage.js';
+import { decodeGroup, encodeGroup } from '../../../src/text-index/postings.js';
 import { SegmentDraft } from '../../../src/text-index/segment-draft.js';
 import { TextIndex } from '../../../src/text-index/text-index.js';
 import { effort } from '../../support/effort.js';
@@ -19,6 +20,24 @@ const draftOf = (texts: readonly string[], first = 0): SegmentDraft => {
 
 const numbersOf = (found: ReturnType<TextIndex['withKey']>): readonly number[] =>
   found.map(({ segment, entry }) => (segment.line(entry) as { number: number }).number).sort((a, b) => a - b);
+
+test('reads the same blocks from a group as were written, however uneven their gaps are', () => {
+  const total = 4_000_000;
+  const dense = Array.from({ length: 1_000 }, (_, i) => i);
+  const buckets = [
+    { bucket: 0, blocks: Uint32Array.from([...dense, 3_000_000, total - 1]) },
+    { bucket: 7, blocks: Uint32Array.from([total - 1]) },
+    ...Array.from({ length: 40 }, (_, n) => ({
+      bucket: 20 + n,
+      blocks: Uint32Array.from([...dense, 1_000 + n * 137]),
+    })),
+    { bucket: 255, blocks: Uint32Array.from([0]) },
+  ];
+  const group = encodeGroup(buckets, total);
+  expect(decodeGroup(group, total)).toEqual(buckets);
+  for (const one of buckets) expect(decodeGroup(group, total, one.bucket)).toEqual([one]);
+  expect(decodeGroup(group, total, 8)).toEqual([]);
+});
 
 describe('an index of texts', () => {
   let folder: string;
