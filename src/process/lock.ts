@@ -221,11 +221,13 @@ export async function withLock<T>(keeping: LockKeeping, options: LockWait, work:
     const text = await keeping.read();
     if (text === undefined) return undefined;
     const owner = await livingOwnerIn(text, tokenSchema);
-    if (owner === undefined) await keeping.removeDead(text);
-    else {
-      if (waitingFor === undefined) options.onWait?.(owner.pid);
-      waitingFor = owner;
+    if (owner === undefined) {
+      await keeping.removeDead(text);
+      // A caller that does not wait makes no further attempt.
+      return (await keeping.take(content)) ? true : undefined;
     }
+    if (waitingFor === undefined) options.onWait?.(owner.pid);
+    waitingFor = owner;
     return undefined;
   }, options);
   if (taken === undefined) {
