@@ -9,6 +9,8 @@ import { nodeStatus } from '../../../src/node/node-status.js';
 import { wholeRead } from '../../support/context.js';
 import { effort } from '../../support/effort.js';
 import { foundIn } from '../../support/every-byte.js';
+import { HarnessApi } from '../../support/harness-api.js';
+import { type Serve, startServe } from '../../support/mcp-clients.js';
 import { runCli, startCli } from '../../support/run-cli.js';
 import { until } from '../../support/until.js';
 
@@ -17,6 +19,8 @@ const asked = process.env.ERASE_KILLS;
 const KILLS = Number(asked ?? effort(1, 2));
 /** An order takes some seconds on a free machine. */
 const LATEST_MS = 6_000;
+/** Between two turns of the session beside, so that it stays small. */
+const PAUSE_MS = 100;
 const DAY_MS = 86_400_000;
 /** Each later session is a day younger, so that an order by age reaches one session. */
 const daysAgo = (round: number): number => Date.now() - (KILLS + 10 - round) * DAY_MS;
@@ -24,11 +28,15 @@ const KINDS = ['session', 'object', 'retention', 'before', 'text'] as const;
 const kindOf = (round: number): (typeof KINDS)[number] =>
   asked === undefined ? 'session' : (KINDS[round % KINDS.length] ?? 'session');
 
-const secretOf = (round: number): string => `greengage jelly of round ${round}`;
+/** Two digits, so that no name begins another one. */
+const nameOf = (round: number): string => `round-${String(round).padStart(2, '0')}`;
+const secretOf = (round: number): string => `greengage jelly of ${nameOf(round)}`;
 
 describe('an order that is killed at a random point', () => {
   let folder: string;
   let dataDir: string;
+  /** The id of each round's file. */
+  const files: string[] = [];
   const json = async (...args: readonly string[]) =>
     JSON.parse((await runCli([...args, '--data', dataDir, '--json'])).stdout);
 
@@ -39,10 +47,11 @@ describe('an order that is killed at a random point', () => {
       const clock = (): number => (round === KILLS ? Date.now() : daysAgo(round));
       const opened = await createContextClient({ dataDir, roots: [folder], cwd: folder, clock });
       const { client } = opened;
-      const session = await client.openSession({ id: `round-${round}` });
+      const session = await client.openSession({ id: nameOf(round) });
       await session.reportMessage({ role: 'user', text: 'a word of its own' });
       const content = `${secretOf(round)} `.repeat(150);
       await writeFile(join(folder, `${round}.txt`), content);
+      files.push((await client.files.locate(`${round}.txt`)).id);
       const readings = [await wholeRead(client, `${round}.txt`)];
       const call = { tool: 'read', args: { path: `${round}.txt` }, status: 'ok' as const, content };
       await session.recordCall({ ...call, readings, answer: () => content });
@@ -53,7 +62,10 @@ describe('an order that is killed at a random point', () => {
     }
   });
 
+  let serve: Serve | undefined;
+
   afterAll(async () => {
+    await serve?.kill();
     await stopNode(dataDir);
     await rm(folder, { recursive: true, force: true });
   });
@@ -61,56 +73,85 @@ describe('an order that is killed at a random point', () => {
   /** Returns the flags that select a round's session or its secret. */
   async function flagsOf(round: number): Promise<readonly string[]> {
     const kind = kindOf(round);
-    if (kind === 'session') return ['--session', `round-${round}`];
+    if (kind === 'session') return ['--session', nameOf(round)];
     if (kind === 'text') return ['--text', secretOf(round)];
-    if (kind === 'object') {
-      const { id } = await json('show', `${round}.txt`, '--session', `round-${round}`);
-      return ['--object', id];
-    }
+    if (kind === 'object') return ['--object', files[round] ?? ''];
     if (kind === 'before') return ['--before', new Date(daysAgo(round) + DAY_MS / 2).toISOString()];
     const kept = Math.floor((Date.now() - daysAgo(round)) / DAY_MS) - 1;
-    await json('retain', '--rule', `round-${round}=${kept + 1}`);
+    await json('retain', '--rule', `${nameOf(round)}=${kept + 1}`);
     return ['--retention'];
   }
 
-  test('goes on, leaves no byte, and the sessions that stay verify', async () => {
+  /** Starts a session of another process. `goOn` adds a turn, also while the node is away. */
+  async function sessionBeside() {
+    serve = await startServe(['--data', dataDir, '--profile', 'rocksdb'], folder);
+    const api = new HarnessApi(serve);
+    const { id } = await api.call('openSession', undefined, { system_prompt: 'You go on.' });
+    let turns = 0;
+    const goOn = async (): Promise<void> => {
+      await api.call('beginTurn', id, { messages: [{ role: 'user', content: `turn ${++turns}` }] });
+    };
+    const close = async (): Promise<number> => {
+      await api.close();
+      await serve?.kill();
+      return turns;
+    };
+    return { id, goOn, close };
+  }
+
+  test('goes on, leaves no byte, and the sessions that stay verify, beside a running session', async () => {
+    const beside = await sessionBeside();
     for (let round = 0; round < KILLS; round++) {
-      const session = `round-${round}`;
+      const session = nameOf(round);
       const flags = await flagsOf(round);
-      expect((await json('erase', ...flags, '--plan')).documents.length).toBeGreaterThan(0);
+      const plan = await json('erase', ...flags, '--plan');
+      expect(plan).toMatchObject({ documents: expect.any(Array) });
+      expect(plan.documents.length).toBeGreaterThan(0);
       const order = ['erase', ...flags, '--apply', '--reason', 'a kill', '--data', dataDir, '--json'];
       const { child, result } = startCli(order);
-      await Promise.race([delay(Math.random() * LATEST_MS), result]);
+      let isWaiting = true;
+      const kill = Promise.race([delay(Math.random() * LATEST_MS), result]).finally(() => {
+        isWaiting = false;
+      });
+      while (isWaiting) await Promise.race([beside.goOn().then(() => delay(PAUSE_MS)), kill]);
       child.kill('SIGKILL');
       const status = await nodeStatus(dataDir, process.env);
       const pid = 'pid' in status ? status.pid : undefined;
       if (round % 2 === 1 && pid !== null && pid !== undefined) process.kill(pid, 'SIGKILL');
-      await result;
+      const { code } = await result;
       const pending = join(dataDir, 'erasures', 'pending.json');
+      const point = code === 0 ? 'done' : existsSync(pending) ? 'recorded' : 'not recorded';
       if (existsSync(pending)) {
         const { findings } = await json('doctor', '--no-agents');
         // A node that was killed may have gone on with it meanwhile.
         if (existsSync(pending))
           expect(findings).toContainEqual(expect.objectContaining({ code: 'erasure-unfinished' }));
+        // An order that was recorded goes on by itself; one that was not has changed nothing.
+        await stopNode(dataDir);
+        await json('node', 'start');
+        await until(
+          () => existsSync(pending),
+          (isPending) => !isPending,
+        );
+        await json('erase', '--resume');
       }
-      // An order that was recorded goes on by itself; one that was not has changed nothing.
-      await stopNode(dataDir);
-      await json('node', 'start');
-      await until(
-        () => existsSync(pending),
-        (isPending) => !isPending,
-      );
-      await json('erase', '--resume');
-      const isDone = async (): Promise<boolean> => {
+      const verdict = async () => {
         const { sessions, error } = await json('verify', session);
-        return error?.code === 'erased' || sessions?.[0]?.erased !== undefined;
+        const isDone = error?.code === 'erased' || sessions?.[0]?.erased !== undefined;
+        return { round, kind: kindOf(round), point, ...(isDone ? { isDone } : { sessions, error }) };
       };
-      if (!(await isDone())) expect(await json(...order.slice(0, -3))).toMatchObject({ reason: 'a kill' });
-      expect(await isDone()).toBe(true);
-      expect(await json('verify', `round-${KILLS}`)).toMatchObject({ ok: true });
+      if (!('isDone' in (await verdict())))
+        expect(await json(...order.slice(0, -3))).toMatchObject({ reason: 'a kill' });
+      expect(await verdict()).toMatchObject({ isDone: true });
+      if (asked !== undefined) process.stderr.write(`${JSON.stringify({ round, kind: kindOf(round), point })}\n`);
+      if (round % 10 === 0) expect(await json('verify', nameOf(KILLS))).toMatchObject({ ok: true });
+      await beside.goOn();
       await rm(join(folder, `${round}.txt`));
     }
-    expect(await json('verify', '--all')).toMatchObject({ ok: true });
+    expect(await beside.close()).toBeGreaterThan(KILLS);
+    const verified = await json('verify', '--all');
+    expect(verified).toMatchObject({ ok: true });
+    expect(verified.sessions.map(({ session }: { session: string }) => session)).toContain(beside.id);
     await stopNode(dataDir);
     const gone = Array.from({ length: KILLS }, (_, round) => `${secretOf(round)} `);
     expect(await foundIn(dataDir, [...gone, secretOf(0)])).toEqual([]);
