@@ -2,7 +2,6 @@ import pLimit from 'p-limit';
 import { DEFAULT_LOOP_LAYOUT, type LayoutName } from '../../assembly/assembly-record.js';
 import type { EpochSettings } from '../../assembly/epoch/border.js';
 import type { EpochInput } from '../../assembly/epoch/epoch-state.js';
-import type { RenderedMessage } from '../../assembly/render-messages.js';
 import type { ContextClient } from '../../client/session/context-client.js';
 import type { ContextSession } from '../../client/session/context-session.js';
 import type {
@@ -15,19 +14,11 @@ import { listTail } from '../../harness/epoch-tail.js';
 import { GrowingTail } from '../../harness/growing-tail.js';
 import { type ChangingCall, HarnessSession, type HarnessSettings } from '../../harness/harness-session.js';
 import { beginsWith, GrowingHistory, startOf } from '../../harness/history-item.js';
-import {
-  aroundList,
-  epochOf,
-  type LoopEpoch,
-  LoopEpochs,
-  type LoopInsert,
-  type PlannedEpoch,
-} from '../../harness/loop-epochs.js';
+import { aroundList, epochOf, LoopEpochs, type PlannedEpoch } from '../../harness/loop-epochs.js';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { VerbReport } from '../../harness/record-call.js';
 import type { PlacedEntry } from '../../harness/reported-chat.js';
 import type { Delivery, HandedList } from '../../objects/assembly-proof.js';
-import type { SessionId } from '../../objects/ids.js';
 import type { HistoryEvent } from '../../objects/step.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';

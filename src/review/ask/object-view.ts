@@ -2,7 +2,7 @@ import { HistoryError } from '../../history/rebuild/history-error.js';
 import { formatMoment, NOW } from '../../history/rebuild/moment.js';
 import type { Point, Timeline } from '../../history/rebuild/timeline.js';
 import { quoted } from '../../objects/errors.js';
-import { chatObjectId, isInfrastructureId, type ObjectId, type SessionId, sessionId } from '../../objects/ids.js';
+import type { ObjectId } from '../../objects/ids.js';
 import type { ObjectVersion } from '../../objects/seal.js';
 import type { VersionTimes } from '../../store/queries.js';
 import type { FoundVersion, HistoryHead } from '../../store/snapshot-rows.js';

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import type { Contract, ContractReports } from '../../cli/contract.js';
-import { collect, dataFlag, jsonFlag, numberBetween, wholeBetween } from '../../cli/flags.js';
+import { dataFlag, jsonFlag, numberBetween, wholeBetween } from '../../cli/flags.js';
 import type { ReviewFlags } from '../../cli/review/answer.js';
 import { limitFlag, MOMENTS, withData, withMoment } from '../../cli/review/moment-flags.js';
 import type { CountTexts } from '../../history/rebuild/tokenizer.js';
