@@ -143,7 +143,7 @@ export class CallSessions {
   async get(name: string | undefined, how: HowNamed): Promise<CallSession> {
     // A conversation may have another session than a call that names it. No name has a space.
     const key = how.asked !== undefined && name !== undefined ? ` ${name}` : name;
-    const isOurs = name !== undefined && this.#held.has(key);
+    const isOurs = name !== undefined && (await this.#idOf(key)) === name;
     const view = how.asked === undefined || isOurs ? undefined : await this.#view(how.asked);
     if (view !== undefined) return { ...view, done: () => undefined, lost: async () => undefined };
     const held = this.#held.get(key) ?? { loan: this.#borrow(key, name, how), running: 0, leaving: false };
@@ -165,6 +165,14 @@ export class CallSessions {
     await Promise.allSettled(views.map((one) => (one.status === 'fulfilled' ? one.value?.close() : undefined)));
     const loans = await Promise.allSettled([...this.#held.values()].map(({ loan }) => loan));
     await Promise.all(loans.map((loan) => (loan.status === 'fulfilled' ? loan.value.release() : undefined)));
+  }
+
+  /** Returns the session that calls with a key have. Undefined if they have none. */
+  async #idOf(key: string | undefined): Promise<string | undefined> {
+    return Promise.resolve(this.#held.get(key)?.loan).then(
+      (loan) => loan?.session.id,
+      () => undefined,
+    );
   }
 
   /** Returns the session in which `palimpsest watch` records the call, as it is now. */

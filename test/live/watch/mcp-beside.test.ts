@@ -75,6 +75,8 @@ test('calls of palimpsest mcp beside the watcher are steps of the one session, e
   expect(context.text).toContain(`session=${id}`);
   expect(context.text).toMatch(/a\.ts file_type=ts char_count=4/);
   script.answers(list, context.text);
+  const named = await agent.call('context', {}, { meta: { threadId: id } });
+  expect([named.meta.session, named.meta.call]).toEqual([id, undefined]);
 
   await calls(read, 'read', { path: 'b.ts' });
   const step = await calls(off, 'deactivate', { ids: ['a.ts'] });
