@@ -3,7 +3,7 @@ import type { ViewName } from './address.js';
 import { type Answered, answers, isServed, type Parameters as QuestionParameters, useAnswer } from './ask.js';
 import { followed } from './follow.js';
 import { place, refine } from './place.js';
-import { columnOf, neighbour } from './strip-layout.js';
+import { columnOf, makerOf, neighbour } from './strip-layout.js';
 import type { Strip } from './wire.js';
 import { nameBelow } from './words.js';
 
@@ -75,26 +75,6 @@ export function useStrip(): Answered<Strip> {
 export const callNumber = ({ calls }: Strip, step: number): number => Math.max(1, columnOf(calls, step + 1));
 
 /**
- * Returns the number, from 1, of the model call that made a step. Its request ends before the step.
- * The calls of a session without requests are the ends of its turns, which include their steps.
- */
-export function makerOf({ calls }: Strip, step: number): number {
-  const before = columnOf(calls, step);
-  const areTurns = calls[before]?.delivered === null && calls[before]?.sections.length === 0;
-  return Math.min(calls.length, Math.max(1, areTurns ? before + 1 : before));
-}
-
-/** Returns the step of the request from which the model made a step. */
-export function requestOf(strip: Strip | undefined, step: number): number {
-  const call = strip?.calls[makerOf(strip, step) - 1];
-  return call === undefined || call.step >= step ? Math.max(0, step - 1) : call.step;
-}
-
-/** Returns the step of the first request that includes a step; the step itself if none does. */
-export const requestWith = (strip: Strip | undefined, step: number): number =>
-  strip?.calls[columnOf(strip.calls, step)]?.step ?? step;
-
-/**
  * Returns the step for a link from one view to another. A row of the conversation is a step that a
  * call made; other views have the step at which the request of a call ends.
  */
@@ -114,8 +94,8 @@ export function chosenStep(strip: Strip): number | undefined {
 }
 
 /** Chooses the call whose request ends at a step. */
-export function choose(step: number): void {
-  refine({ step: place.value.view === 'conversation' ? step + 1 : step, from: undefined });
+export function choose(step: number, options?: Parameters<typeof refine>[1]): void {
+  refine({ step: place.value.view === 'conversation' ? step + 1 : step, from: undefined }, options);
 }
 
 /**

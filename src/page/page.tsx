@@ -171,7 +171,7 @@ function CallNumber({ strip }: { readonly strip: Strip }) {
         event.preventDefault();
         const wanted = Number(new FormData(event.currentTarget).get('call'));
         const call = strip.calls[Math.min(length, Math.max(1, wanted)) - 1];
-        if (call !== undefined) choose(call.step);
+        if (call !== undefined) choose(call.step, {});
       }}
     >
       <button type="button" class="quiet" aria-label="Previous call" onClick={() => move(strip, 'previous')}>

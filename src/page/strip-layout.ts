@@ -26,6 +26,26 @@ export function columnOf(calls: readonly Pick<StripCall, 'step'>[], step: number
   return low;
 }
 
+/**
+ * Returns the number, from 1, of the model call that made a step. Its request ends before the step.
+ * The calls of a session without requests are the ends of its turns, which include their steps.
+ */
+export function makerOf({ calls }: Pick<Strip, 'calls'>, step: number): number {
+  const before = columnOf(calls, step);
+  const areTurns = calls[before]?.delivered === null && calls[before]?.sections.length === 0;
+  return Math.min(calls.length, Math.max(1, areTurns ? before + 1 : before));
+}
+
+/** Returns the step of the request from which the model made a step. */
+export function requestOf(strip: Pick<Strip, 'calls'> | undefined, step: number): number {
+  const call = strip?.calls[makerOf(strip, step) - 1];
+  return call === undefined || call.step >= step ? Math.max(0, step - 1) : call.step;
+}
+
+/** Returns the step of the first request that includes a step; the step itself if none does. */
+export const requestWith = (strip: Pick<Strip, 'calls'> | undefined, step: number): number =>
+  strip?.calls[columnOf(strip.calls, step)]?.step ?? step;
+
 /** Returns the rows of a strip: for each object, its column spans by state. */
 export function bandRows(bands: readonly StripBand[], calls: readonly Pick<StripCall, 'step'>[]): readonly BandRow[] {
   return bands.map((band) => {

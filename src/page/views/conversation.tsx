@@ -1,12 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AnswerBox, Waiting } from '../answer-box.js';
 import { ask, useAnswer } from '../ask.js';
-import { knownTx, makerOf, requestOf, useSessionStrip, useStrip } from '../calls.js';
+import { knownTx, useSessionStrip, useStrip } from '../calls.js';
 import { type RowOf, shownRow } from '../conversation-row.js';
 import { LazyBlock } from '../lazy-block.js';
 import { ForkHere } from '../person.js';
 import { from, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
+import { makerOf, requestOf } from '../strip-layout.js';
 import type { Conversation, ConversationRow, Strip } from '../wire.js';
 import { clockTime, counted } from '../words.js';
 

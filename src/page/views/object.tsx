@@ -1,11 +1,12 @@
 import { ActorLink } from '../actor.js';
 import { AnswerBox } from '../answer-box.js';
 import { isServed, useAnswer } from '../ask.js';
-import { makerOf, useQuestion, useSessionStrip, useStrip } from '../calls.js';
+import { useQuestion, useSessionStrip, useStrip } from '../calls.js';
 import { DiffView } from '../diff-view.js';
 import { SetVerbs } from '../person.js';
 import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
+import { makerOf } from '../strip-layout.js';
 import { TextView } from '../text-view.js';
 import type { Authors, Log, LoggedVersion, Show, Stale, Strip, Who } from '../wire.js';
 import { counted, localTime, pathEnd, plural, rangesOf } from '../words.js';

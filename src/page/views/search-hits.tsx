@@ -1,7 +1,8 @@
 import { ownMember } from '../../values/own-member.js';
-import { callNumber, makerOf } from '../calls.js';
+import { callNumber } from '../calls.js';
 import { from, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
+import { makerOf } from '../strip-layout.js';
 import { Runs } from '../text-view.js';
 import type { Search, SearchHit, Strip } from '../wire.js';
 import { counted, localTime, pathEnd, plural } from '../words.js';

@@ -4,8 +4,11 @@ import {
   columnOf,
   fillOf,
   inColumns,
+  makerOf,
   marksByColumn,
   neighbour,
+  requestOf,
+  requestWith,
   type SortedRows,
   seenRange,
   sortedRows,
@@ -53,6 +56,23 @@ describe('the layout of a strip', () => {
     [8, 3],
     [10, 4],
   ])('counts step %i first in column %i', (step, column) => expect(columnOf(calls, step)).toBe(column));
+
+  // The request of a call ends before its answer, so it never has the call's own result.
+  test.each([
+    [3, 1, 2],
+    [4, 1, 2],
+    [5, 2, 4],
+    [7, 2, 4],
+    [10, 4, 9],
+  ])('says that step %i came from call %i, whose request ends at step %i', (step, maker, request) => {
+    expect([makerOf({ calls }, step), requestOf({ calls }, step)]).toEqual([maker, request]);
+  });
+
+  test('finds the first request with a step, and the turn of a session without requests', () => {
+    expect([3, 7, 10].map((step) => requestWith({ calls }, step))).toEqual([4, 7, 10]);
+    const ends = [call(1, 4), call(2, 9)].map((one) => ({ ...one, delivered: null, sections: [] }));
+    expect([makerOf({ calls: ends }, 6), requestOf({ calls: ends }, 6)]).toEqual([2, 5]);
+  });
 
   test('draws a band from the first call that includes its step to the next change', () => {
     const changes = [
