@@ -1,6 +1,13 @@
 import type { ObjectMask } from '../../bundle/masked-names.js';
 import { textArgument } from '../../foreign-tools/tool-arguments.js';
-import { kindOfCall, linesAsked, type NamedCall, namedCall, patchText } from '../../history/rebuild/call-names.js';
+import {
+  callName,
+  kindOfCall,
+  linesAsked,
+  type NamedCall,
+  namedCall,
+  patchText,
+} from '../../history/rebuild/call-names.js';
 import { bordersOf } from '../../history/rebuild/epoch-chain.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
@@ -159,7 +166,8 @@ function callRow(step: Step, call: SessionCall, facts: Facts): Row {
     at: new Date(at),
     id: call.id,
     number: facts.numbers.get(seq) ?? 0,
-    name: call.name,
+    // The arguments are masked, so their parts in the name are, too.
+    name: callName(named),
     tool: call.tool,
     failed: call.failed,
     args: display,
