@@ -123,12 +123,15 @@ describe('a session in one file', () => {
     await page.goto(`${pathToFileURL(file).href}#/money`);
     await page.getByRole('region', { name: 'Where it went' }).getByText('$').first().waitFor();
     await page.goto(`${pathToFileURL(file).href}#/conversation`);
+    // Blocks render when they come near the screen.
+    await page.locator('.entries').waitFor();
+    await page.keyboard.press('End');
     const prose = page.locator('.message .prose').filter({ hasText: 'not bold' });
     await prose.locator('li code').getByText('code').waitFor();
     expect(await prose.locator('table td').allInnerTexts()).toEqual(['a.ts', 'read']);
     expect(await prose.locator('a, img, b').count()).toBe(0);
     expect(await prose.innerText()).toContain('<b onclick="alert(8)">not bold</b>');
-    const call = page.locator('.entry.call').filter({ hasText: 'long.txt' }).last();
+    const call = page.locator('.entry.call').filter({ has: page.locator('.call-name', { hasText: 'src/long.txt' }) });
     await call.locator('.call-name').click();
     await call.getByRole('region', { name: 'Result of' }).getByText('long').waitFor();
     await page.goto(`${pathToFileURL(file).href}#/object?id=${made.file}`);

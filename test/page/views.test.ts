@@ -143,7 +143,7 @@ describe('every view of the review page', () => {
       return told;
     };
     for (const [region, found] of [
-      ['Without secrets', /^Nothing has/],
+      ['Without secrets', /^No text has/],
       ['Share', /^\d+ texts? with/],
     ] as const) {
       const saved = async (kind: string): Promise<string> => {
