@@ -83,7 +83,7 @@ export function FileView({ file }: { readonly file: EmbeddedSession }) {
   const { session, title = '', turn, step, calls, objects, versions, tx, masked } = file.manifest;
   return (
     <>
-      <h1>{oneLine(title === '' ? session : title)}</h1>
+      <h1>{oneLine(title === '' ? session : title, 120)}</h1>
       <dl class="facts">
         <dt>Session</dt>
         <dd>
