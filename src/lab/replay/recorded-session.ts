@@ -34,7 +34,7 @@ const REPLACED = 'shortened';
 const isReplacement = (event: HistoryEvent | undefined): boolean => event?.kind === REPLACED;
 
 /** Our tools that change a session's sets, as agents name those of an MCP server. */
-const OWN_VERB = /^(?:(?:mcp__)?palimpsest(?:__|[./:]))?(activate|deactivate|pin|unpin)$/;
+const OWN_VERB = /(?:^|__|[./:]|^mcp_[^_]+_)(activate|deactivate|pin|unpin)$/;
 
 /** Returns the references of a call. Undefined if its arguments are not those of our tools. */
 function referencesIn({ ids }: CallReport['args']): readonly string[] | undefined {

@@ -41,7 +41,7 @@ async function flush(): Promise<void> {
 
 /** Calls one of our tools as Claude Code does, and returns the call's step. */
 async function calls(call: string, tool: string, args: Readonly<Record<string, unknown>>): Promise<Step | undefined> {
-  script.calls(call, `mcp__palimpsest__${tool}`, args);
+  script.calls(call, `mcp__ctx__${tool}`, args);
   await flush();
   const { text, isError, meta } = await agent.call(tool, args, { meta: { 'claudecode/toolUseId': call } });
   expect({ text: isError ? text : '', session: meta.session, call: meta.call }).toEqual({
@@ -69,7 +69,7 @@ test('calls of palimpsest mcp beside the watcher are steps of the one session, e
   await flush();
   await watched.reached(id, 2);
 
-  script.calls(list, 'mcp__palimpsest__context', {});
+  script.calls(list, 'mcp__ctx__context', {});
   await flush();
   const context = await agent.call('context', {}, { meta: { 'claudecode/toolUseId': list } });
   expect(context.text).toContain(`session=${id}`);
@@ -104,7 +104,7 @@ test('calls of palimpsest mcp beside the watcher are steps of the one session, e
   const away = `toolu_away_${id}`;
   const answer = await agent.call('read', { id: native }, { meta: { 'claudecode/toolUseId': away } });
   expect([answer.isError, answer.meta.session]).toEqual([false, id]);
-  script.calls(away, 'mcp__palimpsest__read', { id: native }).answers(away, answer.text);
+  script.calls(away, 'mcp__ctx__read', { id: native }).answers(away, answer.text);
   await flush();
   await watched.start();
   expect(saidIn(await watched.reached(id, steps.length + 3), id).at(-1)).toBe(away);
