@@ -7,6 +7,7 @@ import { causeClause, grouped } from '../../review/ask/prefix-sentence.js';
 import { usagesOf } from '../../review/ask/request-reader.js';
 import { ownSteps } from '../../review/ask/session-calls.js';
 import { defined } from '../../values/defined.js';
+import { askOnce } from '../../values/promises.js';
 
 /** A model call that its provider counted. */
 export interface CountedCall {
@@ -58,8 +59,19 @@ function comparedCalls(counts: readonly Counts[]): readonly (CountedCall & Count
   });
 }
 
-/** Returns the model calls of a session that have a provider's counts. */
-export async function countedCalls(timeline: Timeline, session: SessionId): Promise<CountedSession> {
+const counted = new WeakMap<Timeline, Map<SessionId, Promise<CountedSession>>>();
+
+/**
+ * Returns the model calls of a session that have a provider's counts. Questions of one timeline
+ * share them: a page in a file asks for every call.
+ */
+export function countedCalls(timeline: Timeline, session: SessionId): Promise<CountedSession> {
+  const known = counted.get(timeline) ?? new Map<SessionId, Promise<CountedSession>>();
+  counted.set(timeline, known);
+  return askOnce(known, session, () => countCalls(timeline, session));
+}
+
+async function countCalls(timeline: Timeline, session: SessionId): Promise<CountedSession> {
   const [steps, records] = await Promise.all([
     timeline.steps(session),
     timeline.records(session).catch(() => timeline.present.assemblies(session, { onDamaged: () => undefined })),
