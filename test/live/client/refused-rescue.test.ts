@@ -153,7 +153,7 @@ describe('acknowledged steps of a lost session whose fork fails', () => {
     const { signal } = new AbortController();
     expect(await describeFailure(told, { client, session, signal })).toEqual({
       message: expect.stringMatching(/^step 2 of session .* palimpsest doctor/),
-      next: expect.stringContaining('call again to go on'),
+      next: expect.stringContaining('call again to continue'),
     });
     expect(notices).toEqual([expect.stringContaining(`step 2 of session ${session.id}`)]);
     const named = {

@@ -20,6 +20,7 @@ describe('sources of settings', () => {
         cacheDir: join(homedir(), '.cache', 'palimpsest'),
       },
       nodeUrl: undefined,
+      maskAnswers: false,
       shareSessions: false,
     });
     expect(
@@ -36,6 +37,7 @@ describe('sources of settings', () => {
     ).toEqual({
       node: { dataDir: '/d/palimpsest', cacheDir: '/c/palimpsest', runtimeDir: '/r', javaHome: '/j' },
       nodeUrl: 'http://h:3000',
+      maskAnswers: false,
       shareSessions: false,
     });
   });
