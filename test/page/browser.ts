@@ -46,7 +46,11 @@ export async function watchedPage(context: BrowserContext, origin: string): Prom
     troubles,
     settled: async () => {
       await page.waitForFunction(
-        () => !document.body.innerText.includes('Reading…') && document.querySelector('h1') !== null,
+        () =>
+          !document.body.innerText.includes('Reading…') &&
+          document.querySelector('h1') !== null &&
+          // Figures that are still being counted.
+          ![...document.querySelectorAll('td')].some(({ innerText }) => innerText === '…'),
       );
     },
     barriers: async () => {

@@ -47,7 +47,6 @@ async function smaller(page: Page, png: Buffer): Promise<Buffer> {
       const context = await browser.newContext({ colorScheme: 'light', viewport: { width: 1_280, height: 800 } });
       const fork = await demoFork({ session, client });
       const views = {
-        sessions: `?text=${session}`,
         conversation: `conversation?session=${session}`,
         context: `strip?session=${session}`,
         call: `request?session=${session}`,

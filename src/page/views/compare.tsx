@@ -95,7 +95,7 @@ function Curves({ strips, moneys, rows, shared }: CurvesProps) {
         shaded={shared}
         tip={tip(series, counted)}
       />
-      {spent.length === 2 && spent.every((own) => own.some((sum) => sum !== null)) && (
+      {spent.length === 2 && spent.every((own) => own.some((sum) => sum !== null && sum > 0)) && (
         <>
           <h2>Spent up to each call</h2>
           <Chart
@@ -284,7 +284,7 @@ export function CompareView() {
                   <option value="">choose a session</option>
                   {[...kin, ...others.filter((row) => !kin.includes(row))].map((row) => (
                     <option key={row.id} value={row.id}>
-                      {kin.includes(row) ? '⑂ ' : ''}
+                      {kin.includes(row) ? '↳ ' : ''}
                       {oneLine(titleOf(row), 80)}
                     </option>
                   ))}

@@ -95,12 +95,14 @@ function Title({ row, isChild }: { readonly row: ListedSession; readonly isChild
 interface RowProps {
   readonly row: ListedSession;
   readonly isChild: boolean;
+  /** Whether figures are still being counted. */
+  readonly isCounting: boolean;
 }
 
-function Row({ row, isChild }: RowProps) {
+function Row({ row, isChild, isCounting }: RowProps) {
   const { from: began, to, figures, check } = row;
   const shown = (value: number | null | undefined, format = counted) =>
-    figures === null ? (
+    figures === null && isCounting ? (
       '…'
     ) : value === null || value === undefined ? (
       unknown
@@ -237,7 +239,7 @@ export function SessionsView() {
                 </thead>
                 <tbody>
                   {nested(sessions).map(({ row, depth }) => (
-                    <Row key={row.id} row={row} isChild={depth > 0} />
+                    <Row key={row.id} row={row} isChild={depth > 0} isCounting={isCounting} />
                   ))}
                 </tbody>
               </table>
