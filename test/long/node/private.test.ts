@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createContextClient } from '../../../src/index.js';
 import { stopNode } from '../../../src/node/stop-node.js';
+import { until } from '../../support/until.js';
 
 let root: string;
 let dataDir: string;
@@ -58,6 +59,11 @@ async function useSession(): Promise<readonly string[]> {
   await session.reportToolCall({ name: 'read', args: { path: 'secret.txt' }, content: 'mine alone' });
   const early = await openToOthers(false);
   await session.assemble();
+  // A context needs no database, so the node may still be starting.
+  await until(
+    () => client.listSessions(),
+    (all) => all.some(({ id }) => id === session.id),
+  );
   const late = await openToOthers();
   await client.close();
   return [...early, ...late, ...(await openToOthers())];
