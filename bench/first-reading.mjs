@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { processorTime } from './processor-time.mjs';
 
 const bytes = Number(process.argv[2] ?? 10) * 1_000_000;
 const home = mkdtempSync(join(tmpdir(), 'palimpsest-first-reading-'));
@@ -73,17 +74,9 @@ function cli(...args) {
   if (status !== 0) throw new Error(`palimpsest ${args.join(' ')}: ${stderr || stdout}`);
   return stdout;
 }
-/** Seconds of processor time of the database so far. Linux counts 100 ticks a second. */
-function databaseSeconds() {
-  const { pid } = JSON.parse(readFileSync(join(data, 'node.json'), 'utf8')).jvm;
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const [user, system] = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(11, 13)
-    .map(Number);
-  return (user + system) / 100;
-}
+/** Seconds of processor time of the database so far. */
+const databaseSeconds = () => processorTime(JSON.parse(readFileSync(join(data, 'node.json'), 'utf8')).jvm.pid) / 1_000;
+
 const reads = (path) => {
   const began = performance.now();
   cli('open', path, '--no-page', '--no-browser');

@@ -17,6 +17,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, createServer, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { processorTime } from './processor-time.mjs';
 
 const [EVENTS, SESSIONS, MESSAGES] = [100, 50, 100];
 const isSteering = process.argv[2] === 'steer';
@@ -127,21 +128,6 @@ async function end() {
 const quantile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * share)];
 const row = (name, values) =>
   `| ${name} | ${[0.5, 0.95, 0.99].map((share) => quantile(values, share).toFixed(2)).join(' | ')} |`;
-
-/**
- * Milliseconds of processor time of a process and its children so far. Linux counts 100 ticks a
- * second.
- */
-function processorTime(pid) {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const [user, system] = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(11, 13)
-    .map(Number);
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
-  return 10 * (user + system) + children.reduce((sum, child) => sum + processorTime(child), 0);
-}
 
 /** Steers one session until it has all its objects, then measures. Ends the process. */
 async function measureSteering() {

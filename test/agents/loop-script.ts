@@ -57,7 +57,7 @@ export function scriptOf(
       { tools: [shell('cat notes/s7.log')], meanwhile: kill },
       { tools: [read(file(9))] },
       { tools: [edit(file(2), 'file 2, line 7 of 40', 'line seven')] },
-      { say: 'Done, whatever happened.' },
+      { say: 'Done after the failure.' },
     ],
     compacted: [{ tools: [shell('cat notes/s8.log')] }, { say: 'After the compaction.' }],
     resumed: [

@@ -107,7 +107,7 @@ describe.each(['pi', 'opencode'] as const)('%s with contexts of Palimpsest', (ha
     for (const word of [
       'I have read everything.',
       'It is done.',
-      'Done, whatever happened.',
+      'Done after the failure.',
       'After the compaction.',
       'Resumed.',
     ]) {
