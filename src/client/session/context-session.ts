@@ -1,16 +1,12 @@
-import type { ObjectMetadata } from '../../assembly/metadata.js';
 import type { SessionLock } from '../../journal/session-lock.js';
 import type { ContextRecord } from '../../objects/context-record.js';
 import { HeadHashes } from '../../objects/head-hashes.js';
-import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { HistoryEvent, ModelUsage, Step } from '../../objects/step.js';
 import { systemPromptVersion } from '../../objects/versions.js';
 import { ChatPlaces } from '../../session/chat-places.js';
 import { isLoss, SessionError } from '../../session/errors.js';
-import type { Resolution } from '../../session/object-reference.js';
 import { planCall, planEvent, planMessage, type SaidMessage } from '../../session/plan-step.js';
 import { applyStep, type SessionState } from '../../session/session-state.js';
-import type { Verb } from '../../session/verb-outcome.js';
 import { type StoredPut, storedPut } from '../../store/object-store.js';
 import { SNAPSHOT_EVERY, toSnapshotPart } from '../../store/step-part.js';
 import { defined } from '../../values/defined.js';
@@ -29,15 +25,12 @@ import {
   readingsOf,
   stepFiles,
   storedCall,
-  type VerbPlan,
   withNotice,
 } from './call-report.js';
-import { type LoadedObject, loadObject, type PoolEntry, poolOf, resolveInSession } from './find-object.js';
 import type { GivenStep } from './given-step.js';
 import { maskedReport, storedStep } from './masked-report.js';
 import { type LoadedSession, leaseOf, reloadSession } from './open-session.js';
-import { planVerb } from './plan-verb.js';
-import { SeenFiles } from './seen-files.js';
+import { ReadableSession } from './readable-session.js';
 import type { SessionAssembly, SessionAssemblyRecord } from './session-assembly.js';
 import { type DeliverOptions, type HandedOut, type SentContext, SessionContexts } from './session-contexts.js';
 import type { SessionEnvironment } from './session-environment.js';
@@ -56,8 +49,7 @@ import { SessionUses } from './use-ledger.js';
  * const { text } = await session.assemble();
  * ```
  */
-export class ContextSession {
-  readonly id: SessionId;
+export class ContextSession extends ReadableSession {
   readonly #environment: SessionEnvironment;
   #loaded: LoadedSession;
   readonly #lock: SessionLock | undefined;
@@ -70,8 +62,6 @@ export class ContextSession {
   readonly #contexts: SessionContexts;
   /** Masks secrets in all that this session records. */
   readonly mask: RecordMask;
-  /** The file versions that the agent saw last. */
-  readonly seen: SeenFiles;
   readonly #places = new ChatPlaces();
   /** For retention by use. An earlier process's steps are read before the first step. */
   readonly #uses: SessionUses;
@@ -83,12 +73,11 @@ export class ContextSession {
     loaded: LoadedSession,
     { lock, assemble, hasRandomId, losses }: SessionParts,
   ) {
+    super(environment, loaded.state.id);
     this.#environment = environment;
     this.#loaded = loaded;
     this.#lock = lock;
-    this.id = loaded.state.id;
     this.mask = environment.mask;
-    this.seen = new SeenFiles(this.mask);
     this.#hashes = new HeadHashes(this.id);
     this.#callIds = new CallIds(environment, { hasRandomId, losses, latest: () => this.#contexts.latest() });
     this.#uses = new SessionUses(environment, () => this.#loaded.state);
@@ -205,29 +194,6 @@ export class ContextSession {
   /** The positions of the chat's messages and calls, by the harness's ids. */
   get places(): ChatPlaces {
     return this.#places.upTo(this.state);
-  }
-
-  /** Returns the session's object for a reference (decision D6). */
-  readonly resolve = (reference: string): Resolution => resolveInSession(this.#environment, this.state, reference);
-
-  /** Plans a verb for some references. Reads the necessary files and writes nothing. */
-  planVerb(verb: Verb, references: readonly string[], signal?: AbortSignal): Promise<VerbPlan> {
-    return planVerb(this.#environment, this.state, { verb, references, signal });
-  }
-
-  /** Loads a whole object, now or as of a transaction. Undefined if it did not exist then. */
-  load(id: ObjectId, options: { readonly version?: number } = {}): Promise<LoadedObject | undefined> {
-    return loadObject(this.#environment, id, options.version);
-  }
-
-  /** Returns the known metadata of an object that this client has observed. */
-  metadata(id: ObjectId): ObjectMetadata | undefined {
-    return this.#environment.metadata.get(id);
-  }
-
-  /** Returns the metadata pool in its order [§3.1], with the active and pinned state. */
-  pool(): readonly PoolEntry[] {
-    return poolOf({ state: this.state, metadata: (id) => this.metadata(id) });
   }
 
   /** Returns the next model context [§4] and its record (decision E7). Waits for running steps. */
