@@ -23,6 +23,9 @@ interface Written {
 
 const WORDS = ['Alpha', 'beta', 'gamma', 'x.y', 'naïve', '0x1f', 'end'];
 
+/** A search for one letter finds it too. */
+const PROMPT = 'Only the second session is careful.';
+
 /** Returns a text of some words that differs for each number. */
 const textOf = (number: number): string =>
   Array.from({ length: 12 }, (_, i) => WORDS[(number * (i + 3) + i * i) % WORDS.length])
@@ -79,7 +82,9 @@ describe('a search', () => {
       await applied;
       await keep(session, whole);
     }
-    await sessions[1]?.setSystemPrompt('Only the second session is careful.');
+    const careful = sessions[1] as ContextSession;
+    await careful.setSystemPrompt(PROMPT);
+    await keep(careful, PROMPT);
     await sessions[0]?.assemble({ deliver: 'library' });
     // A fork shares the steps before it.
     fork = await client.forkSession((sessions[0] as ContextSession).id, { id: `${prefix}-c` });
