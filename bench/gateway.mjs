@@ -149,6 +149,8 @@ async function measureSteering() {
     });
     answer = [
       { type: 'message_start', message: { id: `msg_${index}`, role: 'assistant', content: [], usage: {} } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: name, name: 'Bash', input: {} } },
+      { type: 'content_block_stop', index: 0 },
       { type: 'message_stop' },
     ]
       .map(event)

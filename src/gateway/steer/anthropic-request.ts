@@ -7,7 +7,7 @@ import type { ReportedContent, ReportedMessage } from '../../harness/message-sch
 import { defined } from '../../values/defined.js';
 import { isJsonObject } from '../../values/json-object.js';
 import { type AnthropicBody, BodyWriter, type WireMessage } from './body-writer.js';
-import { memberPlace, textAt } from './json-places.js';
+import { memberPlaces, textAt } from './json-places.js';
 import { BY_PROVIDER, NOTICE, type SteerableRequest, type UnsteerableRequest, type WireBlock } from './wire-request.js';
 
 const THOUGHTS: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking']);
@@ -164,7 +164,8 @@ export function anthropicRequest(
 ): SteerableRequest | UnsteerableRequest {
   const body = steerable(parsed);
   const start = /\S/.exec(text)?.index ?? 0;
-  const place = body === undefined ? undefined : memberPlace(text, start, 'messages');
+  const members = body === undefined ? undefined : memberPlaces(text, start);
+  const place = members?.get('messages');
   if (body === undefined || place === undefined)
     return { why: 'its messages have a form that Palimpsest does not know' };
   const own = body.messages.map(({ role, content }) => ({
@@ -196,7 +197,7 @@ export function anthropicRequest(
     ...defined({ model: modelOf(body) }),
     ...(compacted || isLeft ? { compacted: true } : {}),
   };
-  const tools = memberPlace(text, start, 'tools');
+  const tools = members?.get('tools');
   const said = saidWith(hasVerbs(body.tools) ? undefined : NOTICE);
   const list: HarnessList<WireMessage> = {
     list: reported,

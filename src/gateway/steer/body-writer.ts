@@ -1,4 +1,4 @@
-import { type JsonPlace, listPlaces, memberPlace, textAt } from './json-places.js';
+import { type JsonPlace, listPlaces, memberPlaces, textAt } from './json-places.js';
 import type { WireBlock } from './wire-request.js';
 
 /**
@@ -72,7 +72,7 @@ export class BodyWriter {
     if (place === undefined) return made;
     const raw = this.#raw[place] as string;
     const given = (this.#body.messages[place] as AnthropicBody['messages'][number]).content;
-    const blocks = memberPlace(raw, 0, 'content');
+    const blocks = memberPlaces(raw, 0).get('content');
     if (blocks === undefined || typeof given === 'string') return made;
     const texts = listPlaces(raw, blocks.from).map((one) => textAt(raw, one));
     const parts = content.flatMap((block, at) => {

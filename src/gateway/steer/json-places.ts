@@ -5,6 +5,7 @@ export interface JsonPlace {
 }
 
 const SPACE = /[ \t\n\r]/;
+const [QUOTE, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x22, 0x5b, 0x5d, 0x7b, 0x7d];
 
 function afterSpace(text: string, at: number): number {
   let next = at;
@@ -30,14 +31,13 @@ function endOfValue(text: string, from: number): number {
     end.lastIndex = from;
     return end.exec(text)?.index ?? text.length;
   }
-  const mark = /["[\]{}]/g;
   let depth = 0;
-  mark.lastIndex = from;
-  for (let found = mark.exec(text); found !== null; found = mark.exec(text)) {
-    const [one] = found;
-    if (one === '"') mark.lastIndex = endOfString(text, found.index);
-    else depth += one === '{' || one === '[' ? 1 : -1;
-    if (depth === 0) return mark.lastIndex;
+  for (let at = from; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at) - 1;
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) depth += 1;
+    else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth -= 1;
+    if (depth === 0) return at + 1;
   }
   return text.length;
 }
@@ -56,24 +56,24 @@ export function listPlaces(text: string, from: number): readonly JsonPlace[] {
 }
 
 /**
- * Returns the place of a member's value in the object that begins at a place of a valid JSON text.
- * Undefined if the object lacks the member, or has it twice: readers differ in which one counts.
+ * Returns the places of the members' values in the object that begins at a place of a valid JSON
+ * text. Lacks a member that the object has twice: readers differ in which one counts.
  */
-export function memberPlace(text: string, from: number, name: string): JsonPlace | undefined {
-  let found: JsonPlace | undefined;
+export function memberPlaces(text: string, from: number): ReadonlyMap<string, JsonPlace> {
+  const found = new Map<string, JsonPlace>();
+  const twice = new Set<string>();
   let at = afterSpace(text, from + 1);
   while (at < text.length && text[at] !== '}') {
     const keyEnd = endOfString(text, at);
-    const key: unknown = JSON.parse(text.slice(at, keyEnd));
+    const key = JSON.parse(text.slice(at, keyEnd)) as string;
     const value = afterSpace(text, afterSpace(text, keyEnd) + 1);
     const to = endOfValue(text, value);
-    if (key === name) {
-      if (found !== undefined) return undefined;
-      found = { from: value, to };
-    }
+    if (found.has(key)) twice.add(key);
+    found.set(key, { from: value, to });
     at = afterSpace(text, to);
     if (text[at] === ',') at = afterSpace(text, at + 1);
   }
+  for (const key of twice) found.delete(key);
   return found;
 }
 

@@ -6,7 +6,7 @@ import { contentText } from '../../harness/content-text.js';
 import type { ReportedContent, ReportedMessage } from '../../harness/message-schema.js';
 import { defined } from '../../values/defined.js';
 import { isJsonObject } from '../../values/json-object.js';
-import { type JsonPlace, listPlaces, memberPlace, textAt } from './json-places.js';
+import { type JsonPlace, listPlaces, memberPlaces, textAt } from './json-places.js';
 import { BY_PROVIDER, NOTICE, type SteerableRequest, type UnsteerableRequest, type WireEntry } from './wire-request.js';
 
 /** The last seen items of one session. */
@@ -166,7 +166,8 @@ export function responsesRequest(
   const body = steerable(parsed);
   if ('why' in body) return body;
   const start = /\S/.exec(text)?.index ?? 0;
-  const place = memberPlace(text, start, 'input');
+  const members = memberPlaces(text, start);
+  const place = members.get('input');
   if (place === undefined) return { why: 'its input has a form that Palimpsest does not know' };
   const { input } = body;
   const head = headOf(input);
@@ -188,7 +189,7 @@ export function responsesRequest(
     ...(isCompacted || input.some(({ content }) => SUMMARISED.test(textIn(content))) ? { compacted: true } : {}),
   };
   const said = saidWith(hasVerbs(body.tools) ? undefined : NOTICE);
-  const tools = memberPlace(text, start, 'tools');
+  const tools = members.get('tools');
   const list: HarnessList<Unit> = {
     list: reported,
     places: entries.map(({ at }) => at),

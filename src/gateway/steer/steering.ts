@@ -150,7 +150,11 @@ export class Steering {
       ...(why === undefined ? {} : { why: why.slice(0, 300) }),
     };
     const answered = (answer: AnswerFacts): void => {
-      for (const call of answer.calls ?? []) this.#noteCall(call, id);
+      for (const call of answer.calls ?? []) {
+        this.#noteCall(call, id);
+        // The agent runs the call now, so the database is asked about its id meanwhile.
+        this.#guard.expect(id, call);
+      }
       if (answer.status >= 400 || (at === undefined && !isFollowed)) return;
       const pieces = bodyPieces(bodySpans(sent));
       if (pieces === undefined) return;

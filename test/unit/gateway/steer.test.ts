@@ -8,7 +8,7 @@ import { LoopGuard } from '../../../src/extensions/sidecar/loop-guard.js';
 import type { WholeList } from '../../../src/extensions/sidecar/sidecar-process.js';
 import { TroubleFile } from '../../../src/extensions/sidecar/trouble-file.js';
 import { anthropicRequest, nothingSeen } from '../../../src/gateway/steer/anthropic-request.js';
-import { listPlaces, memberPlace, textAt } from '../../../src/gateway/steer/json-places.js';
+import { listPlaces, memberPlaces, textAt } from '../../../src/gateway/steer/json-places.js';
 import { type Outgoing, type Refused, Steering } from '../../../src/gateway/steer/steering.js';
 import type { SteerableRequest } from '../../../src/gateway/steer/wire-request.js';
 import { setSteered } from '../../../src/host/steered-sessions.js';
@@ -166,8 +166,9 @@ test('places of a JSON text are those of its values', () => {
       const places = listPlaces(list, 0).map((place) => JSON.parse(textAt(list, place)) as unknown);
       expect(places).toEqual(JSON.parse(list));
       const object = `{"a"${space}:${space}{"b":[${space}]}${space},${space}"b":${list}${space}}`;
-      const place = memberPlace(object, 0, 'b');
+      const place = memberPlaces(object, 0).get('b');
       expect(place === undefined ? undefined : textAt(object, place)).toBe(list);
+      expect(memberPlaces(`${object.slice(0, -1)},"b":1}`, 0).has('b')).toBe(false);
     }),
   );
 });
@@ -176,13 +177,16 @@ describe('steering', () => {
   let dataDir: string;
   let steering: Steering;
   const sent: Json[] = [];
+  const expected: unknown[] = [];
   let open: (control: number) => Steering;
   beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'palimpsest-steering-'));
     sent.length = 0;
+    expected.length = 0;
     const sidecar = {
       call: async (call: string, params: unknown) => {
         if (call === 'sent') sent.push(params as Json);
+        if (call === 'expect') expected.push(params);
         return call === 'handed' ? { kept: true, at: { step: 3, turn: 1 } } : null;
       },
       callWithList: async (call: string, list: WholeList) => (call === 'context' ? contextOf(list) : null),
@@ -230,6 +234,8 @@ describe('steering', () => {
     expect((sent[0] as { readonly body: readonly string[] }).body.join('')).toBe(out);
     expect(sent[0]).toMatchObject({ session: 's-1', step: 3, turn: 1, sent: { wire: 'anthropic', answer: 'msg_1' } });
     expect(steering.sessionOfCall('toolu_9')).toBe('s-1');
+    // So that its id is looked up while the agent runs it.
+    expect(expected).toEqual([{ session: 's-1', callId: 'toolu_9' }]);
   });
 
   test('leaves sub-agents, other wires, quota checks and sessions without an id alone', async () => {
