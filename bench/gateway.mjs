@@ -129,6 +129,12 @@ const quantile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor(
 const row = (name, values) =>
   `| ${name} | ${[0.5, 0.95, 0.99].map((share) => quantile(values, share).toFixed(2)).join(' | ')} |`;
 
+/** Waits until a process uses less than a twentieth of a processor: the records are stored. */
+async function rested(pid) {
+  for (let before = 0, now = processorTime(pid); now - before > 50; [before, now] = [now, processorTime(pid)])
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+}
+
 /** Steers one session until it has all its objects, then measures. Ends the process. */
 async function measureSteering() {
   const messages = [];
@@ -156,7 +162,10 @@ async function measureSteering() {
       .map(event)
       .join('');
     isMeasured = index >= OBJECTS;
-    if (index === OBJECTS) begun = processors();
+    if (index === OBJECTS) {
+      await rested(jvm);
+      begun = processors();
+    }
     const before = isMeasured ? (await call(direct, text)).first : 0;
     const { first } = await call(ways.gateway, text);
     if (isMeasured) {

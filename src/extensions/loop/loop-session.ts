@@ -135,14 +135,17 @@ export class LoopSession {
     return this.#current?.session;
   }
 
+  /** Announces a model call, so that the check for other writers is done when it comes. */
+  announce(): void {
+    this.#client.gate.announce();
+    this.#current?.session.refresh();
+  }
+
   /** Processes the history without a context, after the last model call of a run. */
   follow(history: LoopHistory): Promise<void> {
     const { messages } = history;
     // The next model call follows soon after a result.
-    if (messages.at(-1)?.role !== 'assistant') {
-      this.#client.gate.announce();
-      this.#current?.session.refresh();
-    }
+    if (messages.at(-1)?.role !== 'assistant') this.announce();
     return this.#serial(async () => {
       await this.#follow(history);
     });

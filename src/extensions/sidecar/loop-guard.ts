@@ -225,6 +225,11 @@ export class LoopGuard {
     this.#tidied.add(session);
   }
 
+  /** Announces a model call whose list is still being read, in the background. */
+  announce(session: string): void {
+    this.#options.sidecar.call('announce', { session }).catch(() => undefined);
+  }
+
   /** Announces a tool call that has begun, in the background. */
   expect(session: string, callId: string): void {
     this.#options.sidecar.call('expect', { session, callId }).catch(() => undefined);

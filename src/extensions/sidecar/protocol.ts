@@ -72,6 +72,8 @@ export interface Calls {
     };
     readonly result: { readonly text: string; readonly ok: boolean };
   };
+  /** Announces a model call whose list follows. */
+  readonly announce: { readonly params: { readonly session: string }; readonly result: null };
   /** Announces a tool call that has begun. */
   readonly expect: { readonly params: { readonly session: string; readonly callId: string }; readonly result: null };
   /**

@@ -89,6 +89,10 @@ class SidecarSessions {
       const { text, ok } = await this.#loop(session).verb(verb, ids, callId);
       return { text, ok };
     },
+    announce: async ({ session }) => {
+      this.#followed.get(session)?.loop.announce();
+      return null;
+    },
     expect: async ({ session, callId }) => {
       this.#followed.get(session)?.loop.expect(callId);
       return null;

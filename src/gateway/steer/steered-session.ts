@@ -73,8 +73,9 @@ export class SteeredSession {
 
   /** Returns the body of a model call of the agent itself. */
   async turn(read: ReadRequest): Promise<SteeredBody> {
+    // Disk and database answer while the request is read.
+    this.#host.guard.announce(this.id);
     const following = this.#follow();
-    // The disk answers meanwhile.
     const request = read({ session: this.id, seen: this.#seen });
     const state = await following;
     if ('why' in request) return { how: 'exact', why: request.why };
