@@ -21,6 +21,9 @@ export interface RecordMask {
   withoutRepeated(text: string, found: FoundSecrets): string;
 }
 
+/** Loads the mask of what is recorded. Undefined: recorded as it is. */
+export type MaskLoader = () => Promise<RecordMask | undefined>;
+
 /** Masks nothing. */
 export const NO_MASK: RecordMask = {
   text: (text) => text,

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { type MaskLoader, NO_MASK } from '../client/record-mask.js';
 import { importRecording, recogniseRecording } from '../lab/recordings/import-recording.js';
 import { openRecording } from '../lab/recordings/open-recording.js';
 import { realRecordingPath } from '../lab/recordings/opencode/stored-sessions.js';
@@ -35,11 +36,17 @@ const chosen = ({ file: { path, size, mtime }, agent, ...facts }: FoundSession):
   mtime,
 });
 
+/** The sessions of this machine, and the mask of titles. */
+interface MachineSessions {
+  readonly sessions: readonly FoundSession[];
+  readonly mask: MaskLoader;
+}
+
 /** Reads a recording that no agent keeps in its usual place. */
-async function readOutside(path: string): Promise<ChosenSession> {
+async function readOutside(path: string, mask: MaskLoader): Promise<ChosenSession> {
   const source = await openRecording(path);
   const { format } = recogniseRecording(source);
-  const collector = new FactsCollector();
+  const collector = new FactsCollector((await mask()) ?? NO_MASK);
   for await (const entry of importRecording(source, { onLoss: () => undefined })) collector.take(entry);
   const facts = collector.finish({});
   if (facts === undefined)
@@ -49,10 +56,10 @@ async function readOutside(path: string): Promise<ChosenSession> {
   return { ...facts, agent, path, size: source.size, mtime };
 }
 
-async function atPath(path: string, sessions: readonly FoundSession[]): Promise<ChosenSession> {
+async function atPath(path: string, { sessions, mask }: MachineSessions): Promise<ChosenSession> {
   const real = realRecordingPath(path);
   for (const session of sessions) if (realRecordingPath(session.file.path) === real) return chosen(session);
-  return readOutside(path);
+  return readOutside(path, mask);
 }
 
 /**
@@ -61,7 +68,8 @@ async function atPath(path: string, sessions: readonly FoundSession[]): Promise<
  * @throws {ChoiceError} – no session, or several, have this name
  * @throws {RecordingError} – the path names no readable recording
  */
-export async function chooseSession(name: string, sessions: readonly FoundSession[]): Promise<ChosenSession> {
+export async function chooseSession(name: string, machine: MachineSessions): Promise<ChosenSession> {
+  const { sessions } = machine;
   const own = ownSessions(sessions);
   const nth = name.toUpperCase() === 'LAST' ? 1 : /^[1-9]\d{0,2}$/.test(name) ? Number(name) : undefined;
   const listed = nth === undefined ? undefined : own[nth - 1];
@@ -77,7 +85,7 @@ export async function chooseSession(name: string, sessions: readonly FoundSessio
       `There is no session ${name}: the list has ${own.length}. palimpsest shows the last ten.`,
     );
   const path = resolve(name);
-  if ((await stat(path).catch(() => undefined)) !== undefined) return atPath(path, sessions);
+  if ((await stat(path).catch(() => undefined)) !== undefined) return atPath(path, machine);
   const exact = sessions.filter(({ id }) => id === name);
   const found =
     exact.length > 0 || name.length < LEAST_ID_CHARS ? exact : sessions.filter(({ id }) => id.startsWith(name));

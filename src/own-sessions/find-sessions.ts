@@ -1,3 +1,4 @@
+import type { MaskLoader } from '../client/record-mask.js';
 import type { AgentHome } from './agent-homes.js';
 import { type FoundFile, findFiles, type UnreadFile } from './find-files.js';
 import { readRecording } from './read-facts.js';
@@ -19,6 +20,7 @@ export interface FoundSessions {
 export interface FindOptions {
   readonly homes: readonly AgentHome[];
   readonly index: SessionIndex;
+  readonly mask: MaskLoader;
   /** Also finds out what answers used, in the same reading. Default: false. */
   readonly withUse?: boolean;
   /** Called with the number of bytes read so far and in total. Only files that changed are read. */
@@ -52,6 +54,7 @@ function hasFacts(index: SessionIndex, file: FoundFile): boolean {
 export async function findSessions({
   homes,
   index,
+  mask,
   withUse = false,
   onProgress,
   signal,
@@ -66,7 +69,7 @@ export async function findSessions({
   for (const file of files) {
     let read = isKnown(file) ? index.known(file) : undefined;
     if (read === undefined) {
-      const found = await readRecording(file, { withUse, signal });
+      const found = await readRecording(file, { withUse, mask, signal });
       read = found.read;
       index.keep(file, read);
       if (found.use !== undefined) index.keepUse(file, found.use);

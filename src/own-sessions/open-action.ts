@@ -98,8 +98,7 @@ export async function openAction(name: string, flags: OpenFlags, program: Progra
   await reportFailure(flags, async () => {
     const started = Date.now();
     const { dataDir } = readSettings(process.env, flags).node;
-    const { sessions } = await searchMachine(process.env, dataDir);
-    const chosen = await chooseSession(name, sessions);
+    const chosen = await chooseSession(name, await searchMachine(process.env, dataDir));
     const { session, outcome } = await importInto(chosen, flags);
     const { agent, id, title, path } = chosen;
     if (flags.json === true)

@@ -1,3 +1,4 @@
+import { type MaskLoader, NO_MASK } from '../client/record-mask.js';
 import { LossList } from '../lab/recordings/import-counts.js';
 import { importRecording } from '../lab/recordings/import-recording.js';
 import { openRecording, RecordingError } from '../lab/recordings/open-recording.js';
@@ -20,6 +21,7 @@ export interface ReadRecording {
 export interface ReadOptions {
   /** Also finds out what answers used, which takes as long again. */
   readonly withUse: boolean;
+  readonly mask: MaskLoader;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -29,9 +31,10 @@ export interface ReadOptions {
  */
 export async function readRecording(
   { home, path }: FoundFile,
-  { withUse, signal }: ReadOptions,
+  { withUse, mask: openMask, signal }: ReadOptions,
 ): Promise<ReadRecording> {
-  const collector = new FactsCollector();
+  const mask = (await openMask()) ?? NO_MASK;
+  const collector = new FactsCollector(mask);
   const used = withUse ? new UseCollector() : undefined;
   const losses = new LossList();
   try {
@@ -52,7 +55,7 @@ export async function readRecording(
   const facts = {
     agent: home.agent,
     ...found,
-    ...defined({ id, title: title === undefined ? undefined : asTitle(title), folder: found.folder ?? folder }),
+    ...defined({ id, title: title === undefined ? undefined : asTitle(title, mask), folder: found.folder ?? folder }),
   };
   return { read: { facts }, use };
 }

@@ -1,6 +1,9 @@
 import { homedir } from 'node:os';
 import { progressLine } from '../cli/output.js';
+import type { MaskLoader } from '../client/record-mask.js';
 import { type Environment, variable } from '../host/environment.js';
+import { openMask } from '../host/open-mask.js';
+import { maskSetting } from '../host/settings.js';
 import { agentHomes } from './agent-homes.js';
 import { type FoundSessions, findSessions } from './find-sessions.js';
 import { SessionIndex } from './session-index.js';
@@ -11,6 +14,7 @@ export const homeFolder = (env: Environment): string => variable(env, 'HOME') ??
 /** The sessions of this user's agents with their index. */
 interface SearchedMachine extends FoundSessions {
   readonly index: SessionIndex;
+  readonly mask: MaskLoader;
 }
 
 /**
@@ -24,15 +28,17 @@ export async function searchMachine(
 ): Promise<SearchedMachine> {
   const progress = progressLine();
   const index = await SessionIndex.open(dataDir);
+  const mask: MaskLoader = () => openMask(dataDir, maskSetting(env));
   try {
     const found = await findSessions({
       homes: agentHomes({ env, home: homeFolder(env), platform: process.platform }),
       index,
+      mask,
       withUse,
       onProgress: (done, total) =>
         progress.show(`reading sessions: ${Math.floor((100 * done) / Math.max(1, total))} %`),
     });
-    return { ...found, index };
+    return { ...found, index, mask };
   } finally {
     progress.end();
   }

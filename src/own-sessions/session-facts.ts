@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { pricesOf } from '../assembly/epoch/prices.js';
+import type { RecordMask } from '../client/record-mask.js';
 import type { EntryOf, RecordedEntry, RecordingFormat } from '../lab/recordings/neutral-session.js';
 import { INPUT_WITHOUT_CACHE } from '../lab/replay/model-usage.js';
 import { defined } from '../values/defined.js';
@@ -64,10 +65,11 @@ const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi'
 
 const TITLE_CHARS = 200;
 
-/** Returns a text as one line of limited length. */
-export function asTitle(text: string): string {
-  const line = text
-    .slice(0, 10 * TITLE_CHARS)
+/** Returns a text as one line of limited length, with its secrets masked. */
+export function asTitle(text: string, mask: RecordMask): string {
+  // Masked first, because half a key has no form.
+  const line = mask
+    .text(text.slice(0, 10 * TITLE_CHARS))
     .replace(/\s+/g, ' ')
     .trim();
   return line.slice(0, TITLE_CHARS).toWellFormed();
@@ -100,6 +102,7 @@ const REWINDS: ReadonlySet<string> = new Set(['rewind', 'branch', 'rollback']);
 
 /** Collects the facts of one recording from its entries in order. */
 export class FactsCollector {
+  readonly #mask: RecordMask;
   readonly #sessions = new Map<string, OpenSession>();
   readonly #models: string[] = [];
   readonly #counted: CountedAnswer[] = [];
@@ -113,6 +116,11 @@ export class FactsCollector {
   #toolCalls = 0;
   #from: number | undefined;
   #to: number | undefined;
+
+  /** The index keeps titles, so their secrets are masked. */
+  constructor(mask: RecordMask) {
+    this.#mask = mask;
+  }
 
   take(entry: RecordedEntry): void {
     if (entry.kind === 'session') {
@@ -152,7 +160,7 @@ export class FactsCollector {
     const { native_id: id, cwd, parent } = this.#main;
     return {
       id,
-      title: asTitle(this.#name ?? this.#prompt ?? ''),
+      title: asTitle(this.#name ?? this.#prompt ?? '', this.#mask),
       turns: this.#turns,
       calls: Math.max(this.#counted.length, this.#answers),
       toolCalls: this.#toolCalls,

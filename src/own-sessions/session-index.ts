@@ -9,7 +9,7 @@ import type { ReadFacts } from './read-facts.js';
 import { sessionFactsSchema } from './session-facts.js';
 
 /** Increase this number when the same file gives other facts than before. */
-const INDEX_VERSION = 4;
+const INDEX_VERSION = 5;
 
 const knownFileSchema = z.object({
   size: z.number(),

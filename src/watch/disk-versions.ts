@@ -1,11 +1,13 @@
 import { isAbsolute, relative, sep } from 'node:path';
 import { LRUCache } from 'lru-cache';
+import type { MaskLoader } from '../client/record-mask.js';
 import type { ContextClientOptions } from '../client/session/client-options.js';
 import { ContextClient } from '../client/session/context-client.js';
 import type { SourceReading } from '../filesystem/access/read-source.js';
 import type { DiskAtCalls, SeenText } from '../lab/replay/replay-engine.js';
 import { filesystemSource } from '../objects/source.js';
 import { counted } from '../values/counted.js';
+import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 
 /**
@@ -20,6 +22,7 @@ const MOST_FOLDERS = 100;
 
 /** How the disk is read and stored. */
 export interface DiskOptions extends Pick<ContextClientOptions, 'address' | 'filesystemId'> {
+  readonly mask: MaskLoader;
   /** The user's home folder. A folder that contains it is not a folder of a session. */
   readonly home: string;
   /** Takes one line when the versions of files could not be stored. */
@@ -54,8 +57,9 @@ export class DiskVersions implements DiskAtCalls {
       throw new Error(`the transcript names the folder ${folder}, which is too wide to read files from`);
     const known = this.#clients.get(folder);
     if (known !== undefined) return known;
-    const { address, filesystemId } = this.#options;
-    const made = ContextClient.create({ address, filesystemId, roots: [folder], cwd: folder, track: false });
+    const { address, filesystemId, mask } = this.#options;
+    const files = { filesystemId, roots: [folder], cwd: folder, track: false };
+    const made = mask().then((masks) => ContextClient.create({ address, ...files, ...defined({ mask: masks }) }));
     this.#clients.set(folder, made);
     made.catch(() => this.#clients.delete(folder));
     return made;

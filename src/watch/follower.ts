@@ -1,3 +1,4 @@
+import { NO_MASK } from '../client/record-mask.js';
 import type { ContextClient } from '../client/session/context-client.js';
 import type { ContextSession } from '../client/session/context-session.js';
 import { ownId } from '../host/own-id.js';
@@ -241,10 +242,10 @@ export class Follower {
       this.failure = undefined;
       return;
     }
-    const read = isLines ? undefined : (await readRecording(this.file, { withUse: false })).read;
+    const read = isLines ? undefined : (await readRecording(this.file, { withUse: false, mask: database.mask })).read;
     const live = isLines ? new LiveFile(path, times) : undefined;
     const running: Running = { start, live, engine: undefined, client: undefined };
-    const title = new LiveTitle(start.title);
+    const title = new LiveTitle(start.title, (await database.mask()) ?? NO_MASK);
     const chosen = {
       id: start.id,
       agent: AGENT_NAMES[home.agent],

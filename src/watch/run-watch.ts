@@ -77,7 +77,8 @@ export async function runWatch(options: WatchOptions): Promise<void> {
     notices.splice(0, notices.length - MOST_NOTICES);
     state.touch();
   };
-  const disk = new DiskVersions({ address: database.address, filesystemId, home: options.home, onNotice });
+  const { address, mask } = database;
+  const disk = new DiskVersions({ address, mask, filesystemId, home: options.home, onNotice });
   const following = new Following({
     database,
     times,

@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
+import type { RecordMask } from '../client/record-mask.js';
 import { importRecording } from '../lab/recordings/import-recording.js';
 import type { EntryOf, RecordedEntry } from '../lab/recordings/neutral-session.js';
 import { openRecording } from '../lab/recordings/open-recording.js';
@@ -41,13 +42,15 @@ export async function readStart({ home, path }: FoundFile): Promise<TranscriptSt
 export class LiveTitle {
   #name: string | undefined;
   #prompt: string | undefined;
+  readonly #mask: RecordMask;
 
-  constructor(name: string | undefined) {
+  constructor(name: string | undefined, mask: RecordMask) {
     this.#name = name;
+    this.#mask = mask;
   }
 
   get text(): string {
-    return asTitle(this.#name ?? this.#prompt ?? '');
+    return asTitle(this.#name ?? this.#prompt ?? '', this.#mask);
   }
 
   take(entry: RecordedEntry): void {

@@ -1,3 +1,4 @@
+import type { MaskLoader } from '../client/record-mask.js';
 import { openMask } from '../host/open-mask.js';
 import type { NodeUse } from '../host/open-store.js';
 import { maskSetting } from '../host/settings.js';
@@ -57,6 +58,9 @@ export class WatchDatabase {
     return this.#open.address();
   };
 
+  /** Opens the mask of what is recorded. */
+  readonly mask: MaskLoader = () => openMask(this.dataDir, maskSetting(process.env));
+
   /** Closes the database if nothing uses it. Idempotent. */
   async close(): Promise<void> {
     clearTimeout(this.#closing);
@@ -78,7 +82,7 @@ export class WatchDatabase {
         database: {
           address,
           dataDir,
-          mask: () => openMask(dataDir, maskSetting(process.env)),
+          mask: this.mask,
           close: async () => undefined,
         },
         store,

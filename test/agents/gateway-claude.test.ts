@@ -82,7 +82,10 @@ describe('Claude Code behind the gateway', () => {
         for (const native of natives) {
           const folder = join(home, '.claude', 'projects');
           const [name = ''] = await readdir(folder);
-          const chosen = await chooseSession(join(folder, name, `${native}.jsonl`), []);
+          const chosen = await chooseSession(join(folder, name, `${native}.jsonl`), {
+            sessions: [],
+            mask: async () => undefined,
+          });
           const { session: id } = await importSession(chosen, { database: { ...suiteDatabase(), dataDir }, store });
           const session = await client.openSession({ id });
           const own = main.filter(({ session: of }) => of?.native === native);

@@ -57,31 +57,64 @@ async function tables(dataDir: string): Promise<Buffer> {
   }
 }
 
-function plainFiles(dataDir: string): readonly (readonly [name: string, bytes: Buffer])[] {
-  return readdirSync(dataDir, { recursive: true }).flatMap((name) => {
-    const path = join(dataDir, String(name));
+/** A gzipped block in base64, as a page file holds its answers. */
+const BASE64_GZIP = /H4sI[\w+/]{20,}={0,2}/g;
+
+/** Returns bytes followed by everything that is compressed in them. */
+function unpacked(bytes: Buffer): Buffer {
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) return Buffer.concat([bytes, gunzipSync(bytes)]);
+  const blocks = bytes.subarray(0, 15).toString() === '<!doctype html>' ? bytes.toString().match(BASE64_GZIP) : null;
+  return Buffer.concat([bytes, ...(blocks ?? []).map((block) => gunzipSync(Buffer.from(block, 'base64')))]);
+}
+
+/** Bytes with the name of their place. */
+export type Place = readonly [name: string, bytes: Buffer];
+
+/** Returns the files below a folder, each with what is compressed in it. */
+export function filesBelow(folder: string): readonly Place[] {
+  return readdirSync(folder, { recursive: true }).flatMap((name) => {
+    const path = join(folder, String(name));
     const found = statSync(path, { throwIfNoEntry: false });
-    if (found?.isFile() !== true) return [];
-    const bytes = readFileSync(path);
-    const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;
-    return [[String(name), isPacked ? Buffer.concat([bytes, gunzipSync(bytes)]) : bytes] as const];
+    return found?.isFile() === true ? [[String(name), unpacked(readFileSync(path))] as const] : [];
   });
 }
+
+/** Returns all bytes of a data folder: its files, and the tables of RocksDB, decompressed. */
+export const everyPlace = async (dataDir: string): Promise<readonly Place[]> => [
+  ...filesBelow(dataDir),
+  ['the tables', await tables(dataDir)] as const,
+];
 
 /** XTDB's index keys hold each byte of a short text with two added. */
 const shifted = (text: string): Buffer => Buffer.from(Buffer.from(text).map((byte) => (byte + 2) & 0xff));
 
 /**
- * Returns which of some texts a data folder holds, each with the place. A place is a file as it
- * lies there, or the tables of RocksDB, decompressed. Looks for the text, its form in JSON, and its
- * form in index keys. The node must be stopped.
+ * Returns which of some texts the bytes hold, in one pass. Looks for the text, its form in JSON,
+ * and its form in index keys.
+ */
+export function textsIn(bytes: Buffer, texts: Iterable<string>): ReadonlySet<string> {
+  const byStart = new Map<number, { readonly text: string; readonly form: Buffer }[]>();
+  const starts = new Uint8Array(65_536);
+  for (const text of new Set(texts))
+    for (const form of [Buffer.from(text), Buffer.from(JSON.stringify(text).slice(1, -1)), shifted(text)]) {
+      const start = form.readUInt16LE(0);
+      starts[start] = 1;
+      byStart.set(start, [...(byStart.get(start) ?? []), { text, form }]);
+    }
+  const found = new Set<string>();
+  for (let at = 0; at + 1 < bytes.length; at += 1) {
+    const start = (bytes[at] as number) | ((bytes[at + 1] as number) << 8);
+    if (starts[start] === 0) continue;
+    for (const { text, form } of byStart.get(start) ?? [])
+      if (!found.has(text) && bytes.subarray(at, at + form.length).equals(form)) found.add(text);
+  }
+  return found;
+}
+
+/**
+ * Returns which of some texts a data folder holds, each with the place. The node must be stopped.
  */
 export async function foundIn(dataDir: string, texts: readonly string[]): Promise<readonly string[]> {
-  const places = [...plainFiles(dataDir), ['the tables', await tables(dataDir)] as const];
-  return texts.flatMap((text) => {
-    const forms = [Buffer.from(text), Buffer.from(JSON.stringify(text).slice(1, -1)), shifted(text)];
-    return places.flatMap(([name, bytes]) =>
-      forms.some((form) => bytes.includes(form)) ? [`${text} in ${name}`] : [],
-    );
-  });
+  const places = await everyPlace(dataDir);
+  return places.flatMap(([name, bytes]) => [...textsIn(bytes, texts)].map((text) => `${text} in ${name}`));
 }

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RecordMask } from '../../client/record-mask.js';
+import type { MaskLoader } from '../../client/record-mask.js';
 import { type EnsureNodeOptions, ensureNode } from '../../node/ensure-node.js';
 import { stopNode } from '../../node/stop-node.js';
 import type { NodeAddress } from '../../xtdb/address.js';
@@ -11,8 +11,8 @@ export interface ReplayDatabase {
   readonly address: NodeAddress | (() => Promise<NodeAddress>);
   /** The folder of a persistent database, in which an interrupted replay resumes. */
   readonly dataDir: string | undefined;
-  /** Loads the mask of what is recorded. Absent: recordings are replayed as they are. */
-  readonly mask?: () => Promise<RecordMask | undefined>;
+  /** Absent: recordings are replayed as they are. */
+  readonly mask?: MaskLoader;
   /** Idempotent. Deletes a temporary database. */
   close(): Promise<void>;
 }

@@ -1,3 +1,4 @@
+import type { RecordMask } from '../../client/record-mask.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
 import { askedMoment, type MomentText, parseReference } from '../../history/rebuild/moment.js';
@@ -96,7 +97,7 @@ export interface NewNote extends NotedPlace {
 
 /**
  * Builds the record of a note on a session at a moment; default: its last step. No set and no
- * context contains it.
+ * context contains it. Secrets in its texts are masked.
  *
  * @throws {HistoryError} `empty-note` if it has neither verdict nor text; also the errors of
  * `askNotes`
@@ -105,7 +106,7 @@ export interface NewNote extends NotedPlace {
 export async function reviewRecord(
   timeline: Timeline,
   { verdict, text, by, ...place }: NewNote,
-  at: number,
+  { at, mask }: { readonly at: number; readonly mask: RecordMask },
 ): Promise<ContextRecord<'review'>> {
   const said = text?.toWellFormed().trim() ?? '';
   if (verdict === undefined && said === '') throw new HistoryError('empty-note', 'a note needs a verdict or a text');
@@ -120,7 +121,12 @@ export async function reviewRecord(
     seq: last?.seq ?? 0,
     at,
     basis: txId === undefined ? null : { validTime: validTime.getTime(), txId },
-    body: defined({ object, verdict, text: said === '' ? undefined : said, by }),
+    body: defined({
+      object,
+      verdict,
+      text: said === '' ? undefined : mask.text(said),
+      by: by === undefined ? undefined : mask.text(by),
+    }),
   };
   return contextRecord(record) as ContextRecord<'review'>;
 }

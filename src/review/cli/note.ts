@@ -1,5 +1,8 @@
 import { escapedLine, textLines } from '../../cli/output.js';
 import { type Answer, answerReview, type ReviewFlags, shownTime } from '../../cli/review/answer.js';
+import { NO_MASK } from '../../client/record-mask.js';
+import { openMask } from '../../host/open-mask.js';
+import { maskSetting } from '../../host/settings.js';
 import { askNotes, noteOf, type ReviewNote, reviewRecord, type Verdict } from '../ask/review-notes.js';
 import { namesFor } from './object-names.js';
 
@@ -13,12 +16,13 @@ export interface NoteFlags extends ReviewFlags {
 /** `note <session>` */
 export async function noteAction(session: string, flags: NoteFlags): Promise<void> {
   const { object, verdict, text, by, at, validTime, tx } = flags;
-  await answerReview(flags, async ({ timeline }): Promise<Answer> => {
+  await answerReview(flags, async ({ timeline, dataDir }): Promise<Answer> => {
     const place = { session, object, at, validTime, tx };
     let notes: readonly ReviewNote[];
     if (verdict === undefined && text === undefined) ({ notes } = await askNotes(timeline, place));
     else {
-      const record = await reviewRecord(timeline, { ...place, verdict, text, by }, Date.now());
+      const mask = (await openMask(dataDir, maskSetting(process.env))) ?? NO_MASK;
+      const record = await reviewRecord(timeline, { ...place, verdict, text, by }, { at: Date.now(), mask });
       await timeline.store.putRecords([record]);
       notes = [noteOf(record, session as never)];
     }

@@ -48,7 +48,7 @@ export async function addNote(
   const timeline = await Timeline.open(store, client.files);
   const access = new ReviewAccess(client, timeline);
   await access.requireNamed(session);
-  const record = await reviewRecord(timeline, { session, ...said }, client.now());
+  const record = await reviewRecord(timeline, { session, ...said }, { at: client.now(), mask: client.mask });
   if (record.body.object !== undefined)
     await access.requireObject(record.body.object as Parameters<typeof access.requireObject>[0]);
   await store.putRecords([record]);

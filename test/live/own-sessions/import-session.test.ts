@@ -34,7 +34,7 @@ const dataDir = (): string => join(machine.home, 'data');
 async function open(lines: RecordingLines, cut = 0) {
   const text = lines.text.replaceAll('"s-1"', JSON.stringify(native));
   const path = await machine.write('elsewhere/a.jsonl', cut === 0 ? text : text.slice(0, -cut));
-  const chosen = await chooseSession(path, []);
+  const chosen = await chooseSession(path, { sessions: [], mask: async () => undefined });
   const database = { ...suiteDatabase(), dataDir: dataDir() };
   return importSession(chosen, { database, store });
 }

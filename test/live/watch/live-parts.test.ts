@@ -93,6 +93,13 @@ describe('the files of a call', () => {
     expect(await reads('one\n', 'one\n', Date.now())).toEqual({ notes: undefined, stored: 'one\n' });
   });
 
+  test('are stored from disk with marks in place of their secrets', async () => {
+    await watched.start();
+    const text = 'API_KEY=abcDEF123456ghiJKL\n';
+    const { notes, stored } = await reads(text, text, Date.now());
+    expect([notes, stored]).toEqual([undefined, expect.stringMatching(/^API_KEY=⟦masked:secret:\w+⟧\n$/)]);
+  });
+
   test('are stored twice, with a note, if disk and transcript differ', async () => {
     await watched.start();
     const { notes, stored } = await reads('one\n', 'other\n', Date.now());

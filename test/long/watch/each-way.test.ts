@@ -137,7 +137,7 @@ async function record(ways: Ways): Promise<readonly string[]> {
   const bodies = await work(ways);
   if (transcript === 'none') await watched.start({}, companions);
   if (transcript === 'imported') {
-    const chosen = await chooseSession(watched.path(at()), []);
+    const chosen = await chooseSession(watched.path(at()), { sessions: [], mask: async () => undefined });
     await importSession(chosen, { database: { ...suiteDatabase(), dataDir: watched.dataDir }, store: watched.store });
   }
   await watched.reached(watched.prefix, transcript === 'none' ? 9 : 10);

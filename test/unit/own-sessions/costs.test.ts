@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { cellsOf } from '../../../src/cli/fitted-table.js';
 import { coloursFor } from '../../../src/cli/output.js';
+import { NO_MASK } from '../../../src/client/record-mask.js';
 import type { RecordedEntry } from '../../../src/lab/recordings/neutral-session.js';
 import { agentHomes } from '../../../src/own-sessions/agent-homes.js';
 import { policyLines } from '../../../src/own-sessions/compare-policies.js';
@@ -18,7 +19,7 @@ const START = new Date(2026, 10, 20, 9).getTime();
 
 /** Writes the entries of a session, one model call after the other. */
 class Session {
-  readonly #collector = new FactsCollector();
+  readonly #collector = new FactsCollector(NO_MASK);
   readonly #id: string;
   #at = START;
   #places = 0;

@@ -3,10 +3,13 @@ import { mkdirSync } from 'node:fs';
 import { readFile, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { MaskLoader } from '../../../src/client/record-mask.js';
 import { agentHomes } from '../../../src/own-sessions/agent-homes.js';
 import { findSessions } from '../../../src/own-sessions/find-sessions.js';
 import { SessionIndex } from '../../../src/own-sessions/session-index.js';
+import { StoredMask } from '../../../src/redaction/stored-mask.js';
 import { type AgentMachine, agentMachine, claudeSession, placeFiveAgents } from '../../support/agent-machine.js';
+import { RecordingLines } from '../../support/replays.js';
 
 let machine: AgentMachine;
 beforeEach(async () => {
@@ -14,11 +17,12 @@ beforeEach(async () => {
 });
 afterEach(() => machine.remove());
 
-async function search(env: Readonly<Record<string, string>> = {}) {
+async function search(env: Readonly<Record<string, string>> = {}, mask: MaskLoader = async () => undefined) {
   const read: number[] = [];
   const found = await findSessions({
     homes: agentHomes({ env, home: machine.home, platform: 'linux' }),
     index: await SessionIndex.open(join(machine.home, 'data')),
+    mask,
     onProgress: (done) => read.push(done),
   });
   return { ...found, read: read.length };
@@ -200,6 +204,16 @@ describe('the index of sessions', () => {
       expect(await readFile(indexFile(), 'utf8')).toBe(whole);
     },
   );
+
+  test('has titles with marks in place of their secrets, masked before they are cut', async () => {
+    const secret = `ghp_${'aB3'.repeat(12)}`;
+    const prompt = `${'word '.repeat(38)}${secret} is the token`;
+    await machine.write(CLAUDE, new RecordingLines().user(prompt).says('Yes.').text);
+    const mask = new StoredMask({ key: Buffer.alloc(32, 7), level: 'known' });
+    const { sessions } = await search({}, async () => mask);
+    expect(sessions.map(({ title }) => title)).toEqual([expect.stringMatching(/⟦masked:/)]);
+    expect(await readFile(indexFile(), 'utf8')).not.toContain('ghp_');
+  });
 
   test('forgets files that are gone', async () => {
     const path = await machine.write(CLAUDE, claudeSession().text);

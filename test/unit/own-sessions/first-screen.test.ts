@@ -18,6 +18,7 @@ async function screen(width: number | undefined, recorded: Recorded = { exists: 
   const found = await findSessions({
     homes: agentHomes({ env: {}, home: machine.home, platform: 'linux' }),
     index: await SessionIndex.open(join(machine.home, 'data')),
+    mask: async () => undefined,
   });
   const colours = coloursFor({ isTerminal: false, env: {} });
   const now = new Date(2026, 10, 27);
