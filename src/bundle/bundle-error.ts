@@ -24,6 +24,8 @@ export type BundleErrorCode =
   | 'future-time'
   /** It is larger than it declares, or larger than the import limit. */
   | 'too-large'
+  /** An erasure of the data folder runs, or was interrupted. */
+  | 'erasing'
   /** The session has no interrupted import that could be finished. */
   | 'nothing-to-finish'
   /**

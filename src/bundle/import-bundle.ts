@@ -1,7 +1,12 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { RecordMask } from '../client/record-mask.js';
-import { acquireSessionLock, type SessionLock } from '../journal/session-lock.js';
+import { acquireSessionLock, IMPORTER, type SessionLock } from '../journal/session-lock.js';
+import { ERASURE_LOCK, ERASURES, PENDING_ORDER } from '../node/erasure-sign.js';
+import { TIME_LIMITS } from '../node/time-limits.js';
 import { type SessionId, sessionId, sessionObjectId } from '../objects/ids.js';
+import { LockError, withNamedLock } from '../process/lock.js';
 import { type ImportedTransaction, type ImportState, importId, toImportPart } from '../store/import-parts.js';
 import { ALWAYS, type ObjectStore } from '../store/object-store.js';
 import { asImported, ofSession } from '../store/session-line.js';
@@ -48,15 +53,40 @@ export interface ImportedBundle {
   readonly bundle: CheckedBundle;
 }
 
-/** Locks some sessions and returns the function that unlocks them. */
+/**
+ * Waits until no erasure runs. An order could take a text that the import does not write because it
+ * is there. The lock of an import refuses each later order.
+ *
+ * @throws {BundleError} `erasing` – an order was interrupted, or takes longer than an import waits
+ */
+async function afterErasures(clientDir: string): Promise<void> {
+  if (!existsSync(join(clientDir, ERASURES))) return;
+  try {
+    await withNamedLock(join(clientDir, ERASURE_LOCK), { limitMs: TIME_LIMITS.lockMs }, async () => undefined);
+  } catch (cause) {
+    if (!(cause instanceof LockError)) throw cause;
+    throw new BundleError('erasing', `${cause.message}: nothing was imported. Import again later`, { cause });
+  }
+  if (!existsSync(join(clientDir, PENDING_ORDER))) return;
+  throw new BundleError(
+    'erasing',
+    'an erasure of this data folder was interrupted: nothing was imported. ' +
+      'Finish it with palimpsest erase --resume, then import again',
+  );
+}
+
+/**
+ * Locks some sessions and returns the function that unlocks them.
+ * @throws {BundleError} `erasing`
+ */
 async function lockSessions(clientDir: string, sessions: readonly string[]): Promise<() => void> {
   const locks: SessionLock[] = [];
   const unlock = (): void => {
     for (const lock of locks) lock.release();
   };
   try {
-    for (const name of sessions)
-      locks.push(await acquireSessionLock(clientDir, sessionId(name), { what: 'palimpsest import' }));
+    for (const name of sessions) locks.push(await acquireSessionLock(clientDir, sessionId(name), { what: IMPORTER }));
+    await afterErasures(clientDir);
     return unlock;
   } catch (error) {
     unlock();

@@ -8,7 +8,14 @@ import { settleJournals } from '../cli/review/settle-journals.js';
 import { type OpenStore, openStore } from '../host/open-store.js';
 import { settingsOfPast } from '../host/past-settings.js';
 import { readSettings, type Settings } from '../host/settings.js';
-import { acquireSessionLock, LeaseError, type SessionLock } from '../journal/session-lock.js';
+import {
+  acquireSessionLock,
+  IMPORTER,
+  LeaseError,
+  type SessionLock,
+  sessionLockOwners,
+} from '../journal/session-lock.js';
+import { ERASURE_LOCK } from '../node/erasure-sign.js';
 import { readSharedLog } from '../node/shared-log.js';
 import { TIME_LIMITS } from '../node/time-limits.js';
 import { type Forgetter, formsOf } from '../objects/forgotten.js';
@@ -74,6 +81,20 @@ async function lockSessions(dataDir: string, { sessions, unproved }: ErasurePlan
     if (!(error instanceof LeaseError) || error.code !== 'held') throw error;
     throw new ErasureError('session-open', `${error.message}: nothing was erased`, { cause: error });
   }
+}
+
+/**
+ * Refuses while an import runs, because no document names its texts yet.
+ * @throws {ErasureError} `importing`
+ */
+async function refuseImports(dataDir: string): Promise<void> {
+  const running = (await sessionLockOwners(dataDir)).find(({ what }) => what === IMPORTER);
+  if (running === undefined) return;
+  throw new ErasureError(
+    'importing',
+    `process ${running.pid} imports session ${running.session}: nothing was erased. ` +
+      'Repeat the command once the import is complete',
+  );
 }
 
 /** Returns the documents that come back with marks, as they are now. */
@@ -154,6 +175,7 @@ async function applyPlan({ settings, selection, flags, forgetters }: Asked): Pro
       'several nodes share the log of this data folder, and XTDB would destroy equal documents that are recorded ' +
         'after an eviction: nothing was erased. Export what stays into a data folder of its own',
     );
+  await refuseImports(dataDir);
   await settleJournals(settings);
   const open = await openStore(settings, tell);
   let locks: readonly SessionLock[] = [];
@@ -219,7 +241,7 @@ export async function eraseAction(flags: EraseFlags, forgetters: readonly Forget
   try {
     // The node's start may go on with the order meanwhile.
     const limitMs = flags.resume === true ? TIME_LIMITS.lockMs : 0;
-    await withNamedLock(join(erasuresFolder(dataDir), 'lock'), { limitMs }, async () => {
+    await withNamedLock(join(dataDir, ERASURE_LOCK), { limitMs }, async () => {
       const isResumed = await resume(settings, { flags, forgetters });
       if (flags.sweep === true) {
         await sweep(settings, tell);

@@ -12,6 +12,8 @@ export type ErasureErrorCode =
   | 'matches-all'
   /** Forks need the steps of the session. */
   | 'has-forks'
+  /** An import runs or was interrupted. No document names its texts yet. */
+  | 'importing'
   /** A living process has the session open. */
   | 'session-open'
   /** Content of sessions that the order does not name would go too. */

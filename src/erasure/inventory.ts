@@ -10,6 +10,7 @@ import { chunksOf } from '../store/texts.js';
 import { ownMember } from '../values/own-member.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 import type { TransactionLog } from '../xtdb/tx-log.js';
+import { ErasureError } from './erasure-error.js';
 import { digestsIn, partsOf } from './named-digests.js';
 
 /** A document of the database, with all its versions. */
@@ -78,6 +79,22 @@ function sessionOf({ 'xt/id': id, type }: StoredDocument): SessionId | undefined
   );
 }
 
+/**
+ * Refuses an order while the import of a session is interrupted, unless the order takes that
+ * session. The packed lines of the import may name or hold what would go.
+ *
+ * @throws {ErasureError} `importing`
+ */
+export function refuseArriving({ arriving }: Inventory, erased: ReadonlySet<SessionId>): void {
+  const session = [...arriving].find((one) => !erased.has(one));
+  if (session === undefined) return;
+  throw new ErasureError(
+    'importing',
+    `the import of session ${session} is not finished, and needs texts that no document names yet: import its file ` +
+      `again, or run palimpsest import --finish ${session}, or erase the session. Nothing was erased`,
+  );
+}
+
 interface StepParts {
   readonly turn: number;
   readonly at: number;
@@ -130,9 +147,9 @@ export class Inventory {
     for (;;) {
       const transactions = await log.documentsAfter(inventory.txId, { maxBytes: READ_AT_ONCE });
       if (transactions.length === 0) break;
-      for (const { txId, puts } of transactions) {
+      for (const { txId, txTime, puts } of transactions) {
         inventory.txId = txId;
-        for (const { document } of puts) inventory.#add(document, forms);
+        for (const { document } of puts) inventory.#add(document, { forms, at: txTime.getTime() });
       }
     }
     for (const [id, session] of inventory.#callers) {
@@ -160,7 +177,7 @@ export class Inventory {
     return [...numbers].flatMap((number) => this.#named[number] ?? []);
   }
 
-  #add(document: StoredDocument, forms: readonly string[]): void {
+  #add(document: StoredDocument, { forms, at }: { readonly forms: readonly string[]; readonly at: number }): void {
     const id = document['xt/id'];
     const session = sessionOf(document);
     const known = this.documents.get(id) ?? {
@@ -183,14 +200,14 @@ export class Inventory {
     if (hashes.length > 0) known.hashes.push(Object.fromEntries(hashes));
     known.holds ||= forms.length > 0 && holdsText(document, forms);
     if (session === undefined) return;
-    this.#addToSession(session, document);
+    this.#addToSession(session, document, at);
     if (id !== importId(session)) return;
     if (document.type === ARRIVING) this.arriving.add(session);
     else this.arriving.delete(session);
     for (const digest of fromImportPart(document).staged ?? []) this.staged.add(this.#number(digest));
   }
 
-  #addToSession(id: SessionId, document: StoredDocument): void {
+  #addToSession(id: SessionId, document: StoredDocument, writtenAt: number): void {
     const session: KnownSession = this.sessions.get(id) ?? {
       id,
       lastAt: 0,
@@ -199,11 +216,12 @@ export class Inventory {
       contexts: [],
     };
     this.sessions.set(id, session);
+    if (session.steps.size === 0) session.lastAt = writtenAt;
     if (document.type === 'session') session.parent = (document.parent as unknown as ForkPoint) ?? session.parent;
     else if (document.type === 'assembly') session.contexts.push(Number(document.seq));
     else if (document.type === 'step') {
       const { turn, at, call, changes } = document.body as unknown as StepParts;
-      session.lastAt = Math.max(session.lastAt, at);
+      session.lastAt = session.steps.size === 0 ? at : Math.max(session.lastAt, at);
       if (call !== undefined) this.#callers.set(call.id, id);
       const names = new Set([...(changes?.index ?? []), ...(call === undefined ? [] : [call.id])]);
       session.steps.set(Number(document.seq), { turn, names });

@@ -5,7 +5,7 @@ import type { ObjectStore } from '../store/object-store.js';
 import { similarNames } from '../values/similar-names.js';
 import type { TransactionLog } from '../xtdb/tx-log.js';
 import { ErasureError } from './erasure-error.js';
-import { Inventory, type KnownDocument } from './inventory.js';
+import { Inventory, type KnownDocument, refuseArriving } from './inventory.js';
 import type { Buried, ErasurePlan } from './plan.js';
 import { planTexts } from './plan-texts.js';
 import { expiredSessions, type RetentionRule } from './retention.js';
@@ -121,7 +121,7 @@ const buriedOf = ({ id, type, hashes }: KnownDocument): Buried => ({ id, type, h
 
 /**
  * Computes what an order for sessions erases.
- * @throws {ErasureError} `unknown-session`, `has-forks`
+ * @throws {ErasureError} `unknown-session`, `has-forks`, `importing`
  */
 export function planSessions(
   inventory: Inventory,
@@ -129,6 +129,7 @@ export function planSessions(
   rules: readonly RetentionRule[],
 ): ErasurePlan {
   const sessions = sessionsOf(inventory, selection, rules);
+  refuseArriving(inventory, sessions);
   const { erased, kept } = documentsOfSessions(inventory, sessions);
   return {
     selection,
@@ -148,7 +149,7 @@ export function planSessions(
  * Computes what an order erases. Reads the whole transaction log.
  *
  * @throws {ErasureError} `unknown-session`, `unknown-object`, `not-found`, `matches-all`,
- *   `has-forks`, `shared`, `wrong-kind`
+ *   `has-forks`, `shared`, `wrong-kind`, `importing`
  */
 export async function makePlan({ log, store, selection, rules, shared }: PlanInput): Promise<ErasurePlan> {
   if (selection.kind === 'text' || selection.kind === 'object') {

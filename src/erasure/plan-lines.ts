@@ -23,16 +23,19 @@ export function selectionText(selection: Selection): string {
   return selection.kind === 'retention' ? 'sessions past their retention' : 'a text';
 }
 
-const OF_POSTGRES =
-  'PostgreSQL keeps the replaced rows until VACUUM has run over the table tx_events, and its write-ahead log until ' +
-  'the next checkpoints; archived logs and pg_dump files stay until you remove them: run VACUUM FULL tx_events today';
+const OF_POSTGRES = [
+  'PostgreSQL keeps removed rows of tx_events until VACUUM has run over it. By default it runs once a fifth of the ' +
+    'table has changed; VACUUM FULL tx_events does it today',
+  'PostgreSQL keeps its write-ahead log until later checkpoints (checkpoint_timeout, 5 minutes by default)',
+  'Archived write-ahead logs, replicas and pg_dump files of PostgreSQL have no deadline: remove them yourself',
+];
 
 /** The data that a shared store keeps longer than this machine, with its deadline. */
 const LONGER: Readonly<Partial<Record<NodeProfile, readonly string[]>>> = {
-  postgres: [OF_POSTGRES],
+  postgres: OF_POSTGRES,
   kafka: [
-    OF_POSTGRES,
-    'The topic of Kafka keeps ids as SHA-1 hashes and no content, for good: its retention is unlimited',
+    ...OF_POSTGRES,
+    'The topic of Kafka keeps ids as SHA-1 hashes and no content. It has no deadline: its retention is unlimited',
   ],
 };
 
@@ -47,6 +50,13 @@ function elsewhere({ copies, profile }: Elsewhere): readonly string[] {
 
 function some(lines: readonly string[]): readonly string[] {
   return lines.length <= SHOWN ? lines : [...lines.slice(0, SHOWN), `… and ${lines.length - SHOWN} more`];
+}
+
+function closingLine({ evict }: ErasurePlan, { profile }: Elsewhere): string {
+  if (evict.length === 0) return 'There is nothing to erase.';
+  return profile === undefined
+    ? 'Nothing was erased. Erase exactly this with --apply --reason TEXT instead of --plan.'
+    : 'Nothing was erased. Several nodes share this log, so --apply is refused: see the notes.';
 }
 
 /** Returns a plan as lines for people. */
@@ -71,9 +81,7 @@ export function planLines(plan: ErasurePlan, where: Elsewhere): readonly string[
       ),
     ),
     ...elsewhere(where).map((line) => `note      ${line}`),
-    evict.length === 0
-      ? 'There is nothing to erase.'
-      : 'Nothing was erased. Erase exactly this with --apply --reason TEXT instead of --plan.',
+    closingLine(plan, where),
   ];
 }
 

@@ -3,7 +3,7 @@ import type { SessionId } from '../objects/ids.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { TransactionLog } from '../xtdb/tx-log.js';
 import { ErasureError } from './erasure-error.js';
-import { Inventory, type KnownDocument, type KnownSession } from './inventory.js';
+import { Inventory, type KnownDocument, type KnownSession, refuseArriving } from './inventory.js';
 import { STAYS_MARKED } from './mark-documents.js';
 import type { ErasurePlan, Unproved } from './plan.js';
 import type { Selection } from './selection.js';
@@ -114,7 +114,7 @@ function pagesOver(inventory: Inventory, steps: readonly KnownDocument[]): reado
  * calls, files and prompts that held it come back with a mark. Records and pages go.
  *
  * @throws {ErasureError} `unknown-object`, `wrong-kind`, `not-found`, `matches-all`, `shared`,
- *   `unfinished`
+ *   `importing`
  */
 export async function planTexts({ log, store, selection, shared }: TextsInput): Promise<PlannedTexts> {
   const object = selection.kind === 'object' ? selection.id : undefined;
@@ -140,13 +140,7 @@ export async function planTexts({ log, store, selection, shared }: TextsInput): 
       'matches-all',
       `${taken.length} of ${places.length} steps and objects hold the text: name a longer text, or erase sessions`,
     );
-  const [arriving] = inventory.arriving;
-  if (arriving !== undefined)
-    throw new ErasureError(
-      'unfinished',
-      `the import of session ${arriving} is not finished, and its packed lines may hold the text: import its file ` +
-        'again, or erase the session. Nothing was erased',
-    );
+  refuseArriving(inventory, new Set());
   const holder = holders.find(({ id }) => texts.some((text) => id.includes(text)));
   if (holder !== undefined)
     throw new ErasureError(

@@ -24,6 +24,12 @@ export class LeaseError extends CodedError<LeaseErrorCode> {
   override readonly name = 'LeaseError';
 }
 
+/**
+ * The program that holds the locks of sessions during an import. The texts of an import have no
+ * name in the database until it is complete, so no session may be erased meanwhile.
+ */
+export const IMPORTER = 'palimpsest import';
+
 const ownerSchema = processIdentitySchema.extend({
   session: z.string(),
   token: z.string().min(1),

@@ -8,6 +8,9 @@ export const ERASURES = 'erasures';
 /** The order that was recorded and is not finished, in a data folder. */
 export const PENDING_ORDER = join(ERASURES, 'pending.json');
 
+/** The lock of the process that plans or carries out an order, in a data folder. */
+export const ERASURE_LOCK = join(ERASURES, 'lock');
+
 /** The order to sweep, in a data folder. The node removes it once it is carried out. */
 export const SWEEP_ORDER = join(ERASURES, 'sweep');
 
