@@ -7,7 +7,7 @@ import { kindOfSecret, withoutForms } from './secret-forms.js';
 import { isLikelySecret, isSecretFlag, isSecretName, withoutNamedValues } from './secret-names.js';
 import { secretMembers } from './secrets.js';
 import { type FoundSecrets, STORED_MARK } from './stored-marks.js';
-import { suspiciousParts } from './suspicious-parts.js';
+import { suspiciousParts, suspiciousPlaces } from './suspicious-parts.js';
 import type { MaskRules } from './text-mask.js';
 
 /**
@@ -32,6 +32,32 @@ const DIGITS = 12;
 /** Minimum length of a secret, or of its line, that is masked wherever the same call repeats it. */
 const LEAST_REPEATED = 12;
 
+/** Lengths of texts whose work is kept for an answer that shows lines of them, characters. */
+const KEPT = { least: 4_096, most: 4 * 1_048_576 } as const;
+
+/** A masked text and the secrets in it. */
+interface Masked {
+  readonly masked: string;
+  readonly found: FoundSecrets;
+}
+
+/** The work on a text: its suspicious places, and its parts that were masked. */
+interface MaskedWork {
+  readonly text: string;
+  readonly places: readonly number[];
+  readonly parts: Map<string, Masked>;
+}
+
+/** Returns the work on a text whose lines are among those of another; undefined for other texts. */
+function linesOf({ text: whole, places, parts }: MaskedWork, text: string): MaskedWork | undefined {
+  if (text.length >= whole.length) return undefined;
+  const from = whole.indexOf(text);
+  const end = from + text.length;
+  const isLines = from >= 0 && (from === 0 || whole[from - 1] === '\n') && (whole[end] === '\n' || text.endsWith('\n'));
+  if (!isLines) return undefined;
+  return { text, places: places.filter((at) => at >= from && at < end).map((at) => at - from), parts };
+}
+
 /** Marks of ours, and of the rules. */
 const HELD = new RegExp(`${STORED_MARK.source}|${MASK.replace(/[[\]]/g, '\\$&')}`, 'g');
 
@@ -45,10 +71,13 @@ export class StoredMask {
   readonly #settings: StoredMaskSettings;
   readonly inAnswers: boolean;
   /** Masked texts by their own text. Files are read again and again. */
-  readonly #known = new LRUCache<string, { readonly masked: string; readonly found: FoundSecrets }>({
+  readonly #known = new LRUCache<string, Masked>({
     maxSize: 8 * 1_048_576,
     sizeCalculation: (made, text) => text.length + made.masked.length + 64,
   });
+
+  /** The last text of some length. An answer usually shows lines of the file that was just read. */
+  #last: MaskedWork | undefined;
 
   constructor(settings: StoredMaskSettings) {
     this.#settings = settings;
@@ -89,19 +118,37 @@ export class StoredMask {
     return `⟦masked:${kindOfSecret(secret)}:${digest}⟧`;
   }
 
-  #made(text: string): { readonly masked: string; readonly found: FoundSecrets } {
+  #made(text: string): Masked {
     const found: FoundSecrets = new Map();
     const own =
       this.#settings.rules === undefined ? text : this.#without(text, (one) => this.#withoutOwn(one), { found });
-    const masked = suspiciousParts(own).map((part) => (part.isSuspicious ? this.#part(part.text, found) : part.text));
+    const { places, parts } = this.#workOn(own);
+    const masked = suspiciousParts(own, places).map(({ text: part, isSuspicious }) => {
+      if (!isSuspicious) return part;
+      const made = parts.get(part) ?? this.#part(part);
+      parts.set(part, made);
+      for (const [mark, secret] of made.found) found.set(mark, secret);
+      return made.masked;
+    });
     return { masked: masked.join(''), found };
   }
 
-  #part(text: string, found: FoundSecrets): string {
+  /** Returns the places of a text, and masked parts that may be among its own. */
+  #workOn(text: string): MaskedWork {
+    const isKept = text.length >= KEPT.least && text.length <= KEPT.most;
+    const lines = isKept && this.#last !== undefined ? linesOf(this.#last, text) : undefined;
+    if (lines !== undefined) return lines;
+    const work = { text, places: suspiciousPlaces(text), parts: new Map<string, Masked>() };
+    if (isKept) this.#last = work;
+    return work;
+  }
+
+  #part(text: string): Masked {
+    const found: FoundSecrets = new Map();
     const forms = this.#without(text, (one) => withoutPublishedForms(withoutForms(one)), { found });
     const isStrict = this.#settings.level === 'strict';
     const accepts = (secret: string): boolean => isLikelySecret(secret, isStrict);
-    return this.#without(forms, withoutNamedValues, { found, accepts });
+    return { masked: this.#without(forms, withoutNamedValues, { found, accepts }), found };
   }
 
   #withoutOwn(text: string): string {

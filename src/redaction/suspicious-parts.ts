@@ -108,8 +108,11 @@ function runPlaces(text: string): readonly number[] {
   return places;
 }
 
-/** Returns the places that may belong to a secret, in order. */
-function suspiciousPlaces(text: string): readonly number[] {
+/**
+ * Returns the places that may belong to a secret, in order. Whether a place counts depends only on
+ * its own line, so whole lines of a text have the same places by themselves.
+ */
+export function suspiciousPlaces(text: string): readonly number[] {
   const lowered = text.toLowerCase();
   // Some letters are longer in lower case, which would shift the places.
   const searched = lowered.length === text.length ? lowered : text;
@@ -126,14 +129,14 @@ interface TextPart {
  * Splits a text at line ends into parts that may hold a secret and parts that cannot. The rules
  * then read only a tenth of an ordinary text.
  */
-export function suspiciousParts(text: string): readonly TextPart[] {
+export function suspiciousParts(text: string, places = suspiciousPlaces(text)): readonly TextPart[] {
   const parts: TextPart[] = [];
   let [from, to] = [0, 0];
   const end = (next: number): void => {
     if (to > from) parts.push({ text: text.slice(from, to), isSuspicious: true });
     if (next > to) parts.push({ text: text.slice(to, next), isSuspicious: false });
   };
-  for (const place of suspiciousPlaces(text)) {
+  for (const place of places) {
     if (place < to && endOfPart(text, place) <= to) continue;
     const start = text.lastIndexOf('\n', Math.max(0, text.lastIndexOf('\n', place) - 1)) + 1;
     if (start > to) {

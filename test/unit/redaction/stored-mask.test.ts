@@ -44,6 +44,22 @@ describe('the mask of what is stored', () => {
       expect(SEEDED.filter(({ secret }) => shows(made, secret)).map(({ text }) => text)).toEqual([]);
   });
 
+  test('masks lines of a text that it has just masked as it masks them by themselves', () => {
+    const code = readFileSync('src/client/record-mask.ts', 'utf8');
+    const whole = SEEDED.map(({ text }, i) => `${code.slice(i * 20, i * 20 + 150)}\n${text}\n`).join('');
+    const starts = [...whole.matchAll(/\n/g)].map(({ index }) => index + 1);
+    for (let i = 0; i < 120; i += 1) {
+      const from = i < 20 ? 0 : (starts[(i * 37) % starts.length] ?? 0);
+      const line = starts.filter((at) => at > from + 4_096)[(i * 53) % 90] ?? whole.length;
+      // Ends with or without the end of its last line, and, like a cut line, within a line.
+      const part = whole.slice(from, i % 3 === 0 ? line : i % 3 === 1 ? line - 1 : line - 9);
+      const [both, alone] = [new StoredMask({ key, level: 'known' }), new StoredMask({ key, level: 'known' })];
+      const [found, own]: FoundSecrets[] = [new Map(), new Map()];
+      both.text(whole);
+      expect([both.text(part, found), found]).toEqual([alone.text(part, own), own]);
+    }
+  });
+
   test('masks values of secret names in arguments, and elements after a flag', () => {
     expect(
       mask.value({
