@@ -68,8 +68,8 @@ export function answerFrom(other: AnswerSource): void {
 /** Whether there is a server. Without one only the file's content is available, read-only. */
 export const isServed = (): boolean => source.isServed;
 
-/** Views that need a database. */
-const SERVED_VIEWS: ReadonlySet<ViewName> = new Set(['compare', 'query']);
+/** Views that need a database. A file says so in their place, if they are in the main row. */
+const SERVED_VIEWS: ReadonlySet<ViewName> = new Set(['query']);
 
 /** Returns the available views, in navigation order. */
 export const offeredViews = (): readonly ViewName[] =>

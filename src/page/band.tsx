@@ -1,8 +1,9 @@
+import type { CountedTexts } from './counted-texts.js';
 import { from, refine } from './place.js';
 import { oneLine } from './shown-text.js';
 import { aboutTokens, type BandRow, stateAt } from './strip-layout.js';
 import type { Strip } from './wire.js';
-import { pathEnd, plural, shortCount } from './words.js';
+import { counted, pathEnd, plural, shortCount } from './words.js';
 
 const STATES = { line: 'one line only', active: 'in full', pinned: 'pinned, in full' } as const;
 
@@ -11,14 +12,17 @@ export interface BandProps {
   readonly row: BandRow;
   readonly strip: Strip;
   readonly chosen: number;
+  /** The tokens of objects in the chosen call's request, once they are counted. */
+  readonly counts: CountedTexts['byObject'] | undefined;
   readonly onHover: (row: BandRow | undefined, column: number) => void;
 }
 
 /** Shows an object over the calls: where it was in the context, and how large it is. */
-export function Band({ row, strip, chosen, onHover }: BandProps) {
+export function Band({ row, strip, chosen, counts, onHover }: BandProps) {
   const { band, spans } = row;
   const { length } = strip.calls;
   const state = stateAt(row, chosen);
+  const tokens = counts?.get(band.id);
   return (
     <div class={`band ${state === undefined || state === 'line' ? 'absent' : ''}`}>
       <a
@@ -55,13 +59,19 @@ export function Band({ row, strip, chosen, onHover }: BandProps) {
           />
         ))}
       </svg>
-      <span class="band-size">≈ {shortCount(aboutTokens(band.chars))}</span>
+      <span class="band-size">
+        {tokens === undefined ? `≈ ${shortCount(aboutTokens(band.chars))}` : counted(tokens)}
+      </span>
     </div>
   );
 }
 
 /** Describes a band at a column: the name, the size, the state and its cause. */
-export function bandTip({ band, spans }: BandRow, column: number, strip: Strip): readonly string[] {
+export function bandTip(
+  { row: { band, spans }, column }: { readonly row: BandRow; readonly column: number },
+  { strip, chosen, counts }: Pick<BandProps, 'strip' | 'chosen' | 'counts'>,
+): readonly string[] {
+  const tokens = column === chosen ? counts?.get(band.id) : undefined;
   const span = spans.find((one) => one.from <= column && column < one.to);
   const call = strip.calls[column];
   const change = band.changes.findLast(({ step }) => step <= (call?.step ?? 0));
@@ -76,7 +86,7 @@ export function bandTip({ band, spans }: BandRow, column: number, strip: Strip):
         : 'read, written or run';
   return [
     oneLine(band.name, 80),
-    `≈ ${plural(aboutTokens(band.chars), 'token')}`,
+    tokens === undefined ? `≈ ${plural(aboutTokens(band.chars), 'token')}` : plural(tokens, 'token'),
     span === undefined
       ? `not known at call ${column + 1}`
       : `${STATES[span.state]} since call ${span.from + 1} (${how}, step ${change?.step ?? '?'})`,

@@ -1,10 +1,11 @@
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { ViewName } from './address.js';
 import { type Answered, answers, isServed, type Parameters as QuestionParameters, useAnswer } from './ask.js';
+import { type CountedTexts, countedTexts } from './counted-texts.js';
 import { followed } from './follow.js';
 import { place, refine } from './place.js';
 import { columnOf, makerOf, neighbour } from './strip-layout.js';
-import type { Strip } from './wire.js';
+import type { RequestView, Strip, StripCall } from './wire.js';
 import { nameBelow } from './words.js';
 
 /** Returns the current strip of the address's session, if the page follows it. */
@@ -69,6 +70,31 @@ export function useStrip(): Answered<Strip> {
     refine({ tx: known });
   }, [known]);
   return answer;
+}
+
+/** How long a call is chosen before its texts are counted: a held key counts none, milliseconds. */
+const CHOSEN_MS = 150;
+
+function useLasting<T>(value: T): T | undefined {
+  const [lasting, setLasting] = useState<T>();
+  useEffect(() => {
+    const timer = setTimeout(() => setLasting(value), CHOSEN_MS);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return lasting === value ? value : undefined;
+}
+
+/**
+ * Counts the texts of a call's request. Undefined until they are counted, for a request that nobody
+ * saw, and while the page follows the session, whose every step would be counted.
+ */
+export function useCountedTexts(call: StripCall | undefined): CountedTexts | undefined {
+  const { session, live } = place.value.of;
+  const step = useLasting(call === undefined || call.kind === 'unseen' ? undefined : call.step);
+  const isAsked = step !== undefined && session !== undefined && live === undefined;
+  const answer = useQuestion<RequestView>(isAsked ? '/v1/request' : undefined, { session, at: `step:${step ?? 0}` });
+  const view = isAsked && answer.state === 'there' && answer.value.recorded ? answer.value : undefined;
+  return useMemo(() => (view === undefined ? undefined : countedTexts(view)), [view]);
 }
 
 /** Returns the number, from 1, of the last model call whose request includes at most this step. */

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { ownMember } from '../values/own-member.js';
 import { ActorLink } from './actor.js';
 import { useQuestion, useSessionStrip } from './calls.js';
 import { HunksView } from './diff-view.js';
@@ -11,22 +10,18 @@ import { oneLine } from './shown-text.js';
 import { makerOf, requestOf, requestWith } from './strip-layout.js';
 import { CopyButton, Runs, TextView } from './text-view.js';
 import type { ConversationRow, Show } from './wire.js';
-import { clockTime, counted, localTime, money, pathEnd, plural } from './words.js';
+import { clockTime, counted, localTime, money, pathEnd, plural, speaker } from './words.js';
 
 /** Lines of a failed call's result that are shown at once. */
 const FAILURE_LINES = 8;
 /** Lines of a text that no person and no model wrote, until a reader asks for all. */
 const FOLDED_LINES = 4;
 
+/** Files of a call that are named at once, if it has more. */
+const FEW_FILES = 4;
+
 /** A row of one kind. */
 export type RowOf<K extends ConversationRow['kind']> = Extract<ConversationRow, { kind: K }>;
-
-const ROLES: Readonly<Record<string, string>> = {
-  user: 'User',
-  assistant: 'Model',
-  system: 'System prompt',
-  harness: 'Harness',
-};
 
 function Whole({
   id,
@@ -60,21 +55,31 @@ function Whole({
   );
 }
 
-function Files({ files }: { readonly files: RowOf<'call'>['files'] }) {
+type CallFile = RowOf<'call'>['files'][number];
+
+const historyOf = ({ id, version }: CallFile): string =>
+  from('object', { id, ...(version === null ? {} : { b: version.number }) });
+
+/** Lists the files of a call by what it did to them. Most of a long list is behind a button. */
+function Files({ files }: { readonly files: readonly CallFile[] }) {
+  const [isWhole, setWhole] = useState(false);
   if (files.length === 0) return null;
+  const shown = isWhole || files.length <= FEW_FILES + 1 ? files : files.slice(0, FEW_FILES);
   return (
     <p class="soft call-files">
-      {files.slice(0, 12).map(({ id, name, effect, lines, version }) => (
-        <span key={id}>
-          {effect}{' '}
-          <a href={from('object', { id, ...(version === null ? {} : { b: version.number }) })}>
-            {oneLine(pathEnd(name, 60))}
-          </a>
-          {lines !== null && ` lines ${lines.from}–${lines.to ?? 'end'}`}
-          {version !== null && ` (version ${version.number})`}
+      {shown.map((file, i) => (
+        <span key={file.id}>
+          {file.effect !== shown[i - 1]?.effect && `${file.effect} `}
+          <a href={historyOf(file)}>{oneLine(pathEnd(file.name, 60))}</a>
+          {file.lines !== null && ` lines ${file.lines.from}–${file.lines.to ?? 'end'}`}
+          {file.version !== null && ` (version ${file.version.number})`}
         </span>
       ))}
-      {files.length > 12 && <span>and {counted(files.length - 12)} more</span>}
+      {shown.length < files.length && (
+        <button type="button" class="quiet" onClick={() => setWhole(true)}>
+          {counted(files.length - shown.length)} more
+        </button>
+      )}
     </p>
   );
 }
@@ -99,6 +104,8 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
   const strip = useSessionStrip();
   const asked = requestOf(strip.state === 'there' ? strip.value : undefined, step);
   const told = name.startsWith(`${tool} `) ? name.slice(tool.length + 1) : '';
+  // The name of a call that read one file says which, and which lines.
+  const [read] = files.length === 1 && files[0]?.effect === 'read' && told !== '' ? files : [];
   return (
     <div class={`entry call ${failed ? 'failed' : ''}`}>
       <div class="call-line">
@@ -116,6 +123,11 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
         )}
         <span class="soft nowrap">{plural(chars, 'character')}</span>
         <span class="call-links">
+          {read !== undefined && (
+            <a href={historyOf(read)} title={`Versions of ${oneLine(read.name, 300)}`}>
+              the file
+            </a>
+          )}
           <a href={from('request', { step: asked })}>what it saw</a>
           <a href={from('changes', { step: asked })}>what changed</a>
         </span>
@@ -141,7 +153,7 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
           <Whole id={id} name={name} result={result} isCut={isCut} />
         </div>
       )}
-      <Files files={files} />
+      {read === undefined && <Files files={files} />}
     </div>
   );
 }
@@ -154,7 +166,7 @@ function Message({ row }: { readonly row: RowOf<'message'> }) {
   return (
     <div class={`entry message ${role}`}>
       <div class="message-head">
-        <strong>{ownMember(ROLES, role) ?? oneLine(role)}</strong>
+        <strong>{oneLine(speaker(role))}</strong>
         <span class="soft">
           {call !== null && number !== null && (
             <a href={from('request', { step: requestOf(there, step) })}>call {counted(number)}</a>
@@ -180,7 +192,7 @@ function Dropped({ step }: { readonly step: number }) {
 function Compacted({ row }: { readonly row: RowOf<'event'> }) {
   const { text, summary, dropped, step } = row;
   return (
-    <>
+    <div>
       <div class="across">
         <span>
           {oneLine(text, 300)}
@@ -193,7 +205,7 @@ function Compacted({ row }: { readonly row: RowOf<'event'> }) {
           <TextView text={summary} label="Summary" />
         </details>
       )}
-    </>
+    </div>
   );
 }
 

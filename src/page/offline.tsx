@@ -8,6 +8,8 @@ import { answerFrom } from './ask.js';
 import { EmbeddedSession } from './embedded.js';
 import { Page } from './page.js';
 import { followLinks } from './place.js';
+import type { PageManifest } from './server/page-format.js';
+import { oneLine } from './shown-text.js';
 import { keptTheme } from './theme.js';
 import { FileView } from './views/file.js';
 
@@ -24,6 +26,34 @@ function NoQuery() {
   );
 }
 
+/** Explains why a file compares nothing, and how to compare. */
+function NoCompare({ session, parents = [] }: Pick<PageManifest, 'session' | 'parents'>) {
+  const parent = parents.at(-1);
+  return (
+    <>
+      <h1>Compare</h1>
+      <p>
+        This file holds one session, and no call of another one, so there is nothing beside it.
+        {parent !== undefined &&
+          ` It is a fork of ${oneLine(parent)}. Their shared past is here; what the parent did afterwards is not.`}
+      </p>
+      <p>
+        To see two sessions side by side, ask for the bundle of each, and read both into a database. The review page of
+        that database compares their contexts, costs, last answers and changed files:
+      </p>
+      <pre class="commands">
+        {[
+          `palimpsest export ${oneLine(session)} one.bundle`,
+          `palimpsest export ${oneLine(parent ?? 'OTHER')} other.bundle`,
+          'palimpsest import one.bundle',
+          'palimpsest import other.bundle',
+          'palimpsest review',
+        ].join('\n')}
+      </pre>
+    </>
+  );
+}
+
 const root = document.querySelector('#page');
 if (root !== null) {
   try {
@@ -36,7 +66,11 @@ if (root !== null) {
     render(
       <Page
         refused={undefined}
-        views={{ sessions: () => <FileView file={file} />, query: NoQuery }}
+        views={{
+          sessions: () => <FileView file={file} />,
+          compare: () => <NoCompare {...file.manifest} />,
+          query: NoQuery,
+        }}
         names={{ sessions: 'File' }}
         sessionTitle={title === '' ? session : title}
       />,

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Refused, trouble } from './access.js';
 import { VIEWS, type ViewName } from './address.js';
 import { isServed, offeredViews, useAnswer } from './ask.js';
@@ -206,6 +206,12 @@ function Header({ named, title, strip, onPalette }: HeaderProps) {
   const { view, of } = place.value;
   const { session, q } = of;
   const offered = offeredViews();
+  const tabs = useRef<HTMLElement>(null);
+  // A narrow page has room for some of the tabs.
+  useEffect(() => {
+    const tab = tabs.current?.querySelector<HTMLElement>('[aria-current]');
+    if (tab != null) tabs.current?.scrollTo({ left: tab.offsetLeft - tab.offsetWidth });
+  }, [view, session]);
   return (
     <header class="top">
       <div class="top-row">
@@ -245,7 +251,7 @@ function Header({ named, title, strip, onPalette }: HeaderProps) {
       </div>
       {session !== undefined && (
         <div class="top-row tabs">
-          <nav aria-label="Views">
+          <nav ref={tabs} aria-label="Views">
             {TABS.filter(([name]) => offered.includes(name)).map(([name, others]) => (
               <a
                 key={name}

@@ -79,7 +79,7 @@ export function SetVerbs({
       {OFFERED[state].map((verb) => (
         <StepByStep<VerbPrice, SetsChanged>
           key={`${object} ${verb}`}
-          label={verb}
+          label={`${verb.slice(0, 1).toUpperCase()}${verb.slice(1)}`}
           name={`${verb} ${oneLine(name, 80)}`}
           ask={() => askFresh<VerbPrice>('/v1/price', { session, object, verb })}
           run={(price) =>

@@ -4,6 +4,8 @@ import { Markdown } from './markdown.js';
 /** Maximum characters and lines of a message until the reader asks for all of it. */
 const MOST_CHARS = 2_400;
 const MOST_LINES = 24;
+/** A shorter rest is shown at once: the button would take as much room. */
+const LEAST_REST = 200;
 
 /** Returns the beginning of a text, within both limits. */
 function beginning(text: string, most: number): string {
@@ -15,7 +17,7 @@ function beginning(text: string, most: number): string {
 export function Prose({ text, lines = MOST_LINES }: { readonly text: string; readonly lines?: number | undefined }) {
   const [isWhole, setWhole] = useState(false);
   const start = beginning(text, lines);
-  const shown = isWhole || start.length >= text.length ? text : start;
+  const shown = isWhole || text.length - start.length < LEAST_REST ? text : start;
   return (
     <div class="prose">
       <Markdown text={shown} />

@@ -1,5 +1,6 @@
 import { ownMember } from '../values/own-member.js';
 import { tokensOf } from '../values/token-estimate.js';
+import type { CountedTexts } from './counted-texts.js';
 import type { BandState, Strip, StripBand, StripCall, StripMark } from './wire.js';
 
 /** An object's columns with the same state; `to` is the first column after them. */
@@ -26,14 +27,17 @@ export function columnOf(calls: readonly Pick<StripCall, 'step'>[], step: number
   return low;
 }
 
+/** Whether a column is a whole turn of a session without requests. */
+const isTurn = ({ delivered, sections }: StripCall): boolean => delivered === null && sections.length === 0;
+
 /**
  * Returns the number, from 1, of the model call that made a step. Its request ends before the step.
  * The calls of a session without requests are the ends of its turns, which include their steps.
  */
 export function makerOf({ calls }: Pick<Strip, 'calls'>, step: number): number {
   const before = columnOf(calls, step);
-  const areTurns = calls[before]?.delivered === null && calls[before]?.sections.length === 0;
-  return Math.min(calls.length, Math.max(1, areTurns ? before + 1 : before));
+  const next = calls[before];
+  return Math.min(calls.length, Math.max(1, next !== undefined && isTurn(next) ? before + 1 : before));
 }
 
 /** Returns the step of the request from which the model made a step. */
@@ -72,12 +76,23 @@ export interface SortedRows {
   readonly lines: readonly BandRow[];
 }
 
-/** Sorts rows by the context at a column, and keeps those whose name has a text. */
-export function sortedRows(rows: readonly BandRow[], column: number, name = ''): SortedRows {
+/**
+ * Sorts rows by the context at a column, and keeps those whose name has a text. Without the tokens
+ * of an object at that column, its size is estimated.
+ */
+export function sortedRows(
+  rows: readonly BandRow[],
+  column: number,
+  {
+    name = '',
+    counts,
+  }: { readonly name?: string | undefined; readonly counts?: CountedTexts['byObject'] | undefined } = {},
+): SortedRows {
   const wanted = name.toLowerCase();
+  const sizeOf = ({ band }: BandRow): number => counts?.get(band.id) ?? tokensOf(band.chars);
   const kept = rows
     .filter(({ band }) => band.name.toLowerCase().includes(wanted) || band.id === name)
-    .toSorted((a, b) => b.band.chars - a.band.chars);
+    .toSorted((a, b) => sizeOf(b) - sizeOf(a));
   const at = (state: BandState): readonly BandRow[] => kept.filter((row) => stateAt(row, column) === state);
   const present = [...at('pinned'), ...at('active')];
   const others = kept.filter((row) => !present.includes(row));
@@ -163,6 +178,29 @@ export function turnSpans(calls: readonly Pick<StripCall, 'turn'>[]): readonly T
     else spans.push({ turn, from: i, to: i + 1 });
   }
   return spans;
+}
+
+/** The step with which the first request of a turn ends: that of the turn's prompt. */
+export interface TurnStart {
+  readonly turn: number;
+  readonly step: number;
+}
+
+/** Returns the beginnings of the turns of a strip. */
+export function turnStarts(calls: Strip['calls']): readonly TurnStart[] {
+  return turnSpans(calls).flatMap(({ turn, from }) => {
+    const call = calls[from];
+    if (call === undefined) return [];
+    return [{ turn, step: isTurn(call) ? (calls[from - 1]?.step ?? 0) + 1 : call.step }];
+  });
+}
+
+/** Returns the turns whose numbers have room above their columns, of near ones the longest. */
+export function namedTurns(spans: readonly TurnSpan[], calls: number, room: number): ReadonlySet<number> {
+  const named: TurnSpan[] = [];
+  for (const span of spans.toSorted((a, b) => b.to - b.from - (a.to - a.from) || a.from - b.from))
+    if (named.length < room && named.every(({ from }) => Math.abs(from - span.from) * room >= calls)) named.push(span);
+  return new Set(named.map(({ turn }) => turn));
 }
 
 /** Groups the marks by column. */

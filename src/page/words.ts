@@ -1,3 +1,5 @@
+import { ownMember } from '../values/own-member.js';
+
 // Cached, because `toLocaleString` creates a formatter per number, which took a tenth of a view's
 // time.
 const NUMBERS = new Intl.NumberFormat('en-US');
@@ -23,6 +25,23 @@ export const localTime = (time: string): string => TIMES.format(new Date(time));
 /** Formats a time of a day that is known, in the reader's time zone. */
 export const clockTime = (time: string): string => CLOCK.format(new Date(time));
 
+/** Formats a price on an axis, whose numbers are round. */
+export const axisMoney = (amount: number, currency: string): string =>
+  new Intl.NumberFormat('en-US', { style: 'currency', currency, maximumFractionDigits: 6 }).format(amount);
+
+/** The speakers of a conversation, and its part of a request, for people. */
+const SPEAKERS: Readonly<Record<string, string>> = {
+  user: 'User',
+  assistant: 'Model',
+  system: 'System prompt',
+  developer: 'System prompt',
+  harness: 'Harness',
+  chat: 'Messages',
+};
+
+/** Names the speaker of a message for people; returns other names unchanged. */
+export const speaker = (role: string): string => ownMember(SPEAKERS, role) ?? role;
+
 /** Formats a period for people: `3 h 12 min`. */
 export function duration(ms: number): string {
   const seconds = Math.round(ms / 1_000);
@@ -33,9 +52,10 @@ export function duration(ms: number): string {
   return `${days} days`;
 }
 
-/** Formats money with its currency; small amounts keep two significant digits. */
+/** Formats money with its currency; small amounts have two significant digits. */
 export function money(amount: number, currency: string): string {
-  const digits = amount !== 0 && Math.abs(amount) < 0.1 ? { maximumSignificantDigits: 2 } : {};
+  const isSmall = amount !== 0 && Math.abs(amount) < 0.1;
+  const digits = isSmall ? { minimumSignificantDigits: 2, maximumSignificantDigits: 2 } : {};
   return new Intl.NumberFormat('en-US', { style: 'currency', currency, ...digits }).format(amount);
 }
 

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type { FilesystemAccess } from '../filesystem/access/access.js';
 import { isWithin } from '../filesystem/access/mounts.js';
 import { readSource, type SourceReading, type UnreachableReason } from '../filesystem/access/read-source.js';
-import { linesAsked } from '../history/rebuild/call-names.js';
+import { type LineRange, linesAsked } from '../history/rebuild/call-names.js';
 import { HistoryError } from '../history/rebuild/history-error.js';
 import { formatMoment, type When } from '../history/rebuild/moment.js';
 import type { Point, Timeline } from '../history/rebuild/timeline.js';
@@ -172,21 +172,28 @@ const MOST_PARTS = 4;
  * search reads no file.
  */
 async function readParts(snapshot: StoreSnapshot, steps: readonly Step[]): Promise<ReadonlyMap<ObjectId, string>> {
-  const found = new Map<ObjectId, Set<string>>();
+  const found = new Map<ObjectId, (LineRange | undefined)[]>();
   for (const { reads, failed, args, fileRefs } of (await sessionCalls(snapshot, steps)).values()) {
     if (!reads || failed) continue;
-    const lines = linesAsked({ args });
-    const text = lines === undefined ? 'a part' : `${lines.from}-${lines.to ?? ''}`;
-    for (const id of fileRefs) found.set(id, (found.get(id) ?? new Set()).add(text));
+    for (const id of fileRefs) found.set(id, [...(found.get(id) ?? []), linesAsked({ args })]);
   }
-  return new Map([...found].map(([id, parts]) => [id, partsText([...parts])]));
+  return new Map([...found].map(([id, parts]) => [id, partsText(parts.filter((part) => part !== undefined))]));
 }
 
-function partsText(parts: readonly string[]): string {
-  const numbered = parts.filter((part) => part !== 'a part');
-  if (numbered.length === 0) return 'a part';
-  const more = numbered.length > MOST_PARTS ? ` and ${numbered.length - MOST_PARTS} more` : '';
-  return `lines ${numbered.slice(0, MOST_PARTS).join(', ')}${more}`;
+/** Names parts of a file in its order; parts that overlap or touch are one. */
+export function partsText(parts: readonly LineRange[]): string {
+  if (parts.length === 0) return 'a part';
+  const joined: { from: number; to: number }[] = [];
+  for (const { from, to = Number.POSITIVE_INFINITY } of parts.toSorted((a, b) => a.from - b.from)) {
+    const last = joined.at(-1);
+    if (last !== undefined && from <= last.to + 1) last.to = Math.max(last.to, to);
+    else joined.push({ from, to });
+  }
+  const more = joined.length > MOST_PARTS ? ` and ${joined.length - MOST_PARTS} more` : '';
+  const texts = joined
+    .slice(0, MOST_PARTS)
+    .map(({ from, to }) => `${from}-${to === Number.POSITIVE_INFINITY ? '' : to}`);
+  return `lines ${texts.join(', ')}${more}`;
 }
 
 /**

@@ -54,7 +54,7 @@ describe('a session in one file', () => {
   }
 
   const views: readonly (readonly [string, () => string, RegExp])[] = [
-    ['file', () => '', /file/],
+    ['file', () => '', /Look at a\.ts/],
     ['context', () => 'strip', /Context/],
     ['conversation', () => 'conversation', /Conversation/],
     ['call', () => 'request', /Call/],
@@ -65,6 +65,7 @@ describe('a session in one file', () => {
     ['file', () => `object?id=${made.file}&a=1&b=2`, /File/],
     ['search', () => 'search?q=script', /Search/],
     ['notes', () => 'notes', /Notes/],
+    ['compare', () => 'compare', /Compare/],
     ['query', () => 'query', /Query/],
   ];
 

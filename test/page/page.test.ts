@@ -96,6 +96,41 @@ describe('the review page', () => {
     await page.close();
   });
 
+  test('the context has the tokens that the view of the call counts, and marks all others as estimates', async () => {
+    const watched = await open(`strip?session=${made.session}`);
+    const { page } = watched;
+    const present = page.locator('details.rows').first().locator('.band');
+    await present.locator('.band-size', { hasText: /^\d/ }).first().waitFor();
+    const shown = new Map(
+      await present.evaluateAll((rows) =>
+        rows.map((row) => [
+          row
+            .querySelector('a')
+            ?.getAttribute('href')
+            ?.match(/id=([^&]+)/)?.[1] ?? '',
+          row.querySelector('.band-size')?.textContent ?? '',
+        ]),
+      ),
+    );
+    expect(shown.size).toBeGreaterThan(0);
+    for (const size of await page.locator('details.rows').last().locator('.band-size').allTextContents())
+      expect(size).toMatch(/^≈/);
+    const step = new URL(page.url()).searchParams.get('step');
+    await page.goto(`${origin}/review/request?session=${made.session}${step === null ? '' : `&step=${step}`}`);
+    await watched.settled();
+    const counted = new Map<string, string>();
+    for (const item of await page.locator('details.item').all()) {
+      await item.evaluate((element) => element.setAttribute('open', ''));
+      const link = item.locator('a[href*="/review/object"]').first();
+      if ((await item.locator('.chip').count()) === 0 && !(await link.isVisible())) continue;
+      const id = (await link.getAttribute('href'))?.match(/id=([^&]+)/)?.[1] ?? '';
+      counted.set(id, await item.locator('summary .number').innerText());
+    }
+    for (const [id, size] of shown) expect([id, size]).toEqual([id, counted.get(id)]);
+    expectQuiet(watched);
+    await page.close();
+  });
+
   test('names the author of a change', async () => {
     const watched = await open(`changes?session=${made.session}`);
     const { page } = watched;

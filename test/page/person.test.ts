@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext } from 'playwright-core';
 import type { ContextClient } from '../../src/client/session/context-client.js';
 import type { ContextSession } from '../../src/client/session/context-session.js';
+import { askHere } from '../support/ask-here.js';
 import { openClient, wholeRead } from '../support/context.js';
 import { HarnessApi } from '../support/harness-api.js';
-import { type Serve, startServe, temporaryRoot } from '../support/mcp-clients.js';
+import { type Serve, startServe, suiteData, temporaryRoot } from '../support/mcp-clients.js';
 import { expectQuiet, type WatchedPage, watchedPage } from './browser.js';
 import { openBrowser } from './chromium.js';
 
@@ -183,6 +185,26 @@ describe('a session in use, in the page', () => {
     await page.getByText(/They share their past: the first 1 call/).waitFor();
     expect(await page.locator('main table').first().innerText()).toMatch(/Answers of the model[\s\S]*Cost/);
     await page.locator('canvas').first().waitFor();
+    expect(await watched.barriers()).toEqual([]);
+    expectQuiet(watched);
+    await page.close();
+  });
+
+  test('the file of a fork says why it compares nothing, and how to compare', async () => {
+    const id = `${name}-shared`;
+    await served(id);
+    await api.call('forkSession', id, { id: `${id}-fork` });
+    const file = join(root, 'fork.html');
+    const { code, stderr } = await askHere(['export', `${id}-fork`, '--html', file, '--data', suiteData()]);
+    expect([code, stderr]).toEqual([0, '']);
+    const { href } = pathToFileURL(file);
+    const watched = await watchedPage(context, href);
+    const { page } = watched;
+    await page.goto(`${href}#/files`);
+    await watched.settled();
+    await page.getByRole('link', { name: 'Compare' }).click();
+    await page.getByText(`It is a fork of ${id}.`).waitFor();
+    expect(await page.locator('main').innerText()).toContain(`palimpsest export ${id} other.bundle`);
     expect(await watched.barriers()).toEqual([]);
     expectQuiet(watched);
     await page.close();

@@ -14,9 +14,10 @@ import { countHere, countTokens } from '../../review/ask/token-count.js';
 import { isVerb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { ownMember } from '../../values/own-member.js';
+import { type Compaction, compactionBetween } from './compaction.js';
 import { countedCalls, lossSentence } from './counted-calls.js';
 import { type Described, describe } from './described-objects.js';
-import { type Compaction, compactionBetween, unseenAt } from './request-view.js';
+import { unseenAt } from './request-view.js';
 
 /**
  * The change of one item between two requests:

@@ -43,19 +43,22 @@ const LONG_PAUSE_MIN = 5;
 export const promptOf = ({ input = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): number =>
   input + cacheRead + cacheWrite;
 
-type Counts = Pick<CountedCall, 'step' | 'turn' | 'at' | 'usage' | 'request' | 'isSent'> & {
-  /** Whether the session made it itself. */
-  readonly isOwn: boolean;
-};
+type Counts = Pick<CountedCall, 'step' | 'turn' | 'at' | 'usage' | 'request' | 'isSent'>;
 
-function comparedCalls(counts: readonly Counts[]): readonly (CountedCall & Counts)[] {
-  return counts.map((one, i) => {
+/** The counts of a call, and whether the session made it itself. */
+type OwnCounts = Counts & { readonly isOwn: boolean };
+
+/** Compares each call with the one before it. A call that failed has no prompt to compare with. */
+export function comparedCalls<T extends Counts>(counts: readonly T[]): readonly (CountedCall & T)[] {
+  let last: T | undefined;
+  return counts.map((one) => {
     const { cacheRead = 0 } = one.usage;
     const prompt = promptOf(one.usage);
-    const last = counts[i - 1];
     const lost = last === undefined ? 0 : Math.min(promptOf(last.usage), prompt) - cacheRead;
     const again = lost < LEAST_AGAIN ? 0 : lost;
-    return { ...one, before: last?.step ?? 0, again, fresh: Math.max(0, prompt - cacheRead - again) };
+    const before = last?.step ?? 0;
+    if (prompt > 0) last = one;
+    return { ...one, before, again, fresh: Math.max(0, prompt - cacheRead - again) };
   });
 }
 
@@ -77,13 +80,13 @@ async function countCalls(timeline: Timeline, session: SessionId): Promise<Count
     timeline.records(session).catch(() => timeline.present.assemblies(session, { onDamaged: () => undefined })),
   ]);
   const own = (await ownSteps(timeline.present, session, steps))[0]?.seq ?? Number.POSITIVE_INFINITY;
-  const bySteps = steps.flatMap(({ seq, turn, at, usage }): readonly Counts[] => {
+  const bySteps = steps.flatMap(({ seq, turn, at, usage }): readonly OwnCounts[] => {
     if (usage === undefined) return [];
     const record = records.findLast(({ step }) => step < seq);
     const isSent = record?.delivered !== 'replay';
     return [{ isOwn: seq >= own, step: seq, turn, at, usage, request: record?.step ?? seq, isSent }];
   });
-  const byRecords = [...usagesOf({ records, steps })].map(([proof, usage]): Counts => {
+  const byRecords = [...usagesOf({ records, steps })].map(([proof, usage]): OwnCounts => {
     const { session: of, step, turn, at, delivered } = proof;
     return { isOwn: of === session, step, turn, at, usage, request: step, isSent: delivered !== 'replay' };
   });

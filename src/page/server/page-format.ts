@@ -44,6 +44,8 @@ export interface PageManifest {
   readonly format: string;
   readonly version: number;
   readonly session: string;
+  /** The sessions that it is a fork of, the oldest first; only their shared past is in the page. */
+  readonly parents?: readonly string[];
   /** The first words of the user, masked; empty if there are none. */
   readonly title?: string;
   readonly turn: number;

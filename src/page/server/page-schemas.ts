@@ -131,6 +131,10 @@ export const PAGE_ANSWERS = {
         dropped: z
           .array(z.object({ step: count, turn: count, name: z.string(), object: z.string().nullable(), chars: count }))
           .describe('The messages and calls that the summary replaces, oldest first'),
+        files: count.describe('Number of files that those calls read or changed'),
+        needed: z
+          .array(z.object({ object: z.string(), name: z.string(), call: z.string(), step: count }))
+          .describe('The files among them that a later call read or changed again, with the first such call'),
       })
       .nullable()
       .describe('The last compaction between the two requests'),

@@ -141,11 +141,13 @@ async function* partsOf(
   const index = pack.members(known);
   pack.end();
   yield* drained();
-  const { turn, step } = paged.collected;
+  const { turn, step, sessions } = paged.collected;
+  const parents = sessions.filter((one) => one !== scope.session).map((one) => mask?.mask.masked(one) ?? one);
   const manifest: PageManifest = {
     format: PAGE_FORMAT,
     version: PAGE_VERSION,
     ...scope,
+    ...(parents.length === 0 ? {} : { parents }),
     title,
     turn,
     step,

@@ -3,12 +3,13 @@ import { ownMember } from '../../values/own-member.js';
 import { AnswerBox } from '../answer-box.js';
 import type { Answered } from '../ask.js';
 import { askedStep, callNumber, useQuestion, useStrip } from '../calls.js';
+import { CompactionCard } from '../compaction.js';
 import { DiffView } from '../diff-view.js';
 import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { TextView } from '../text-view.js';
 import type { Change, Changes, RequestView, Strip } from '../wire.js';
-import { counted, localTime, pathEnd, plural, signed } from '../words.js';
+import { counted, localTime, pathEnd, plural, signed, speaker } from '../words.js';
 
 const KINDS: Readonly<Record<Change['kind'], string>> = {
   collapsed: 'Collapsed to one line',
@@ -62,7 +63,7 @@ function Texts({
 }) {
   const before = useQuestion<RequestView>('/v1/request', { session, at: `step:${prefix.from.step}` });
   const after = useQuestion<RequestView>('/v1/request', { session, at: `step:${prefix.to.step}` });
-  const name = oneLine(pathEnd(change.name, 80));
+  const name = oneLine(change.object === null ? speaker(change.name) : pathEnd(change.name, 80));
   return (
     <AnswerBox answer={before}>
       {() => (
@@ -90,7 +91,7 @@ function Row({
 }) {
   const [isOpen, setOpen] = useState(false);
   const { name, object, actor, why, step, tokens_before: before, tokens_after: after } = change;
-  const shown = oneLine(pathEnd(name, 80));
+  const shown = oneLine(object === null ? speaker(name) : pathEnd(name, 80));
   return (
     <>
       <tr>
@@ -194,38 +195,6 @@ function Cause({ changes, prefix }: { readonly changes: Changes; readonly prefix
   );
 }
 
-function Compaction({ compaction }: { readonly compaction: NonNullable<Changes['compaction']> }) {
-  const { summary, dropped, step } = compaction;
-  return (
-    <section class="card" aria-label="Compaction">
-      <h2>
-        The harness compacted its history <small>{plural(dropped.length, 'entry', 'entries')} dropped</small>
-      </h2>
-      {summary === null ? (
-        <p class="soft">The summary is not recorded.</p>
-      ) : (
-        <TextView text={summary} label="The summary that took their place" />
-      )}
-      {dropped.length > 0 && (
-        <details open={dropped.length < 40}>
-          <summary>What it dropped</summary>
-          <ul class="plain">
-            {dropped.map((one) => (
-              <li key={one.step}>
-                <a href={from('conversation', { step: one.step })}>{oneLine(one.name, 160)}</a>{' '}
-                <span class="soft">{plural(one.chars, 'character')}</span>
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
-      <p class="soft">
-        <a href={from('conversation', { step })}>In the conversation</a>
-      </p>
-    </section>
-  );
-}
-
 function Filters({ changes }: { readonly changes: Changes }) {
   const { kind, from: since } = place.value.of;
   const kinds = (Object.keys(KINDS) as Change['kind'][]).filter((name) =>
@@ -268,7 +237,7 @@ function Found({ changes, strip }: { readonly changes: Changes; readonly strip: 
           {prefix === null
             ? 'Changes'
             : `Changes from call ${numberOf(prefix.from.step)} to call ${numberOf(prefix.to.step)}`}
-          {prefix !== null && <small>{` · turn ${prefix.to.turn} · ${localTime(prefix.to.at)}`}</small>}
+          {prefix !== null && <small>{` turn ${prefix.to.turn} · ${localTime(prefix.to.at)}`}</small>}
         </h2>
         {prefix !== null && (
           <span class="soft">
@@ -276,6 +245,7 @@ function Found({ changes, strip }: { readonly changes: Changes; readonly strip: 
             {signed(prefix.to.tokens - prefix.from.tokens)})
           </span>
         )}
+        {prefix?.to.kind === 'transcript' && <span class="chip">made from the transcript</span>}
         <span class="spread" />
         {prefix !== null && (
           <a class="button first" href={from('request', { step: prefix.to.step })}>
@@ -290,7 +260,7 @@ function Found({ changes, strip }: { readonly changes: Changes; readonly strip: 
       ) : (
         <Cause changes={changes} prefix={prefix} />
       )}
-      {compaction != null && <Compaction compaction={compaction} />}
+      {compaction != null && <CompactionCard compaction={compaction} strip={strip} />}
       <Filters changes={changes} />
       {(Object.keys(KINDS) as Change['kind'][]).map((name) => {
         const own = shown.filter((change) => change.kind === name);

@@ -2,116 +2,13 @@ import { useMemo } from 'preact/hooks';
 import { addressText } from '../address.js';
 import { AnswerBox } from '../answer-box.js';
 import { useQuestion, useStrip } from '../calls.js';
-import { Chart, type ChartSeries } from '../chart.js';
-import { place, refine } from '../place.js';
+import { Curves, titleOf } from '../compared-curves.js';
+import { from, place, refine } from '../place.js';
 import { Prose } from '../prose.js';
 import { useSessionList } from '../session-list.js';
 import { oneLine } from '../shown-text.js';
-import { bandRows, fillOf, inColumns, usedTokens } from '../strip-layout.js';
 import type { Compared, ListedSession, Money, Strip } from '../wire.js';
-import { counted, duration, money, pathEnd, plural, shortCount } from '../words.js';
-
-const COLORS = ['--data-text', '--data-pinned'] as const;
-
-const titleOf = ({ title, id }: ListedSession): string => (title === '' ? id : title);
-
-/**
- * Returns the size of each session's context at each call. If the provider counted every call of
- * all sessions, these are its counts, else estimates.
- */
-function sizesOf(strips: readonly Strip[]): readonly (readonly (number | null)[])[] {
-  const isCounted = strips.every(({ calls }) => calls.every((call) => usedTokens(call) !== undefined));
-  return strips.map(({ calls, bands }) =>
-    isCounted ? calls.map((call) => usedTokens(call) ?? null) : fillOf(calls, bandRows(bands, calls)).totals,
-  );
-}
-
-/** Returns the money spent up to each column; null from the first call without a price. */
-function spentOf({ by_call: calls }: Money, strip: Strip | undefined): readonly (number | null)[] {
-  let sum: number | null = 0;
-  return inColumns(calls, strip).map((call) => {
-    if (call !== undefined) sum = sum === null || call.amount === null ? null : sum + call.amount;
-    return sum;
-  });
-}
-
-interface CurvesProps {
-  readonly strips: readonly Strip[];
-  readonly moneys: readonly Money[];
-  readonly rows: readonly ListedSession[];
-  readonly shared: number | undefined;
-}
-
-function Curves({ strips, moneys, rows, shared }: CurvesProps) {
-  const names = rows.map(titleOf);
-  const sizes = useMemo(() => sizesOf(strips), [strips]);
-  const isCounted = strips.every(({ calls }) => calls.every((call) => usedTokens(call) !== undefined));
-  const length = Math.max(...sizes.map((own) => own.length));
-  const padded = (own: readonly (number | null)[]): readonly (number | null)[] =>
-    Array.from({ length }, (_, i) => own[i] ?? null);
-  const seriesOf = (all: readonly (readonly (number | null)[])[]): readonly ChartSeries[] =>
-    all.map((own, i) => ({
-      name: names[i] ?? '',
-      color: COLORS[i] ?? '--data-other',
-      values: padded(own),
-      draws: 'steps',
-      width: 2,
-      isDashed: i === 1,
-    }));
-  const series = useMemo(() => seriesOf(sizes), [sizes]);
-  const spent = useMemo(() => moneys.map((one, i) => spentOf(one, strips[i])), [moneys, strips]);
-  const prices = useMemo(() => seriesOf(spent), [spent]);
-  const tip = (lines: readonly ChartSeries[], format: (n: number) => string) => (column: number) => [
-    `Call ${column + 1}${shared !== undefined && column < shared ? ' (shared past)' : ''}`,
-    ...lines.map(({ name, values }) => {
-      const value = values[column];
-      return `${oneLine(name, 40)}: ${value === null || value === undefined ? '–' : format(value)}`;
-    }),
-  ];
-  return (
-    <section class="card" aria-label="Call by call">
-      <ul class="legend">
-        {names.map((name, i) => (
-          <li key={i}>
-            <i
-              class={`line-sign ${i === 1 ? 'dashed' : ''}`}
-              style={{ color: `var(${COLORS[i] ?? '--data-other'})` }}
-            />{' '}
-            {oneLine(name, 60)}
-          </li>
-        ))}
-        {shared !== undefined && shared > 0 && (
-          <li>
-            <i class="shared-sign" /> {plural(shared, 'shared call')}
-          </li>
-        )}
-      </ul>
-      <h2>Context at each call, in {isCounted ? '' : '≈ '}tokens</h2>
-      <Chart
-        label={`Context of both sessions at each of ${length} calls`}
-        series={series}
-        height={210}
-        left={{ label: 'tokens', size: 60 }}
-        shaded={shared}
-        tip={tip(series, counted)}
-      />
-      {spent.length === 2 && spent.every((own) => own.some((sum) => sum !== null && sum > 0)) && (
-        <>
-          <h2>Spent up to each call</h2>
-          <Chart
-            label="Money spent by both sessions up to each call"
-            series={prices}
-            height={150}
-            left={{ label: 'US dollars', size: 60 }}
-            leftFormat={(n) => money(n, 'USD')}
-            shaded={shared}
-            tip={tip(prices, (n) => money(n, 'USD'))}
-          />
-        </>
-      )}
-    </section>
-  );
-}
+import { counted, duration, localTime, money, pathEnd, plural, shortCount } from '../words.js';
 
 /** Lines of a last answer that are shown at once. */
 const OUTCOME_LINES = 8;
@@ -261,10 +158,54 @@ function TwoSessions({ one, other }: { readonly one: string; readonly other: str
   );
 }
 
+/** Sessions that are offered at once; the others are in the list above. */
+const MOST_OFFERED = 12;
+
+/** Offers the sessions to compare with, forks and parents first. */
+function Choices({ rows, kin }: { readonly rows: readonly ListedSession[]; readonly kin: number }) {
+  if (rows.length === 0) return <p class="note">There is no other session to compare with.</p>;
+  return (
+    <>
+      <p class="soft">
+        Choose the session to compare with{kin > 0 && '. Its forks and its parent come first'}
+        {rows.length > MOST_OFFERED && `. The list above has all ${counted(rows.length)}`}.
+      </p>
+      <div class="wide">
+        <table class="stack">
+          <thead>
+            <tr>
+              <th>Session</th>
+              <th>Agent</th>
+              <th>Last used</th>
+              <th class="number">Cost</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, MOST_OFFERED).map((row, i) => (
+              <tr key={row.id}>
+                <td>
+                  <a href={from('compare', { with: row.id })}>{oneLine(titleOf(row), 100)}</a>{' '}
+                  {i < kin && <span class="chip">fork or parent</span>}
+                </td>
+                <td>{row.agent === null ? <span class="soft">–</span> : oneLine(row.agent)}</td>
+                <td class="nowrap">{localTime(row.to)}</td>
+                <td class="number">
+                  {row.figures?.cost == null ? '–' : money(row.figures.cost.amount, row.figures.cost.currency)}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
 /** Compares the session with another one: sizes and money call by call, outcomes, and files. */
 export function CompareView() {
   useStrip();
   const { session, with: other } = place.value.of;
+  const isChoosing = session === undefined || other === undefined || other === '';
   const answer = useSessionList({ limit: 1_000 });
   return (
     <>
@@ -276,27 +217,29 @@ export function CompareView() {
             ({ id, parent }) =>
               parent?.session === session || sessions.find((row) => row.id === session)?.parent?.session === id,
           );
+          const rows = [...kin, ...others.filter((row) => !kin.includes(row))];
           return (
-            <div class="filters">
-              <label>
-                Compare with{' '}
-                <select value={other ?? ''} onChange={(event) => refine({ with: event.currentTarget.value }, {})}>
-                  <option value="">choose a session</option>
-                  {[...kin, ...others.filter((row) => !kin.includes(row))].map((row) => (
-                    <option key={row.id} value={row.id}>
-                      {kin.includes(row) ? '↳ ' : ''}
-                      {oneLine(titleOf(row), 80)}
-                    </option>
-                  ))}
-                </select>
-              </label>
-            </div>
+            <>
+              <div class="filters">
+                <label>
+                  Compare with{' '}
+                  <select value={other ?? ''} onChange={(event) => refine({ with: event.currentTarget.value }, {})}>
+                    <option value="">choose a session</option>
+                    {rows.map((row) => (
+                      <option key={row.id} value={row.id}>
+                        {kin.includes(row) ? '↳ ' : ''}
+                        {oneLine(titleOf(row), 80)}
+                      </option>
+                    ))}
+                  </select>
+                </label>
+              </div>
+              {isChoosing && <Choices rows={rows} kin={kin.length} />}
+            </>
           );
         }}
       </AnswerBox>
-      {session === undefined || other === undefined || other === '' ? (
-        <p class="note">Choose the session to compare with. Forks and their parents come first.</p>
-      ) : (
+      {session !== undefined && other !== undefined && !isChoosing && (
         <TwoSessions key={`${session} ${other}`} one={session} other={other} />
       )}
     </>

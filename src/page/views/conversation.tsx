@@ -7,7 +7,7 @@ import { LazyBlock } from '../lazy-block.js';
 import { ForkHere } from '../person.js';
 import { from, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
-import { makerOf, requestOf } from '../strip-layout.js';
+import { makerOf, requestOf, type TurnStart, turnStarts } from '../strip-layout.js';
 import type { Conversation, ConversationRow, Strip } from '../wire.js';
 import { clockTime, counted } from '../words.js';
 
@@ -111,13 +111,32 @@ function NothingDropped() {
   return isDropped ? null : <p class="soft">No compaction and no epoch is recorded in this session.</p>;
 }
 
-/** Lists the prompts that were read so far, beside the conversation. */
+/** Links to turns by their numbers: their prompts are not read yet. */
+function Turns({ turns }: { readonly turns: readonly TurnStart[] }) {
+  if (turns.length === 0) return null;
+  return (
+    <li class="turn-numbers">
+      {turns.map(({ turn, step }) => (
+        <a key={turn} href={from('conversation', { step })} aria-label={`Turn ${turn}`}>
+          {counted(turn)}
+        </a>
+      ))}
+    </li>
+  );
+}
+
+/** Lists the prompts that were read so far, beside the conversation, and the numbers of the others. */
 function Outline({ rows }: { readonly rows: readonly ConversationRow[] }) {
+  const strip = useSessionStrip();
+  const calls = strip.state === 'there' ? strip.value.calls : [];
+  const turns = useMemo(() => turnStarts(calls), [calls]);
   const prompts = rows.filter((row): row is RowOf<'message'> => row.kind === 'message' && row.role === 'user');
-  if (prompts.length < 2) return null;
+  const [first, last] = [prompts[0]?.turn ?? 0, prompts.at(-1)?.turn ?? 0];
+  if (prompts.length < 2 && turns.length < 2) return null;
   return (
     <nav class="outline" aria-label="Prompts">
       <ol>
+        <Turns turns={turns.filter(({ turn }) => turn < first)} />
         {prompts.map(({ turn, step, text }) => (
           <li key={step}>
             <a href={from('conversation', { step })}>
@@ -125,6 +144,7 @@ function Outline({ rows }: { readonly rows: readonly ConversationRow[] }) {
             </a>
           </li>
         ))}
+        <Turns turns={turns.filter(({ turn }) => turn > last)} />
       </ol>
     </nav>
   );

@@ -106,7 +106,6 @@ export function FileView({ file }: { readonly file: EmbeddedSession }) {
       </dl>
       <p class="note">
         This file needs no server and asks none. <a href={from('conversation')}>The conversation</a> begins the session.
-        To compare it with another session, import its bundle into a database.
       </p>
       <Verify file={file} />
       <Said strip={undefined} />

@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
+import { ownMember } from '../../values/own-member.js';
 import { act, actionPath } from '../act.js';
 import { ActorLink } from '../actor.js';
 import { AnswerBox } from '../answer-box.js';
@@ -25,6 +26,16 @@ const STATES: Readonly<Record<State, { readonly name: string; readonly tone: 'go
   'outside-roots': { name: 'outside of the allowed folders', tone: '' },
   unreachable: { name: 'cannot be reached', tone: '' },
   'not-regular': { name: 'no regular file any more', tone: 'bad' },
+};
+
+/** Why a file cannot be compared with the disk. */
+const REASONS: Readonly<Record<string, string>> = {
+  'mount-absent': 'its folder is not mounted here',
+  'foreign-filesystem': 'on another machine',
+  'no-permission': 'no permission to read it',
+  io: 'the disk failed',
+  loop: 'its links lead in a circle',
+  'invalid-path': 'its path is not valid here',
 };
 
 /** Obstacles that are listed at once; more are behind a fold. */
@@ -155,6 +166,13 @@ const isCompared = ({ plan }: FileRow): boolean => plan !== undefined && !UNCOMP
 const differs = ({ plan }: FileRow): boolean =>
   plan !== undefined && (STATES[plan.state].tone === 'warn' || STATES[plan.state].tone === 'bad');
 
+/** Says how a file is beside the disk, with the reason or the lines. */
+function stateText({ state, why }: RestorePlan['files'][number]): string {
+  const { name } = STATES[state];
+  if (why === null) return name;
+  return state === 'read-in-part' ? `${name}: ${oneLine(why, 60)}` : (ownMember(REASONS, why) ?? name);
+}
+
 function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly call: number }) {
   const { q = '', differing } = place.value.of;
   const [most, setMost] = useState(100);
@@ -218,10 +236,7 @@ function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly cal
                 {hasPlan && (
                   <td data-name="On the disk">
                     {row.plan !== undefined && (
-                      <span class={`chip ${STATES[row.plan.state].tone}`} title={oneLine(row.plan.why ?? '', 200)}>
-                        {STATES[row.plan.state].name}
-                        {row.plan.state === 'read-in-part' && row.plan.why !== null && `: ${oneLine(row.plan.why, 60)}`}
-                      </span>
+                      <span class={`chip ${STATES[row.plan.state].tone}`}>{stateText(row.plan)}</span>
                     )}
                   </td>
                 )}

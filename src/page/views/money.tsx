@@ -6,7 +6,7 @@ import { from, goTo, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { inColumns } from '../strip-layout.js';
 import type { Money, Strip } from '../wire.js';
-import { counted, money, plural, shortCount } from '../words.js';
+import { axisMoney, counted, money, plural, shortCount } from '../words.js';
 
 type Cause = Money['causes'][number]['cause'];
 
@@ -81,16 +81,22 @@ function Causes({ causes, currency }: { readonly causes: Money['causes']; readon
 }
 
 interface CostliestProps {
+  readonly byCall: Money['by_call'];
   readonly moments: Money['costliest'];
   readonly currency: string;
   readonly strip: Strip | undefined;
 }
 
-function Costliest({ moments, currency, strip }: CostliestProps) {
+function Costliest({ byCall, moments, currency, strip }: CostliestProps) {
   if (moments.length === 0) return null;
+  const prices = new Map(byCall.map(({ step, amount }) => [step, amount]));
+  const whole = (step: number): string => {
+    const price = prices.get(step);
+    return price === null || price === undefined ? '' : `, ${money(price, currency)} in all`;
+  };
   return (
-    <section aria-label="The costliest calls" class="card">
-      <h2>The costliest calls</h2>
+    <section aria-label="The costliest moments" class="card">
+      <h2>The costliest moments</h2>
       <ol class="moments">
         {moments.map(({ step, turn, call, amount, tokens, cause, sentence, object }) => (
           <li key={step}>
@@ -99,8 +105,9 @@ function Costliest({ moments, currency, strip }: CostliestProps) {
               {oneLine(sentence, 400)}
               <div class="row soft">
                 <span>
-                  {CAUSES[cause].name} · call {counted(strip === undefined ? call : callNumber(strip, step))}, turn{' '}
-                  {counted(turn)}
+                  {CAUSES[cause].name} · turn {counted(turn)}, call{' '}
+                  {counted(strip === undefined ? call : callNumber(strip, step))}
+                  {whole(step)}
                 </span>
                 <a href={from('changes', { step })}>why</a>
                 <a href={from('request', { step })}>what the model saw</a>
@@ -155,7 +162,7 @@ function ByCall({ priced, currency, strip }: ByCallProps) {
         height={190}
         left={{ label: isPriced ? currency : 'tokens', size: 64 }}
         chosen={chosen < 0 ? undefined : chosen}
-        {...(isPriced ? { leftFormat: (n: number) => money(n, currency) } : {})}
+        {...(isPriced ? { leftFormat: (n: number) => axisMoney(n, currency) } : {})}
         tip={(column) => {
           const call = calls[column];
           if (call === undefined) return [`Call ${column + 1}: no tokens are recorded`];
@@ -258,7 +265,7 @@ export function MoneyView() {
                 <div class="verdict warn">{plural(spent.unpriced, 'call')} without a price, left out of the sum.</div>
               )}
               <Causes causes={causes} currency={currency} />
-              <Costliest moments={costliest} currency={currency} strip={strip} />
+              <Costliest byCall={byCall} moments={costliest} currency={currency} strip={strip} />
               <ByCall priced={byCall} currency={currency} strip={strip} />
               {prices.length > 0 && <Prices prices={prices} day={day} />}
             </>

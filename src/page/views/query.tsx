@@ -4,7 +4,7 @@ import { useAnswer } from '../ask.js';
 import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import type { Query } from '../wire.js';
-import { counted } from '../words.js';
+import { plural } from '../words.js';
 
 const EXAMPLES: readonly (readonly [string, string])[] = [
   [
@@ -62,7 +62,7 @@ export function QueryView() {
         </label>
         <button type="submit">Run</button>
       </form>
-      <ul class="examples" aria-label="Examples">
+      <ul class="examples row" aria-label="Examples">
         {EXAMPLES.map(([name, query]) => (
           <li key={name}>
             <button
@@ -82,15 +82,17 @@ export function QueryView() {
           {({ columns, rows, basis, is_cut: isCut }) => (
             <>
               <p class="note" role="status">
-                {counted(rows.length)} rows{isCut && ', and there are more'}, as known after transaction{' '}
-                {basis.tx_id ?? 'none'}
+                {plural(rows.length, 'row')}
+                {isCut && ', and there are more'}, as known after transaction {basis.tx_id ?? 'none'}
               </p>
               <section class="wide" tabIndex={0} aria-label="Rows">
                 <table>
                   <thead>
                     <tr>
-                      {columns.map((column) => (
-                        <th key={column}>{oneLine(column)}</th>
+                      {columns.map((column, n) => (
+                        <th key={column} class={typeof rows[0]?.[n] === 'number' ? 'number' : ''}>
+                          {oneLine(column)}
+                        </th>
                       ))}
                     </tr>
                   </thead>
@@ -98,7 +100,7 @@ export function QueryView() {
                     {rows.map((row, i) => (
                       <tr key={i}>
                         {row.map((value, n) => (
-                          <td key={n}>
+                          <td key={n} class={typeof value === 'number' ? 'number' : ''}>
                             <Cell value={value} />
                           </td>
                         ))}

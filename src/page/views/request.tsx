@@ -1,15 +1,14 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { ownMember } from '../../values/own-member.js';
 import { AnswerBox } from '../answer-box.js';
 import { ask } from '../ask.js';
-import { askedStep, knownTx, useQuestion, useStrip } from '../calls.js';
+import { askedStep, callNumber, knownTx, useQuestion, useStrip } from '../calls.js';
 import { from, place } from '../place.js';
 import { sha256 } from '../sha256.js';
 import { oneLine } from '../shown-text.js';
 import { sectionOf } from '../strip-layout.js';
 import { TextView } from '../text-view.js';
-import type { PastContext, RequestItem, RequestView } from '../wire.js';
-import { counted, localTime, pathEnd, plural } from '../words.js';
+import type { PastContext, RequestItem, RequestView, Strip } from '../wire.js';
+import { counted, localTime, pathEnd, plural, speaker } from '../words.js';
 
 type Check =
   | { readonly state: 'checking' }
@@ -140,8 +139,6 @@ function Composition({ groups }: { readonly groups: readonly Group[] }) {
   );
 }
 
-const ROLES: Readonly<Record<string, string>> = { user: 'User', assistant: 'Model', system: 'System' };
-
 /** The line before an object's text. */
 const LABEL = /^(ACTIVE_CONTENT|TOOL_RESULT|FILE) /;
 
@@ -154,7 +151,7 @@ function startOf({ object, text }: RequestItem): string {
 function Item({ item, most, isOpen }: { readonly item: RequestItem; readonly most: number; readonly isOpen: boolean }) {
   const { section, name, object, step, version, tokens, text } = item;
   const [open, setOpen] = useState(isOpen);
-  const shown = oneLine(ownMember(ROLES, name) ?? pathEnd(name, 80), 100);
+  const shown = oneLine(object === null ? speaker(name) : pathEnd(name, 80), 100);
   return (
     <details class="item" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
@@ -210,14 +207,18 @@ function Section({ group, most }: { readonly group: Group; readonly most: number
   );
 }
 
-function Head({ view }: { readonly view: RequestView }) {
-  const { request, number, total, previous, next, items } = view;
+/** Says which call it is, by the numbers of the page's calls, and whether it is what was sent. */
+function Head({ view, strip }: { readonly view: RequestView; readonly strip: Strip | undefined }) {
+  const { request, previous, next, items } = view;
+  const number = request === null || strip === undefined ? view.number : callNumber(strip, request.step);
   const tokens = items.reduce((sum, item) => sum + item.tokens, 0);
   return (
     <div class="row call-head">
       <h2>
-        {request === null ? 'What is known' : `Call ${counted(number)}, as the model saw it`}
-        {request !== null && <small>{` of ${counted(total)} · turn ${request.turn} · ${localTime(request.at)}`}</small>}
+        {request === null
+          ? 'What is known'
+          : `Call ${counted(number)}, ${request.kind === 'sent' ? 'as the model saw it' : 'made from the transcript'}`}
+        {request !== null && <small>{` turn ${request.turn} · ${localTime(request.at)}`}</small>}
       </h2>
       <span class="soft">
         {plural(request?.tokens ?? tokens, 'token')}
@@ -246,7 +247,7 @@ function Head({ view }: { readonly view: RequestView }) {
 
 /** Shows what the model was sent at one call, part by part, with its verification. */
 export function RequestPage() {
-  useStrip();
+  const strip = useStrip();
   const { session } = place.value.of;
   const step = askedStep();
   const at = step === undefined ? undefined : `step:${step}`;
@@ -260,7 +261,7 @@ export function RequestPage() {
           const most = Math.max(1, ...view.items.map(({ tokens }) => tokens));
           return (
             <>
-              <Head view={view} />
+              <Head view={view} strip={strip.state === 'there' ? strip.value : undefined} />
               {view.request === null ? (
                 <div class="verdict warn" role="status" aria-label="Check">
                   Not recorded: {view.why ?? 'the request itself was not seen. These parts are known from elsewhere.'}

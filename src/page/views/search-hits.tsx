@@ -1,11 +1,10 @@
-import { ownMember } from '../../values/own-member.js';
 import { callNumber } from '../calls.js';
 import { from, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { makerOf } from '../strip-layout.js';
 import { Runs } from '../text-view.js';
 import type { Search, SearchHit, Strip } from '../wire.js';
-import { counted, localTime, pathEnd, plural } from '../words.js';
+import { counted, localTime, pathEnd, plural, speaker } from '../words.js';
 
 type Ranges = SearchHit['whole'];
 const MOST_RANGES = 12;
@@ -46,12 +45,8 @@ const KINDS: Readonly<Record<SearchHit['kind'], string>> = {
   system_prompt: 'system prompt',
 };
 
-const ROLES: Readonly<Record<string, string>> = { user: 'User', assistant: 'Model', system: 'System prompt' };
-
 const shownName = ({ kind, name }: SearchHit): string =>
-  kind === 'message'
-    ? (ownMember(ROLES, name) ?? oneLine(name))
-    : oneLine(kind === 'file' ? pathEnd(name, 80) : name, 100);
+  oneLine(kind === 'message' ? speaker(name) : kind === 'file' ? pathEnd(name, 80) : name, 100);
 
 function Hit({
   hit,

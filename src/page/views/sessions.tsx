@@ -117,7 +117,7 @@ function Row({ row, isChild, isCounting }: RowProps) {
       <Title row={row} isChild={isChild} />
       <td class="nowrap" data-name="Used">
         {localTime(to)}
-        <div class="soft">{began === null ? '' : duration(Date.parse(to) - Date.parse(began))}</div>
+        {began !== null && <div class="soft">{duration(Date.parse(to) - Date.parse(began))}</div>}
       </td>
       <td class="number" data-name="Answers">
         {shown(figures?.calls)}

@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { type Fill, sectionOf, turnSpans, usedTokens } from '../strip-layout.js';
+import { type Fill, namedTurns, sectionOf, turnSpans, usedTokens } from '../strip-layout.js';
 import type { Strip, StripMark } from '../wire.js';
 import { counted, plural, shortCount } from '../words.js';
 
@@ -88,18 +88,6 @@ export function Legend({
 /** The numbers of turns and of marks for which a ruler has room. */
 const ROOM = { wide: { turns: 24, marks: 60 }, narrow: { turns: 7, marks: 14 } } as const;
 
-/** Returns the turns whose numbers fit above their columns. */
-function namedTurns(spans: ReturnType<typeof turnSpans>, calls: number, room: number): ReadonlySet<number> {
-  let free = 0;
-  const named = new Set<number>();
-  for (const { turn, from: first } of spans) {
-    if (first < free) continue;
-    named.add(turn);
-    free = first + calls / room;
-  }
-  return named;
-}
-
 /** The turns and the marks above the columns. */
 export function Ruler({
   strip,
@@ -125,7 +113,11 @@ export function Ruler({
   return (
     <div class="ruler" aria-hidden="true">
       {spans.map(({ turn, from: first, to }) => (
-        <span key={turn} class="ruler-turn" style={{ left: percent(first), width: percent(to - first) }}>
+        <span
+          key={turn}
+          class={named.has(turn) ? 'ruler-turn' : 'ruler-turn short'}
+          style={{ left: percent(first), width: percent(to - first) }}
+        >
           {named.has(turn) ? (!isNarrow && to - first >= calls.length / 12 ? `turn ${turn}` : turn) : ''}
         </span>
       ))}

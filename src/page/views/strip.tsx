@@ -1,8 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AnswerBox } from '../answer-box.js';
 import { Band, type BandProps, bandTip } from '../band.js';
-import { callNumber, chosenStep, useQuestion, useStrip } from '../calls.js';
+import { callNumber, chosenStep, useCountedTexts, useQuestion, useStrip } from '../calls.js';
 import { Chart, type ChartSeries } from '../chart.js';
+import type { CountedTexts } from '../counted-texts.js';
 import { ForkHere, UndoStep } from '../person.js';
 import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
@@ -17,7 +18,7 @@ import {
   usedTokens,
 } from '../strip-layout.js';
 import type { Money, Strip, StripCall } from '../wire.js';
-import { counted, localTime, money, plural } from '../words.js';
+import { axisMoney, counted, localTime, money, plural } from '../words.js';
 import { BUDGET, COUNTED, isNearBudget, Legend, markText, Ruler, SYMBOLS } from './strip-legend.js';
 
 const ROWS_FIRST = 25;
@@ -72,7 +73,14 @@ function Rows({ name, rows, isOpen, props }: RowsProps) {
   );
 }
 
-function CallHead({ strip, call, fill }: { readonly strip: Strip; readonly call: StripCall; readonly fill: Fill }) {
+interface CallHeadProps {
+  readonly strip: Strip;
+  readonly call: StripCall;
+  readonly fill: Fill;
+  readonly texts: CountedTexts | undefined;
+}
+
+function CallHead({ strip, call, fill, texts }: CallHeadProps) {
   const column = callNumber(strip, call.step) - 1;
   const total = fill.totals[column] ?? 0;
   const used = usedTokens(call);
@@ -82,10 +90,14 @@ function CallHead({ strip, call, fill }: { readonly strip: Strip; readonly call:
         Context at call {column + 1} <small>{`turn ${call.turn} · ${localTime(call.at)}`}</small>
       </h2>
       <span>
-        {used === undefined ? `≈ ${plural(total, 'token')}` : `${plural(used, 'token')} counted by the provider`}
+        {used !== undefined
+          ? `${plural(used, 'token')} counted by the provider`
+          : texts === undefined
+            ? `≈ ${plural(total, 'token')}`
+            : plural(texts.total, 'token')}
       </span>
       {call.epoch !== null && <span class="chip">epoch {call.epoch}</span>}
-      {call.kind === 'transcript' && <span class="chip">from the transcript</span>}
+      {call.kind === 'transcript' && <span class="chip">made from the transcript</span>}
       {call.kind === 'unseen' && <span class="chip warn">request not seen</span>}
       <span class="spread" />
       <a class="button" href={from('request', { step: call.step })}>
@@ -118,7 +130,12 @@ function Whole({ strip }: { readonly strip: Strip }) {
   const step = chosenStep(strip) ?? 0;
   const chosen = callNumber(strip, step) - 1;
   const rows = useMemo(() => bandRows(bands, calls), [bands, calls]);
-  const sorted = useMemo(() => sortedRows(rows, chosen, of.q), [rows, chosen, of.q]);
+  const call = calls[chosen];
+  const texts = useCountedTexts(call);
+  const sorted = useMemo(
+    () => sortedRows(rows, chosen, { name: of.q, counts: texts?.byObject }),
+    [rows, chosen, of.q, texts],
+  );
   const fill = useMemo(() => fillOf(calls, rows), [calls, rows]);
   const marked = useMemo(() => marksByColumn(marks, calls), [marks, calls]);
   const names = useMemo(() => new Map(bands.map(({ id, name }) => [id, oneLine(name, 60)])), [bands]);
@@ -156,10 +173,10 @@ function Whole({ strip }: { readonly strip: Strip }) {
   }, [fill, prices, calls, strip.budget]);
   const hasPrice = series.some(({ isRight }) => isRight === true);
   const namesPx = width < NARROW ? NAMES_NARROW : NAMES;
-  const call = calls[chosen];
   const props = {
     strip,
     chosen,
+    counts: texts?.byObject,
     onHover: (row: BandRow | undefined, column: number) => setHovered(row === undefined ? undefined : { row, column }),
   };
   const tip = (column: number): readonly string[] => {
@@ -177,7 +194,7 @@ function Whole({ strip }: { readonly strip: Strip }) {
   const own = marked.get(chosen) ?? [];
   return (
     <>
-      {call !== undefined && <CallHead strip={strip} call={call} fill={fill} />}
+      {call !== undefined && <CallHead strip={strip} call={call} fill={fill} texts={texts} />}
       <div class="card strip" ref={box} style={{ '--names': `${namesPx}px`, '--sizes': `${SIZES}px` }}>
         <Legend fill={fill} strip={strip} hasPrice={hasPrice} />
         <Ruler strip={strip} marked={marked} isNarrow={width < NARROW} />
@@ -188,7 +205,7 @@ function Whole({ strip }: { readonly strip: Strip }) {
             height={CHART_PX}
             left={{ label: 'tokens', size: namesPx }}
             {...(hasPrice
-              ? { right: { label: 'US dollars', size: SIZES, format: (n: number) => money(n, 'USD') } }
+              ? { right: { label: 'US dollars', size: SIZES, format: (n: number) => axisMoney(n, 'USD') } }
               : { padRight: SIZES })}
             chosen={chosen}
             tip={tip}
@@ -206,10 +223,13 @@ function Whole({ strip }: { readonly strip: Strip }) {
             />
           </label>
           <span class="band-told" aria-live="polite">
-            {hovered === undefined ? '' : bandTip(hovered.row, hovered.column, strip).join(' · ')}
+            {hovered === undefined ? '' : bandTip(hovered, props).join(' · ')}
           </span>
-          <span class="band-size" title="Estimated from the length of each text. The view of a call counts them.">
-            ≈ tokens
+          <span
+            class="band-size"
+            title="Counted in the request of the chosen call. The sign ≈ marks estimates from the length of a text."
+          >
+            tokens
           </span>
         </div>
         <Rows name={`In the context at call ${chosen + 1}`} rows={sorted.present} isOpen props={props} />

@@ -167,6 +167,31 @@ describe('a page that was started in another folder', () => {
     expect(part.rows.some((row) => row.kind === 'call' && row.name === 'bash npm test')).toBe(true);
   });
 
+  test('says which files of a compaction were needed later, and by which call', async () => {
+    const session = await client.openSession({ id: `${name}-compacted` });
+    const read = async (file: string) => {
+      const report = { tool: 'read', args: { path: file }, status: 'ok' as const, content: 'text\n' };
+      const readings = [await wholeRead(client, file)];
+      await (await session.recordCall({ ...report, answer: () => 'text\n', readings })).applied;
+    };
+    for (const file of ['once.ts', 'again.ts']) await writeFile(path(file), 'text\n');
+    await session.reportMessage({ role: 'user', text: 'Look.' });
+    await session.assemble({ deliver: 'library' });
+    await read('once.ts');
+    await read('again.ts');
+    await session.recordEvent({ kind: 'compacted', detail: 'We looked.' });
+    await session.assemble({ deliver: 'library' });
+    await read('again.ts');
+    const { seq } = session.state;
+    await client.closeSession(session);
+    const { compaction } = await ask('/v1/changes', 'Changes', { session: `${name}-compacted`, range: '..now' });
+    const { id: object } = await client.files.locate('again.ts');
+    expect(compaction).toMatchObject({
+      files: 2,
+      needed: [{ object, name: path('again.ts'), call: 'read again.ts', step: seq }],
+    });
+  });
+
   test('names the authors of versions, and calls that changed an outdated copy', async () => {
     const { calls, changed } = await ask('/v1/stale', 'Stale', { session: name });
     expect(changed).toEqual([{ object: expect.any(String), calls: 1 }]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Step } from '../../../src/objects/step.js';
-import { type CountedCall, lossSentence } from '../../../src/page/server/counted-calls.js';
+import { type CountedCall, comparedCalls, lossSentence } from '../../../src/page/server/counted-calls.js';
 import type { PrefixDiff } from '../../../src/review/ask/prefix-diff.js';
 
 const MINUTE = 60_000;
@@ -63,4 +63,19 @@ describe('the sentence of a lost cache', () => {
       "Nothing was written again in turn 7: 500 tokens came from the provider's cache, and 700 were new.",
     );
   });
+});
+
+test('a call after one that failed is compared with the last one that had a prompt', () => {
+  const counts = [
+    { input: 50_000 },
+    { input: 0, output: 0 },
+    { input: 52_000 },
+    { input: 1_000, cacheRead: 52_000 },
+  ].map((usage, i) => ({ step: i + 1, turn: 1, at: MINUTE * i, request: i + 1, isSent: true, usage }));
+  expect(comparedCalls(counts).map(({ before, fresh, again }) => [before, fresh, again])).toEqual([
+    [0, 50_000, 0],
+    [1, 0, 0],
+    [1, 2_000, 50_000],
+    [3, 1_000, 0],
+  ]);
 });

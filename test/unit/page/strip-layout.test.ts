@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { countedTexts } from '../../../src/page/counted-texts.js';
 import {
   bandRows,
   columnOf,
@@ -6,6 +7,7 @@ import {
   inColumns,
   makerOf,
   marksByColumn,
+  namedTurns,
   neighbour,
   requestOf,
   requestWith,
@@ -13,6 +15,7 @@ import {
   seenRange,
   sortedRows,
   turnSpans,
+  turnStarts,
   usedTokens,
 } from '../../../src/page/strip-layout.js';
 import type { Strip, StripBand, StripCall, StripMark } from '../../../src/page/wire.js';
@@ -111,7 +114,42 @@ describe('the layout of a strip', () => {
       [present, elsewhere, lines].map((own) => own.map((row) => row.band.id));
     expect(ids(sortedRows(rows, 0))).toEqual([['pinned', 'large', 'small'], ['later'], ['lined']]);
     expect(ids(sortedRows(rows, 3))).toEqual([['pinned', 'large', 'small', 'later'], [], ['lined']]);
-    expect(ids(sortedRows(rows, 0, 'LIN'))).toEqual([[], [], ['lined']]);
+    expect(ids(sortedRows(rows, 0, { name: 'LIN' }))).toEqual([[], [], ['lined']]);
+    const counts = new Map([['small', 900]]);
+    expect(ids(sortedRows(rows, 0, { counts }))).toEqual([['pinned', 'small', 'large'], ['later'], ['lined']]);
+  });
+
+  test('counts the texts of a request by object, without the lines that only name one', () => {
+    const item = (object: string | null, form: string, tokens: number) => ({ object, form, tokens });
+    const items = [item('a', 'line', 9), item('a', 'text', 100), item(null, 'message', 50), item('a', 'text', 20)];
+    expect(countedTexts({ items } as unknown as Parameters<typeof countedTexts>[0])).toEqual({
+      total: 179,
+      byObject: new Map([['a', 120]]),
+    });
+  });
+
+  test('names the longest turns above the columns, none too near to another', () => {
+    const spans = [
+      { turn: 1, from: 0, to: 36 },
+      { turn: 2, from: 36, to: 37 },
+      { turn: 3, from: 37, to: 253 },
+      { turn: 4, from: 253, to: 254 },
+    ];
+    expect(namedTurns(spans, 254, 24)).toEqual(new Set([3, 1, 4]));
+    expect(namedTurns(spans, 254, 1)).toEqual(new Set([3]));
+  });
+
+  test('begins a turn at its prompt: the end of its first request, or the step after the turn before', () => {
+    expect(turnStarts(calls)).toEqual([
+      { turn: 1, step: 2 },
+      { turn: 2, step: 7 },
+      { turn: 3, step: 9 },
+    ]);
+    const whole = [call(1, 5, { delivered: null, sections: [] }), call(2, 8, { delivered: null, sections: [] })];
+    expect(turnStarts(whole)).toEqual([
+      { turn: 1, step: 1 },
+      { turn: 2, step: 6 },
+    ]);
   });
 
   test('names the turns over the columns', () =>

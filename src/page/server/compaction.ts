@@ -1,0 +1,112 @@
+import type { ObjectId } from '../../objects/ids.js';
+import type { Step } from '../../objects/step.js';
+import type { RequestReader } from '../../review/ask/request-reader.js';
+import { sessionCalls } from '../../review/ask/session-calls.js';
+import { defined } from '../../values/defined.js';
+import { describe } from './described-objects.js';
+
+/** A message or call that a compaction left out of the model's requests. */
+export interface DroppedEntry {
+  readonly step: number;
+  readonly turn: number;
+  readonly name: string;
+  readonly object?: string;
+  readonly chars: number;
+}
+
+/** A compaction of the harness's history: its summary, and the entries that this replaces. */
+export interface Compaction {
+  readonly step: number;
+  readonly turn: number;
+  /** The harness's own text. Undefined if it recorded none. */
+  readonly summary?: string;
+  /** Entries that the harness reported as dropped. Undefined if it reported none. */
+  readonly reported?: number;
+  /** The messages and calls since the compaction before, oldest first. */
+  readonly dropped: readonly DroppedEntry[];
+  /** Number of files that dropped calls read or changed, and those that later calls needed again. */
+  readonly files: number;
+  readonly needed: readonly NeededFile[];
+}
+
+/** A file that a dropped call read or changed, and a later call read or changed again. */
+export interface NeededFile {
+  readonly object: ObjectId;
+  readonly name: string;
+  /** The first such call, and its step. */
+  readonly call: string;
+  readonly step: number;
+}
+
+const isCompaction = ({ event }: Step): boolean => event?.kind === 'compacted';
+
+type FileSteps = ReadonlyMap<ObjectId, Step & Required<Pick<Step, 'call'>>>;
+
+/** Returns the files that some steps read or changed, each with the first such step. */
+async function workedOn({ present }: RequestReader['timeline'], steps: readonly Step[]): Promise<FileSteps> {
+  const calls = await sessionCalls(present, steps);
+  const found = new Map<ObjectId, Step & Required<Pick<Step, 'call'>>>();
+  for (const step of steps) {
+    const { call } = step;
+    const made = call === undefined ? undefined : calls.get(call.id);
+    if (call === undefined || made === undefined || made.failed || !(made.reads || made.changes)) continue;
+    for (const id of made.fileRefs) if (!found.has(id)) found.set(id, { ...step, call });
+  }
+  return found;
+}
+
+/** Returns the files of some dropped steps that later steps needed again. */
+async function neededAfter(
+  timeline: RequestReader['timeline'],
+  { gone, later }: { readonly gone: readonly Step[]; readonly later: readonly Step[] },
+): Promise<Pick<Compaction, 'files' | 'needed'>> {
+  const [had, again] = await Promise.all([workedOn(timeline, gone), workedOn(timeline, later)]);
+  const needed = [...again].filter(([id]) => had.has(id)).sort(([, a], [, b]) => a.seq - b.seq);
+  const named = await describe(
+    timeline,
+    needed.flatMap(([id, { call }]) => [id, call.id]),
+  );
+  const nameOf = (id: ObjectId): string => named.get(id)?.name ?? id;
+  return {
+    files: had.size,
+    needed: needed.map(([object, { seq, call }]) => ({
+      object,
+      name: nameOf(object),
+      call: nameOf(call.id),
+      step: seq,
+    })),
+  };
+}
+
+/**
+ * Returns the last compaction among the steps after `from` and up to `to`, with the entries that it
+ * replaced.
+ */
+export async function compactionBetween(
+  { timeline, steps }: Pick<RequestReader, 'timeline' | 'steps'>,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<Compaction | undefined> {
+  const found = steps.findLast((step) => step.seq > from && step.seq <= to && isCompaction(step));
+  if (found?.event === undefined) return undefined;
+  const before = steps.findLast((step) => step.seq < found.seq && isCompaction(step))?.seq ?? 0;
+  const left = steps.filter(({ seq }) => seq > before && seq < found.seq);
+  const named = await describe(
+    timeline,
+    left.flatMap(({ call }) => call?.id ?? []),
+  );
+  const { detail, missing, kept = 0 } = found.event;
+  const gone = left.slice(kept);
+  const later = steps.filter(({ seq }) => seq > found.seq);
+  return {
+    ...(await neededAfter(timeline, { gone, later })),
+    step: found.seq,
+    turn: found.turn,
+    ...defined({ summary: detail, reported: missing }),
+    dropped: gone.flatMap(({ seq, turn, message, call }): readonly DroppedEntry[] => {
+      if (message !== undefined) return [{ step: seq, turn, name: message.role, chars: message.text.length }];
+      const metadata = call === undefined ? undefined : named.get(call.id);
+      if (call === undefined || metadata === undefined) return [];
+      return [{ step: seq, turn, name: metadata.name, object: call.id, chars: metadata.charCount }];
+    }),
+  };
+}
