@@ -10,7 +10,7 @@ describe('the parts of a file that calls read', () => {
       { from: 261, to: 300 },
     ];
     expect(partsText(parts)).toBe('lines 1-300, 530-690');
-    expect(partsText([...parts, { from: 600 }])).toBe('lines 1-300, 530-');
+    expect(partsText([...parts, { from: 600, to: undefined }])).toBe('lines 1-300, 530-');
   });
 
   test('are counted beyond the first four', () =>
