@@ -85,8 +85,8 @@ function useLasting<T>(value: T): T | undefined {
 }
 
 /**
- * Counts the texts of a call's request. Undefined until they are counted, for a request that nobody
- * saw, and while the page follows the session, whose every step would be counted.
+ * Counts the texts of a call's request. Undefined until they are counted, for an unseen request,
+ * and while the page follows the session, whose every step would be counted.
  */
 export function useCountedTexts(call: StripCall | undefined): CountedTexts | undefined {
   const { session, live } = place.value.of;

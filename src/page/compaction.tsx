@@ -39,7 +39,7 @@ interface CompactionProps {
   readonly strip: Strip;
 }
 
-/** Shows the summary of a compaction, what it dropped, and which dropped files were needed later. */
+/** Shows the summary of a compaction, what it dropped, and the files that were needed later. */
 export function CompactionCard({ compaction, strip }: CompactionProps) {
   const { summary, dropped, step } = compaction;
   return (

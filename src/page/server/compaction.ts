@@ -24,7 +24,7 @@ export interface Compaction {
   readonly reported?: number;
   /** The messages and calls since the compaction before, oldest first. */
   readonly dropped: readonly DroppedEntry[];
-  /** Number of files that dropped calls read or changed, and those that later calls needed again. */
+  /** Number of files that dropped calls read or changed, and those that later calls needed. */
   readonly files: number;
   readonly needed: readonly NeededFile[];
 }

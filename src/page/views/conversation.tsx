@@ -125,7 +125,7 @@ function Turns({ turns }: { readonly turns: readonly TurnStart[] }) {
   );
 }
 
-/** Lists the prompts that were read so far, beside the conversation, and the numbers of the others. */
+/** Lists the prompts that were read so far, and the numbers of the other turns. */
 function Outline({ rows }: { readonly rows: readonly ConversationRow[] }) {
   const strip = useSessionStrip();
   const calls = strip.state === 'there' ? strip.value.calls : [];
