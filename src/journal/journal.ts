@@ -135,8 +135,7 @@ export class Journal {
    * written in sequence and must not change until the promise settles. Rejects with JournalError
    * `full`, `no-space`, `io` or `closed`; then nothing was written or acknowledged.
    */
-  append(payload: Uint8Array | readonly Uint8Array[]): Promise<number> {
-    const parts = payload instanceof Uint8Array ? [payload] : payload;
+  append(parts: readonly Uint8Array[]): Promise<number> {
     const length = parts.reduce((sum, part) => sum + part.length, 0);
     return new Promise((resolve, reject) => {
       this.#assertOpen();
@@ -234,9 +233,7 @@ export class Journal {
     let offset = start;
     for (const { parts: payload, length } of appends) {
       const sequence = this.#last + records.length + 1;
-      // Without a sync per record, every earlier record is acknowledged, or is about to be in the
-      // same tick.
-      const acknowledged = this.#durability === 'process' ? sequence - 1 : this.#acknowledged;
+      const acknowledged = this.#acknowledged;
       const header = { kind: 'record', length, sequence, acknowledged, done: this.#done.prefix, at } as const;
       parts.push(encodeFrameHeader(header, payload, file.salt), ...payload);
       const bytes = FRAME_HEADER_BYTES + length;
@@ -362,10 +359,7 @@ export class Journal {
     const { current } = this.#chain;
     const isDrained = this.#pending.count === 0 && this.#flushing === undefined;
     if (isDrained && current !== undefined && current.size >= this.#resetBytes) this.#chain.retire();
-    for (const segment of this.#chain.trim((number) => this.#pending.inSegment(number))) {
-      this.#pending.forgetSegment(segment);
-      // The removed file contained the marks.
-      this.#markDue = true;
-    }
+    // A removed file contained the marks.
+    if (this.#chain.trim(() => this.#pending.segments())) this.#markDue = true;
   }
 }

@@ -80,7 +80,6 @@ export class PendingRecords {
   readonly #maxCount: number;
   /** Sorted by number. */
   readonly #records = new Map<number, WaitingRecord>();
-  readonly #bySegment = new Map<number, number>();
   #bytes = 0;
   #reservedBytes = 0;
   #reserved = 0;
@@ -138,7 +137,6 @@ export class PendingRecords {
   add(record: WaitingRecord): void {
     this.#records.set(record.sequence, record);
     this.#bytes += record.bytes;
-    this.#bySegment.set(record.segment, (this.#bySegment.get(record.segment) ?? 0) + 1);
   }
 
   /** Returns whether the record was waiting. */
@@ -147,7 +145,6 @@ export class PendingRecords {
     if (record === undefined) return false;
     this.#records.delete(sequence);
     this.#bytes -= record.bytes;
-    this.#bySegment.set(record.segment, (this.#bySegment.get(record.segment) ?? 0) - 1);
     return true;
   }
 
@@ -155,14 +152,9 @@ export class PendingRecords {
     return this.#records.has(sequence);
   }
 
-  /** Returns whether a file contains waiting records. */
-  inSegment(segment: number): boolean {
-    return (this.#bySegment.get(segment) ?? 0) > 0;
-  }
-
-  /** Removes a deleted file from the bookkeeping. */
-  forgetSegment(segment: number): void {
-    this.#bySegment.delete(segment);
+  /** Returns the files that contain waiting records. */
+  segments(): ReadonlySet<number> {
+    return new Set(this.all().map(({ segment }) => segment));
   }
 
   all(): readonly WaitingRecord[] {

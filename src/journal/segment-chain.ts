@@ -154,13 +154,15 @@ export class SegmentChain {
   }
 
   /**
-   * Removes unneeded files and returns their numbers. The newest file is kept until all others are
-   * gone, because it records which of their records are done.
+   * Removes unneeded files and returns whether there were any. The newest file is kept until all
+   * others are gone, because it records which of their records are done.
    */
-  trim(isNeeded: (segment: number) => boolean): readonly number[] {
-    const removed: number[] = [];
+  trim(needed: () => ReadonlySet<number>): boolean {
+    if (this.#older.size === 0) return false;
+    const kept = needed();
+    const before = this.#older.size;
     for (const segment of this.#older) {
-      if (isNeeded(segment) || (segment === this.#newest && this.#older.size > 1)) continue;
+      if (kept.has(segment) || (segment === this.#newest && this.#older.size > 1)) continue;
       const path = join(this.folder, segmentFile(this.owner, segment));
       try {
         unlinkSync(path);
@@ -169,8 +171,7 @@ export class SegmentChain {
         if (systemCode(error) !== 'ENOENT') continue;
       }
       this.#older.delete(segment);
-      removed.push(segment);
     }
-    return removed;
+    return this.#older.size < before;
   }
 }

@@ -31,7 +31,7 @@ export const showsShortIds = (of: { readonly strict?: boolean; readonly shortIds
 
 /** Returns the short form of one id among others; see `shortIds`. */
 export function shortId(id: ObjectId, ids: Iterable<ObjectId>): string {
-  return shortIds([...ids, id]).get(id) ?? id;
+  return shortIds([...ids, id]).get(id) as string;
 }
 
 /**

@@ -27,16 +27,16 @@ export interface CallRecord extends CallTexts {
  * The object of a tool call that is to be written. Its hashes are computed on first use, because
  * the agent gets its response first. The input must not change after construction.
  */
-export class StoredCall implements CallTexts {
+export class StoredCall {
   readonly made: ToolcallInput;
-  readonly wholeText?: PartText;
-  readonly argsText?: PartText;
+  readonly wholeText: PartText | undefined;
+  readonly argsText: PartText | undefined;
   #version: ObjectVersion<'toolcall'> | undefined;
 
   constructor({ made, wholeText, argsText }: CallRecord) {
     this.made = made;
-    if (wholeText !== undefined) this.wholeText = wholeText;
-    if (argsText !== undefined) this.argsText = argsText;
+    this.wholeText = wholeText;
+    this.argsText = argsText;
   }
 
   /** Wraps a version that was sealed before. */

@@ -42,7 +42,7 @@ export async function writeJournal(
   const journal = await openJournal(dataDir, { markDelayMs: 1_000_000, ...options });
   const acknowledged: Acknowledged[] = [];
   for (const payload of payloads) {
-    const sequence = await journal.append(payload);
+    const sequence = await journal.append([payload]);
     const files = [...(await journalFiles(dataDir))].sort(([a], [b]) => a.length - b.length || (a < b ? -1 : 1));
     const [file, bytes] = files.at(-1) ?? ['', Buffer.alloc(0)];
     acknowledged.push({ sequence, payload: Buffer.from(payload), file, end: bytes.length });

@@ -50,18 +50,18 @@ describe.each(['process', 'power'] as const)('a failing disk, durability %s', (d
       mountSmall(dataDir);
       try {
         const journal = await openJournal(dataDir, { durability });
-        expect(await journal.append(Buffer.alloc(100_000, 'a'))).toBe(1);
+        expect(await journal.append([Buffer.alloc(100_000, 'a')])).toBe(1);
         await writeFile(join(dataDir, 'filler'), Buffer.alloc(380_000));
         const before = await journalFiles(dataDir);
         const refused = await Promise.allSettled(
-          ['b', 'c'].map((letter) => journal.append(Buffer.alloc(100_000, letter))),
+          ['b', 'c'].map((letter) => journal.append([Buffer.alloc(100_000, letter)])),
         );
         const reason = { code: 'no-space', message: expect.stringContaining('free some space') };
         expect(refused).toMatchObject([{ reason }, { reason }]);
         expect(await journalFiles(dataDir)).toEqual(before);
         expect(journal.status.pending).toBe(1);
         await rm(join(dataDir, 'filler'));
-        expect(await journal.append(Buffer.alloc(100_000, 'd'))).toBe(2);
+        expect(await journal.append([Buffer.alloc(100_000, 'd')])).toBe(2);
         expect(await letters(journal)).toEqual(['1a', '2d']);
         await journal.close();
       } finally {
@@ -75,9 +75,9 @@ describe.each(['process', 'power'] as const)('a failing disk, durability %s', (d
     try {
       const journal = await openJournal(dataDir, { durability });
       await writeFile(join(dataDir, 'filler'), Buffer.alloc(500_000)).catch(() => undefined);
-      await expect(journal.append(Buffer.alloc(100_000))).rejects.toMatchObject({ code: 'no-space' });
+      await expect(journal.append([Buffer.alloc(100_000)])).rejects.toMatchObject({ code: 'no-space' });
       await rm(join(dataDir, 'filler'));
-      expect(await journal.append(Buffer.from('a'))).toBe(1);
+      expect(await journal.append([Buffer.from('a')])).toBe(1);
       expect(await letters(journal)).toEqual(['1a']);
       await journal.close();
     } finally {
@@ -89,16 +89,16 @@ describe.each(['process', 'power'] as const)('a failing disk, durability %s', (d
     'after a failure that cannot be undone nothing more is taken, and what was acknowledged is found',
     async () => {
       const journal = await openJournal(dataDir, { durability });
-      await journal.append(Buffer.from('a'));
+      await journal.append([Buffer.from('a')]);
       const [name = ''] = (await journalFiles(dataDir)).keys();
       const file = join(journalFolder(dataDir), name);
       run('chattr', '+i', file);
-      await expect(journal.append(Buffer.from('b'))).rejects.toMatchObject({
+      await expect(journal.append([Buffer.from('b')])).rejects.toMatchObject({
         code: 'unwritable',
         message: expect.stringContaining(file),
       });
       run('chattr', '-i', file);
-      await expect(journal.append(Buffer.from('c'))).rejects.toMatchObject({
+      await expect(journal.append([Buffer.from('c')])).rejects.toMatchObject({
         code: 'closed',
         message: expect.stringContaining(file),
       });

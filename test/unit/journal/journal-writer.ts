@@ -11,13 +11,13 @@ const answer = {
   open: async ([dataDir, options]) => { journal = await openJournal(dataDir, options); return journal.owner; },
   adopt: async ([dataDir, owner]) => { journal = await adoptJournal(dataDir, owner); return journal?.status.pending; },
   adoptable: async ([dataDir]) => adoptableJournals(dataDir),
-  append: async ([n, size]) => journal.append(record(n, size)),
+  append: async ([n, size]) => journal.append([record(n, size)]),
   done: async ([sequence]) => journal.markDone(sequence),
   close: async () => journal.close(),
   // Appends until it is killed; says what is acknowledged through a pipe that the kill leaves readable.
   storm: async ([size, doneBehind]) => {
     for (let n = 1; ; n++) {
-      const sequence = await journal.append(record(n, size));
+      const sequence = await journal.append([record(n, size)]);
       writeSync(1, sequence + '\\n');
       if (doneBehind > 0 && sequence > doneBehind) journal.markDone(sequence - doneBehind);
       if (n % 50 === 0) await new Promise((resolve) => setImmediate(resolve));

@@ -40,7 +40,7 @@ describe('a journal', () => {
 
   test('is accessible to its user only', async () => {
     const journal = await openJournal(dataDir);
-    await journal.append(bytes(1));
+    await journal.append([bytes(1)]);
     expect((await stat(journalFolder(dataDir))).mode & 0o777).toBe(0o700);
     for (const name of await names()) expect((await stat(join(journalFolder(dataDir), name))).mode & 0o777).toBe(0o600);
     await journal.close();
@@ -50,7 +50,7 @@ describe('a journal', () => {
     const run = async (count: number, done: readonly number[], segmentBytes: number): Promise<void> => {
       await rm(journalFolder(dataDir), { recursive: true, force: true });
       const journal = await openJournal(dataDir, { segmentBytes });
-      for (let i = 0; i < count; i++) await journal.append(bytes(50));
+      for (let i = 0; i < count; i++) await journal.append([bytes(50)]);
       for (const sequence of done) journal.markDone(sequence);
       const left = Array.from({ length: count }, (_, i) => i + 1).filter((sequence) => !done.includes(sequence));
       expect(await sequences(journal)).toEqual(left);
@@ -76,7 +76,7 @@ describe('a journal', () => {
 
   test('writes completions soon, at the latest with the next record', async () => {
     const journal = await openJournal(dataDir, { markDelayMs: 1 });
-    for (let i = 0; i < 4; i++) await journal.append(bytes(10));
+    for (let i = 0; i < 4; i++) await journal.append([bytes(10)]);
     const [name = ''] = (await journalFiles(dataDir)).keys();
     const watcher = watch(join(journalFolder(dataDir), name));
     const changed = once(watcher, 'change');
@@ -85,7 +85,7 @@ describe('a journal', () => {
     watcher.close();
     const marked = await journalFiles(dataDir);
     journal.markDone(3);
-    await journal.append(bytes(10));
+    await journal.append([bytes(10)]);
     const appended = await journalFiles(dataDir);
     await journal.close();
     for (const [files, left] of [
@@ -101,7 +101,7 @@ describe('a journal', () => {
 
   test('drops a file that only a note kept once the note is rewritten', async () => {
     const journal = await openJournal(dataDir, { markDelayMs: 1, segmentBytes: 250 });
-    for (let i = 0; i < 4; i++) await journal.append(bytes(50));
+    for (let i = 0; i < 4; i++) await journal.append([bytes(50)]);
     const [first = '', second = '', ...others] = (await journalFiles(dataDir)).keys();
     expect([second, others]).toEqual([first.replace('-1.wal', '-2.wal'), []]);
     const watcher = watch(journalFolder(dataDir));
@@ -123,7 +123,7 @@ describe('a journal', () => {
   test('does not grow if it is kept drained', async () => {
     const journal = await openJournal(dataDir, { segmentBytes: 10_000 });
     for (let i = 0; i < 500; i++) {
-      journal.markDone(await journal.append(bytes(1_000)));
+      journal.markDone(await journal.append([bytes(1_000)]));
       const total = [...(await journalFiles(dataDir)).values()].reduce((sum, { length }) => sum + length, 0);
       expect(total).toBeLessThan(5_000);
     }
@@ -134,38 +134,38 @@ describe('a journal', () => {
   test.each(['process', 'power'] as const)('durability %s: accepts nothing while it is full', async (durability) => {
     const journal = await openJournal(dataDir, { durability, maxPending: 5 });
     const before = Date.now();
-    for (let i = 0; i < 3; i++) await journal.append(bytes(10));
+    for (let i = 0; i < 3; i++) await journal.append([bytes(10)]);
     expect(journal.nearFull).toBe(false);
-    await journal.append(bytes(10));
+    await journal.append([bytes(10)]);
     expect(journal.status).toMatchObject({ pending: 4, nearFull: true });
-    const both = await Promise.allSettled([journal.append(bytes(10)), journal.append(bytes(10))]);
+    const both = await Promise.allSettled([journal.append([bytes(10)]), journal.append([bytes(10)])]);
     expect(both).toMatchObject([
       { value: 5 },
       { reason: { code: 'full', message: expect.stringContaining('5 records') } },
     ]);
     const files = await journalFiles(dataDir);
-    await expect(journal.append(bytes(10))).rejects.toMatchObject({ code: 'full' });
+    await expect(journal.append([bytes(10)])).rejects.toMatchObject({ code: 'full' });
     expect(await journalFiles(dataDir)).toEqual(files);
     expect(journal.status.oldestAt).toBeGreaterThanOrEqual(before);
     journal.markDone(2);
-    expect(await journal.append(bytes(10))).toBe(6);
+    expect(await journal.append([bytes(10)])).toBe(6);
     await journal.close();
   });
 
   test('counts bytes toward its limit as well', async () => {
     const journal = await openJournal(dataDir, { maxPendingBytes: 10_000 });
-    await expect(journal.append(bytes(10_000))).rejects.toMatchObject({ code: 'full' });
-    await journal.append(bytes(8_000));
+    await expect(journal.append([bytes(10_000)])).rejects.toMatchObject({ code: 'full' });
+    await journal.append([bytes(8_000)]);
     expect(journal.nearFull).toBe(true);
-    await expect(journal.append(bytes(2_000))).rejects.toMatchObject({ code: 'full' });
+    await expect(journal.append([bytes(2_000)])).rejects.toMatchObject({ code: 'full' });
     journal.markDone(1);
-    expect(await journal.append(bytes(2_000))).toBe(2);
+    expect(await journal.append([bytes(2_000)])).toBe(2);
     await journal.close();
   });
 
   test('does not read a record that completes during the reading of others', async () => {
     const journal = await openJournal(dataDir, { segmentBytes: 100 });
-    for (let i = 0; i < 6; i++) await journal.append(bytes(100));
+    for (let i = 0; i < 6; i++) await journal.append([bytes(100)]);
     const seen: number[] = [];
     for await (const { sequence } of journal.recover()) {
       seen.push(sequence);
@@ -178,11 +178,11 @@ describe('a journal', () => {
 
   test('closes once after earlier requests, and then accepts nothing', async () => {
     const journal = await openJournal(dataDir, { durability: 'power' });
-    const appends = [1, 2, 3].map(() => journal.append(bytes(10)));
+    const appends = [1, 2, 3].map(() => journal.append([bytes(10)]));
     await Promise.all([journal.close(), journal.close()]);
     expect(await inspectJournals(dataDir)).toMatchObject([{ holder: undefined, state: 'sound', pending: 3 }]);
     expect(await Promise.all(appends)).toEqual([1, 2, 3]);
-    await expect(journal.append(bytes(1))).rejects.toMatchObject({ code: 'closed' });
+    await expect(journal.append([bytes(1)])).rejects.toMatchObject({ code: 'closed' });
     journal.markDone(1);
     await journal.close();
     const adopted = await adoptOnly(dataDir);

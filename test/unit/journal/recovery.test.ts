@@ -63,7 +63,7 @@ describe('the journal of a dead process', () => {
           expect(journal.torn).toMatchObject([
             { offset: whole.at(-1)?.end, length: length - (whole.at(-1)?.end ?? 0) },
           ]);
-        const next = await journal.append(Buffer.from('next'));
+        const next = await journal.append([Buffer.from('next')]);
         expect((await waiting(journal)).at(-1)).toEqual([next, 'next']);
         await journal.close();
         const again = await adoptOnly(dataDir);
@@ -136,9 +136,9 @@ describe('the journal of a dead process', () => {
 
   test('loses nothing to damage in records that the database already has', async () => {
     const journal = await openJournal(dataDir);
-    for (const payload of payloads(50, 60)) await journal.append(payload);
+    for (const payload of payloads(50, 60)) await journal.append([payload]);
     for (const sequence of [1, 2]) journal.markDone(sequence);
-    for (const payload of payloads(70, 80)) await journal.append(payload);
+    for (const payload of payloads(70, 80)) await journal.append([payload]);
     const [[name, bytes] = ['', Buffer.alloc(0)]] = await journalFiles(dataDir);
     await journal.close();
     await putJournalFiles(dataDir, new Map([[name, flipped(bytes, bytes.indexOf('0:record') + 3, 3)]]));
@@ -198,11 +198,11 @@ describe('the journal of a dead process', () => {
   ] as const)('durability %s: %s', async (durability, _what, expected) => {
     const journal = await openJournal(dataDir, { durability });
     const [one = Buffer.alloc(0), ...batch] = payloads(50, 60, 70, 80);
-    await journal.append(one);
+    await journal.append([one]);
     const [[name, { length: start }] = ['', Buffer.alloc(0)]] = await journalFiles(dataDir);
     // The first of these is written alone, because nothing else is pending. The others share one
     // later sync.
-    await Promise.all(batch.map((bytes) => journal.append(bytes)));
+    await Promise.all(batch.map((bytes) => journal.append([bytes])));
     const [bytes = Buffer.alloc(0)] = (await journalFiles(dataDir)).values();
     await journal.close();
     const second = start + 44 + 60;
