@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import {
   CallToolRequestSchema,
   type CallToolResult,
@@ -18,7 +17,6 @@ import { NO_TELEMETRY, type Telemetry, type Tell } from '../telemetry/telemetry.
 import { parseTraceparent, type TraceContext } from '../telemetry/trace.js';
 import { defined } from '../values/defined.js';
 import { type CallParams, refusalOf } from './check-message.js';
-import { DirectCalls } from './direct-calls.js';
 
 /** Maximum size of a result in bytes of JSON. Both sides close a connection on a line of 10 MiB. */
 const LONGEST_RESULT_BYTES = 8 * 1024 * 1024;
@@ -38,18 +36,11 @@ export interface Exchange {
   readonly progress: ((message: string, done?: number, total?: number) => Promise<void>) | undefined;
   /** Adds facts to the call's telemetry. */
   readonly tell: Tell;
-  /** The SDK's view of the request. Absent for a call that bypassed the SDK. */
-  readonly request?: SdkRequest;
+  /** The SDK's view of the request. */
+  readonly request: SdkRequest;
 }
 
 type SdkRequest = RequestHandlerExtra<ServerRequest, ServerNotification>;
-
-/** How a call arrived. */
-interface Arrival {
-  readonly signal: AbortSignal;
-  readonly notify: (notification: ServerNotification) => Promise<void>;
-  readonly request?: SdkRequest;
-}
 
 /** A tool as the protocol lists and calls it. */
 export interface ServedTool {
@@ -107,7 +98,7 @@ function withinLine(result: CallToolResult, name: string): CallToolResult {
 
 function exchangeOf(
   { _meta: meta = {} }: CallParams,
-  { signal, notify, request }: Arrival,
+  request: SdkRequest,
   { log, tell }: { readonly log: Logger; readonly tell: Tell },
 ): Exchange {
   const token = meta.progressToken;
@@ -115,26 +106,21 @@ function exchangeOf(
   const progress = async (message: string, done?: number, total?: number): Promise<void> => {
     if (token === undefined) return;
     const params = { progressToken: token, progress: done ?? ++steps, ...defined({ total }), message };
-    await notify({ method: 'notifications/progress', params }).catch((error: unknown) =>
-      log.debug({ err: error }, 'progress was not delivered'),
-    );
+    await request
+      .sendNotification({ method: 'notifications/progress', params })
+      .catch((error: unknown) => log.debug({ err: error }, 'progress was not delivered'));
   };
-  return { signal, meta, progress: token === undefined ? undefined : progress, tell, ...defined({ request }) };
+  return { signal: request.signal, meta, progress: token === undefined ? undefined : progress, tell, request };
 }
 
 /** Returns the trace context of a call: from the call itself, or else from its HTTP request. */
-function callerOf({ _meta }: CallParams, { request }: Arrival): TraceContext | undefined {
-  return parseTraceparent(_meta?.traceparent) ?? parseTraceparent(request?.requestInfo?.headers.traceparent);
+function callerOf({ _meta }: CallParams, { requestInfo }: SdkRequest): TraceContext | undefined {
+  return parseTraceparent(_meta?.traceparent) ?? parseTraceparent(requestInfo?.headers.traceparent);
 }
 
 /** A server with its running requests. */
 export interface ProtocolServer {
   readonly server: Server;
-  /**
-   * Returns the handler of calls that our own transport takes past the SDK. It answers over the
-   * transport. Create it once, after connecting the server.
-   */
-  direct(transport: Pick<Transport, 'send'>): DirectCalls;
   /** Resolves when every received request has been answered. */
   idle(): Promise<void>;
 }
@@ -175,7 +161,7 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
   const server = new Server(info, { capabilities, ...defined({ instructions }) });
   server.onerror = (error) => log.warn({ err: error }, 'protocol error');
   const list = async () => ({ tools: (await tools()).map(({ definition }) => definition) });
-  const call = async (params: CallParams, arrival: Arrival): Promise<CallToolResult> => {
+  const call = async (params: CallParams, request: SdkRequest): Promise<CallToolResult> => {
     const offered = await tools();
     const tool = offered.find(({ definition }) => definition.name === params.name);
     if (tool === undefined) {
@@ -188,7 +174,7 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
     const perform = async (tell: Tell): Promise<CallToolResult> => {
       try {
         return withinLine(
-          await tool.call(params.arguments ?? {}, exchangeOf(params, arrival, { log, tell })),
+          await tool.call(params.arguments ?? {}, exchangeOf(params, request, { log, tell })),
           params.name,
         );
       } catch (error) {
@@ -205,7 +191,7 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
       'gen_ai.operation.name': 'execute_tool',
       'gen_ai.tool.name': params.name,
     } as const;
-    return telemetry.observe({ activity: 'call', facts, parent: callerOf(params, arrival) }, perform);
+    return telemetry.observe({ activity: 'call', facts, parent: callerOf(params, request) }, perform);
   };
   const running = new Running();
   server.setRequestHandler(ListToolsRequestSchema, () => running.track(list()));
@@ -214,17 +200,7 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
     if (request.method !== 'tools/call') throw new RequestFailure(ErrorCode.MethodNotFound, 'Method not found');
     const refusal = refusalOf(request);
     if (refusal !== undefined) throw new RequestFailure(refusal.code, refusal.message);
-    const { params } = CallToolRequestSchema.parse(request);
-    return running.track(call(params, { signal: extra.signal, notify: extra.sendNotification, request: extra }));
+    return running.track(call(CallToolRequestSchema.parse(request).params, extra));
   };
-  const direct = (transport: Pick<Transport, 'send'>): DirectCalls => {
-    const calls = new DirectCalls(
-      (params, signal) =>
-        running.track(call(params, { signal, notify: (notification) => server.notification(notification) })),
-      (message) => transport.send(message),
-    );
-    server.onclose = () => calls.close();
-    return calls;
-  };
-  return { server, direct, idle: () => running.idle() };
+  return { server, idle: () => running.idle() };
 }

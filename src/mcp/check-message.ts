@@ -8,8 +8,6 @@ import {
   JSONRPCRequestSchema,
   ListToolsRequestSchema,
   PingRequestSchema,
-  RELATED_TASK_META_KEY,
-  type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
 import type * as z from 'zod';
 import { isDeeperThan } from '../values/json-object.js';
@@ -176,39 +174,3 @@ export function answeredId(message: unknown): string | number | null | undefined
 
 /** The parameters of a tool call. */
 export type CallParams = CallToolRequest['params'];
-
-/**
- * Returns whether a value is an object without a `__proto__` member, which a copy could mistake for
- * its prototype.
- */
-export function isPlain(value: unknown): value is Readonly<Members> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !Object.hasOwn(value, '__proto__');
-}
-
-export const isId = (value: unknown): value is RequestId => typeof value === 'string' || Number.isSafeInteger(value);
-
-function isPlainMeta(value: unknown): boolean {
-  if (value === undefined) return true;
-  if (!isPlain(value) || RELATED_TASK_META_KEY in value) return false;
-  const { progressToken } = value;
-  return progressToken === undefined || isId(progressToken);
-}
-
-function isCallParams(value: unknown): value is CallParams {
-  if (!isPlain(value) || typeof value.name !== 'string' || value.task !== undefined) return false;
-  return (value.arguments === undefined || isPlain(value.arguments)) && isPlainMeta(value._meta);
-}
-
-/** Number of members that a request has. */
-const REQUEST_MEMBERS = 4;
-
-/**
- * Returns the call in a message. Undefined for a message that the SDK would reject as a call or
- * handle in another way.
- */
-export function directCall(message: unknown): { readonly id: RequestId; readonly params: CallParams } | undefined {
-  if (!isPlain(message) || message.method !== 'tools/call' || message.jsonrpc !== '2.0') return undefined;
-  const { id, params } = message;
-  if (!isId(id) || !isCallParams(params) || Object.keys(message).length !== REQUEST_MEMBERS) return undefined;
-  return { id, params };
-}

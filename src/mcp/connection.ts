@@ -9,7 +9,7 @@ import { isLoss } from '../session/errors.js';
 import type { Tool } from '../tools/tool.js';
 import { defined } from '../values/defined.js';
 import { codeOf, messageOf } from '../values/thrown.js';
-import { createProtocolServer, type Exchange, failedCall, type ProtocolServer, type ServedTool } from './adapter.js';
+import { createProtocolServer, type Exchange, failedCall, type ServedTool } from './adapter.js';
 import { type CallSession, CallSessions, callHints, sessionOfCall } from './call-session.js';
 
 /**
@@ -36,8 +36,6 @@ applied together or not at all. Long answers are cut at a line end and say how t
 /** A client's connection: its protocol server and its sessions. */
 export interface Connection {
   readonly server: Server;
-  /** Takes calls past the SDK, for our own transport. */
-  readonly direct: ProtocolServer['direct'];
   /** Resolves when no call is running. */
   idle(): Promise<void>;
   /** Releases the sessions. The server's creator closes the server. Idempotent. */
@@ -144,7 +142,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
     call: (args, exchange) => perform(tool, args, exchange),
   });
 
-  const { server, direct, idle } = createProtocolServer({
+  const { server, idle } = createProtocolServer({
     info: { name: 'palimpsest', version: settings.version },
     instructions: INSTRUCTIONS,
     tools: async () => (await import('../tools/create-tools.js')).createTools(settings.tools).map(served),
@@ -153,7 +151,6 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
   });
   return {
     server,
-    direct,
     idle,
     close: () => {
       closing ??= idle().then(() => sessions.release());

@@ -12,7 +12,6 @@ import {
   stringifyExact,
   tooDeep,
 } from './check-message.js';
-import type { DirectCalls } from './direct-calls.js';
 
 /** Maximum length of a line. A long `write` is one line. */
 const LONGEST_LINE_BYTES = 64 * 1024 * 1024;
@@ -70,11 +69,6 @@ export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  /**
-   * The short path for plain tool calls. It sees every message that does not nest too deep. The
-   * messages that it does not take go to `onmessage`.
-   */
-  direct?: Pick<DirectCalls, 'take'>;
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #longest: number;
@@ -177,7 +171,6 @@ export class StdioTransport implements Transport {
       return;
     }
     dropNullParams(value);
-    if (this.direct?.take(value) === true) return;
     const refusal = refusalOf(value);
     if (refusal === undefined) this.onmessage?.(JSONRPCMessageSchema.parse(value));
     else this.#refuse(answeredId(value), refusal);

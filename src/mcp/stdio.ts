@@ -40,7 +40,6 @@ export async function serveStdio(settings: ServerSettings, logLevel: LogLevel): 
   const { transport, ended } = openStdio();
   connection.server.oninitialized = () => backend.warmUp();
   await connection.server.connect(transport);
-  transport.direct = connection.direct(transport);
 
   const why = await ended;
   log.debug({ why }, 'shutting down');

@@ -57,7 +57,7 @@ export async function serveSteered(address: string, version: string, logLevel: L
     },
     required: ['ids'],
   };
-  const { server, direct } = createProtocolServer({
+  const { server } = createProtocolServer({
     info: { name: 'palimpsest', version },
     instructions: STEERED_GUIDE,
     tools: async () =>
@@ -69,7 +69,6 @@ export async function serveSteered(address: string, version: string, logLevel: L
   });
   const { transport, ended } = openStdio();
   await server.connect(transport);
-  transport.direct = direct(transport);
   await ended;
   await server.close();
 }

@@ -107,25 +107,6 @@ describe('messages', () => {
     expect(await answers()).toEqual([refused(4, /deeper than 512 levels/)]);
   });
 
-  test('go no further if they are handled directly, and are not offered if they nest too deeply', async () => {
-    const offered: unknown[] = [];
-    transport.direct = {
-      take: (message) => {
-        offered.push(message);
-        return (message as { readonly id?: unknown }).id === 1;
-      },
-    };
-    const [taken, left] = [call(1, { name: 'ls' }), call(2, { name: 'ls' })];
-    const deep = `${'['.repeat(600)}${']'.repeat(600)}`;
-    input.write(
-      `${JSON.stringify(taken)}\n${JSON.stringify(left)}\n{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${deep}}\n`,
-    );
-    expect(await answers()).toEqual([refused(1, /deeper than 512 levels/)]);
-    expect(offered.slice(0, 2)).toEqual([taken, left]);
-    expect(offered).toHaveLength(3);
-    expect(received).toEqual([left]);
-  });
-
   test('are answered with an error if they are not JSON or not JSON-RPC', async () => {
     input.write('garbage\n{"jsonrpc":"2.0","id":"x","method":"ping"\n17\n{"id":3}\n{"jsonrpc":"2.0","method":5}\n');
     input.write('{"jsonrpc":"2.0","id":null,"method":"ping"}\n{"id":"y","method":"ping"}\n');
