@@ -45,7 +45,10 @@ const NEW: SteeredState = { on: true, tidied: 0, steered: false, firstCalls: [] 
 /** Number of first calls that are kept of a session. A compaction begins another list. */
 const MOST_FIRST_CALLS = 20;
 
-const firstCallOf = ({ list }: SteerableRequest): string | undefined => list.list.messages.flatMap(announcedIds)[0];
+function firstCallOf({ list }: SteerableRequest): string | undefined {
+  const calling = list.list.messages.find((message) => announcedIds(message).length > 0);
+  return calling === undefined ? undefined : announcedIds(calling)[0];
+}
 
 /** The last list with our context. */
 interface LastSteered {
