@@ -114,8 +114,9 @@ function runPlaces(text: string): readonly number[] {
  */
 export function suspiciousPlaces(text: string): readonly number[] {
   const lowered = text.toLowerCase();
-  // Some letters are longer in lower case, which would shift the places.
-  const searched = lowered.length === text.length ? lowered : text;
+  // Some letters are longer in lower case, which would shift the places. The words are ASCII.
+  const isShifted = lowered.length !== text.length;
+  const searched = isShifted ? text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()) : lowered;
   return [...wordPlaces(searched), ...runPlaces(text)].sort((a, b) => a - b);
 }
 
