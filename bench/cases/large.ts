@@ -8,7 +8,7 @@ import { quantile } from '../quantile.js';
 import type { CaseResult, Goal, Sample } from '../results.js';
 import { runTool } from '../run-tool.js';
 import { projectFolder, type Workshop } from '../workshop.js';
-import { startServed } from './load.js';
+import { startReviewed } from './load.js';
 import { runVerb } from './verbs.js';
 
 /** Files per listing. */
@@ -140,12 +140,12 @@ async function writeSessions(client: ContextClient, from: number, end: number): 
 async function questionsAbout(workshop: Workshop, dataDir: string, sessions: number): Promise<CaseResult> {
   const { rounds } = workshop.sizes.large;
   workshop.tell('questions about them');
-  const served = await startServed(dataDir, workshop.files);
+  const reviewed = await startReviewed(dataDir);
   const list: Contender = {
     name: "the page's list of sessions",
     prepare: async () => async () => {
-      await served.get('/v1/sessions');
-      return { bytes: (await served.get('/v1/list')).length };
+      await reviewed.get('/v1/sessions');
+      return { bytes: (await reviewed.get('/v1/list')).length };
     },
   };
   const samples = await interleave(
@@ -160,7 +160,7 @@ async function questionsAbout(workshop: Workshop, dataDir: string, sessions: num
     ],
     { warmUp: 1, measured: rounds, limitMs: workshop.sizes.limitMs * 4 },
   );
-  await served.close();
+  await reviewed.close();
   return {
     cases: [{ kind: 'timed', title: `${sessions} sessions`, samples, yardsticks: [] }],
     goals: within(samples, () => 500),

@@ -11,46 +11,67 @@ import { residentMiB } from '../stdio-server.js';
 import { projectFolder, type Workshop } from '../workshop.js';
 
 /** A running `palimpsest serve`. */
-export interface Served {
+interface Served {
   readonly url: string;
   readonly pid: number;
-  /** Requests a path and returns the body. */
+  close(): Promise<void>;
+}
+
+/** A running `palimpsest review`. */
+interface Reviewed {
+  /** Requests a path as the page does, and returns the body. */
   get(path: string): Promise<string>;
   close(): Promise<void>;
 }
 
-async function announced({ stderr }: ChildProcess): Promise<string> {
+async function announced(stream: ChildProcess['stdout'], said: RegExp): Promise<string> {
   let text = '';
-  for await (const chunk of stderr ?? []) {
+  for await (const chunk of stream ?? []) {
     text += String(chunk);
-    const url = /listens on (\S+)\n/.exec(text)?.[1];
+    const url = said.exec(text)?.[1];
     if (url !== undefined) return url;
   }
-  throw new Error(`serve ended before it listened: ${text}`);
+  throw new Error(`the server ended before it listened: ${text}`);
+}
+
+const closing = (child: ChildProcess) => {
+  const ended = once(child, 'exit');
+  return async (): Promise<void> => {
+    child.kill('SIGTERM');
+    await ended;
+  };
+};
+
+/** Starts `palimpsest review` over a data folder and enters its page. */
+export async function startReviewed(dataDir: string): Promise<Reviewed> {
+  const cli = join(projectFolder, 'dist', 'cli.js');
+  const args = [cli, 'review', '--no-open', '--port', '0', '--data', dataDir];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const close = closing(child);
+  const address = await announced(child.stdout, /page is at (\S+)\n/);
+  child.stdout.resume();
+  const token = new URLSearchParams(new URL(address).hash.slice(1)).get('token');
+  const asked = async (path: string, init: RequestInit): Promise<string> => {
+    const answer = await fetch(new URL(path, address), init);
+    const body = await answer.text();
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${body.slice(0, 300)}`);
+    return body;
+  };
+  const headers = { 'content-type': 'application/json' };
+  const entered = await asked('/review/enter', { method: 'POST', headers, body: JSON.stringify({ token }) });
+  const authorization = `Bearer ${(JSON.parse(entered) as { readonly secret: string }).secret}`;
+  return { get: (path) => asked(path, { headers: { authorization } }), close };
 }
 
 /** Starts `palimpsest serve` over a data folder. */
-export async function startServed(dataDir: string, root: string): Promise<Served> {
+async function startServed(dataDir: string, root: string): Promise<Served> {
   const cli = join(projectFolder, 'dist', 'cli.js');
   const args = ['serve', '--port', '0', '--no-token', '--root', root, '--data', dataDir, '--profile', 'rocksdb'];
   const child = spawn(process.execPath, [cli, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
-  const ended = once(child, 'exit');
-  const url = await announced(child);
+  const close = closing(child);
+  const url = await announced(child.stderr, /listens on (\S+)\n/);
   child.stderr.resume();
-  return {
-    url,
-    pid: child.pid ?? -1,
-    get: async (path) => {
-      const answer = await fetch(new URL(path, url));
-      const body = await answer.text();
-      if (!answer.ok) throw new Error(`GET ${path}: ${answer.status} ${body.slice(0, 300)}`);
-      return body;
-    },
-    close: async () => {
-      child.kill('SIGTERM');
-      await ended;
-    },
-  };
+  return { url, pid: child.pid ?? -1, close };
 }
 
 /** The calls of a session in turn: two of three read. */
