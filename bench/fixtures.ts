@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import pLimit from 'p-limit';
 
 const SYLLABLES = [
   're',
@@ -67,6 +68,9 @@ export async function makeFiles(
   return paths;
 }
 
+/** A process may have about a thousand files open. */
+const OPEN_AT_ONCE = 64;
+
 /** Makes folders of small files: `{mark}-{n}/`. */
 export async function makeFolders(
   parent: string,
@@ -77,8 +81,8 @@ export async function makeFolders(
   const folders = Array.from({ length: count }, (_, n) => join(parent, `${mark}-${n}`));
   for (const folder of folders) {
     await mkdir(folder, { recursive: true });
-    await Promise.all(
-      Array.from({ length: files }, (_, n) => writeFile(join(folder, `file-${n}.ts`), `export const n = ${n};\n`)),
+    await pLimit(OPEN_AT_ONCE).map(Array.from({ length: files }), (_, n) =>
+      writeFile(join(folder, `file-${n}.ts`), `export const n = ${n};\n`),
     );
   }
   return folders;

@@ -40,13 +40,15 @@ async function exactSession(snapshot: StoreSnapshot, name: string): Promise<Sess
 
 /**
  * Finds the session that a reviewer names by its id, the id of one of its infrastructure objects,
- * or a unique prefix of its id. Undefined if none matches.
+ * or a unique prefix of its id. Undefined if none matches. The full id of an erased session names
+ * no other one that begins with it.
  *
- * @throws {HistoryError} `ambiguous`, with candidates
+ * @throws {HistoryError} `erased`; `ambiguous`, with candidates
  */
 export async function findSession(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
   const exact = await exactSession(snapshot, name);
   if (exact !== undefined) return exact;
+  await refuseErased(snapshot, [sessionObjectId(name as SessionId), name]);
   const ids = (await snapshot.sessions()).map(({ id }) => id);
   const matches = name === '' ? [] : ids.filter((id) => id.startsWith(name)).sort();
   if (matches.length > 1) {
@@ -65,7 +67,6 @@ export async function findSession(snapshot: StoreSnapshot, name: string): Promis
 export async function requireSession(snapshot: StoreSnapshot, name: string): Promise<SessionId> {
   const found = await findSession(snapshot, name);
   if (found !== undefined) return found;
-  await refuseErased(snapshot, [sessionObjectId(name as SessionId), name]);
   const sessions = [...(await snapshot.sessions())].sort((a, b) => b.validTime.getTime() - a.validTime.getTime());
   const ids = sessions.map(({ id }) => id);
   const like = similarNames(name, ids);

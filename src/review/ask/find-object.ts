@@ -153,12 +153,14 @@ async function byStart(candidates: Candidates, name: string): Promise<ObjectId |
  * matches the end of another path. Exact matches win over partial ones, and files of this machine
  * over those of others. Returns undefined if none matches.
  *
- * @throws {HistoryError} `ambiguous`
+ * @throws {HistoryError} `erased`, `ambiguous`
  */
 async function findObject(candidates: Candidates, name: string): Promise<ObjectId | undefined> {
   if (name === '' || !name.isWellFormed()) return undefined;
   const exact = (await candidates.snapshot.heads([name])).keys().next();
   if (!exact.done) return exact.value as ObjectId;
+  // Otherwise the name of an erased object or session would find another one that it begins.
+  await refuseErased(candidates.snapshot, [name, sessionObjectId(name as SessionId)]);
   // A name like a digest is rarely a path, and a search by path may read the source of every file.
   const [first, second] = /^[0-9a-f]+$/.test(name) ? [byStart, byPath] : [byPath, byStart];
   return (await first(candidates, name)) ?? second(candidates, name);
@@ -166,7 +168,6 @@ async function findObject(candidates: Candidates, name: string): Promise<ObjectI
 
 /** Throws `unknown-object` with the shown file paths most similar to a name. */
 async function unknownObject(candidates: Candidates, name: string): Promise<never> {
-  await refuseErased(candidates.snapshot, [name]);
   const { shown, where } = candidates;
   const files = (await candidates.sources()).filter(({ source }) => shown.shows?.(source) !== false);
   const like = similarPaths(
@@ -196,7 +197,7 @@ export type Subject =
  * Finds the object or session that a reviewer names. A session's exact id wins over objects whose
  * ids begin with it, such as its calls. An object wins over the beginning of a session's id.
  *
- * @throws {HistoryError} `unknown-object`, `ambiguous`
+ * @throws {HistoryError} `unknown-object`, `erased`, `ambiguous`
  */
 export async function findSubject(snapshot: StoreSnapshot, name: string, search: ObjectSearch): Promise<Subject> {
   const exact = await sessionOf(snapshot, name);
@@ -205,6 +206,5 @@ export async function findSubject(snapshot: StoreSnapshot, name: string, search:
   const id = await findObject(candidates, name);
   if (id !== undefined) return { kind: 'object', id };
   const session = await findSession(snapshot, name);
-  if (session === undefined) await refuseErased(snapshot, [sessionObjectId(name as SessionId)]);
   return session === undefined ? unknownObject(candidates, name) : { kind: 'session', session };
 }

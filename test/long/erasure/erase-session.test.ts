@@ -65,6 +65,8 @@ describe('an erased session', () => {
     const opened = await open();
     await recordSession('gone', 'gone.txt', opened);
     await recordSession('kept', 'kept.txt', opened);
+    // The name of the erased session begins this one, which must not answer in its place.
+    await recordSession('gone-on', 'gone-on.txt', opened);
     const serve = await startServe(['--data', dataDir, '--profile', 'rocksdb'], folder);
     const api = new HarnessApi(serve);
     const { id } = await api.call('openSession', undefined, { system_prompt: 'You go on.' });
@@ -82,7 +84,9 @@ describe('an erased session', () => {
     const sizeOf = (name: string): number =>
       disk.sessions.find(({ session }: { session: string }) => session === name)?.bytes;
     expect(sizeOf('gone')).toBe(plan.bytes);
-    expect(disk.content.bytes).toBe(disk.content.shared + sizeOf('gone') + sizeOf('kept') + sizeOf(id));
+    expect(disk.content.bytes).toBe(
+      disk.content.shared + ['gone', 'gone-on', 'kept', id].reduce((sum, one) => sum + sizeOf(one), 0),
+    );
     expect(disk.places.map(({ name }: { name: string }) => name)).toContain('database');
     expect(disk.measures).toContainEqual(expect.objectContaining({ how: 'palimpsest erase --sweep' }));
     let isErasing = true;
@@ -100,16 +104,20 @@ describe('an erased session', () => {
     expect(turns).toBeGreaterThan(3);
     const verified = await json('verify', '--all');
     expect(verified).toMatchObject({ ok: true });
-    expect(verified.sessions.map(({ session }: { session: string }) => session).sort()).toEqual([id, 'kept'].sort());
+    expect(verified.sessions.map(({ session }: { session: string }) => session).sort()).toEqual(
+      [id, 'gone-on', 'kept'].sort(),
+    );
 
     for (const question of [
       ['verify', 'gone'],
       ['context', 'gone@turn:1'],
       ['log', 'gone'],
       ['show', 'chat:gone'],
+      ['show', 'gone'],
     ]) {
       const { error } = await json(...question);
-      expect(error).toMatchObject({ code: 'erased', message: expect.stringContaining('left the company') });
+      const erased = { code: 'erased', message: expect.stringContaining('left the company') };
+      expect({ question, error }).toMatchObject({ question, error: erased });
     }
     await expect(opened.client.openSession({ id: 'gone' })).rejects.toMatchObject({ code: 'erased' });
     await api.close();
@@ -128,6 +136,6 @@ describe('an erased session', () => {
     await rm(join(dataDir, 'index'), { recursive: true });
     const rebuilt = await json('verify', '--all');
     expect(rebuilt).toMatchObject({ ok: true });
-    expect(rebuilt.sessions).toHaveLength(3);
+    expect(rebuilt.sessions).toHaveLength(4);
   });
 });
