@@ -28,6 +28,8 @@ export interface AssemblyOptions {
   readonly described?: boolean;
   /** Shows what an active edit wrote, in layout `epoch` (divergence E9). Absent in older ones. */
   readonly inputs?: boolean;
+  /** The version of the guide before our first text, in layout `epoch`. Absent: none. */
+  readonly guide?: number;
 }
 
 /** An active object. Null content (a deleted file that is still active) differs from empty text. */

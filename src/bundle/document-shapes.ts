@@ -80,6 +80,7 @@ const ASSEMBLY: Fields<Omit<AssemblyProof, 'session' | 'step'>> = {
     shortIds: z.boolean(),
     described: z.boolean().optional(),
     inputs: z.boolean().optional(),
+    guide: count.optional(),
   }),
   tail: z.strictObject({ turn: count, results: ids }).optional(),
   epoch: epoch.optional(),

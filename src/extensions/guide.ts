@@ -10,24 +10,24 @@ shows the objects that you activate.
 - Results collapse: the newest five of each of the last three requests stay, unless pinned. Files that you read whole \
 stay loaded in their current state. Deactivate those that you no longer need.`;
 
-const APPENDED = `Palimpsest keeps your working context. The user does not say its lines and blocks.
-- "toolcall_ref id=... tool=... status=... args=..." is an earlier call whose result is not loaded. Call activate with \
-its id to see it again; do not run the tool again for that.
-- "id=... type=file path=..." lists a file.
-- "ACTIVE_CONTENT id=..." begins a loaded file or result, of an edit with its arguments. The newest block of an id \
-counts. "changed=lines" shows its changed lines with their numbers, "changed=whole" all of it.
-- activate, deactivate, pin and unpin take ids, unique prefixes of 8 or more characters, or paths. Your next step \
-shows the objects that you activate. Deactivated ones leave with one of the next messages of the user. So do contents \
-that you have not seen or quoted for a while, unless pinned or activated.`;
-
 /**
  * Returns the guide that a model reads after the harness's system prompt. It stays the same for the
- * whole session, because the model's reasoning may be bound to it.
+ * whole session, because the model's reasoning may be bound to it. Undefined with layout `epoch`:
+ * there the guide stands before the first text of ours.
  */
-export const guideOf = (layout: LayoutName = DEFAULT_LOOP_LAYOUT): string => (layout === 'epoch' ? APPENDED : RENDERED);
+export const guideOf = (layout: LayoutName = DEFAULT_LOOP_LAYOUT): string | undefined =>
+  layout === 'epoch' ? undefined : RENDERED;
+
+/** Returns a system prompt with the guide, if there is one. */
+export const withGuide = (system: string, guide: string | undefined): string =>
+  guide === undefined ? system : `${system}\n\n${guide}`;
 
 /** The agent's own tools [§3.3]. */
 export const VERBS = VERB_DESCRIPTIONS.loop;
 
-/** Description of the ids that those tools take. */
-export const IDS = 'Ids, unique prefixes of 8 or more characters, or paths';
+/** JSON schema of their arguments. Kept short, because every request has it four times. */
+export const VERB_INPUT = {
+  type: 'object',
+  properties: { ids: { type: 'array', items: { type: 'string' }, minItems: 1 } },
+  required: ['ids'],
+} as const;

@@ -185,6 +185,7 @@ export interface AssemblyProof {
     readonly shortIds: boolean;
     readonly described?: boolean;
     readonly inputs?: boolean;
+    readonly guide?: number;
   };
   /**
    * The part of its own list that the harness kept: a turn of the chat, and the calls whose results

@@ -19,12 +19,11 @@ export const VERB_DESCRIPTIONS: Readonly<Record<WayIn, Readonly<Record<Verb, str
     pin: 'Keep results in the active set of the session when older ones leave it. Your conversation stays as it is.',
     unpin: 'Let pinned results leave the active set of the session again. Your conversation stays as it is.',
   },
+  // Short, because every request has them, from the first on.
   loop: {
-    activate:
-      'Load objects into your context: earlier results, files, also files that were only listed. Their contents ' +
-      'are there in your next step.',
-    deactivate: 'Remove objects from your context. They stay listed and can be activated again.',
-    pin: 'Keep results in your context when older ones collapse on their own.',
-    unpin: 'Let pinned objects collapse again.',
+    activate: 'Load results or files into your context, by id or path.',
+    deactivate: 'Remove objects from your context.',
+    pin: 'Keep results in your context.',
+    unpin: 'Undo pin.',
   },
 };

@@ -19,6 +19,7 @@ import {
 } from '../render-messages.js';
 import { renderedValue } from '../rendered-value.js';
 import { changedLines, readAgainText } from './changed-lines.js';
+import { guideText } from './epoch-guide.js';
 
 const textsOf = (messages: readonly RenderedMessage[]): readonly string[] =>
   messages.flatMap(({ parts }) => parts.map(({ text }) => text));
@@ -84,6 +85,9 @@ const named =
   (id) =>
     renderedValue(names.get(id) ?? id);
 
+/** The guide, which a model reads before our first text. */
+const guidePart = ({ guide }: AssemblyInput['options']): RenderedPart => ({ text: guideText(guide) });
+
 const isText = ({ text }: RenderedPart): boolean => text !== '';
 
 function message(section: RenderedMessage['section'], parts: readonly RenderedPart[]): readonly RenderedMessage[] {
@@ -126,7 +130,7 @@ export function beginEpoch(given: EpochInput, turn: number): EpochState {
   const blocks = plain.blocks.map((one) => ({ ...one, header: one.header + (called.get(one.id) ?? '') }));
   const frame = { ...plain, blocks, described };
   const closed = input.turns.filter((one) => one.turn < turn);
-  const before = [
+  const rendered = [
     ...message(
       'chat',
       closed.map((one) => ({ text: chatText({ ...input, turns: [one] }, frame) })),
@@ -134,6 +138,7 @@ export function beginEpoch(given: EpochInput, turn: number): EpochState {
     ...message('pool', [{ text: fileLines(input, frame) }]),
     ...message('active', frame.blocks.map(blockPart)),
   ];
+  const before = rendered.length === 0 ? [] : [...message('notes', [guidePart(input.options)]), ...rendered];
   const shown = new Map(
     input.active.map(({ metadata, content }) => [metadata.id, metadata.contentHash === null ? null : content]),
   );
@@ -183,6 +188,7 @@ export function withNote(state: EpochState, note: NoteProof, input: NoteInput): 
   });
   const shown = new Map(state.shown);
   const blocks = [...state.blocks];
+  const isFirst = state.before.length === 0 && state.notes.length === 0;
   const parts: RenderedPart[] = [{ text: lines.join('\n') }];
   const append = (id: ObjectId, mark: string, body: string | null): void => {
     const args = options.described ? argsMark(metadata(id)) : '';
@@ -214,7 +220,8 @@ export function withNote(state: EpochState, note: NoteProof, input: NoteInput): 
   });
   for (const id of shownBy(note)) shown.set(id, known(id));
   const chat = note.chat === undefined ? [] : recordedChat(input.chatSince(note.chat), metadata, options.described);
-  const added = [...chat, ...message('notes', parts)].map((one) => ({ after: note.after, message: one }));
+  const guided = isFirst && parts.some(isText) ? [guidePart(options), ...parts] : parts;
+  const added = [...chat, ...message('notes', guided)].map((one) => ({ after: note.after, message: one }));
   return {
     before: state.before,
     notes: [...state.notes, ...added],
@@ -326,6 +333,7 @@ export function renderEpoch(
       shortIds: true,
       ...(input.options.described ? { described: true } : {}),
       ...(input.options.inputs ? { inputs: true } : {}),
+      ...defined({ guide: input.options.guide }),
     },
     tail: place.tail,
     ...defined({ epoch: place.epoch }),

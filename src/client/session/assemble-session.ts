@@ -1,11 +1,11 @@
 import { renderAround } from '../../assembly/around-tail.js';
 import { type Assembly, assemble } from '../../assembly/assemble.js';
 import type { AssemblyRecord } from '../../assembly/assembly-record.js';
+import { EPOCH_GUIDE } from '../../assembly/epoch/epoch-guide.js';
 import { type EpochInput, renderEpoch } from '../../assembly/epoch/epoch-state.js';
 import type { GrowingContext, GrowingRecord } from '../../assembly/growing-context.js';
 import { type AssemblyInput, activeObject } from '../../assembly/layout.js';
-import type { ObjectMetadata } from '../../assembly/metadata.js';
-import { metadataOf } from '../../assembly/metadata.js';
+import { metadataOf, type ObjectMetadata } from '../../assembly/metadata.js';
 import { renderMessages } from '../../assembly/render-messages.js';
 import { ContextReader } from '../../history/rebuild/context-reader.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
@@ -16,13 +16,11 @@ import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { isOutage, XtdbError } from '../../xtdb/errors.js';
 import { END_OF_TIME } from '../../xtdb/transactions.js';
-
 import { knownContext } from '../optimistic/known-context.js';
 import type { MarkedVersion } from '../optimistic/known-versions.js';
 import type { OptimisticContext, ViewedSession } from '../optimistic/optimistic-view.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import type { LoadedSession } from './open-session.js';
-
 import type { AssembleOptions, SessionAssembly, SessionAssemblyRecord } from './session-assembly.js';
 import type { SessionEnvironment } from './session-environment.js';
 
@@ -141,6 +139,7 @@ function assemblyOf(
     shortIds: options.shortIds ?? shortIds,
     described: true,
     inputs: policy.uses?.inputs ?? true,
+    ...(options.guided === true ? { guide: EPOCH_GUIDE } : {}),
   };
   const input: EpochInput = {
     ...context.input,

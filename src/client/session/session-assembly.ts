@@ -76,6 +76,8 @@ export interface AssembleOptions {
   readonly shortIds?: boolean;
   /** Default: `ssot`. */
   readonly layout?: CallLayout;
+  /** Whether a guide for the model stands before our first text, in an epoch. Default: false. */
+  readonly guided?: boolean;
   /**
    * Time limit for the database, in milliseconds. After it, the context is assembled from this
    * process's knowledge. By default, only the wait for steps is limited, to two seconds.

@@ -30,6 +30,8 @@ import { type LoopContext, type Rendering, withMaskedResults } from './loop-cont
 export interface LoopOptions extends LineageName, Omit<HarnessSettings, 'delivered'> {
   readonly delivered: Delivery;
   readonly layout?: LayoutName;
+  /** Whether a guide stands before our first text (layout `epoch`). Default: false. */
+  readonly guided?: boolean;
   /** Overrides the defaults for when epochs end (layout `epoch`). */
   readonly epochs?: Partial<EpochSettings>;
 }
@@ -278,12 +280,12 @@ export class LoopSession {
   }
 
   #assembly(harness: HarnessSession): Promise<SessionAssembly> {
-    const { layout, strict, shortIds } = this.#options;
+    const { layout, strict, shortIds, guided } = this.#options;
     const around = layout === 'epoch' ? undefined : layout;
     return harness.session.assemble({
       optimistic: true,
       timeoutMs: DATABASE_MS,
-      ...defined({ layout: around, strict, shortIds }),
+      ...defined({ layout: around, strict, shortIds, guided }),
     });
   }
 

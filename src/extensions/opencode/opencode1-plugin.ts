@@ -3,7 +3,7 @@ import { tell } from '../../cli/output.js';
 import type { ChangingCall } from '../../harness/harness-session.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { messageOf } from '../../values/thrown.js';
-import { IDS, VERBS } from '../guide.js';
+import { VERBS, withGuide } from '../guide.js';
 import { COMMAND_TEXT, loopCommand } from '../loop-command.js';
 import type { HarnessList } from '../sidecar/composed-list.js';
 import { LatestSessions } from '../sidecar/latest-sessions.js';
@@ -91,7 +91,7 @@ class OpencodeLoop {
     session.list = undefined;
     // Added to OpenCode's own list too. Every request begins with the prompt, so it must stay the
     // same.
-    system[0] = `${system[0] ?? ''}\n\n${this.#guard.guide}`;
+    system[0] = withGuide(system[0] ?? '', this.#guard.guide);
     session.system = system.join('\n');
     if (model?.id !== undefined) session.model = model.id;
     if (model?.limit?.context !== undefined) session.window = model.limit.context;
@@ -172,7 +172,7 @@ export async function palimpsestForOpencode1(input: OpencodeInput, extension: st
   const guard = startSidecar({ what: 'opencode', cwd, roots: [cwd] }, where);
   await guard.warmUp();
   const loop = new OpencodeLoop(guard, input);
-  const args = { ids: z.array(z.string().min(1)).min(1).describe(IDS) };
+  const args = { ids: z.array(z.string()).min(1) };
   const tools = Object.entries(VERBS).map(([verb, description]): [string, OpencodeTool] => [
     verb,
     {

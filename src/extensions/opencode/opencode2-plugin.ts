@@ -2,7 +2,7 @@ import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { isJsonObject } from '../../values/json-object.js';
 import { messageOf } from '../../values/thrown.js';
-import { IDS, VERBS } from '../guide.js';
+import { VERB_INPUT, VERBS } from '../guide.js';
 import { COMMAND_TEXT, loopCommand } from '../loop-command.js';
 import type { KnownUsage } from '../reported-usage.js';
 import type { HarnessList } from '../sidecar/composed-list.js';
@@ -79,9 +79,9 @@ class Opencode2Loop {
     if (draft.kind !== undefined && draft.kind !== 'primary') return this.side(draft);
     const { sessionID: id, messages, model } = draft;
     const session = this.#session(id);
-    const system = session.on
-      ? [...draft.system, { type: 'text' as const, text: this.#guard.guide }]
-      : [...draft.system];
+    const { guide } = this.#guard;
+    const system =
+      session.on && guide !== undefined ? [...draft.system, { type: 'text' as const, text: guide }] : [...draft.system];
     session.system = system.map(({ text }) => text).join('\n');
     const window = model === undefined ? undefined : this.#windows.get(keyOf(model));
     Object.assign(session, defined({ model: model?.id, window }));
@@ -171,11 +171,10 @@ class Opencode2Loop {
 
 /** Returns the agent's own tools. A failure is an answer, because an error would end the turn. */
 function toolsOf(guard: LoopGuard): readonly Opencode2Tool[] {
-  const ids = { type: 'array', items: { type: 'string' }, minItems: 1, description: IDS };
   return Object.entries(VERBS).map(([verb, description]) => ({
     name: verb,
     description,
-    input: { type: 'object', properties: { ids }, required: ['ids'], additionalProperties: false },
+    input: { ...VERB_INPUT, additionalProperties: false },
     options: { codemode: false },
     execute: async (input, { sessionID: session, id: callId }) => {
       const content = await guard

@@ -4,7 +4,7 @@ import type { ChangingCall } from '../../harness/harness-session.js';
 import type { Verb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { messageOf } from '../../values/thrown.js';
-import { IDS, VERBS } from '../guide.js';
+import { VERB_INPUT, VERBS, withGuide } from '../guide.js';
 import { COMMAND_TEXT, loopCommand } from '../loop-command.js';
 import type { LoopGuard } from '../sidecar/loop-guard.js';
 import { startSidecar } from '../sidecar/start.js';
@@ -40,7 +40,7 @@ class PiSession {
   prompt(own: string): string | undefined {
     this.#system = undefined;
     if (!this.on) return undefined;
-    this.#system = `${own}\n\n${this.loop.guide}`;
+    this.#system = withGuide(own, this.loop.guide);
     return this.#system;
   }
 
@@ -138,16 +138,11 @@ export function palimpsestForPi(pi: PiExtensionApi): void {
   });
 
   for (const [verb, description] of Object.entries(VERBS)) {
-    const parameters = {
-      type: 'object',
-      properties: { ids: { type: 'array', items: { type: 'string' }, minItems: 1, description: IDS } },
-      required: ['ids'],
-    };
     pi.registerTool({
       name: verb,
       label: verb,
       description,
-      parameters,
+      parameters: VERB_INPUT,
       execute: async (callId, { ids }) => {
         if (session === undefined) throw new Error('there is no session');
         const text = await session.loop.verb({ session: session.id, verb: verb as Verb, ids, callId });

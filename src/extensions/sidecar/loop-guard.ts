@@ -19,8 +19,8 @@ const END_MS = 5_000;
 export interface LoopGuardOptions {
   readonly sidecar: Pick<SidecarProcess, 'call' | 'callWithList' | 'end'>;
   readonly trouble: TroubleFile;
-  /** The guide that a model reads about its context. */
-  readonly guide: string;
+  /** The guide that a model reads after its system prompt, if any. */
+  readonly guide?: string;
   /** Maximum wait of a model call, in milliseconds. */
   readonly limitMs: number;
   /** Shows the user a line. */
@@ -86,8 +86,8 @@ export class LoopGuard {
     this.#options = options;
   }
 
-  /** The guide that a model reads about its context. It never changes. */
-  get guide(): string {
+  /** The guide that a model reads after its system prompt, if any. It never changes. */
+  get guide(): string | undefined {
     return this.#options.guide;
   }
 

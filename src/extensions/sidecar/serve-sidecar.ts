@@ -129,7 +129,9 @@ class SidecarSessions {
     const shortIds = showsShortIds(this.#beginning);
     // The process that follows transcripts gives way to a gateway that steers the session.
     const takesOver = what === 'gateway' ? (id: SessionId) => isFollowed(this.#dataDir, id) : undefined;
-    const options = { delivered: what, strict, shortIds, ...defined({ layout, takesOver }) };
+    // A gateway's client has its guide with the tools, or a notice without them.
+    const guided = what !== 'gateway';
+    const options = { delivered: what, strict, shortIds, guided, ...defined({ layout, takesOver }) };
     const loop = new LoopSession(this.#client, { ...options, id: session, ...defined({ parent }) });
     const followed = { loop, number: 0, messages: [], texts: [] };
     this.#followed.set(session, followed);

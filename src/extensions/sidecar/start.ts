@@ -73,10 +73,10 @@ export function startSidecar(what: Beginning, { extension, node, env, notify }: 
   sidecar.start();
   return new LoopGuard({
     sidecar,
-    guide: guideOf(beginning.layout),
     trouble: new TroubleFile(settings.dataDir, beginning.what),
     limitMs: settings.limitMs,
     notify,
+    ...defined({ guide: guideOf(beginning.layout) }),
     ...timesTo(settings.timesFile),
   });
 }

@@ -1,6 +1,5 @@
 import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { guideOf } from '../../extensions/guide.js';
 import { LoopGuard } from '../../extensions/sidecar/loop-guard.js';
 import { SidecarProcess } from '../../extensions/sidecar/sidecar-process.js';
 import { TroubleFile } from '../../extensions/sidecar/trouble-file.js';
@@ -32,5 +31,5 @@ export const startGuard =
     });
     sidecar.start();
     const trouble = new TroubleFile(dataDir, 'gateway');
-    return new LoopGuard({ sidecar, guide: guideOf('epoch'), trouble, limitMs, notify, onBypass });
+    return new LoopGuard({ sidecar, trouble, limitMs, notify, onBypass });
   };

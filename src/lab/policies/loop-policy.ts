@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os';
 import type { LayoutName } from '../../assembly/assembly-record.js';
 import type { RenderedMessage } from '../../assembly/render-messages.js';
 import { ContextClient } from '../../client/session/context-client.js';
-import { guideOf, VERBS } from '../../extensions/guide.js';
+import { guideOf, VERB_INPUT, VERBS } from '../../extensions/guide.js';
 import type { LoopContext } from '../../extensions/loop/loop-context.js';
 import { LoopSession } from '../../extensions/loop/loop-session.js';
 import { composed, HandedLists } from '../../extensions/sidecar/composed-list.js';
@@ -51,8 +51,14 @@ export interface LoopSettings {
 /** Opens a database for sessions of our own policies; one is open at a time. */
 export type OpenDatabase = () => Promise<ReplayDatabase>;
 
-/** Characters of the parameters of four verbs, as a provider's tool list has them. */
-const VERB_SCHEMAS = 4 * 220;
+/** Characters around a verb's description and parameters in a provider's tool list. */
+const AROUND_VERB = 60;
+/** Characters of the four verbs in such a list. */
+const VERB_CHARS = Object.entries(VERBS).reduce(
+  (sum, [name, description]) =>
+    sum + name.length + description.length + JSON.stringify(VERB_INPUT).length + AROUND_VERB,
+  0,
+);
 /** A filesystem id that no recording has, so that the client never reads a recorded path. */
 const NO_FILESYSTEM = filesystemId('replay-none');
 /** Maximum number of steps and contexts in flight to the database. */
@@ -115,7 +121,7 @@ class LoopRun {
     this.#clock = made.clock;
     const { layout, shortIds } = settings;
     const id = replayIdentity(timeline.key, made.name).session;
-    this.#loop = new LoopSession(made.client, { id, delivered: 'replay', layout, shortIds });
+    this.#loop = new LoopSession(made.client, { id, delivered: 'replay', layout, shortIds, guided: true });
     this.#lists = new ReportedLists(timeline, made.name);
   }
 
@@ -210,7 +216,8 @@ export function loopPolicy(settings: LoopSettings, open: OpenDatabase): ContextP
     kind: 'own',
     source: 'this program',
     fidelity: 'exact',
-    guide: guideOf(layout).length + JSON.stringify(VERBS).length + VERB_SCHEMAS,
+    // In an epoch the guide is a part of the requests.
+    guide: (guideOf(layout)?.length ?? 0) + VERB_CHARS,
     about:
       `Layout \`${layout}\` as a harness's extension hands it out, ` +
       `${per === 'turn' ? 'made for the first call of a turn, then only appended to' : 'made for every call'}.`,

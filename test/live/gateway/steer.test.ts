@@ -65,7 +65,6 @@ describe('a gateway that steers', () => {
       guard: (onBypass) =>
         new LoopGuard({
           sidecar,
-          guide: '',
           trouble: new TroubleFile(dataDir, 'gateway'),
           limitMs,
           notify: (line) => notices.push(line),

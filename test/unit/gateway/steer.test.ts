@@ -201,7 +201,6 @@ describe('steering', () => {
         guard: (onBypass) =>
           new LoopGuard({
             sidecar,
-            guide: '',
             trouble: new TroubleFile(dataDir, 'gateway'),
             limitMs: 5_000,
             notify: () => undefined,

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { guideOf, VERBS } from '../../../src/extensions/guide.js';
+import { EPOCH_GUIDE, guideText } from '../../../src/assembly/epoch/epoch-guide.js';
+import { guideOf, VERB_INPUT, VERBS } from '../../../src/extensions/guide.js';
 import { NOTICE } from '../../../src/gateway/steer/wire-request.js';
 import { INSTRUCTIONS } from '../../../src/mcp/connection.js';
 import { STEERED_GUIDE } from '../../../src/mcp/steered-verbs.js';
@@ -106,12 +107,21 @@ describe('the tools', () => {
   });
 
   test('have guides of at most 200 tokens, which name the arguments of a call where its line has them', () => {
-    const guides = { epoch: guideOf('epoch'), ssot: guideOf('ssot'), steered: STEERED_GUIDE, notice: NOTICE };
+    const guides = {
+      epoch: guideText(EPOCH_GUIDE),
+      ssot: guideOf('ssot') ?? '',
+      steered: STEERED_GUIDE,
+      notice: NOTICE,
+    };
     for (const [name, guide] of Object.entries(guides)) {
       expect([name, countTokens(guide)]).toEqual([name, expect.any(Number)]);
       expect(countTokens(guide)).toBeLessThanOrEqual(200);
       expect([name, guide.includes('status=... args=...')]).toEqual([name, name !== 'ssot']);
     }
+    // Each request has the tools from the first on, but the guide only before our first text.
+    expect(guideOf('epoch')).toBeUndefined();
+    const tools = Object.entries(VERBS).map(([name, description]) => ({ name, description, input_schema: VERB_INPUT }));
+    expect(countTokens(JSON.stringify(tools))).toBeLessThanOrEqual(200);
     expect(countTokens(INSTRUCTIONS)).toBeLessThanOrEqual(200);
     // The model of this request has none of our tools.
     expect(NOTICE).not.toMatch(/activate|deactivate|\bpin\b/);

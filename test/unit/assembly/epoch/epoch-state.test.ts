@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { applyPatch } from 'diff';
 import fc from 'fast-check';
+import { EPOCH_GUIDE, guideText } from '../../../../src/assembly/epoch/epoch-guide.js';
 import {
   beginEpoch,
   type EpochInput,
@@ -513,5 +514,39 @@ describe('an epoch (divergence E9)', () => {
       'id=a0123456 type=file path=/p/f0 file_type=ts char_count=709\nid=bf012345 type=file path=/p/f1 ' +
         'file_type=ts char_count=709',
     );
+  });
+
+  test('says how to read it once, before the first text of ours, and nothing before there is one', () => {
+    const guide = guideText(EPOCH_GUIDE);
+    const world = new World();
+    const guided = (): EpochInput => {
+      const input = world.input();
+      return { ...input, options: { ...input.options, guide: EPOCH_GUIDE } };
+    };
+    const textsIn = ({ before, notes }: EpochState): readonly string[] =>
+      [...before, ...notes.map(({ message }) => message)].flatMap(({ parts }) => parts.map(({ text }) => text));
+    const goOn = (state: EpochState, active: number): EpochState => {
+      world.active.add(World.file(active));
+      const input = guided();
+      return withNote(state, { after: 1, contents: [World.file(active)] }, noteInputOf(input));
+    };
+    world.take({ kind: 'say' });
+    world.take({ kind: 'mention', file: 0 });
+    world.take({ kind: 'mention', file: 1 });
+    const first = { ...beginEpoch(guided(), 1), before: [] };
+    expect(textsIn(beginEpoch({ ...guided(), pool: [], index: [] }, 1))).toEqual([]);
+    const noted = goOn(first, 0);
+    expect(textsIn(noted)[0]).toBe(guide);
+    expect(textsIn(goOn(noted, 1)).filter((text) => text === guide)).toHaveLength(1);
+    const base = beginEpoch(guided(), 2);
+    expect(textsIn(base)[0]).toBe(guide);
+    expect(textsIn(goOn(base, 1)).filter((text) => text === guide)).toHaveLength(1);
+    expect(renderEpoch(base, guided(), { tail: { turn: 2, results: [] } }).record.options.guide).toBe(EPOCH_GUIDE);
+    // Requests of versions without it are rebuilt without it, and so are those of a later version.
+    expect(textsIn(beginEpoch(world.input(), 2))).not.toContain(guide);
+    const later = { ...guided(), options: { ...guided().options, guide: 1_000 } };
+    expect(textsIn(beginEpoch(later, 2))).toEqual(textsIn(beginEpoch(world.input(), 2)));
+    // Records name a version, so that its text may never change.
+    expect(hashText(guide)).toBe('5658b910af7e47d410cdecc5f6055070f3957874fb185d3f839533e9ffef5b86');
   });
 });

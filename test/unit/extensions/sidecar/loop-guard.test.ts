@@ -124,7 +124,7 @@ describe('failures of a harness’s sidecar', () => {
       env: process.env,
       beginning: { what: 'pi', cwd: folder, roots: [folder] },
     });
-    return new LoopGuard({ sidecar, trouble, guide: '', limitMs, notify: (line) => notices.push(line) });
+    return new LoopGuard({ sidecar, trouble, limitMs, notify: (line) => notices.push(line) });
   }
 
   test.each(Object.entries(PROGRAMS))(
@@ -213,7 +213,6 @@ describe('failures of a harness’s sidecar', () => {
     const loop = new LoopGuard({
       sidecar: nowhere,
       trouble,
-      guide: '',
       limitMs: 400,
       notify: (line) => notices.push(line),
     });
