@@ -32,6 +32,7 @@ const entries = {
   'bucket-store': 'src/node/bucket-store.ts',
   's3-requests': 'src/node/s3-requests.ts',
   sidecar: 'src/extensions/sidecar/main.ts',
+  'lab-worker': 'src/lab/laboratory/lab-worker.ts',
   'pi-extension': 'src/extensions/pi/pi-extension.ts',
   'opencode-plugin': 'src/extensions/opencode/opencode-plugin.ts',
 };

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readConfig } from '../src/lab/cli/read-config.js';
 import { parseLabConfig } from '../src/lab/laboratory/lab-config.js';
+import { labWorker } from '../src/lab/laboratory/lab-threads.js';
 import { runLab } from '../src/lab/laboratory/run-lab.js';
 import { writeLab } from '../src/lab/laboratory/write-lab.js';
 import { findRecordings } from '../src/lab/replay/find-recordings.js';
@@ -33,6 +34,7 @@ const run = await runLab(paths, {
   config,
   open: () => openReplayDatabase(undefined, { cacheDir }),
   jobs: availableParallelism(),
+  worker: labWorker(),
   onProgress: (line) => console.error(line),
   signal: stop.signal,
 });

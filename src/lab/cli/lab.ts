@@ -30,7 +30,7 @@ export function labCommand(): Command {
       ),
     )
     .addOption(
-      new Option('--jobs <n>', 'recordings to run in parallel (default: one per core)').argParser(
+      new Option('--jobs <n>', 'threads, each with one recording at a time (default: one per core)').argParser(
         wholeBetween(1, 1_024),
       ),
     )

@@ -5,6 +5,7 @@ import { readSettings } from '../../host/settings.js';
 import { defined } from '../../values/defined.js';
 import { type LabConfig, parseLabConfig } from '../laboratory/lab-config.js';
 import { labMarkdown } from '../laboratory/lab-markdown.js';
+import { labWorker } from '../laboratory/lab-threads.js';
 import { type LabRun, runLab } from '../laboratory/run-lab.js';
 import { verdictsOf } from '../laboratory/verdicts.js';
 import { writeLab } from '../laboratory/write-lab.js';
@@ -81,6 +82,7 @@ export async function labAction(files: readonly string[], flags: LabFlags): Prom
         config,
         open: () => openReplayDatabase(undefined, { ...node, onProgress: progress }),
         jobs: flags.jobs ?? availableParallelism(),
+        worker: labWorker(),
         onProgress: progress,
         signal: stop.signal,
         ...defined({ train: named }),
