@@ -7,7 +7,6 @@ import {
   existsSync,
   fstatSync,
   open as openDescriptor,
-  openSync,
   readlinkSync,
 } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
@@ -17,7 +16,6 @@ import { systemCode } from '../../process/system-error.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
 import { fromNative, toNative } from './native-path.js';
 import type { AllowedRoots } from './roots.js';
-import { withoutThread } from './without-thread.js';
 
 /** An open file or folder, verified to lie inside the roots. The caller closes the handle. */
 export interface OpenInside {
@@ -161,22 +159,17 @@ export interface OpenToRead {
   readonly fd: number;
   /** Taken from the open file, not from its name. */
   readonly stats: BigIntStats;
-  /** Whether it is read without a thread. */
-  readonly atOnce: boolean;
 }
 
-/** Opens for reading like {@link openInside}; without a thread if all mounts are local. */
+/** Opens for reading like {@link openInside}, without the cost of a handle. */
 export async function openToRead(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenToRead> {
-  const atOnce = roots.answerAtOnce();
-  const open = atOnce ? async (name: string, flags: number) => withoutThread.do(() => openSync(name, flags)) : openFd;
-  const [fd, stats] = await openVerified({ roots, path, shown }, open, (opened) => leaveRead({ fd: opened, atOnce }));
-  return { fd, stats, atOnce };
+  const [fd, stats] = await openVerified({ roots, path, shown }, openFd, closeSync);
+  return { fd, stats };
 }
 
 /** Closes a file that was only read, without waiting. */
-export function leaveRead({ fd, atOnce }: Pick<OpenToRead, 'fd' | 'atOnce'>): void {
-  if (atOnce) closeSync(fd);
-  else close(fd, () => undefined);
+export function leaveRead({ fd }: OpenToRead): void {
+  close(fd, () => undefined);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { type BigIntStats, read, readSync } from 'node:fs';
+import { type BigIntStats, read } from 'node:fs';
 import { promisify } from 'node:util';
 import { hashBytes, hashedText } from '../../objects/hashes.js';
 import { type CanonicalPath, type Sha256, sha256 } from '../../objects/ids.js';
@@ -17,7 +17,6 @@ import { systemCode } from '../../process/system-error.js';
 import type { FilesystemAccess } from './access.js';
 import { SourceError, type SourceErrorCode, sourceErrorFrom } from './errors.js';
 import { type IrregularKind, irregularKind, leaveRead, type OpenToRead, openToRead, statsOf } from './open-inside.js';
-import { withoutThread } from './without-thread.js';
 
 /**
  * Scans bytes in pieces as text. It records whether they are UTF-8 without NUL (decision C2), their
@@ -248,20 +247,9 @@ async function fill(fd: number, target: Buffer, position: number): Promise<numbe
   return filled;
 }
 
-/** Like `fill`, without a thread. */
-function fillAtOnce(fd: number, target: Buffer): number {
-  let filled = 0;
-  while (filled < target.length) {
-    const bytesRead = readSync(fd, target, filled, target.length - filled, filled);
-    if (bytesRead === 0) break;
-    filled += bytesRead;
-  }
-  return filled;
-}
-
-async function readSmall({ fd, stats, atOnce }: OpenToRead): Promise<TextReading | BinaryReading> {
+async function readSmall({ fd, stats }: OpenToRead): Promise<TextReading | BinaryReading> {
   const buffer = Buffer.allocUnsafe(Number(stats.size));
-  const filled = atOnce ? withoutThread.do(() => fillAtOnce(fd, buffer)) : await fill(fd, buffer, 0);
+  const filled = await fill(fd, buffer, 0);
   return smallReading(buffer.subarray(0, filled), stats);
 }
 

@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { realpathSync } from 'node:fs';
 import { lstat, readlink, realpath, stat } from 'node:fs/promises';
 import { posix, resolve } from 'node:path';
 import { type CanonicalPath, canonicalPath } from '../../objects/ids.js';
@@ -7,7 +6,6 @@ import { systemCode } from '../../process/system-error.js';
 import { named, SourceError, sourceErrorFrom } from './errors.js';
 import { isWithin } from './mounts.js';
 import { fromNative, refusedPath, toNative } from './native-path.js';
-import { withoutThread } from './without-thread.js';
 
 /** A path verified to lie inside the allowed roots. */
 export interface ResolvedPath {
@@ -54,12 +52,10 @@ export const awayError = (shown: string) =>
 async function tryRealpath(
   path: string,
   shown: string,
-  atOnce: boolean,
 ): Promise<{ readonly real: string } | { readonly error: unknown }> {
   let bytes: Buffer;
   try {
-    const own = toNative(path);
-    bytes = atOnce ? withoutThread.do(() => realpathSync.native(own, 'buffer')) : await realpath(own, 'buffer');
+    bytes = await realpath(toNative(path), 'buffer');
   } catch (error) {
     return { error };
   }
@@ -88,16 +84,13 @@ async function deviceOf(path: string): Promise<bigint | undefined> {
 export class AllowedRoots {
   /** The canonical roots. */
   readonly roots: readonly CanonicalPath[];
-  /** Whether files there may be accessed without a thread: see `WithoutThread`. */
-  readonly answerAtOnce: () => boolean;
   readonly #anchors: readonly Anchor[];
   readonly #longestFirst: readonly CanonicalPath[];
 
-  private constructor(roots: readonly CanonicalPath[], anchors: readonly Anchor[], answerAtOnce: () => boolean) {
+  private constructor(roots: readonly CanonicalPath[], anchors: readonly Anchor[]) {
     this.roots = roots;
     this.#longestFirst = [...roots].sort((a, b) => b.length - a.length);
     this.#anchors = anchors;
-    this.answerAtOnce = answerAtOnce;
   }
 
   /**
@@ -106,18 +99,14 @@ export class AllowedRoots {
    * (decision C5). Throws {@link SourceError} for a root that does not exist or is not a folder,
    * and for an empty list.
    */
-  static async open(
-    roots: readonly string[],
-    mountPoints: readonly string[] = [],
-    answerAtOnce = () => withoutThread.may,
-  ): Promise<AllowedRoots> {
+  static async open(roots: readonly string[], mountPoints: readonly string[] = []): Promise<AllowedRoots> {
     if (roots.length === 0)
       throw new SourceError('invalid-path', 'no allowed folder is given; name at least one', { path: '' });
     const opened: CanonicalPath[] = [];
     for (const root of roots) {
       if (root === '' || root.includes('\0'))
         throw new SourceError('invalid-path', `${named(root)} is not a folder`, { path: root });
-      const found = await tryRealpath(fromNative(resolve(toNative(root))), root, false);
+      const found = await tryRealpath(fromNative(resolve(toNative(root))), root);
       if ('error' in found) throw sourceErrorFrom(found.error, root);
       if (!(await stat(toNative(found.real))).isDirectory()) {
         throw new SourceError('not-regular', `the allowed folder ${named(root)} is not a folder`, { path: root });
@@ -127,7 +116,7 @@ export class AllowedRoots {
     const unique = [...new Set(opened)];
     const places = [...new Set([...unique, ...mountPoints])].sort((a, b) => b.length - a.length);
     const anchors = await Promise.all(places.map(async (path) => ({ path, device: await deviceOf(path) })));
-    return new AllowedRoots(unique, anchors, answerAtOnce);
+    return new AllowedRoots(unique, anchors);
   }
 
   /** Returns whether a canonical path lies inside a root, by its name alone. */
@@ -160,7 +149,7 @@ export class AllowedRoots {
   }
 
   async #follow(absolute: string, shown: string, links: number): Promise<ResolvedPath> {
-    const found = await tryRealpath(absolute, shown, this.answerAtOnce());
+    const found = await tryRealpath(absolute, shown);
     if ('error' in found) return this.#missing({ absolute, failure: found.error, links }, shown);
     if (!this.holds(found.real)) throw outside(shown);
     return { path: canonicalPath(found.real), exists: true };
@@ -177,7 +166,7 @@ export class AllowedRoots {
     while (real === undefined) {
       if (parent === '/') throw sourceErrorFrom(failure, shown);
       parent = posix.dirname(parent);
-      const found = await tryRealpath(parent, shown, this.answerAtOnce());
+      const found = await tryRealpath(parent, shown);
       if ('real' in found) real = found.real;
     }
     if (!this.holds(real)) throw (await this.#isAway(absolute)) ? awayError(shown) : outside(shown);

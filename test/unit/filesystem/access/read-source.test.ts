@@ -24,15 +24,11 @@ const sha = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).d
 let folder: TempFolder;
 let access: FilesystemAccess;
 
-/** Reads files in both modes: without threads, and with threads, as for mounts that may hang. */
-describe.each([
-  ['without threads', true],
-  ['in threads', false],
-])('%s', (_, atOnce) => {
+describe('readSource', () => {
   beforeEach(async () => {
     folder = await tempFolder();
     access = {
-      roots: await AllowedRoots.open([folder.inside], [], () => atOnce),
+      roots: await AllowedRoots.open([folder.inside]),
       mounts: new MountTable({ defaultFilesystemId: host }),
     };
   });
