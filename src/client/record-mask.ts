@@ -1,13 +1,9 @@
-import type { ReadingWithText, SourceReading } from '../filesystem/access/read-source.js';
 import type { Json } from '../objects/canonical-json.js';
 import type { ContextRecord } from '../objects/context-record.js';
 import { hashText } from '../objects/hashes.js';
 import type { Sha256 } from '../objects/ids.js';
-import { abridge, chunkText, isLargeText } from '../objects/large-text.js';
-import type { HistoryEvent } from '../objects/step.js';
 import type { FoundSecrets } from '../redaction/stored-marks.js';
 import { defined } from '../values/defined.js';
-import type { FileObservation } from './decide-file.js';
 
 /** Puts marks in place of secrets before anything is recorded (decision 0026). */
 export interface RecordMask {
@@ -30,53 +26,6 @@ export const NO_MASK: RecordMask = {
   value: (value) => value,
   withoutRepeated: (text) => text,
 };
-
-/** Returns a text that was read, with its hash and its form by its length. */
-function readingOf(text: string, { mtimeMs }: ReadingWithText): ReadingWithText {
-  const readable = { fileHash: hashText(text), size: Buffer.byteLength(text), mtimeMs };
-  if (!isLargeText(text)) return { kind: 'text', content: text, ...readable };
-  return {
-    kind: 'large-text',
-    content: abridge(text).content,
-    length: text.length,
-    chunks: () => chunkText(text),
-    ...readable,
-  };
-}
-
-/**
- * Returns a file's reading with its secrets masked. Its hash covers the masked text (reading 0026).
- * The hash of the bytes on disk would confirm a guess of a short secret.
- */
-export function maskedReading(mask: RecordMask, reading: SourceReading, found: FoundSecrets): SourceReading {
-  if (reading.kind === 'text') {
-    const text = mask.text(reading.content, found);
-    return text === reading.content ? reading : readingOf(text, reading);
-  }
-  if (reading.kind !== 'large-text') return reading;
-  const { chunks } = reading;
-  if (chunks === undefined) {
-    const content = mask.text(reading.content, found);
-    return content === reading.content ? reading : { ...reading, content, fileHash: hashText(content) };
-  }
-  const whole = [...chunks()].join('');
-  const text = mask.text(whole, found);
-  return text === whole ? reading : readingOf(text, reading);
-}
-
-/** Returns readings of files with their secrets masked. */
-export const maskedFiles = (
-  mask: RecordMask,
-  files: readonly FileObservation[],
-  found: FoundSecrets = new Map(),
-): readonly FileObservation[] =>
-  files.map((file) => (file.kind === 'read' ? { ...file, reading: maskedReading(mask, file.reading, found) } : file));
-
-/** Returns a change of a harness's history with its secrets masked. */
-export const maskedEvent = (mask: RecordMask, { detail, ...event }: HistoryEvent): HistoryEvent => ({
-  ...event,
-  ...defined({ detail: detail === undefined ? undefined : mask.text(detail) }),
-});
 
 /** Returns the text of a piece inside a JSON string; undefined if the piece is more than that. */
 function textInside(piece: string): string | undefined {

@@ -11,7 +11,6 @@ import { XtdbError } from '../../xtdb/errors.js';
 import type { FileObservation } from '../decide-file.js';
 import type { KnownVersions } from '../optimistic/known-versions.js';
 import type { MetadataCache } from '../optimistic/metadata-cache.js';
-import { maskedFiles, type RecordMask } from '../record-mask.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import type { AdoptedWrite, ClientJournal, Delivery, JournaledDelivery } from './client-journal.js';
 import { Backpressure, DeliveryGate } from './delivery-gate.js';
@@ -45,7 +44,7 @@ export interface OutboxParts {
   readonly journal?: ClientJournal | undefined;
   readonly telemetry: Telemetry;
   /** Masks files that are indexed without a session. */
-  readonly mask: RecordMask;
+  readonly masked: (files: readonly FileObservation[]) => readonly FileObservation[];
 }
 
 /** Identifies a writer: a session has one per term of its lease (decision F5). */
@@ -178,8 +177,7 @@ export class Outbox {
    * be read again. If steps survive an outage, so do observations. Otherwise the call rejects.
    */
   index(files: readonly FileObservation[], at: number): Promise<AppliedWrite> {
-    const stored = maskedFiles(this.#parts.mask, files);
-    return this.#deliverNow({ session: FILES_LANE, files: stored, heads: [], at }, this.isDurable);
+    return this.#deliverNow({ session: FILES_LANE, files: this.#parts.masked(files), heads: [], at }, this.isDurable);
   }
 
   /** Waits for all file observations without a session. Returns false on timeout. */

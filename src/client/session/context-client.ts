@@ -28,6 +28,7 @@ import { type AssembleSession, assembleAsOf, assembleAsSoleWriter, assembleSessi
 import type { CloseReport, ContextClientOptions } from './client-options.js';
 import { ContextSession } from './context-session.js';
 import { type ForkPlace, forkAt, type MadeFork } from './fork-at.js';
+import { maskedFiles } from './masked-step.js';
 import { newSessionId } from './new-session-id.js';
 import {
   createSession,
@@ -80,14 +81,13 @@ export class ContextClient {
 
   private constructor(files: FileAccess, journal: ClientJournal | undefined, options: ContextClientOptions) {
     const { telemetry = NO_TELEMETRY, clock = Date.now, track, dataDir, what = WHAT, onNotice } = options;
-    const xtdb = new XtdbClient(options.address, { telemetry });
-    this.#xtdb = xtdb;
+    this.#xtdb = new XtdbClient(options.address, { telemetry });
     this.#journal = journal;
     this.#lease = dataDir === undefined ? undefined : { dataDir, what };
     this.searchIndex = SearchIndex.in(dataDir);
     this.files = files;
     this.mask = options.mask ?? NO_MASK;
-    const store = new ObjectStore(xtdb, new TextCache(options.keptUnits), erasureSign(dataDir));
+    const store = new ObjectStore(this.#xtdb, new TextCache(options.keptUnits), erasureSign(dataDir));
     this.store = store;
     const metadata = new MetadataCache(files);
     const isStored = options.address !== NO_NODE;
@@ -95,7 +95,8 @@ export class ContextClient {
     const isSole = options.soleWriter === true;
     this.#assemble = isSole ? assembleAsSoleWriter : assembleSession;
     const writer = openWriter({ store, metadata, versions, files, isStored, isSole, journal });
-    const outbox = new Outbox({ store, metadata, versions, writer, journal, telemetry, mask: this.mask });
+    const masked = (read: readonly FileObservation[]): readonly FileObservation[] => maskedFiles(this.mask, read);
+    const outbox = new Outbox({ store, metadata, versions, writer, journal, telemetry, masked });
     const recovery = new Recovery(outbox, { store, journal });
     this.#pages = new PageKeeper(store, outbox);
     const tracking = openTracking({ files, metadata, outbox, clock }, { dataDir, what, track, onNotice });

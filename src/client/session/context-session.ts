@@ -13,7 +13,7 @@ import { defined } from '../../values/defined.js';
 import { XtdbError } from '../../xtdb/errors.js';
 import { headsAt, turnHeads } from '../delivery/session-heads.js';
 import type { AcceptedWrite, SessionWrite } from '../delivery/session-write.js';
-import { maskedEvent, type RecordMask } from '../record-mask.js';
+import type { RecordMask } from '../record-mask.js';
 import { answerProof } from './answer-proof.js';
 import { CallIds } from './call-id.js';
 import {
@@ -28,14 +28,14 @@ import {
   withNotice,
 } from './call-report.js';
 import type { GivenStep } from './given-step.js';
-import { maskedReport, storedStep } from './masked-report.js';
+import { maskedEvent, maskedReport, storedStep } from './masked-step.js';
 import { type LoadedSession, leaseOf, reloadSession } from './open-session.js';
 import { ReadableSession } from './readable-session.js';
 import type { SessionAssembly, SessionAssemblyRecord } from './session-assembly.js';
 import { type DeliverOptions, type HandedOut, type SentContext, SessionContexts } from './session-contexts.js';
 import type { SessionEnvironment } from './session-environment.js';
 import { requireLock, type SessionParts } from './session-lease.js';
-import { SessionUses } from './use-ledger.js';
+import { type StepUses, stepUses } from './use-ledger.js';
 
 /**
  * An open session [§3]. It records what its agent does, one step at a time, each whole in one
@@ -64,7 +64,7 @@ export class ContextSession extends ReadableSession {
   readonly mask: RecordMask;
   readonly #places = new ChatPlaces();
   /** For retention by use. An earlier process's steps are read before the first step. */
-  readonly #uses: SessionUses;
+  readonly #uses: StepUses;
   /** Set if a write's outcome is unknown. The loaded state may be behind the database. */
   #uncertain = false;
 
@@ -80,7 +80,7 @@ export class ContextSession extends ReadableSession {
     this.mask = environment.mask;
     this.#hashes = new HeadHashes(this.id);
     this.#callIds = new CallIds(environment, { hasRandomId, losses, latest: () => this.#contexts.latest() });
-    this.#uses = new SessionUses(environment, () => this.#loaded.state);
+    this.#uses = stepUses(environment, () => this.#loaded.state);
     this.#contexts = new SessionContexts(environment, () => this.#loaded, assemble);
   }
 

@@ -342,42 +342,52 @@ async function openLedger(
   return ledger;
 }
 
-/** The ledger of one open session, opened on first use. Never rejects. */
-export class SessionUses {
+/** Records a session's steps by the rules of its policy. */
+export interface StepUses {
+  /** Forgets the uses. If the session continues, they are read again. */
+  forget(): void;
+  /** Opens the ledger once the database has the acknowledged steps. Undefined without `use`. */
+  open(): Promise<UseLedger | undefined>;
+  /** Records a step with its uses, which its set rules depend on. A failed step counts no uses. */
+  counted<T>(record: (rules: StepRules) => Promise<T>, tell?: (uses: UseLedger) => void): Promise<T>;
+}
+
+/** The ledger of one open session, opened on first use. Opening it never rejects. */
+class SessionUses implements StepUses {
   readonly #environment: SessionEnvironment;
   readonly #state: () => SessionState;
   #ledger: Promise<UseLedger> | undefined;
 
-  /** `state` returns the present session. */
   constructor(environment: SessionEnvironment, state: () => SessionState) {
     this.#environment = environment;
     this.#state = state;
   }
 
-  /** Forgets the uses. If the session continues, they are read again. */
   forget(): void {
     this.#ledger = undefined;
   }
 
-  /** Opens the ledger once the database has the acknowledged steps. Undefined without `use`. */
-  open(): Promise<UseLedger | undefined> {
+  open(): Promise<UseLedger> {
     const { outbox, policy, store } = this.#environment;
-    if (policy.retention !== 'use') return Promise.resolve(undefined);
     const state = this.#state();
     const open = (): Promise<UseLedger> => openLedger(store, state, policy.uses);
     this.#ledger ??= state.seq === 0 ? open() : outbox.drained(state.id, TIME_LIMITS.drain).then(open);
     return this.#ledger;
   }
 
-  /** Records a step with its uses, which its set rules depend on. A failed step counts no uses. */
   async counted<T>(
     record: (rules: StepRules) => Promise<T>,
     tell: (uses: UseLedger) => void = () => undefined,
   ): Promise<T> {
-    const { policy } = this.#environment;
-    const uses = policy.retention === 'use' ? await this.open() : undefined;
-    if (uses === undefined) return record(policy);
-    const rules: StepRules = { ...policy, turnover: (after) => uses.turnover(after) };
+    const uses = await this.open();
+    const rules: StepRules = { ...this.#environment.policy, turnover: (after) => uses.turnover(after) };
     return uses.during(tell, () => record(rules));
   }
+}
+
+/** Returns how a session counts uses. With retention by the window it does not. */
+export function stepUses(environment: SessionEnvironment, state: () => SessionState): StepUses {
+  const { policy } = environment;
+  if (policy.retention === 'use') return new SessionUses(environment, state);
+  return { forget: () => undefined, open: async () => undefined, counted: (record) => record(policy) };
 }

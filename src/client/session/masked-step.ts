@@ -1,9 +1,61 @@
+import type { ReadingWithText, SourceReading } from '../../filesystem/access/read-source.js';
+import { hashText } from '../../objects/hashes.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
+import { abridge, chunkText, isLargeText } from '../../objects/large-text.js';
+import type { HistoryEvent } from '../../objects/step.js';
 import type { FoundSecrets } from '../../redaction/stored-marks.js';
 import { defined } from '../../values/defined.js';
-import { maskedEvent, maskedFiles, maskedReading, NO_MASK, type RecordMask } from '../record-mask.js';
+import type { FileObservation } from '../decide-file.js';
+import { NO_MASK, type RecordMask } from '../record-mask.js';
 import { type CallObject, type CallReport, type ReportedReading, storedCall } from './call-report.js';
 import type { MadeStep } from './given-step.js';
+
+/** Returns a text that was read, with its hash and its form by its length. */
+function readingOf(text: string, { mtimeMs }: ReadingWithText): ReadingWithText {
+  const readable = { fileHash: hashText(text), size: Buffer.byteLength(text), mtimeMs };
+  if (!isLargeText(text)) return { kind: 'text', content: text, ...readable };
+  return {
+    kind: 'large-text',
+    content: abridge(text).content,
+    length: text.length,
+    chunks: () => chunkText(text),
+    ...readable,
+  };
+}
+
+/**
+ * Returns a file's reading with its secrets masked. Its hash covers the masked text (reading 0026).
+ * The hash of the bytes on disk would confirm a guess of a short secret.
+ */
+function maskedReading(mask: RecordMask, reading: SourceReading, found: FoundSecrets): SourceReading {
+  if (reading.kind === 'text') {
+    const text = mask.text(reading.content, found);
+    return text === reading.content ? reading : readingOf(text, reading);
+  }
+  if (reading.kind !== 'large-text') return reading;
+  const { chunks } = reading;
+  if (chunks === undefined) {
+    const content = mask.text(reading.content, found);
+    return content === reading.content ? reading : { ...reading, content, fileHash: hashText(content) };
+  }
+  const whole = [...chunks()].join('');
+  const text = mask.text(whole, found);
+  return text === whole ? reading : readingOf(text, reading);
+}
+
+/** Returns readings of files with their secrets masked. */
+export const maskedFiles = (
+  mask: RecordMask,
+  files: readonly FileObservation[],
+  found: FoundSecrets = new Map(),
+): readonly FileObservation[] =>
+  files.map((file) => (file.kind === 'read' ? { ...file, reading: maskedReading(mask, file.reading, found) } : file));
+
+/** Returns a change of a harness's history with its secrets masked. */
+export const maskedEvent = (mask: RecordMask, { detail, ...event }: HistoryEvent): HistoryEvent => ({
+  ...event,
+  ...defined({ detail: detail === undefined ? undefined : mask.text(detail) }),
+});
 
 /** Returns the fields of a call's object with its secrets masked. */
 function maskedCall<Call extends CallObject>(mask: RecordMask, call: Call, found: FoundSecrets): Call {
