@@ -77,7 +77,8 @@ type Plot = typeof uPlot;
 function pathsOf(plot: Plot, draws: ChartSeries['draws']): uPlot.Series.PathBuilder | undefined {
   if (draws === 'bars') return plot.paths.bars?.({ size: [0.9, 60], align: 1 });
   if (draws === 'line') return plot.paths.linear?.();
-  return plot.paths.stepped?.({ align: 1 });
+  // A step fills its column, also before a column without a value.
+  return plot.paths.stepped?.({ align: 1, alignGaps: 1 });
 }
 
 /** Fills the shared beginning behind the lines. */
