@@ -9,6 +9,10 @@ import { type ScriptedModel, startScriptedModel } from './scripted-model.js';
 
 const POEM = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`).join('\n');
 
+/**
+ * Codex 0.147 and later wait one second for a server that is not `required`. Then they begin the
+ * turn without its tools.
+ */
 function configuration(model: ScriptedModel, root: string): string {
   const args = [cliPath, 'mcp', '--root', root, '--data', suiteData(), '--profile', 'memory'];
   return `
@@ -27,6 +31,7 @@ env_key = "SCRIPTED_KEY"
 command = ${JSON.stringify(process.execPath)}
 args = ${JSON.stringify(args)}
 default_tools_approval_mode = "approve"
+required = true
 startup_timeout_sec = 30
 tool_timeout_sec = 60
 `;
