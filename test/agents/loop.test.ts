@@ -67,7 +67,7 @@ describe.each(['pi', 'opencode'] as const)('%s with contexts of Palimpsest', (ha
     const all = [...own, ...proofs.filter((proof) => proof.session === fork)];
     expect(all.map(({ delivered }) => delivered)).toEqual(main.map(() => harness));
     expect(await areAsRecorded(client, main, all)).toEqual(main.map(() => true));
-    // A message of OpenCode has its calls' results in it. On the wire they are messages of their own.
+    // A message of OpenCode includes the results of its calls. On the wire they are separate.
     const apart = harness === 'opencode' ? ['system', 'tool'] : ['system'];
     const said = main.map(({ messages }) => messages.filter(({ role }) => !apart.includes(role)).length);
     expect(all.map(({ handed }) => handed?.messages)).toEqual(said);
