@@ -8,6 +8,7 @@ import { DiffView } from '../diff-view.js';
 import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { TextView } from '../text-view.js';
+import { TranscriptNote } from '../transcript-note.js';
 import type { Change, Changes, RequestView, Strip } from '../wire.js';
 import { counted, localTime, pathEnd, plural, signed, speaker } from '../words.js';
 
@@ -135,12 +136,6 @@ function Cause({ changes, prefix }: { readonly changes: Changes; readonly prefix
       <strong>{oneLine(changes.sentence, 500)}</strong>
       <details>
         <summary class="soft">Both requests, byte by byte, and the provider's count</summary>
-        {to.kind === 'transcript' && (
-          <p class="soft">
-            The agent's own requests are not recorded. These bytes are of the contexts that Palimpsest made from its
-            transcript.
-          </p>
-        )}
         <dl class="facts">
           <dt>Same beginning</dt>
           <dd>
@@ -245,7 +240,6 @@ function Found({ changes, strip }: { readonly changes: Changes; readonly strip: 
             {signed(prefix.to.tokens - prefix.from.tokens)})
           </span>
         )}
-        {prefix?.to.kind === 'transcript' && <span class="chip">made from the transcript</span>}
         <span class="spread" />
         {prefix !== null && (
           <a class="button first" href={from('request', { step: prefix.to.step })}>
@@ -253,6 +247,7 @@ function Found({ changes, strip }: { readonly changes: Changes; readonly strip: 
           </a>
         )}
       </div>
+      {prefix?.to.kind === 'transcript' && <TranscriptNote />}
       {prefix === null ? (
         <div class="verdict warn" role="status" aria-label="Why">
           Not recorded: {oneLine(why ?? 'the requests themselves were not seen.', 400)}

@@ -7,6 +7,7 @@ import { from, place, refine } from '../place.js';
 import { Prose } from '../prose.js';
 import { useSessionList } from '../session-list.js';
 import { oneLine } from '../shown-text.js';
+import { TranscriptNote } from '../transcript-note.js';
 import type { Compared, ListedSession, Money, Strip } from '../wire.js';
 import { counted, duration, localTime, money, pathEnd, plural, shortCount } from '../words.js';
 
@@ -148,6 +149,7 @@ function TwoSessions({ one, other }: { readonly one: string; readonly other: str
                 From there on they differ.
               </p>
             )}
+            {strips.some(({ calls: own }) => own.some(({ kind }) => kind === 'transcript')) && <TranscriptNote />}
             {strips.length === 2 && <Curves strips={strips} moneys={moneys} rows={rows} shared={calls} />}
             <SideBySide rows={rows} outcomes={sides.map(({ outcome }) => outcome ?? '')} />
             <Changed files={files} rows={rows} />

@@ -17,6 +17,7 @@ import {
   sortedRows,
   usedTokens,
 } from '../strip-layout.js';
+import { TranscriptNote } from '../transcript-note.js';
 import type { Money, Strip, StripCall } from '../wire.js';
 import { axisMoney, counted, localTime, money, plural } from '../words.js';
 import { BUDGET, COUNTED, isNearBudget, Legend, markText, Ruler, SYMBOLS } from './strip-legend.js';
@@ -97,7 +98,6 @@ function CallHead({ strip, call, fill, texts }: CallHeadProps) {
             : plural(texts.total, 'token')}
       </span>
       {call.epoch !== null && <span class="chip">epoch {call.epoch}</span>}
-      {call.kind === 'transcript' && <span class="chip">made from the transcript</span>}
       {call.kind === 'unseen' && <span class="chip warn">request not seen</span>}
       <span class="spread" />
       <a class="button" href={from('request', { step: call.step })}>
@@ -195,6 +195,7 @@ function Whole({ strip }: { readonly strip: Strip }) {
   return (
     <>
       {call !== undefined && <CallHead strip={strip} call={call} fill={fill} texts={texts} />}
+      {call?.kind === 'transcript' && <TranscriptNote />}
       <div class="card strip" ref={box} style={{ '--names': `${namesPx}px`, '--sizes': `${SIZES}px` }}>
         <Legend fill={fill} strip={strip} hasPrice={hasPrice} />
         <Ruler strip={strip} marked={marked} isNarrow={width < NARROW} />
