@@ -11,6 +11,7 @@ import type { SessionId } from '../../../src/objects/ids.js';
 import { verifySession } from '../../../src/review/verify/verify-session.js';
 import { ObjectStore } from '../../../src/store/object-store.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
+import { effort } from '../../support/effort.js';
 import { temporaryRoot } from '../../support/mcp-clients.js';
 import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { fixtures, replay } from '../../support/replays.js';
@@ -35,7 +36,8 @@ async function recordings(): Promise<readonly (readonly [name: string, paths: re
   );
 }
 
-const cases = await recordings();
+const all = await recordings();
+const cases = all.slice(0, effort(4, all.length));
 
 const nodes: OwnNode[] = [];
 const clients: XtdbClient[] = [];

@@ -19,6 +19,7 @@ import { openReplayDatabase, type ReplayDatabase } from '../../../src/lab/replay
 import { replayFile } from '../../../src/lab/report/replay-file.js';
 import { callSuffix, filesystemId, type SessionId, sessionId } from '../../../src/objects/ids.js';
 import { publishedValidators } from '../../support/agent-context-schemas.js';
+import { effort } from '../../support/effort.js';
 import { config, fixtures } from '../../support/replays.js';
 import { filesIn } from '../../support/session-directories.js';
 
@@ -54,7 +55,8 @@ function publishedFindings(files: Readonly<Record<string, string>>): readonly st
   });
 }
 
-const cases = await recordings();
+const all = await recordings();
+const cases = all.slice(0, effort(4, all.length));
 const opened = (database: ReplayDatabase, clock: () => number): Promise<ContextClient> =>
   ContextClient.create({
     address: database.address,
