@@ -359,7 +359,10 @@ export class Journal {
     const { current } = this.#chain;
     const isDrained = this.#pending.count === 0 && this.#flushing === undefined;
     if (isDrained && current !== undefined && current.size >= this.#resetBytes) this.#chain.retire();
-    // A removed file contained the marks.
-    if (this.#chain.trim(() => this.#pending.segments())) this.#markDue = true;
+    for (const segment of this.#chain.trim((number) => this.#pending.inSegment(number))) {
+      this.#pending.forgetSegment(segment);
+      // The removed file contained the marks.
+      this.#markDue = true;
+    }
   }
 }

@@ -80,6 +80,7 @@ export class PendingRecords {
   readonly #maxCount: number;
   /** Sorted by number. */
   readonly #records = new Map<number, WaitingRecord>();
+  readonly #bySegment = new Map<number, number>();
   #bytes = 0;
   #reservedBytes = 0;
   #reserved = 0;
@@ -137,6 +138,7 @@ export class PendingRecords {
   add(record: WaitingRecord): void {
     this.#records.set(record.sequence, record);
     this.#bytes += record.bytes;
+    this.#bySegment.set(record.segment, (this.#bySegment.get(record.segment) ?? 0) + 1);
   }
 
   /** Returns whether the record was waiting. */
@@ -145,6 +147,7 @@ export class PendingRecords {
     if (record === undefined) return false;
     this.#records.delete(sequence);
     this.#bytes -= record.bytes;
+    this.#bySegment.set(record.segment, (this.#bySegment.get(record.segment) ?? 0) - 1);
     return true;
   }
 
@@ -152,9 +155,14 @@ export class PendingRecords {
     return this.#records.has(sequence);
   }
 
-  /** Returns the files that contain waiting records. */
-  segments(): ReadonlySet<number> {
-    return new Set(this.all().map(({ segment }) => segment));
+  /** Returns whether a file contains waiting records. */
+  inSegment(segment: number): boolean {
+    return (this.#bySegment.get(segment) ?? 0) > 0;
+  }
+
+  /** Removes a deleted file from the bookkeeping. */
+  forgetSegment(segment: number): void {
+    this.#bySegment.delete(segment);
   }
 
   all(): readonly WaitingRecord[] {

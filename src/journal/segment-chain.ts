@@ -154,15 +154,13 @@ export class SegmentChain {
   }
 
   /**
-   * Removes unneeded files and returns whether there were any. The newest file is kept until all
-   * others are gone, because it records which of their records are done.
+   * Removes unneeded files and returns their numbers. The newest file is kept until all others are
+   * gone, because it records which of their records are done.
    */
-  trim(needed: () => ReadonlySet<number>): boolean {
-    if (this.#older.size === 0) return false;
-    const kept = needed();
-    const before = this.#older.size;
+  trim(isNeeded: (segment: number) => boolean): readonly number[] {
+    const removed: number[] = [];
     for (const segment of this.#older) {
-      if (kept.has(segment) || (segment === this.#newest && this.#older.size > 1)) continue;
+      if (isNeeded(segment) || (segment === this.#newest && this.#older.size > 1)) continue;
       const path = join(this.folder, segmentFile(this.owner, segment));
       try {
         unlinkSync(path);
@@ -171,7 +169,8 @@ export class SegmentChain {
         if (systemCode(error) !== 'ENOENT') continue;
       }
       this.#older.delete(segment);
+      removed.push(segment);
     }
-    return this.#older.size < before;
+    return removed;
   }
 }

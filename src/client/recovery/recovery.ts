@@ -50,10 +50,9 @@ export class Recovery implements LostWrites {
   /** Throws the `failure` of a session. With `informs`, the user counts as informed of it. */
   requireWritable(session: SessionId, lease: SessionWrite['lease'], informs: boolean): void {
     const failure = this.failure({ session, lease });
-    if (failure !== undefined) {
-      if (informs && failure instanceof NotKeptError) this.#refused.tell(session);
-      throw failure;
-    }
+    if (failure === undefined) return;
+    if (informs && failure instanceof NotKeptError) this.#refused.tell(session);
+    throw failure;
   }
 
   fail(held: Held, error: unknown): void {
