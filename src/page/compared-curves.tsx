@@ -10,15 +10,19 @@ const COLORS = ['--data-text', '--data-pinned'] as const;
 /** Returns the title of a session, or its id. */
 export const titleOf = ({ title, id }: ListedSession): string => (title === '' ? id : title);
 
-/**
- * Returns the size of each session's context at each call. If the provider counted every call of
- * all sessions, these are its counts, else estimates.
- */
-function sizesOf(strips: readonly Strip[]): readonly (readonly (number | null)[])[] {
+/** The size of each session's context at each call. */
+interface Sizes {
+  /** Whether the provider counted every call of all sessions. Else the sizes are estimates. */
+  readonly isCounted: boolean;
+  readonly bySession: readonly (readonly (number | null)[])[];
+}
+
+function sizesOf(strips: readonly Strip[]): Sizes {
   const isCounted = strips.every(({ calls }) => calls.every((call) => usedTokens(call) !== undefined));
-  return strips.map(({ calls, bands }) =>
+  const bySession = strips.map(({ calls, bands }) =>
     isCounted ? calls.map((call) => usedTokens(call) ?? null) : fillOf(calls, bandRows(bands, calls)).totals,
   );
+  return { isCounted, bySession };
 }
 
 /** Returns the money spent up to each column; null from the first call without a price. */
@@ -40,9 +44,8 @@ interface CurvesProps {
 /** Draws the contexts and the money of two sessions, call by call. */
 export function Curves({ strips, moneys, rows, shared }: CurvesProps) {
   const names = rows.map(titleOf);
-  const sizes = useMemo(() => sizesOf(strips), [strips]);
-  const isCounted = strips.every(({ calls }) => calls.every((call) => usedTokens(call) !== undefined));
-  const length = Math.max(...sizes.map((own) => own.length));
+  const { isCounted, bySession } = useMemo(() => sizesOf(strips), [strips]);
+  const length = Math.max(...bySession.map((own) => own.length));
   const padded = (own: readonly (number | null)[]): readonly (number | null)[] =>
     Array.from({ length }, (_, i) => own[i] ?? null);
   const seriesOf = (all: readonly (readonly (number | null)[])[]): readonly ChartSeries[] =>
@@ -54,7 +57,7 @@ export function Curves({ strips, moneys, rows, shared }: CurvesProps) {
       width: 2,
       isDashed: i === 1,
     }));
-  const series = useMemo(() => seriesOf(sizes), [sizes]);
+  const series = useMemo(() => seriesOf(bySession), [bySession]);
   const spent = useMemo(() => moneys.map((one, i) => spentOf(one, strips[i])), [moneys, strips]);
   const prices = useMemo(() => seriesOf(spent), [spent]);
   const tip = (lines: readonly ChartSeries[], format: (n: number) => string) => (column: number) => [
