@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Refused } from './access.js';
 import type { Answered } from './ask.js';
 
-/** Shows why there is no answer. Missing records are facts and not failures. */
+/** Shows why there is no answer. A missing record is not a failure. */
 function RefusedBox({ refused }: { readonly refused: Refused }) {
   const isAbsent = refused.status === 404 || refused.code === 'not-seen';
   return (

@@ -141,7 +141,7 @@ export function move(strip: Strip, to: Parameters<typeof neighbour>[2]): void {
   if (call !== undefined) choose(call.step);
 }
 
-/** Toggles between following the session of the address and showing its present state. */
+/** Toggles between following the session of the address and showing its current state. */
 export function toggleFollowing(): void {
   const { live } = place.value.of;
   if (live === undefined) refine({ live: 1, tx: undefined });

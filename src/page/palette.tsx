@@ -13,23 +13,23 @@ interface Verb {
   readonly run: () => void;
 }
 
-/** The content of each view. */
+/** The description of each view. */
 const TOLD: Readonly<Record<ViewName, string>> = {
   sessions: 'all sessions, the latest first',
   conversation: 'prompts, prose and tool calls',
-  strip: 'what stood in the context, call by call',
+  strip: 'what was in the context, call by call',
   request: 'what the model saw at a call, part by part',
   changes: 'what changed since the call before, and why',
   money: 'what the session cost, and why',
   files: 'who changed each file, and stale copies; put files back',
   object: 'versions of one file',
   search: 'every message and every version',
-  compare: 'two sessions beside each other',
-  notes: "reviewers' notes; give the session to a colleague",
+  compare: 'two sessions side by side',
+  notes: "reviewers' notes; downloads of the session",
   query: 'Datalog at this transaction',
 };
 
-/** Reloads the present view at the newest transaction. */
+/** Reloads the current view at the newest transaction. */
 function askNewest(): void {
   clearAnswers();
   goTo(from(place.value.view, { ...place.value.of, tx: undefined }));
@@ -43,8 +43,8 @@ function verbs(): readonly Verb[] {
   return [
     ...views,
     {
-      name: 'What left',
-      told: 'what left the context, or was collapsed, at this call',
+      name: 'Removed from the context',
+      told: 'objects that left or collapsed at this call',
       run: () => goTo(from('changes', { kind: 'gone' })),
     },
     ...(command === undefined
@@ -57,13 +57,13 @@ function verbs(): readonly Verb[] {
           },
         ]),
     {
-      name: 'Newest',
-      told: 'read again, at the newest transaction',
+      name: 'Newest data',
+      told: 'reload at the newest transaction',
       run: askNewest,
     },
     { name: 'Light', told: 'colours', run: () => setTheme('light') },
     { name: 'Dark', told: 'colours', run: () => setTheme('dark') },
-    { name: 'As the system', told: 'colours', run: () => setTheme('system') },
+    { name: 'System', told: 'colours', run: () => setTheme('system') },
   ];
 }
 

@@ -330,7 +330,7 @@ export class ContextClient {
     return new SessionError(
       'node-unavailable',
       `${waiting} acknowledged steps are not in the database yet, so its history is not complete; ` +
-        'look at palimpsest doctor and ask again',
+        'run palimpsest doctor, then ask again',
       defined({ cause: outage }),
     );
   }

@@ -58,7 +58,7 @@ export async function undoStep(session: ContextSession, store: ObjectStore, seq:
     if (!(await session.isDelivered(TIME_LIMITS.delivery)))
       throw new SessionError(
         'node-unavailable',
-        `steps of session ${session.id} are not in the database yet; look at palimpsest doctor`,
+        `steps of session ${session.id} are not in the database yet; palimpsest doctor says why`,
       );
     const steps = await (await store.latest()).steps(session.id);
     const { verbs, undoes } = planUndo(session.id, steps, seq);

@@ -22,8 +22,8 @@ import type { SessionEnvironment } from './session-environment.js';
 /** How a context is handed out. */
 export interface DeliverOptions extends AssembleOptions {
   /**
-   * How it reaches its model. Only if set, the record is stored (decision E7), before the context
-   * is returned.
+   * How it reaches its model. If set, the record is stored before the context is returned (decision
+   * E7). If absent, no record is stored.
    */
   readonly deliver?: Delivery;
   /** The rendering to hand out and to record. Default: `text`. */
@@ -56,7 +56,7 @@ export interface SentContext extends RecordPlace {
 /** A whole request, and its place if it is known. */
 export type PlacedRequest = Omit<SentContext, keyof RecordPlace> & Partial<RecordPlace>;
 
-/** No options of ours apply to a request that an agent built itself. */
+/** The input of a request that an agent built itself: nothing of the session is rendered. */
 const NOTHING_SHOWN = {
   systemPrompt: null,
   pool: [],
@@ -76,7 +76,7 @@ function proofOf(
   }: { readonly mappings: readonly MountMapping[]; readonly folders: AssemblyProof['folders']; readonly at: number },
 ): AssemblyProof {
   const { basis, aheadOf, blocks, delivered: _delivered, handed: _handed, sections, ...others } = record;
-  // Made without a read, so it is ahead of its process's earlier reads.
+  // Without a read of the database, the basis is the transaction that the shown versions come from.
   const read = basis ?? (aheadOf === undefined ? undefined : { validTime: END_OF_TIME, txId: aheadOf });
   const mounts = mappings.map(({ agentPrefix, canonicalPrefix, filesystemId }) => ({
     agentPrefix,
@@ -102,7 +102,7 @@ interface FollowedView {
   readonly stop: () => void;
 }
 
-/** The last context of a session, and the objects that were learned since. */
+/** The last context of a session, and the objects that changed since. */
 interface GrowingView {
   readonly growing: GrowingContext;
   readonly changed: Set<ObjectId>;
@@ -121,14 +121,14 @@ export class SessionContexts {
   /** Created with the first context that is rendered from the previous one. */
   #growing: GrowingView | undefined;
 
-  /** `loaded` returns the present session. */
+  /** `loaded` returns the current session. */
   constructor(environment: SessionEnvironment, loaded: () => LoadedSession, assemble: AssembleSession) {
     this.#environment = environment;
     this.#assemble = assemble;
     this.#loaded = loaded;
   }
 
-  /** Assembles the context of the present session [§4]. */
+  /** Assembles the context of the current session [§4]. */
   assemble(options: AssembleOptions): Promise<SessionAssembly> {
     const facts = { 'gen_ai.conversation.id': this.#loaded().state.id };
     return this.#environment.telemetry.observe({ activity: 'assembly', facts }, () => this.#assembled(options));
@@ -145,9 +145,9 @@ export class SessionContexts {
   }
 
   /**
-   * Renders the next model context with full ids from the last one that it returned, and stores its
-   * record. Costs what has changed, where `assemble` costs the whole session. For a client that
-   * alone writes its sessions, as in a replay.
+   * Renders the next model context with full ids from the previous one, and stores its record. The
+   * cost grows with what has changed; that of `assemble` grows with the session. Use it only if no
+   * other client writes the session, as in a replay.
    */
   async next(delivered: Delivery): Promise<GrowingRecord & { readonly record: SessionAssemblyRecord }> {
     const facts = { 'gen_ai.conversation.id': this.#loaded().state.id };
@@ -204,12 +204,12 @@ export class SessionContexts {
   }
 
   /**
-   * Stores a request that an agent built itself as the context at a step. Resolves when it is
-   * durable like a step. A repetition stores nothing more. `inOrder` runs work between the
-   * session's steps. Steps and contexts do not wait for the database meanwhile.
+   * Stores a request that an agent built itself as the context at a step. Resolves when it is as
+   * durable as a step. A repetition stores nothing more. `inOrder` runs work between the session's
+   * steps. Steps and contexts go on while this waits for the database.
    *
-   * Undefined, and nothing is stored, if the body is not Unicode text or if the database lacks the
-   * session's steps at the time limit. A later call may succeed. Rejects with JournalError.
+   * Undefined, and nothing is stored, if the body is not Unicode text or if the database does not
+   * have the steps in time. A later call may succeed. Rejects with JournalError.
    */
   async keepSent(
     { body, step, turn, at, sent }: SentContext,
@@ -219,7 +219,7 @@ export class SessionContexts {
     const { id } = this.#loaded().state;
     if (!body.join('').isWellFormed()) return undefined;
     const stored = maskedBody(this.#environment.mask, body);
-    // Its basis has to hold the steps before it.
+    // The basis of the context must contain the steps before it.
     if (!(await outbox.drained(id, TIME_LIMITS.delivery))) return undefined;
     const txId = await store.latestTransaction();
     if (txId === undefined) return undefined;
@@ -263,9 +263,9 @@ export class SessionContexts {
     if (!(await outbox.drained(id, TIME_LIMITS.delivery)))
       throw new SessionError(
         'node-unavailable',
-        `steps of session ${id} are not in the database yet; look at palimpsest doctor`,
+        `steps of session ${id} are not in the database yet; palimpsest doctor says why`,
       );
-    // A step that could not be written ends the session here.
+    // Throws if one of those steps could not be written.
     requireWritable();
     const { lease } = this.#loaded();
     try {

@@ -18,12 +18,12 @@ import { countMessages, isRunOf, type ListedEntry, listedEntries, listedMessages
 import { type AddedMessages, MessageTaker, type TakenList } from './take-messages.js';
 
 /**
- * How a whole list was taken: as the first list, as a continuation of ours, as a subset of ours, or
- * as a replacement.
+ * How a whole list was taken: as the first list, or as a continuation, a subset or a replacement of
+ * the recorded list.
  */
 export type ListOutcome = 'imported' | 'extended' | 'ignored' | 'replaced';
 
-/** A view with the sizes of the list and of the view before it. */
+/** A view with the sizes of the whole list and of the previous view. */
 export interface ListView extends Omit<MessagesView, 'messages'> {
   readonly messages: readonly AmplifierMessage[];
   /** Number of messages in the whole list. */
@@ -41,7 +41,7 @@ interface Known {
   state: ViewState;
 }
 
-/** The present list. The projection is undefined if the database lacks the session. */
+/** The current list. The projection is undefined if the database lacks the session. */
 interface ReadList {
   readonly projection: Projection | undefined;
   readonly listed: readonly ListedEntry[];
@@ -75,9 +75,9 @@ async function filled(
 }
 
 /**
- * A session as Amplifier's context manager (contract 2.1, and 1.0 on top of it). The list is the
- * session's projection since its last clear. Records keep the message fields that the chat lacks.
- * Views are rendered and never stored; their decisions are recorded.
+ * A session as Amplifier's context manager (contract 2.1, on which the module builds 1.0). The list
+ * is the session's projection since its last clear. Records keep the message fields that the chat
+ * lacks. Views are rendered and never stored; their decisions are recorded.
  */
 export class AmplifierContext {
   readonly #client: ContextClient;
@@ -145,7 +145,7 @@ export class AmplifierContext {
         throw new AmplifierError(
           'other-history',
           `the session has ${ours.length} messages. ` +
-            `The ${theirs.length} given neither continue them nor are a subset: ` +
+            `The ${theirs.length} given messages neither continue them nor are a subset of them: ` +
             'clear the list, or set it with replace',
         );
       }

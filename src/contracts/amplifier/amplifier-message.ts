@@ -76,7 +76,7 @@ export const amplifierMessageSchema = z
     metadata: z.record(z.string(), z.unknown()).nullish(),
   })
   .superRefine(requireKeepable)
-  .describe('A message as the kernel passes it');
+  .describe("A message as Amplifier's kernel passes it");
 
 export type AmplifierMessage = z.output<typeof amplifierMessageSchema>;
 
