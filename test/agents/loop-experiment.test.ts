@@ -103,7 +103,7 @@ describe('the same work with and without Palimpsest', () => {
         const ours = await measure(harness, layout);
         expect([ours.calls.length, ours.times.length]).toEqual([alone.calls.length, alone.calls.length]);
         // Files that were read whole stay active until the agent deactivates them. So the loop
-        // saves nothing by itself, but it must not double anything, either.
+        // saves nothing by itself, but it must not double the characters sent.
         expect(totalsOf(ours.seen).chars).toBeLessThan(2 * totalsOf(alone.seen).chars);
         rows.push(rowOf(`${harness}, layout ${layout}`, ours, alone));
       }

@@ -17,7 +17,7 @@ const dist = dirname(cliPath);
 const load = async (): Promise<Readonly<Record<string, unknown>>> => import(join(dist, 'opencode.js'));
 
 describe('the built plugin for OpenCode', () => {
-  test('has one export, whose members both versions accept', async () => {
+  test('has one export, whose members both versions of OpenCode accept', async () => {
     const module = await load();
     expect(Object.keys(module)).toEqual(['default']);
     expect(module.default).toEqual({ id: 'palimpsest', server: expect.any(Function), setup: expect.any(Function) });
@@ -102,7 +102,7 @@ describe('the plugin in a double of OpenCode 2', () => {
     await host.unsubscribed;
   });
 
-  test('supplies the context of a model call, records it, and leaves requests besides it alone', async () => {
+  test('supplies the context of a model call, records it, and leaves other requests alone', async () => {
     const request = draft(asked, looked, answered);
     const own = [...request.messages];
     await host.fire('session.context', request);
@@ -144,7 +144,7 @@ describe('the plugin in a double of OpenCode 2', () => {
     expect(stdout).toContain('"cache_read":11');
   });
 
-  test('refuses a change of a file that the model has not seen so, and lets it pass the second time', async () => {
+  test('refuses once to change a file that differs from what the model saw, then allows it', async () => {
     await host.fire('session.context', draft(asked, looked, answered));
     await writeFile(join(folder.root, 'a.txt'), 'another line\n');
     const call = { tool: 'write', sessionID, id: 'call_2', input: { path: 'a.txt', content: 'mine\n' } };
@@ -162,7 +162,7 @@ describe('the plugin in a double of OpenCode 2', () => {
     expect(await asks('call_3')).toMatchObject({ effect: 'allow', message: undefined });
   });
 
-  test('answers a failed verb instead of ending the turn', async () => {
+  test('returns the error of a failed verb instead of ending the turn', async () => {
     await host.fire('session.context', draft(asked));
     const [activate] = host.tools;
     const { content } = await (activate?.execute({ ids: ['no-such-id'] }, { sessionID, id: 'call_9' }) ??

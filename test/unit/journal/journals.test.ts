@@ -49,8 +49,8 @@ describe('journals of several processes', () => {
       expect(first[0]).toBeLessThanOrEqual(doneBehind === 0 ? 1 : last - doneBehind + 1);
       expect(records.length).toBeGreaterThanOrEqual(last - first[0] + 1);
       expect(records).toEqual(records.map((_, i) => [first[0] + i, `${first[0] + i}:${'x'.repeat(size)}`]));
-      // Completions are written with the next record, so at most this one and the incomplete ones
-      // return.
+      // A completion is written with the next record. So the last completed record may return
+      // beside the incomplete ones.
       if (doneBehind > 0) expect(records.length).toBeLessThanOrEqual(doneBehind + 3);
       for (const [sequence] of records) journal.markDone(sequence);
       await journal.close();
@@ -93,7 +93,7 @@ describe('journals of several processes', () => {
     expect(await readdir(journalFolder(dataDir))).toEqual([]);
   });
 
-  test('remove the lock of a dead process without records', async () => {
+  test('keep no lock of a dead process that has no records', async () => {
     const writer = await start();
     await writer.ask('open', dataDir);
     await writer.kill();
@@ -158,7 +158,7 @@ describe('journals of several processes', () => {
     }
   });
 
-  test('acknowledge nothing that is not on disk if a file may not grow, and continue with what fits', async () => {
+  test('acknowledge only records on disk when a file may not grow, and continue with records that fit', async () => {
     const writer = await start(100_000);
     await writer.ask('open', dataDir);
     expect((await writer.ask('append', 1, 60_000)).value).toBe(1);
@@ -180,7 +180,7 @@ describe('journals of several processes', () => {
     await journal.close();
   });
 
-  test('have no other writer while one is adopted, wherever the process was killed', async () => {
+  test('cannot be adopted twice at a time, even if the dead process left no lock', async () => {
     const writer = await start();
     await writer.ask('open', dataDir);
     await writer.ask('append', 1, 10);
