@@ -93,8 +93,8 @@ async function oneEnded(processes: readonly ProcessIdentity[], signal: AbortSign
 /**
  * Watches the journals of a data folder until the signal fires. If a process has died and left
  * steps, and the node answers or is starting, a separate process delivers them; this one stays
- * small. Failed deliveries are retried with growing pauses. Reads nothing while no file appears or
- * disappears and no writing process ends. Never rejects.
+ * small. Failed deliveries are retried with increasing delays. Reads nothing while no file appears
+ * or disappears and no writing process ends. Never rejects.
  */
 export async function watchJournals(dataDir: string, signal: AbortSignal): Promise<void> {
   const [{ journalOwners }, { journalFolder }, { nodePhase }] = await Promise.all([

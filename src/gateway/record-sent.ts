@@ -166,7 +166,7 @@ export function fitsSession(session: ContextSession, { answer, spans }: SentRequ
 
 /**
  * Records a request as the context of a session at the step before its answer (decision E7). The
- * answer is found by its ids, else by its texts. A repetition records nothing more.
+ * answer is found by its ids, otherwise by its texts. A repetition records nothing more.
  */
 export async function recordSent(session: ContextSession, request: SentRequest): Promise<RecordedSent> {
   const body = bodyToKeep(request);

@@ -16,7 +16,7 @@ const MOST_RANGES = 5;
 const MOST_EDITS = 1_000;
 
 /**
- * Returns the changed lines of the present text: `lines 40-44, 80`. Undefined if lines were only
+ * Returns the changed lines of the current text: `lines 40-44, 80`. Undefined if lines were only
  * removed, or if the texts differ too much.
  */
 export function changedRanges(before: string, after: string): string | undefined {

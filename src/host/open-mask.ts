@@ -5,8 +5,9 @@ import type { RecordMask } from '../client/record-mask.js';
 import { createWholeFile, textOf } from '../process/owned-file.js';
 import type { MaskSetting } from './environment.js';
 
-/** The secret key of a data folder's marks, and the user's own texts and patterns. */
+/** Holds the secret key that marks are made with. */
 const KEY_FILE = 'mask-key';
+/** Holds the user's own texts and patterns to mask. */
 const RULES_FILE = 'mask-rules';
 const KEY_BYTES = 32;
 
@@ -21,8 +22,8 @@ async function keyOf(dataDir: string): Promise<Buffer> {
 }
 
 /**
- * Opens the mask of a data folder. Undefined if it masks nothing. With `inAnswers`, agents get the
- * answers of their tools with marks, too.
+ * Opens the mask of a data folder. Undefined if it masks nothing. With `inAnswers`, secrets are
+ * also masked in the answers that agents get from their tools.
  *
  * @throws {MaskError} `malformed-rules` – the user's rules cannot be used
  */

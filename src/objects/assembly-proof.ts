@@ -119,7 +119,7 @@ export interface NoteProof {
   readonly contents?: readonly ObjectId[];
   /** Files shown here as a change against the text in the request. */
   readonly changes?: readonly ObjectId[];
-  /** Files whose present text appears in the harness's own messages. */
+  /** Files whose current text appears in the harness's own messages. */
   readonly seen?: readonly ObjectId[];
   /**
    * Calls in the harness's list that read a file whose text, or an earlier one, appears before

@@ -1,7 +1,7 @@
 import type { ObjectId } from '../objects/ids.js';
 import { CHARS_PER_TOKEN } from '../values/token-estimate.js';
 
-/** The kind of an object's text: a file's present text, or the result of a tool family. */
+/** The kind of an object's text: a file's current text, or the result of a tool family. */
 export type RetainedKind = 'file' | 'read' | 'command' | 'search' | 'edit' | 'other';
 
 /** A candidate for the base of the next epoch. Calls are model calls; the newest is 1 ago. */

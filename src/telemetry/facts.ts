@@ -12,7 +12,7 @@ export interface Facts {
   readonly 'gen_ai.tool.name'?: string;
   /** The object id of the call. */
   readonly 'gen_ai.tool.call.id'?: string;
-  /** The session. */
+  /** The session's id. */
   readonly 'gen_ai.conversation.id'?: string;
   readonly 'gen_ai.token.type'?: 'input' | 'output';
   readonly 'gen_ai.usage.input_tokens'?: number;
@@ -35,7 +35,7 @@ export interface Facts {
   /** Number of writes in a transaction. */
   readonly 'palimpsest.transaction.writes'?: number;
   readonly 'palimpsest.context.characters'?: number;
-  /** Whether this process made a context without the database. */
+  /** Whether the context was assembled without reading the database. */
   readonly 'palimpsest.context.local'?: boolean;
   readonly 'palimpsest.node.profile'?: string;
 }

@@ -37,7 +37,7 @@ export function didYouMean(paths: readonly string[], wanted: string): string {
   return `Did you mean ${shown.join(' or ')}? `;
 }
 
-/** Lists the candidates of an ambiguous prefix, one a line, with id and kind. */
+/** Lists the candidates of an ambiguous prefix, one per line, with id and kind. */
 export function candidateLines(ids: readonly ObjectId[], session: ToolSession): string {
   const lines = ids.map((id) => {
     const metadata = session.metadata(id);

@@ -99,7 +99,7 @@ export class DiskVersions implements DiskAtCalls {
     await Promise.allSettled(open.map(async (client) => (await client).close()));
   }
 
-  /** Stores the present versions of files and returns how they differ from the transcript. */
+  /** Stores the current versions of files and returns how they differ from the transcript. */
   async #record(client: ContextClient, files: readonly SeenText[]): Promise<readonly string[]> {
     const read = files
       .map(({ path, text }) => ({ path, text, source: filesystemSource(this.#options.filesystemId, path) }))

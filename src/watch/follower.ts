@@ -36,8 +36,8 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
 /** A document is parsed whole after each change, bytes. */
 const LARGEST_DOCUMENT = 64 * 1_048_576;
-/** A document is read whole after each change. One part in so many of the time goes into that. */
-const DOCUMENT_SHARE = 5;
+/** A document is read whole after each change. A pause of this many times the duration follows. */
+const REST_PER_READ = 5;
 /** Number of attempts to reach a session that ends while a caller waits for it. */
 const MOST_TRIES = 5;
 
@@ -49,8 +49,8 @@ interface Running {
 }
 
 /**
- * Follows one transcript: imports it while it grows, rests when it has no news for long, and begins
- * again at the next change. A failure is retried with growing pauses.
+ * Follows one transcript: imports it while it grows, closes it when it has not changed for long,
+ * and begins again at the next change. A failure is retried with increasing delays.
  */
 export class Follower {
   readonly file: FoundFile;
@@ -278,7 +278,7 @@ export class Follower {
     this.#isLeft = outcome === 'recorded';
     if (this.#isLeft)
       this.failure = `the session ${session} was begun without it, such as from requests, and goes on that way`;
-    if (live === undefined) this.#restUntil = performance.now() + DOCUMENT_SHARE * (performance.now() - began);
+    if (live === undefined) this.#restUntil = performance.now() + REST_PER_READ * (performance.now() - began);
     const now = await presentFile(path);
     if (now === undefined || outcome === 'recorded') this.#isChanged = false;
     else if (live !== undefined) this.#isChanged = now.size !== live.read.size || now.mtime !== live.read.mtime;

@@ -14,9 +14,9 @@ export class RewrittenError extends Error {
 
 /** How a growing file is read. */
 export interface LiveFileOptions {
-  /** Pause without news after which held entries are given out, milliseconds. */
+  /** Time without a change after which held entries are given out, milliseconds. */
   readonly restMs: number;
-  /** Pause without news after which the reading ends, milliseconds. */
+  /** Time without a change after which the reading ends, milliseconds. */
   readonly idleMs: number;
 }
 

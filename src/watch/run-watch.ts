@@ -16,11 +16,14 @@ import { WireSessions } from './wire-sessions.js';
 
 /** The times of a process that follows sessions, milliseconds. */
 export interface WatchTimes extends LiveFileOptions {
-  /** The process ends after this long without news and without work of companions. */
+  /** The process ends after this long without a change and without work of companions. */
   readonly endMs: number;
 }
 
-/** A held entry is given out after 300 ms. A transcript without news for 10 minutes is closed. */
+/**
+ * A held entry is given out after 300 ms. A transcript that does not change for 10 minutes is
+ * closed.
+ */
 const TIMES: WatchTimes = { restMs: 300, idleMs: 600_000, endMs: 12 * 3_600_000 };
 
 /** The agents that a process follows, its database, and its end. */

@@ -21,7 +21,7 @@ export function changedLines(before: string, after: string): string | undefined 
   return text.length < after.length ? text : undefined;
 }
 
-/** A file that a call read again: its text in the request, and its present text. */
+/** A file that a call read again: its text in the request, and its current text. */
 export interface ReadAgain {
   readonly path: string;
   /** The file's name in the request. */

@@ -204,7 +204,7 @@ export function withNote(state: EpochState, note: NoteProof, input: NoteInput): 
     const changed = typeof before === 'string' && after !== null ? changedLines(before, after) : undefined;
     append(id, changed === undefined ? ' changed=whole' : ' changed=lines', changed ?? after);
   }
-  // After the changes, because the line represents the file's present text.
+  // After the changes, because the line represents the file's current text.
   for (const id of note.refs ?? []) append(id, '', fileRef(metadata(id), nameOf));
   const read = (note.reads ?? []).flatMap(({ call, file, inBlock }) => {
     const [described, before, after] = [metadata(file), state.shown.get(file), known(file)];

@@ -13,7 +13,7 @@ export interface ShownByTail {
   /** The calls whose results are in those messages. */
   readonly results: ReadonlySet<ObjectId>;
   /**
-   * Returns whether the messages show a file's present text. Either a call's result contains it
+   * Returns whether the messages show a file's current text. Either a call's result contains it
    * whole, or, since the last request, a call changed the text that the request has shown. `before`
    * is that text; undefined if there is none.
    */

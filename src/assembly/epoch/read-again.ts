@@ -66,7 +66,7 @@ const LEAST_SAVED = 100;
 
 /**
  * Finds new whole reads of active files that a line can replace. The request must already show the
- * whole present text of the file, or an earlier one, in a block or in an earlier answer. The line
+ * whole current text of the file, or an earlier one, in a block or in an earlier answer. The line
  * refers to that text, so an uncertain read keeps its answer. So does a read right after such a
  * line, because the model asked for the text again.
  */

@@ -6,15 +6,18 @@ import { defined } from '../../values/defined.js';
 import type { CallReport } from './call-report.js';
 
 /**
- * A stored text that an answer may copy: the call's whole output, or with an id another object's
- * whole text.
+ * A stored text that an answer may contain: the whole output of the call, or the whole text of the
+ * object `id`.
  */
 export interface PieceSource {
   readonly text: string;
   readonly id?: ObjectId;
 }
 
-/** Minimum length of a copied piece, in UTF-16 units. Shorter pieces are cheaper as literals. */
+/**
+ * Minimum length of a piece of a stored text, in UTF-16 units. A shorter one is cheaper as own
+ * text.
+ */
 const LEAST_SAME = 48;
 /** Maximum length of an answer's own text, in UTF-16 units. A longer one is not worth storing. */
 const MOST_OWN = 4_000;
@@ -44,8 +47,8 @@ const copied = (text: string, from: number, to: number): string => JSON.parse(JS
 
 /**
  * Splits an answer into pieces of stored texts and its own text, such as headers and hints. Pieces
- * begin at lines of the answer. `joinPieces` rebuilds the answer. Returns undefined if too much is
- * the answer's own text; then only its hash is stored.
+ * begin at lines of the answer. `joinPieces` rebuilds the answer. Returns undefined if too much of
+ * the answer is its own text. Then only its hash is stored.
  */
 export function answerPieces(answer: string, sources: readonly PieceSource[]): readonly AnswerPiece[] | undefined {
   const pieces: AnswerPiece[] = [];

@@ -79,7 +79,7 @@ function shown(files: SessionEnvironment['files'], found: LoadedObject | undefin
 }
 
 /**
- * Loads an object's present version, including this client's acknowledged ones, or its version as
+ * Loads an object's current version, including this client's acknowledged ones, or its version as
  * of a transaction. Returns undefined if it did not exist, or if the file is outside this client's
  * folders. During an outage, the last version that this client wrote or loaded serves.
  */

@@ -87,7 +87,7 @@ async function activateStored(
 }
 
 /**
- * Reads the file again even if it was read before, so that its present content is loaded
+ * Reads the file again even if it was read before, so that its current content is loaded
  * (reading D5).
  */
 async function activate(

@@ -57,7 +57,7 @@ export class SeenFiles {
   }
 
   /**
-   * Returns the text that the agent saw last and the present one, if they differ. The present text
+   * Returns the text that the agent saw last and the current one, if they differ. The current text
    * then counts as seen.
    * @returns undefined if the file is as the agent saw it or as this session wrote it, is not
    *   remembered, or cannot be compared

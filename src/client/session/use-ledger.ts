@@ -65,7 +65,7 @@ export interface LedgerCall {
   readonly tool: string;
   readonly args: unknown;
   readonly content: string;
-  /** Files that it read or wrote, with their present texts. */
+  /** Files that it read or wrote, with their current texts. */
   readonly files: readonly { readonly id: ObjectId; readonly text: string; readonly whole: boolean }[];
   /** Objects that the agent activated or deactivated with it. */
   readonly held?: readonly { readonly id: ObjectId; readonly text: string | undefined }[];

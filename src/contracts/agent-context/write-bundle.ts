@@ -17,7 +17,7 @@ export interface WrittenBundle {
   readonly files: readonly string[];
 }
 
-/** Returns the files of a bundle as canonical JSON, one object a line. */
+/** Returns the files of a bundle as canonical JSON, one object per line. */
 export function bundleFiles(bundle: Bundle): ReadonlyMap<string, string> {
   return new Map(
     PART_NAMES.map((part) => [

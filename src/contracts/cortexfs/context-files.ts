@@ -10,7 +10,7 @@ import { HANDOFF_TOOL, PINNED_TOOL } from './imported-steps.js';
 import type { MessageLine } from './message-lines.js';
 import { contentName, isName, nameFor } from './session-paths.js';
 
-/** The records that the context area shows. */
+/** The records that files of the context area (`context/`) show. */
 export type ShownRecord = ContextRecord<'note' | 'compaction' | 'missing'>;
 
 /**
@@ -54,8 +54,8 @@ function sourceOf({ seq }: ShownRecord, { projection, lineOf }: PlacedSession): 
 }
 
 /**
- * Returns facts or decisions: notes in order. A note that replaces an earlier one of its name gets
- * a number.
+ * Returns the notes of some kinds in order, as facts or decisions. If a name occurs again, its id
+ * gets a number.
  */
 function notedLines(session: PlacedSession, kinds: readonly string[], field: 'text' | 'decision'): string {
   const seen = new Map<string, number>();
@@ -94,8 +94,8 @@ function todoText({ records }: PlacedSession): string {
 }
 
 /**
- * Returns the results that the session's sets hold only as a line. They are missing from the
- * prompt, not from `messages.jsonl`.
+ * Returns the results that the model sees only as a line. Their texts are missing from the prompt,
+ * not from `messages.jsonl`.
  */
 function swappedResults({ projection, lineOf }: PlacedSession): readonly object[] {
   const found = new Map<string, object>();
@@ -255,8 +255,8 @@ function childFiles({ entries }: Projection): readonly (readonly [string, string
 }
 
 /**
- * Returns the files of the context area by path, except `budget` and the pack. Each is derived from
- * the session and its records.
+ * Returns the files of the context area by path, except `budget` and the files of a pack. Each is
+ * derived from the session and its records.
  */
 export function contextFiles(session: PlacedSession): ReadonlyMap<string, string> {
   const compaction = session.records.findLast(

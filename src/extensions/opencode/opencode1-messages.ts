@@ -226,7 +226,7 @@ const MOST = 50;
 export class StreamedMessages {
   readonly #parts = new Map<string, Map<string, OpencodePart>>();
 
-  /** Stores the present state of a part. */
+  /** Stores the current state of a part. */
   part(part: OpencodePart): void {
     const parts = this.#parts.get(part.messageID) ?? new Map<string, OpencodePart>();
     this.#parts.set(part.messageID, parts.set(part.id, part));

@@ -21,7 +21,7 @@ export interface SteeringOptions {
   readonly limitMs: number;
   /** Maximum wait of a session's first model call. */
   readonly firstLimitMs: number;
-  /** Creates the guard of the sidecar, which calls `onBypass` for calls without our context. */
+  /** Creates the sidecar's guard. It calls `onBypass` for each model call without our context. */
   readonly guard: (onBypass: (session: string, reason: string) => void) => LoopGuard;
 }
 
@@ -41,8 +41,8 @@ export interface Refused {
 }
 
 /**
- * Imitates the answer of an upstream without message threads. The client then sends the whole
- * conversation, without which the gateway cannot steer.
+ * Imitates the answer of an upstream that does not support message threads, which send only new
+ * messages. The client then sends the whole conversation, without which the gateway cannot steer.
  */
 const NO_THREADS: Refused = {
   status: 400,
@@ -58,7 +58,7 @@ const NO_THREADS: Refused = {
   }),
 };
 
-/** Returns a body's text and its value. Undefined if it is not JSON in UTF-8. */
+/** Returns the text of a body and its parsed value. Undefined if it is not JSON in UTF-8. */
 function parsedBody(body: Buffer): { readonly text: string; readonly value: unknown } | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
@@ -84,8 +84,8 @@ const MOST_CALLS = 10_000;
 
 /**
  * Changes the requests of sessions so that they have the layout `epoch` (divergence E9). A sidecar
- * records the sessions and makes the contexts. A failure of the sidecar fails no request: without
- * a context in time the request goes out in one of the other ways of `HowSent`.
+ * records the sessions and makes the contexts. A failure of the sidecar fails no request. If no
+ * context comes in time, the request goes out in one of the other ways of `HowSent`.
  */
 export class Steering {
   readonly #options: SteeringOptions;
@@ -152,7 +152,7 @@ export class Steering {
     const answered = (answer: AnswerFacts): void => {
       for (const call of answer.calls ?? []) {
         this.#noteCall(call, id);
-        // The agent runs the call now, so the database is asked about its id meanwhile.
+        // Looks up the call's id in the database while the agent runs the call.
         this.#guard.expect(id, call);
       }
       if (answer.status >= 400 || (at === undefined && !isFollowed)) return;

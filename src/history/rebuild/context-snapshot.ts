@@ -156,7 +156,7 @@ export class ForeseenSnapshot implements ContextSnapshot {
   }
 
   /**
-   * Returns whether an object's present state is its state at the basis. An object that is absent
+   * Returns whether an object's current state is its state at the basis. An object that is absent
    * now counts as absent then; with `writes`, only if the log confirms it.
    */
   #stood(id: string, head: Head | undefined): boolean {

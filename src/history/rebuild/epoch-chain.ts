@@ -19,12 +19,12 @@ export interface EpochRecord extends AssemblyProof {
   readonly epoch: EpochProof;
 }
 
-/** Returns whether a record is of a request in an epoch (divergence E9). */
+/** Returns whether a record belongs to a request in an epoch (divergence E9). */
 export const isOfEpoch = (proof: AssemblyProof): proof is EpochRecord => proof.epoch !== undefined;
 
 /**
- * Returns the first record of each epoch, oldest first. A request that is handed over again, for
- * example under the final prompt, has a second record. The last one counts.
+ * Returns the first record of each epoch, oldest first. A request that is handed out again has a
+ * second record, for example if its system prompt was not the expected one. The last one counts.
  */
 export function bordersOf(records: readonly AssemblyProof[]): readonly EpochRecord[] {
   const found = new Map<string, EpochRecord>();
@@ -49,8 +49,8 @@ export function stateAfter(
 }
 
 /**
- * Returns the objects that a note is rendered from, as the agent saw them, without the calls of the
- * chat.
+ * Returns the objects that a note is rendered from, by the ids that the agent saw. The calls of its
+ * chat are not among them; see `notedCalls`.
  */
 export function noteObjects({ epoch: { note } }: EpochRecord): Pick<SessionSets, 'index' | 'active'> {
   if (note === undefined) return { index: [], active: [] };
@@ -58,32 +58,33 @@ export function noteObjects({ epoch: { note } }: EpochRecord): Pick<SessionSets,
   return { index: [...new Set([...(note.lines ?? []), ...active])], active };
 }
 
-/** Returns the stored ids of the calls whose lines a note's chat has. */
+/** Returns the stored ids of the calls that a note's chat shows as lines. */
 export function notedCalls({ epoch: { note } }: EpochRecord, state: SessionState): readonly ObjectId[] {
   return note?.chat === undefined ? [] : state.marksAfter(note.chat).flatMap(({ call }) => call ?? []);
 }
 
-/** Number of cached epoch states. Readers mostly take one epoch after another. */
+/** Number of cached epoch states. Most readers finish one epoch before the next. */
 const KEPT = 8;
 
 const keyOf = ({ step, sha256 }: Pick<AssemblyProof, 'step' | 'sha256'>): string => `${step} ${sha256}`;
 
 /**
- * The chains of epoch records. Each record with additions names the previous one with additions.
+ * The chains of epoch records. Each record names the previous one that added text: one with a note,
+ * or that of the border.
  */
 export class EpochChains {
   readonly #records = new Map<SessionId, ReadonlyMap<string, EpochRecord>>();
   readonly #states = new LRUCache<string, EpochState>({ max: KEPT });
 
-  /** Caches the state of an epoch after a request with additions. */
+  /** Caches the state of an epoch after a request that added text. */
   keep(proof: EpochRecord, state: EpochState): void {
     const { session, epoch } = proof;
     if (epoch.previous === undefined || epoch.note !== undefined) this.#states.set(`${session} ${keyOf(proof)}`, state);
   }
 
   /**
-   * Returns the state of an epoch before a request, as far as it is cached, and the later records
-   * with additions, oldest first.
+   * Returns the newest cached state of an epoch before a request, if any. Also returns the records
+   * since then that added text, oldest first.
    *
    * @throws {StoreError} `missing-part` if a record of the chain is missing
    */

@@ -116,7 +116,7 @@ async function openFolder(path: string): Promise<RecordingSource> {
 }
 
 /**
- * Opens the recording at a path: a file in its present state, or a folder with one file per event.
+ * Opens the recording at a path: a file in its current state, or a folder with one file per event.
  * A path like `opencode.db#ses_…` names a session in OpenCode's database. Keeps no file open
  * between reads.
  *

@@ -29,7 +29,7 @@ export interface SeenText {
 /** The disk beside a recording that is followed while its agent works. */
 export interface DiskAtCalls {
   /**
-   * Stores the files' present versions, if the call ended just now and the files are below the
+   * Stores the files' current versions, if the call ended just now and the files are below the
    * session's folder. Returns a note for each file whose content differs from the recording, or
    * undefined.
    */

@@ -78,7 +78,7 @@ const SHOWN_AS: Readonly<Record<ContextKind, string>> = {
 
 const NUMBER = { align: 'right' } as const;
 
-/** Lists the contexts of a session, one a line. */
+/** Lists the contexts of a session, one per line. */
 function reportLines({ reported, unseen }: ContextList, { colours, width }: Style): readonly string[] {
   const numbers = ['turn', 'step', 'tokens', 'chars', 'system', 'pool', 'chat', 'active'];
   const headings = [...numbers.map((heading) => ({ heading, ...NUMBER })), { heading: '', share: 1 }];

@@ -184,7 +184,7 @@ function stepsThen({ session, before, writes }: CheckedSession, now: readonly St
 }
 
 /**
- * Returns the heads of calls at the earlier moment. Reuses present heads that the log shows to be
+ * Returns the heads of calls at the earlier moment. Reuses current heads that the log shows to be
  * unchanged.
  */
 async function headsThen(
