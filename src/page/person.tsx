@@ -87,10 +87,10 @@ export function SetVerbs({
               ? () => act<SetsChanged>(actionPath(session, 'sets'), { verb, ids: [object] })
               : undefined
           }
-          tell={priceText}
-          tellDone={({ step, entries }) =>
+          renderPreview={priceText}
+          renderResult={({ step, entries }) =>
             step === null
-              ? `Nothing was changed: ${entries.map(({ failure = 'it is so already' }) => failure).join(', ')}.`
+              ? `Nothing was changed: ${entries.map(({ failure = 'it is already so' }) => failure).join(', ')}.`
               : recorded(step)
           }
         />
@@ -118,12 +118,12 @@ export function UndoStep({ step }: { readonly step: number }) {
       name={`undo step ${step}`}
       ask={() => act<StepUndone>(path, { step, plan: true })}
       run={() => () => act<StepUndone>(path, { step })}
-      tell={({ changes }) =>
+      renderPreview={({ changes }) =>
         `Taking back step ${step}: ${(Object.keys(CHANGES) as SetVerb[])
           .flatMap((verb) => (changes[verb] ?? []).map((id) => `${oneLine(shortId(id), 40)} ${CHANGES[verb]}`))
           .join('; ')}.`
       }
-      tellDone={(done) => recorded(done.step ?? 0)}
+      renderResult={(done) => recorded(done.step ?? 0)}
     />
   );
 }
@@ -140,8 +140,8 @@ export function ForkHere({ step, call }: { readonly step: number; readonly call:
       isDirect
       ask={() => Promise.resolve(step)}
       run={() => () => act<Forked>(actionPath(session, 'fork'), { at: `step:${step}` })}
-      tell={() => null}
-      tellDone={({ id }) => (
+      renderPreview={() => null}
+      renderResult={({ id }) => (
         <>
           The new session <a href={from('strip', { session: id, tx: undefined, step: undefined })}>{oneLine(id)}</a> has
           the chat, the sets and the prompt of that moment. It continues with the command of your agent:{' '}

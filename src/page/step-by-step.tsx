@@ -5,9 +5,9 @@ import { Refused } from './access.js';
 /** The stage of an action with a preview. */
 type Stage<T, D> =
   | { readonly at: 'nothing' }
-  | { readonly at: 'asking' | 'doing' }
-  | { readonly at: 'told'; readonly told: T }
-  | { readonly at: 'done'; readonly done: D }
+  | { readonly at: 'loading' | 'running' }
+  | { readonly at: 'preview'; readonly preview: T }
+  | { readonly at: 'done'; readonly result: D }
   | { readonly at: 'refused'; readonly code: string; readonly why: string };
 
 /** A person's action: previewed first, then done or cancelled. */
@@ -18,16 +18,24 @@ export interface StepByStepProps<T, D> {
   readonly name: string;
   /** Requests the preview. */
   readonly ask: () => Promise<T>;
-  /** Undefined if the action changes nothing; then only the preview is shown. */
-  readonly run: (told: T) => (() => Promise<D>) | undefined;
-  readonly tell: (told: T) => ComponentChildren;
-  readonly tellDone: (done: D) => ComponentChildren;
-  /** Whether it is done at once, without a preview: it only adds something. */
+  /** Returns the work to confirm. Undefined if the action would change nothing. */
+  readonly run: (preview: T) => (() => Promise<D>) | undefined;
+  readonly renderPreview: (preview: T) => ComponentChildren;
+  readonly renderResult: (result: D) => ComponentChildren;
+  /** Whether the action runs without a preview, because it only adds data. */
   readonly isDirect?: boolean;
 }
 
 /** Shows a button, then the preview with a button to do it, then the result. */
-export function StepByStep<T, D>({ label, name, ask, run, tell, tellDone, isDirect = false }: StepByStepProps<T, D>) {
+export function StepByStep<T, D>({
+  label,
+  name,
+  ask,
+  run,
+  renderPreview,
+  renderResult,
+  isDirect = false,
+}: StepByStepProps<T, D>) {
   const [stage, setStage] = useState<Stage<T, D>>({ at: 'nothing' });
   const confirm = useRef<HTMLButtonElement>(null);
   const begin = useRef<HTMLButtonElement>(null);
@@ -38,17 +46,17 @@ export function StepByStep<T, D>({ label, name, ask, run, tell, tellDone, isDire
       why: error instanceof Error ? error.message : String(error),
     });
   useEffect(() => {
-    if (stage.at === 'told') confirm.current?.focus();
+    if (stage.at === 'preview') confirm.current?.focus();
   }, [stage.at]);
   const leave = (): void => {
     setStage({ at: 'nothing' });
     begin.current?.focus();
   };
   const perform = (work: () => Promise<D>): void => {
-    setStage({ at: 'doing' });
-    work().then((done) => setStage({ at: 'done', done }), refuse);
+    setStage({ at: 'running' });
+    work().then((result) => setStage({ at: 'done', result }), refuse);
   };
-  const action = stage.at === 'told' ? run(stage.told) : undefined;
+  const action = stage.at === 'preview' ? run(stage.preview) : undefined;
   return (
     <span class="step-by-step">
       <button
@@ -57,10 +65,10 @@ export function StepByStep<T, D>({ label, name, ask, run, tell, tellDone, isDire
         aria-label={name}
         aria-expanded={stage.at !== 'nothing'}
         onClick={() => {
-          setStage({ at: 'asking' });
-          ask().then((told) => {
-            const work = isDirect ? run(told) : undefined;
-            if (work === undefined) setStage({ at: 'told', told });
+          setStage({ at: 'loading' });
+          ask().then((preview) => {
+            const work = isDirect ? run(preview) : undefined;
+            if (work === undefined) setStage({ at: 'preview', preview });
             else perform(work);
           }, refuse);
         }}
@@ -68,20 +76,23 @@ export function StepByStep<T, D>({ label, name, ask, run, tell, tellDone, isDire
         {label}
       </button>
       {stage.at !== 'nothing' && (
-        <span class={stage.at === 'refused' ? 'told bad' : 'told'} role={stage.at === 'refused' ? 'alert' : 'status'}>
-          {stage.at === 'asking' && 'Being counted…'}
-          {stage.at === 'doing' && 'Being recorded…'}
-          {stage.at === 'told' && tell(stage.told)}
-          {stage.at === 'done' && tellDone(stage.done)}
+        <span
+          class={stage.at === 'refused' ? 'outcome bad' : 'outcome'}
+          role={stage.at === 'refused' ? 'alert' : 'status'}
+        >
+          {stage.at === 'loading' && 'Loading the preview…'}
+          {stage.at === 'running' && 'Working…'}
+          {stage.at === 'preview' && renderPreview(stage.preview)}
+          {stage.at === 'done' && renderResult(stage.result)}
           {stage.at === 'refused' && `${stage.code}: ${stage.why}`}{' '}
           {action !== undefined && (
             <button type="button" ref={confirm} onClick={() => perform(action)}>
               Do it
             </button>
           )}{' '}
-          {(stage.at === 'told' || stage.at === 'refused' || stage.at === 'done') && (
+          {(stage.at === 'preview' || stage.at === 'refused' || stage.at === 'done') && (
             <button type="button" onClick={leave}>
-              {action === undefined ? 'Close' : 'Leave it'}
+              {action === undefined ? 'Close' : 'Cancel'}
             </button>
           )}
         </span>

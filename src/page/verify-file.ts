@@ -4,14 +4,15 @@ import type { PastContext, Show, Strip } from './wire.js';
 
 /** The result of verifying a file so far. */
 export interface Verified {
-  /** Number of items to check. */
+  /** Number of items checked so far. */
   readonly done: number;
+  /** Number of items to check. */
   readonly total: number;
   /** Blocks that match the manifest. */
   readonly blocks: number;
-  /** Sent contexts whose text matches the hash recorded at handout. */
+  /** Sent contexts whose text matches the hash that was recorded when they were handed out. */
   readonly contexts: number;
-  /** Contexts rebuilt from a transcript, as they were recorded. No request was seen. */
+  /** Contexts rebuilt from a transcript, whose text matches its record. No request was seen. */
   readonly transcribed: number;
   /** Contexts without a record to compare with. */
   readonly unrecorded: number;
@@ -51,32 +52,32 @@ export async function verifyFile(file: EmbeddedSession, onProgress: (found: Veri
     masked: 0,
     wrong: [],
   };
-  const say = (more: Partial<Verified>): void => {
+  const report = (more: Partial<Verified>): void => {
     found = { ...found, ...more, done: found.done + 1 };
     onProgress(found);
   };
-  const wrong = (what: string): void => say({ wrong: [...found.wrong, what] });
+  const wrong = (what: string): void => report({ wrong: [...found.wrong, what] });
   for (const number of blocks.keys()) {
-    if (await file.isWhole(number)) say({ blocks: found.blocks + 1 });
-    else wrong(`block ${number} is not what the manifest says`);
+    if (await file.isWhole(number)) report({ blocks: found.blocks + 1 });
+    else wrong(`block ${number} does not match its hash in the manifest`);
   }
   for (const key of contexts) {
     const answer = (await file.byKey(key)) as PastContext;
     const isSame = (await sha256(utf8.encode(answer.text))) === answer.sha256;
-    if (!isSame || answer.matches === false) wrong(`the context at ${key.split('at=')[1]} is not the handed-out one`);
-    else if (isMasked(answer)) say({ masked: found.masked + 1 });
-    else if (answer.matches === null) say({ unrecorded: found.unrecorded + 1 });
-    else if (transcripts.has(/at=step:\d+/.exec(key)?.[0] ?? '')) say({ transcribed: found.transcribed + 1 });
-    else say({ contexts: found.contexts + 1 });
+    if (!isSame || answer.matches === false)
+      wrong(`the context at ${key.split('at=')[1]} does not match its recorded hash`);
+    else if (isMasked(answer)) report({ masked: found.masked + 1 });
+    else if (answer.matches === null) report({ unrecorded: found.unrecorded + 1 });
+    else if (transcripts.has(/at=step:\d+/.exec(key)?.[0] ?? '')) report({ transcribed: found.transcribed + 1 });
+    else report({ contexts: found.contexts + 1 });
   }
   for (const key of versions) {
     const { object, ...rest } = (await file.byKey(key)) as Show;
-    const said = object.content_hash;
-    const { content } = object;
-    if (typeof said === 'string' && typeof content === 'string' && (await sha256(utf8.encode(content))) !== said)
-      wrong(`${key} is not what its hash says`);
-    else if (isMasked(rest)) say({ masked: found.masked + 1 });
-    else say({ versions: found.versions + 1 });
+    const { content, content_hash: hash } = object;
+    if (typeof hash === 'string' && typeof content === 'string' && (await sha256(utf8.encode(content))) !== hash)
+      wrong(`${key} does not match its content hash`);
+    else if (isMasked(rest)) report({ masked: found.masked + 1 });
+    else report({ versions: found.versions + 1 });
   }
   return found;
 }

@@ -61,11 +61,11 @@ function CopyTo({ plan }: { readonly plan: RestorePlan }) {
         name="Write the files there, into a new folder"
         ask={() => Promise.resolve(had)}
         run={() => () => act<FilesCopied>(actionPath(session, 'restore'), { at: `step:${step}`, to })}
-        tell={(files) =>
+        renderPreview={(files) =>
           `${plural(files, 'file')} as the agent had them go into the new folder ${oneLine(to, 120)}, below the ` +
           'folder in which the server was started. Nothing there is overwritten.'
         }
-        tellDone={({ folder, written, not_kept: left }) => (
+        renderResult={({ folder, written, not_kept: left }) => (
           <>
             {plural(written.length, 'file')} in <code>{oneLine(folder, 200)}</code>
             {left.length > 0 && `; of ${counted(left.length)} only the hash was kept`}.
