@@ -21,7 +21,7 @@ const LAYOUTS = ['postgres', 'kafka'] as const;
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 test.each(LAYOUTS)(
-  '%s: two nodes and two hosts lose, double and reorder nothing under kills and cuts at any moment',
+  '%s: kills and network cuts make two nodes and two clients lose, duplicate or reorder nothing',
   async (layout) => {
     const programs = await mkdtemp(join(root, 'node_modules', '.chaos-'));
     const folder = await realpath(await mkdtemp(join(tmpdir(), 'palimpsest-cluster-chaos-')));

@@ -30,8 +30,8 @@ const distinct = fc
   ) as fc.Arbitrary<readonly HistoryEntry[]>;
 const runs = { numRuns: 500 };
 
-describe('a history that is sent again (decision F1)', () => {
-  test('has nothing new if it is unchanged, however often it is sent', () => {
+describe('reconciling a history that is sent again (decision F1)', () => {
+  test('finds nothing new in an unchanged history', () => {
     fc.assert(
       fc.property(repetitive, (history) => {
         expect(reconcile(history, history)).toEqual({
@@ -44,7 +44,7 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
-  test('has exactly its end as new if it grew, with any repetitions', () => {
+  test('finds exactly the added entries of a history that grew, even if they repeat earlier ones', () => {
     fc.assert(
       fc.property(repetitive, repetitive, (history, tail) => {
         expect(reconcile(history, [...history, ...tail])).toEqual({
@@ -57,7 +57,7 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
-  test('yields each entry once and in order if it is sent in growing pieces', () => {
+  test('finds each entry once and in order if the history is sent in growing pieces', () => {
     fc.assert(
       fc.property(repetitive, fc.array(fc.nat(30), { maxLength: 8 }), (history, cuts) => {
         const recorded: HistoryEntry[] = [];
@@ -71,7 +71,7 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
-  test('has nothing new if it is shortened, which is noticed', () => {
+  test('finds nothing new in a shortened history, and reports it', () => {
     fc.assert(
       fc.property(repetitive, fc.nat(30), (history, cut) => {
         const sent = history.slice(0, cut);
@@ -87,7 +87,7 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
-  test('has the summary and the end as new if it is compacted', () => {
+  test('finds the summary and the added entries of a compacted history', () => {
     fc.assert(
       fc.property(distinct, distinct, fc.nat(30), (history, tail, cut) => {
         const kept = history.slice(Math.min(cut, history.length));
@@ -105,7 +105,7 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
-  test('is recognised after a compaction and growth, from the list and from the chat alone', () => {
+  test('recognises a history that grew after a compaction, by its last list or by the chat alone', () => {
     fc.assert(
       fc.property(distinct, fc.nat(30), (history, cut) => {
         const kept = history.slice(Math.min(cut, history.length));
@@ -124,7 +124,7 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
-  test('has every unseen entry as new, at any place', () => {
+  test('finds an unseen entry at any place', () => {
     fc.assert(
       fc.property(repetitive, repetitive, fc.nat(30), (history, sent, at) => {
         const novel = say('never said before, whatever came earlier');
@@ -135,7 +135,7 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
-  test('maps every other entry to one known entry of the same kind and the same id or words', () => {
+  test('maps every entry that is not new to its own known entry of the same kind and id or words', () => {
     fc.assert(
       fc.property(repetitive, repetitive, (history, sent) => {
         const { fresh, matched } = reconcile(history, sent);
@@ -151,7 +151,7 @@ describe('a history that is sent again (decision F1)', () => {
     );
   });
 
-  test('never repeats calls that are known by id, in any order', () => {
+  test('recognises calls by id in any order', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 8 }), (numbers) => {
         const calls = numbers.map((n) => call(`call_${n}`));
@@ -164,8 +164,8 @@ describe('a history that is sent again (decision F1)', () => {
   });
 });
 
-describe('a history that does not simply grow', () => {
-  test('treats a repeated call id as a new call', () => {
+describe('reconciling a history that does not simply grow', () => {
+  test('treats a call id that is sent twice as two calls', () => {
     const known = [say('go'), call('call_1', 'first')];
     expect(picked(known, [...known, call('call_1', 'second')])).toEqual([call('call_1', 'second')]);
   });
@@ -174,7 +174,7 @@ describe('a history that does not simply grow', () => {
     expect(picked([say('go'), call('call_1', 'long output')], [say('go'), call('call_1', 'cleared')])).toEqual([]);
   });
 
-  test('has an edited prompt and the rest as new, even with equal words', () => {
+  test('finds an edited prompt and all that follows it, even entries with known words', () => {
     const known = [say('a'), say('do it'), say('ok'), say('thanks')];
     const sent = [say('a'), say('do it well'), say('ok'), say('more')];
     expect(reconcile(known, sent)).toEqual({
@@ -188,7 +188,7 @@ describe('a history that does not simply grow', () => {
     expect(picked([say('hello ', 'm1')], [say('hello', 'm1'), say('next', 'm2')])).toEqual([say('next', 'm2')]);
   });
 
-  test('has as new only the text before already known calls', () => {
+  test('finds a text that appears before a known call', () => {
     const known = [say('go'), call('call_1')];
     expect(picked(known, [say('go'), say('let me look'), call('call_1'), say('done')])).toEqual([
       say('let me look'),

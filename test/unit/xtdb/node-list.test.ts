@@ -6,7 +6,7 @@ import { healthOf } from '../../../src/xtdb/node-list.js';
 import { readStatus } from '../../../src/xtdb/requests.js';
 
 describe('the addresses of several nodes', () => {
-  test('are separated by commas; a comma in a path does not separate', () => {
+  test('are separated by commas, except for a comma in a path', () => {
     expect(parseNodeUrls('unix:/a,b/s')).toEqual([{ kind: 'unix', socketPath: '/a,b/s' }]);
     const three = parseNodeUrls('unix:/a,b/s, http://h:1,https://p/db');
     expect(three).toEqual([
@@ -21,14 +21,14 @@ describe('the addresses of several nodes', () => {
     expect(() => parseNodeUrls('http://h:1,https://u:secret@p')).not.toThrow(/secret/);
   });
 
-  test('may have several nodes behind one web address, but one behind a socket', () => {
+  test('allow several nodes behind a single URL, but not behind a single socket', () => {
     expect(parseNodeUrls('http://h:1').map((address) => [isListed(address), mayMove(address)])).toEqual([
       [false, true],
     ]);
     expect(parseNodeUrls('unix:/s').map((address) => [isListed(address), mayMove(address)])).toEqual([[false, false]]);
   });
 
-  test('have one folder of journals in any order', () => {
+  test('have the same journal folder in any order', () => {
     expect(clientFolder('/d', 'unix:/a,unix:/b')).toBe(clientFolder('/d', 'unix:/b, unix:/a'));
     expect(clientFolder('/d', 'unix:/a,unix:/b')).not.toBe(clientFolder('/d', 'unix:/a'));
   });
@@ -37,7 +37,7 @@ describe('the addresses of several nodes', () => {
 describe('the state of a node', () => {
   const health = (text: string) => healthOf(readStatus(parse(text)));
 
-  test('is ready, far behind its log, or without a living indexer', () => {
+  test('is ready, lagging far behind its log, or failed with its indexer', () => {
     expect(health('{:ingester-failed? false}')).toBe('ready');
     expect(health('{:ingester-failed? false :front/log {:submitted 12 :completed 10}}')).toBe('ready');
     expect(health('{:ingester-failed? false :front/log {:submitted 20000 :completed 10}}')).toBe('lagging');
