@@ -14,7 +14,7 @@ import { defined } from '../../values/defined.js';
 
 /** The position of a session's head in the database. */
 export interface HeadPosition {
-  /** Rises with each take-over (decision F5). The stored head calls it `epoch`. */
+  /** Rises with each takeover (decision F5). The stored head calls it `epoch`. */
   readonly term: number;
   /** The last step that the head includes. */
   readonly upto: number;

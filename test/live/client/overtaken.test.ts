@@ -196,7 +196,7 @@ describe('sessions and files of two writing clients', () => {
     await expect(applied[0]).rejects.toMatchObject({ code: 'taken-over' });
   });
 
-  test('have a step made during the take-over in the other client’s journal', async () => {
+  test('have a step made during the takeover in the other client’s journal', async () => {
     const first = await open({ address: testAddress() });
     for (const folder of [dataDir(), undefined]) {
       const session = await first.openSession();

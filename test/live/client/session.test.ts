@@ -238,7 +238,7 @@ describe('a session at work', () => {
     expect(step?.validTime.getTime()).toBeGreaterThanOrEqual(before);
   });
 
-  test('resumes with its sets, chat and prompt, and the previous writer notices the take-over [F5]', async () => {
+  test('resumes with its sets, chat and prompt, and the previous writer notices the takeover [F5]', async () => {
     await session.setSystemPrompt('You are a coding agent.');
     await session.reportMessage({ role: 'user', text: 'read it' });
     await writeFile(file('r.ts'), 'resume me');

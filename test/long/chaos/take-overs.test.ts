@@ -9,7 +9,7 @@ import { effort } from '../../support/effort.js';
 const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
 const KILLS = effort(4, 40);
 
-test('every acknowledged call is stored once, in order, after take-overs from killed writers [F5, F6]', async () => {
+test('every acknowledged call is stored once, in order, after takeovers from killed writers [F5, F6]', async () => {
   const folder = await mkdtemp(join(root, 'node_modules', '.chaos-'));
   const seed = Math.floor(Math.random() * 2 ** 31);
   try {

@@ -116,7 +116,7 @@ describe('the lock of a session [decision F5]', () => {
     expect((await owner.ask('ours')).value).toBe(true);
   });
 
-  test('lets the first owner notice a take-over, and ignores its later release', async () => {
+  test('lets the first owner notice a takeover, and ignores its later release', async () => {
     const owner = await start();
     await owner.ask('acquire', dataDir, session, mcp);
     const lock = await acquireSessionLock(dataDir, session, { ...mcp, takeOver: true });
@@ -152,7 +152,7 @@ describe('the lock of a session [decision F5]', () => {
     expect(await leftovers()).toHaveLength(15);
   });
 
-  test('goes to one of several concurrent take-overs, and the other owners notice', async () => {
+  test('goes to one of several concurrent takeovers, and the other owners notice', async () => {
     const contenders = await Promise.all(Array.from({ length: 4 }, start));
     for (let round = 0; round < 10; round++) {
       await Promise.all(

@@ -91,7 +91,7 @@ describe.each([
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test('is taken over from a process that was killed during a take-over', async () => {
+  test('is taken over from a process that was killed during a takeover', async () => {
     await lay[name](DEAD, path());
     await lay[name](DEAD, `${path()}.${createHash('sha256').update(DEAD).digest('hex').slice(0, 16)}`);
     expect(await enter(async () => 'done')).toBe('done');

@@ -112,7 +112,7 @@ describe('locks of processes', () => {
       expect(lock.isStillOurs()).toBe(true);
     });
 
-    test('show a take-over to the first owner; neither owner removes or empties a foreign lock', async () => {
+    test('show a takeover to the first owner; neither owner removes or empties a foreign lock', async () => {
       const first = await acquired('first');
       const second = await acquired('second', { takeOver: true });
       expect([first.isStillOurs(), second.isStillOurs()]).toEqual([false, true]);
@@ -215,14 +215,14 @@ describe('locks of processes', () => {
       expect(await readdir(folder)).toEqual([]);
     });
 
-    test('are taken over in the middle of a take-over', async () => {
+    test('are taken over in the middle of a takeover', async () => {
       await writeFile(path(), JSON.stringify(DEAD));
       await writeFile(join(folder, 'start.lock.takeover.1.lock'), JSON.stringify(DEAD));
       expect(await withNamedLock(path(), { limitMs: 60_000 }, async () => 'done')).toBe('done');
       expect(await readdir(folder)).toEqual([]);
     });
 
-    test('never have two processes inside during repeated take-overs from killed ones', async () => {
+    test('never have two processes inside during repeated takeovers from killed ones', async () => {
       const file = join(folder, 'log');
       await appendFile(file, '');
       const contenders = await Promise.all(Array.from({ length: 4 }, start));
