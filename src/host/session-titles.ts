@@ -4,16 +4,16 @@ import { isSaid } from '../history/rebuild/said-text.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { ImportedSession } from './imported-sessions.js';
 
-/** Steps of a session that are read to find its first prompt. Texts of the harness come first. */
+/** Maximum number of steps read to find a first prompt. The harness's texts come before it. */
 const FIRST_STEPS = 16;
 const AT_ONCE = 8;
-/** Sessions whose first prompts are read; titles of imported sessions are known without a read. */
+/** Maximum number of first prompts read per list. Imported sessions bring their titles. */
 const MOST_READ = 200;
 const TITLE_CHARS = 400;
 
-/** The titles of sessions: that of the recording, else the first prompt of a person. */
+/** Finds titles of sessions: the recording's title, or otherwise a person's first prompt. */
 export class SessionTitles {
-  /** First prompts, which never change. Empty for a session that begins otherwise. */
+  /** First prompts, which never change. Empty if no prompt is among the first steps. */
   readonly #prompts = new Map<string, string>();
 
   /** Returns the titles of sessions by their ids. */

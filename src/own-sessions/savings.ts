@@ -45,13 +45,13 @@ const MEASURES = {
 /** The name of a compared figure. */
 type Measure = keyof typeof MEASURES;
 
-/** Both arms of a data folder. */
+/** The comparison of both arms. */
 interface Savings {
   readonly sessions: Readonly<Record<Arm, number>>;
   readonly measures: Readonly<Record<Measure, Compared>>;
 }
 
-/** Fewer sessions in an arm give no interval that means anything. */
+/** With fewer sessions in an arm, the interval would mean nothing. */
 const LEAST_SESSIONS = 10;
 const RESAMPLES = 2_000;
 
@@ -68,7 +68,7 @@ const FIGURES: Readonly<Record<Measure, (all: readonly ArmSession[]) => number>>
   callsPerSession: (all) => sum(all, calls) / all.length,
 };
 
-/** Yields the same numbers from 0 to 1 in every run (mulberry32), so that a report repeats. */
+/** Yields the same numbers from 0 to 1 in every run (mulberry32), so reports are reproducible. */
 function* uniform(): Generator<number, never> {
   for (let state = 1; ; ) {
     state = (state + 0x6d2b79f5) | 0;
@@ -110,7 +110,7 @@ export function compareArms(all: readonly ArmSession[]): Savings {
   };
 }
 
-/** Adds a logged request to its session. Requests without usage of the provider count nothing. */
+/** Adds a logged request to its session. Ignores a request without the provider's usage. */
 export function addRequest(
   sessions: Map<string, ArmSession>,
   { session, steer, answer, at, model }: SentRequest,
@@ -122,7 +122,7 @@ export function addRequest(
   const before = sessions.get(key);
   const price = dollarsOf(answer?.model ?? model ?? '', { fresh, cacheRead, cacheWrite, output, at });
   sessions.set(key, {
-    // A session that was steered once counts as such.
+    // A session with at least one steered request counts as steered.
     arm: before?.arm === 'steered' ? 'steered' : steer.arm,
     calls: (before?.calls ?? 0) + 1,
     tokens: (before?.tokens ?? 0) + fresh + cacheRead + cacheWrite,
@@ -161,7 +161,7 @@ export function savingsAction({ data, json = false }: SavingsFlags): Promise<voi
     if (json) return writeJson({ sessions, enough: isEnough, prices_as_of: DOLLAR_PRICES_AS_OF, measures });
     const names = Object.keys(MEASURES) as Measure[];
     printLines([
-      `${sessions.steered} steered sessions, ${sessions.control} of the control arm`,
+      `${sessions.steered} steered sessions, ${sessions.control} in the control arm`,
       ...columns(
         ['', 'steered', 'control', 'ratio (95 % interval over sessions)'],
         names.map((name) => {
@@ -170,7 +170,7 @@ export function savingsAction({ data, json = false }: SavingsFlags): Promise<voi
         }),
         coloursFor(standardOutput({})),
       ),
-      `Prices are lists of ${DOLLAR_PRICES_AS_OF}. Both arms had other work to do, so equal figures are not expected.`,
+      `Dollars are list prices of ${DOLLAR_PRICES_AS_OF}. The arms did different work, which alone moves the ratio.`,
       ...(isEnough
         ? []
         : [

@@ -8,13 +8,13 @@ import type { FoundFile } from './find-files.js';
 import type { ReadFacts } from './read-facts.js';
 import { sessionFactsSchema } from './session-facts.js';
 
-/** Increase this number when the same file gives other facts than before. */
+/** Increase this number when a change makes the same file yield other facts. */
 const INDEX_VERSION = 5;
 
 const knownFileSchema = z.object({
   size: z.number(),
   mtime: z.number(),
-  /** Absent until a command needs it, because computing it takes longer. */
+  /** Absent until a command needs it, because it takes long to compute. */
   use: contextUseSchema.optional(),
   read: z.union([z.object({ facts: sessionFactsSchema }), z.object({ reason: z.string() })]),
 });
@@ -24,7 +24,8 @@ const indexSchema = z.object({ version: z.literal(INDEX_VERSION), files: z.recor
 
 /**
  * A cache of the facts of recordings, by path. Facts are valid while the file keeps its size and
- * its time of change. If the index is damaged or older, all recordings are read again.
+ * modification time. If the index is damaged or its version is older, all recordings are read
+ * again.
  */
 export class SessionIndex {
   readonly #path: string;
@@ -44,27 +45,27 @@ export class SessionIndex {
     return new SessionIndex(path, new Map(Object.entries(data?.files ?? {})));
   }
 
-  /** Returns the cached facts of a file; undefined if it is new or has changed. */
+  /** Returns the cached facts of a file; undefined if the file is new or has changed. */
   known({ path, size, mtime }: FoundFile): ReadFacts | undefined {
     const known = this.#files.get(path);
     return known?.size === size && known.mtime === mtime ? known.read : undefined;
   }
 
-  /** Stores the facts of a file and drops its earlier use of the context. */
+  /** Stores the facts of a file. Drops its stored context use, which belongs to the old content. */
   keep({ path, size, mtime }: FoundFile, read: ReadFacts): void {
     this.#files.set(path, { size, mtime, read });
     this.#changed = true;
   }
 
   /**
-   * Returns the use of the context that was stored with a file's facts. Does not check whether the
-   * file has changed.
+   * Returns the context use that was stored with a file's facts. Does not check whether the file
+   * has changed.
    */
   knownUse({ path }: FoundFile): ContextUse | undefined {
     return this.#files.get(path)?.use;
   }
 
-  /** Stores the use of the context of a file. Does nothing without facts of the file. */
+  /** Stores the context use of a file. Does nothing if the file has no stored facts. */
   keepUse({ path }: FoundFile, use: ContextUse): void {
     const known = this.#files.get(path);
     if (known === undefined) return;

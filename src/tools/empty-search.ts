@@ -15,8 +15,8 @@ function globAdvice(glob: string): string | undefined {
   const [set] = /\[[^\]]*\]/.exec(outside) ?? [];
   if (glob.startsWith('!'))
     return (
-      ' A glob cannot leave files out: "!" is an ordinary character at its beginning. Leave out the glob, ' +
-      'or choose what to search.'
+      ' A glob cannot exclude files: a leading "!" is an ordinary character. Omit the glob, or search a ' +
+      'narrower path.'
     );
   if (/[\s,|]/.test(outside)) return ` A glob is one pattern: write alternatives as ${shownName(inBraces(glob))}.`;
   if (set !== undefined)
@@ -27,7 +27,7 @@ function globAdvice(glob: string): string | undefined {
   return undefined;
 }
 
-/** Explains that a glob matched no file, and suggests the probable intention. */
+/** Explains that a glob matched no file, and suggests one that was probably meant. */
 export function noFilesText(glob: string, path: string): string {
   return `No files below ${shownName(path)} match ${shownName(glob)}.${globAdvice(glob) ?? ''}`;
 }

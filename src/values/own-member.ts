@@ -1,6 +1,6 @@
 /**
- * Returns the table's own member of a name, else undefined. External names such as `constructor` or
- * `__proto__` never reach inherited members.
+ * Returns the table's own member with a name, or undefined. Names from outside, such as
+ * `constructor` or `__proto__`, never reach inherited members.
  */
 export function ownMember<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;

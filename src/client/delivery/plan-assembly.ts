@@ -86,8 +86,8 @@ export async function requireLease(
 
 /**
  * Returns the operations for a context's files that the database lacks in the shown version. Each
- * gets its own date and never covers a later version. Its observer may have ended before writing
- * it, and other clients may have written since.
+ * keeps its own valid time and never covers a later version. Its observer may have ended before
+ * writing it, and other clients may have written since.
  */
 async function decideShown(
   store: ObjectStore,

@@ -10,28 +10,28 @@ export interface KnownHead {
   readonly gone: boolean;
   /** Start of its validity, in milliseconds since 1970. */
   readonly validTime: number;
-  /** Undefined for infrastructure. */
+  /** Undefined for infrastructure objects. */
   readonly metadata: ObjectMetadata | undefined;
 }
 
 type Heads = ReadonlyMap<ObjectId, KnownHead>;
 
-/** Database heads of some objects at a transaction. Objects without an entry do not exist. */
+/** Database heads at a transaction. An asked id without a head has no object. */
 export interface HeadsReading {
   readonly txId: number;
   readonly asked: ReadonlySet<ObjectId>;
   readonly heads: Heads;
 }
 
-/** Maximum commits after the basis before a new read is cheaper than keeping them. */
+/** With more commits than this after the basis, a new read is cheaper than keeping them. */
 const BEHIND = 64;
 /** Maximum number of commits kept after the basis. */
 const MOST_LATER = 1_000;
 
-/** The objects that a transaction of this process left behind. */
+/** The newest versions that a transaction of this process wrote. */
 export interface CommittedHeads {
   readonly heads: Heads;
-  /** The transaction that the decision was based on. Undefined if nothing was read. */
+  /** The transaction that the writer had read. Undefined if it read nothing. */
   readonly readAt: number | undefined;
 }
 
@@ -51,7 +51,7 @@ export class KnownHeads {
   #asked: ReadonlySet<ObjectId> = new Set();
   #txId: number | undefined;
   #stale = false;
-  /** The last evicted transaction. Decisions and reads before it do not count. */
+  /** The last evicted transaction. Older reads and decisions are not used. */
   #since = Number.NEGATIVE_INFINITY;
 
   /**
@@ -68,14 +68,15 @@ export class KnownHeads {
     return this.#txId;
   }
 
-  /** Whether a write exists that the basis cannot follow. Only a new read moves it further. */
+  /** Whether the basis cannot move past some write without a new read. */
   get isStale(): boolean {
     return this.#stale || this.#txId === undefined;
   }
 
   /**
-   * Whether the basis is stuck before a transaction that `wrote` never reported, such as an aborted
-   * one, an opened session or a large text. All results stay correct, but the kept commits grow.
+   * Whether the basis is stuck before a transaction that was never passed to `wrote`. Examples are
+   * an aborted one, or one that opened a session or stored a large text. Results stay correct, but
+   * the kept commits grow.
    */
   get isBehind(): boolean {
     return this.#later.size > BEHIND;
@@ -101,7 +102,7 @@ export class KnownHeads {
     let found = this.#heads.get(id);
     if (!this.#touched.has(id)) return found;
     let foundAt = Number.NEGATIVE_INFINITY;
-    // Commits are in report order. If two versions have the same date, the later transaction wins.
+    // Commits are not in transaction order. Of equal valid times, the later transaction wins.
     for (const [txId, { heads }] of this.#later) {
       const head = heads.get(id);
       if (head === undefined) continue;
@@ -126,8 +127,8 @@ export class KnownHeads {
   }
 
   /**
-   * Applies a committed write of this process. `txId` is undefined if the database had the write
-   * already.
+   * Applies a committed write of this process. `txId` is undefined if the database already had the
+   * write.
    */
   wrote(txId: number | undefined, commit: CommittedHeads): void {
     if (txId === undefined) {
@@ -144,10 +145,10 @@ export class KnownHeads {
       this.#keep(txId, commit);
       return;
     }
-    // An asked id was read with the basis. Otherwise its object joined the session after that read.
+    // The basis includes every asked id. The other objects joined the session after its read.
     const fresh = new Map([...commit.heads].filter(([id]) => !this.#asked.has(id)));
     if (fresh.size === 0) return;
-    if (this.#counts(txId, commit)) this.#add(fresh);
+    if (this.#isUncontested(txId, commit)) this.#add(fresh);
     else if ([...fresh.keys()].some(this.#isWanted)) {
       this.#keep(txId, { ...commit, heads: fresh });
       this.#stale = true;
@@ -177,7 +178,7 @@ export class KnownHeads {
       const next = this.#txId + 1;
       const commit = this.#later.get(next);
       if (commit === undefined) return;
-      if (commit.heads.size > 0 && !this.#counts(next, commit)) {
+      if (commit.heads.size > 0 && !this.#isUncontested(next, commit)) {
         this.#stale = true;
         return;
       }
@@ -189,9 +190,9 @@ export class KnownHeads {
   }
 
   /**
-   * Returns whether no other process can have written between a commit's decision and the basis.
+   * Returns whether no other process can have written between the read of a commit and the basis.
    */
-  #counts(txId: number, { readAt = txId }: CommittedHeads): boolean {
+  #isUncontested(txId: number, { readAt = txId }: CommittedHeads): boolean {
     return readAt >= this.#since && this.#own.cover(readAt, this.#txId ?? readAt);
   }
 
@@ -201,7 +202,7 @@ export class KnownHeads {
     }
   }
 
-  /** The session has not needed a context for long. The next context reads everything again. */
+  /** Drops everything, because the session has not needed a context for long. */
   #forget(): void {
     this.#since = Math.max(this.#since, ...this.#later.keys());
     this.#later.clear();

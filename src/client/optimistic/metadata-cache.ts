@@ -41,7 +41,7 @@ export class MetadataCache {
   readonly #acknowledged = new Map<ObjectId, Described>();
   readonly #sources = new Map<ObjectId, FilesystemSource>();
   readonly #hidden = new Set<ObjectId>();
-  /** Objects whose newest version has a date later than its read. */
+  /** Objects whose newest version has a valid time later than its read. */
   readonly #due = new Map<ObjectId, Date>();
   readonly #paths: DisplayPaths;
   readonly #known = new Map<SessionId, KnownObjects>();
@@ -101,7 +101,7 @@ export class MetadataCache {
 
   /**
    * Returns whether the last known state is the object's newest version at a transaction, despite a
-   * date from another clock.
+   * valid time from another clock.
    */
   isNewestAt(id: ObjectId, txId: number): boolean {
     this.deferred.flush();
@@ -143,8 +143,8 @@ export class MetadataCache {
   }
 
   /**
-   * Records from when an object's newest version holds, as read at a given time. If several hold
-   * later, the first date stays until it has come.
+   * Records the valid time of an object's newest version, as read at a given time. If several are
+   * in the future, keeps the first until it has passed.
    */
   setDue(id: ObjectId, { from, at }: { readonly from: Date; readonly at: Date }): void {
     const before = this.#due.get(id);
@@ -152,7 +152,7 @@ export class MetadataCache {
     else if (before === undefined || before <= at || from < before) this.#due.set(id, from);
   }
 
-  /** Returns whether a version with a date later than its read holds by now. */
+  /** Returns whether a version that was in the future when read is valid by now. */
   isDue(id: ObjectId, at: Date): boolean {
     const from = this.#due.get(id);
     return from !== undefined && from <= at;

@@ -81,7 +81,7 @@ async function learnHeads(
 
 /**
  * Returns the known metadata of a session's objects, updated to a snapshot. If only this client
- * wrote since the last read, reads only heads whose future date has come.
+ * wrote since the last read, reads only heads whose future valid time has come.
  */
 async function currentMetadata(
   environment: SessionEnvironment,
@@ -282,7 +282,7 @@ async function assembleFromDatabase(
   const until = performance.now() + (hasContents(environment, loaded) ? 0 : TIME_LIMITS.drainForContents);
   while (outbox.status.outage !== undefined || !(await outbox.drained(loaded.state.id, TIME_LIMITS.drain)))
     if (outbox.status.outage !== undefined || performance.now() >= until) return undefined;
-  // Otherwise the context would lack our steps that were refused, for example after a take-over.
+  // Otherwise the context would lack our steps that were refused, for example after a takeover.
   environment.recovery.requireWritable(loaded.state.id, loaded.lease, false);
   // Another process, or this one before its clock was set back, may have dated the loaded state in
   // the future.

@@ -10,7 +10,7 @@ import { CodedError } from '../../values/coded-error.js';
  * - `symbolic-link`: a link is in the place of a session file or folder
  * - `too-large`: a file exceeds its read limit, or there are too many files
  * - `conflict`: the session and the directory differ; the message names the first line
- * - `unfinished`: an import of a longer directory was interrupted and must be finished first
+ * - `unfinished`: an interrupted import of a longer copy of the directory must be finished first
  * - `invalid-policy`: a `gc.policy` is invalid, or would remove raw history
  * - `no-archive`: collected files cannot be moved to the archive
  * - `invalid-budget`: the token limit is invalid

@@ -22,11 +22,11 @@ export interface SteeredBody {
   readonly how: HowSent;
   /** Undefined if it is the client's own body. */
   readonly text?: string;
-  /** The reason for a request without our context. */
+  /** Why the request has no context of ours. */
   readonly why?: string;
   /** The place of the context in its session. */
   readonly at?: Passage<WireEntry>['at'];
-  /** Whether the record has the request's whole history, so that the last step is its place. */
+  /** Whether the whole history of the request is recorded, so its place is the last step. */
   readonly isFollowed?: true;
 }
 
@@ -34,15 +34,16 @@ export interface SteeredBody {
 export interface SteeredHost {
   readonly dataDir: string;
   readonly guard: LoopGuard;
-  /** Maximum wait of a model call, and of the first one of a session, which opens it. */
+  /** Maximum wait of a model call. */
   readonly limitMs: number;
+  /** The same for the first call of a session, which opens the session. */
   readonly firstLimitMs: number;
-  /** Returns the reason for the last call of a session without our context. */
+  /** Returns why the last call of a session went out without our context. */
   readonly reasonOf: (session: SessionId) => string | undefined;
 }
 
 const NEW: SteeredState = { on: true, tidied: 0, steered: false, firstCalls: [] };
-/** Number of first calls that are kept of a session. A compaction begins another list. */
+/** Maximum number of first calls kept per session. After a compaction a list has another one. */
 const MOST_FIRST_CALLS = 20;
 
 function firstCallOf({ list }: SteerableRequest): string | undefined {
@@ -50,7 +51,7 @@ function firstCallOf({ list }: SteerableRequest): string | undefined {
   return calling === undefined ? undefined : announcedIds(calling)[0];
 }
 
-/** The last list with our context. */
+/** The context of the last steered request. */
 interface LastSteered {
   readonly context: LoopContext;
   /** The client's own list then, as immutable copies. */
@@ -66,7 +67,7 @@ export class SteeredSession {
   #frame: string | undefined;
   #last: LastSteered | undefined;
   #isOpen = false;
-  /** Whether an earlier steering of its history was looked for. */
+  /** Whether we checked if the history was steered in another session. */
   #isKnown = false;
 
   constructor(id: SessionId, host: SteeredHost) {
@@ -76,7 +77,7 @@ export class SteeredSession {
 
   /** Returns the body of a model call of the agent itself. */
   async turn(read: ReadRequest): Promise<SteeredBody> {
-    // Disk and database answer while the request is read.
+    // Starts the disk and database reads while the request is parsed.
     this.#host.guard.announce(this.id);
     const following = this.#follow();
     const request = read({ session: this.id, seen: this.#seen });
@@ -86,11 +87,11 @@ export class SteeredSession {
     const { guard, limitMs, firstLimitMs } = this.#host;
     const why = state.on ? request.left : 'steering is off for the session';
     if (why !== undefined) {
-      // The session is recorded all the same.
+      // Record the session although it is not steered.
       guard.follow(request.list.list);
       return { ...this.#own(request, why), isFollowed: true };
     }
-    // With other tools the provider refuses the thinking before them, so it leaves with an epoch.
+    // If the tools change, the provider rejects earlier thinking. A new epoch drops it.
     if (this.#frame !== undefined && this.#frame !== request.frame) guard.again(this.id);
     this.#frame = request.frame;
     const passage = await guard.pass(() => request.list, this.#isOpen ? limitMs : firstLimitMs);
@@ -114,7 +115,7 @@ export class SteeredSession {
     return { how: 'own', text: request.write(list.messages.map(list.withoutThoughts)) };
   }
 
-  /** A request without our context in time. */
+  /** Returns the body of a request whose context was not ready in time. */
   #without(request: SteerableRequest): SteeredBody {
     const { list } = request;
     const { guard, reasonOf } = this.#host;
@@ -138,14 +139,14 @@ export class SteeredSession {
     return own.every((message, i) => message === messages[i] || sameData(message, messages[i]));
   }
 
-  /** Follows the switch of the session, which another process may have set. */
+  /** Reads and applies the session's steering state, which another process may have changed. */
   async #follow(): Promise<SteeredState> {
     const { dataDir, guard } = this.#host;
     const before = this.#state;
     const state = (await steeredState(dataDir, this.id).catch(() => before)) ?? before ?? NEW;
     this.#state = state;
     if (before === undefined) {
-      // From now on the process that follows transcripts leaves the session to the gateway.
+      // From now on the watcher leaves the session to the gateway.
       await setSteered(dataDir, this.id, state).catch(() => undefined);
       return state;
     }
@@ -154,7 +155,7 @@ export class SteeredSession {
     return state;
   }
 
-  /** Records before the first steered request that the model's thinking may be bound to one. */
+  /** Records, before a request goes out, that the model's thinking may be bound to our context. */
   async #noteSteered(firstCall: string | undefined): Promise<void> {
     const state = this.#state ?? NEW;
     const isNew = firstCall !== undefined && !state.firstCalls.includes(firstCall);
@@ -164,7 +165,7 @@ export class SteeredSession {
     await setSteered(this.#host.dataDir, this.id, this.#state);
   }
 
-  /** A fork begins with thinking that may be bound to a steered request of its parent. */
+  /** Does the same for a fork, whose thinking may be bound to a steered request of its parent. */
   async #noteInherited(request: SteerableRequest): Promise<void> {
     if (this.#isKnown) return;
     this.#isKnown = true;

@@ -7,8 +7,9 @@ const CHARS_PER_TOKEN = 4;
 const PLACEHOLDER = '[Old tool result content cleared]';
 
 interface PruneSettings {
-  /** Tokens of newest results that stay, and the minimum that a pruning must save. */
+  /** Tokens of the newest results that stay. */
   readonly keep: number;
+  /** Tokens that a pruning must exceed to happen. */
   readonly least: number;
   /** Number of newest turns that are never pruned. */
   readonly turns: number;
@@ -54,8 +55,8 @@ export function opencodePrune(settings: PruneSettings): ContextPolicy {
     source: 'anomalyco/opencode, session compaction: prune',
     fidelity: 'exact',
     about:
-      `At the end of a turn it clears results older than the ${turns} newest turns and than ${keep} tokens of newer ` +
-      `results, if that clears over ${least}.`,
+      `At the end of a turn it clears old results. It keeps the ${turns} newest turns and ${keep} tokens of results ` +
+      `before them. It clears nothing unless it saves more than ${least} tokens.`,
     rights: { ...settings.rights, borders: false },
     rule: () => (call, conversation) =>
       call.opensTurn

@@ -4,7 +4,7 @@ import { noFilesText, noMatchesText } from '../../../src/tools/empty-search.js';
 describe('a search without results', () => {
   test.each([
     ['*.zig', 'No files below . match *.zig.'],
-    ['!*.ts', 'No files below . match !*.ts. A glob cannot leave files out: '],
+    ['!*.ts', 'No files below . match !*.ts. A glob cannot exclude files: '],
     ['*.ts,*.js', 'No files below . match *.ts,*.js. A glob is one pattern: write alternatives as {*.ts,*.js}.'],
     ['*.ts *.js', 'write alternatives as {*.ts,*.js}.'],
     ['*.ts|*.js', 'write alternatives as {*.ts,*.js}.'],
