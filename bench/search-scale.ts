@@ -9,17 +9,14 @@ import { ContextClient, ensureNode, localFilesystemId, stopNode } from '../src/i
 import { bytesBelow } from '../src/process/bytes-below.js';
 import { codeWriter, seeded, textSize } from './code-text.js';
 
-const [megabytes = 1_000, minutes = 10, kept = ''] = [
-  Number(process.argv[2]),
-  Number(process.argv[3]),
-  process.argv[4],
-];
+const [megabytes, minutes] = [Number(process.argv[2] ?? 1_000), Number(process.argv[3] ?? 10)];
+const kept = process.argv[4] ?? '';
 const SESSIONS = 40;
 const QUERIES = 200;
 /** Words of nearly every text: an expression with nothing else compares everything. */
 const KEYWORDS = new Set(['import', 'await', 'const', 'export', 'function', 'Promise', 'return', 'undefined', 'error']);
 
-const root = kept === '' || kept === undefined ? await mkdtemp(join(tmpdir(), 'palimpsest-search-')) : kept;
+const root = kept === '' ? await mkdtemp(join(tmpdir(), 'palimpsest-search-')) : kept;
 const [files, dataDir] = [join(root, 'files'), join(root, 'data')];
 await mkdir(files, { recursive: true });
 const node = await ensureNode({ dataDir, profile: 'rocksdb', onProgress: () => undefined });
