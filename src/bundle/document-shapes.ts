@@ -28,7 +28,7 @@ const STEP: Fields<Omit<Step, 'session' | 'seq'>> = {
     })
     .refine(
       (message) => (message.text === undefined) !== (message.text_hash === undefined),
-      'has either a text or the hash of one',
+      'must have either `text` or `text_hash`, and not both',
     )
     .optional(),
   by: z.literal('person').optional(),
@@ -108,7 +108,7 @@ const running = {
   parent: z.strictObject({ session: id, seq: count }).optional(),
 };
 
-/** Shapes of part bodies whose fields no other check of a bundle covers. */
+/** Shapes of the bodies of steps and assembly records. Other checks cover the other parts. */
 export const BODY_SHAPES = { step: z.strictObject(STEP), assembly: z.strictObject(ASSEMBLY) } as const;
 
 const author = z.discriminatedUnion('kind', [
@@ -120,7 +120,7 @@ const author = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('editor'), editor: z.enum(EDITORS) }),
 ]);
 
-/** Fields and marks of heads, by type. Hashes and ids are checked where they are computed. */
+/** Shapes of heads, by type. Hashes and ids are checked where they are computed. */
 export const HEAD_SHAPES: Readonly<Record<ObjectType, z.ZodType>> = {
   file: z.looseObject({
     file_type: text,
@@ -144,9 +144,7 @@ export const HEAD_SHAPES: Readonly<Record<ObjectType, z.ZodType>> = {
   session: z.looseObject({ ...running, roots: z.array(folder).optional() }),
 };
 
-/**
- * Returns the mismatch between a value and a shape, with the field. Undefined if the value fits.
- */
+/** Returns why a value does not have a shape, with the field. Undefined if it has. */
 export function misfit(shape: z.ZodType, value: unknown): string | undefined {
   const { error } = shape.safeParse(value);
   const [issue] = error?.issues ?? [];

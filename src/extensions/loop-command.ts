@@ -29,6 +29,6 @@ export function loopCommand(words: string): LoopCommand {
   const asked = COMMANDS.get(words.trim().split(/\s+/).join(' '));
   if (asked !== undefined) return asked;
   throw new RangeError(
-    `/palimpsest does not know ${JSON.stringify(words.trim())}; it knows: ${[...COMMANDS.keys()].join(', ')}`,
+    `/palimpsest has no subcommand ${JSON.stringify(words.trim())}. Use one of: ${[...COMMANDS.keys()].join(', ')}`,
   );
 }

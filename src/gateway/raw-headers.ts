@@ -1,4 +1,4 @@
-/** Names and values of headers in turn, in the order and case in which they arrived. */
+/** Header names and values alternating, in the order and case in which they arrived. */
 export type RawHeaders = readonly string[];
 
 /** Headers that belong to one connection (RFC 9110, 7.6.1), so they are not forwarded. */
@@ -14,35 +14,38 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Returns the pairs of raw headers. */
+/** Returns raw headers as pairs of name and value. */
 export function pairsOf(raw: RawHeaders): readonly (readonly [name: string, value: string])[] {
   const pairs: [string, string][] = [];
   for (let i = 0; i + 1 < raw.length; i += 2) pairs.push([raw[i] as string, raw[i + 1] as string]);
   return pairs;
 }
 
-/** Returns the value of the first header of a name, in lower case. */
+/** Returns the value of the first header with a name. `name` is in lower case. */
 export function headerOf(raw: RawHeaders, name: string): string | undefined {
   return pairsOf(raw).find(([one]) => one.toLowerCase() === name)?.[1];
 }
 
 /**
- * Returns the codings of a body's transfer if it comes in chunks, such as `gzip, chunked`. Node has
- * read the chunks, and nothing else of it.
+ * Returns the Transfer-Encoding of a body, such as `gzip, chunked`. Node decodes `chunked` and
+ * leaves the other codings in the body.
  */
 export function transferOf(raw: RawHeaders): string | undefined {
   const values = pairsOf(raw).flatMap(([name, value]) => (name.toLowerCase() === 'transfer-encoding' ? [value] : []));
   return values.length === 0 ? undefined : values.join(', ');
 }
 
-/** Returns the codings of a body by both of its headers, in the order of their use. */
+/**
+ * Returns the codings of a body, such as `gzip`, from Content-Encoding and Transfer-Encoding. They
+ * are in the order in which the sender applied them.
+ */
 export function codingsOf(raw: RawHeaders): string | undefined {
   const names = [headerOf(raw, 'content-encoding'), transferOf(raw)].flatMap((value) => value?.split(',') ?? []);
   const codings = names.map((name) => name.trim()).filter((name) => name !== '' && !/^chunked$/i.test(name));
   return codings.length === 0 ? undefined : codings.join(', ');
 }
 
-/** Returns the names that a Connection header adds to the headers of one connection. */
+/** Returns the names of the headers that Connection lists as belonging to one connection. */
 function namedByConnection(raw: RawHeaders): ReadonlySet<string> {
   const values = pairsOf(raw).flatMap(([name, value]) => (name.toLowerCase() === 'connection' ? value.split(',') : []));
   const named = new Set(values.map((value) => value.trim().toLowerCase()));
@@ -54,7 +57,7 @@ function namedByConnection(raw: RawHeaders): ReadonlySet<string> {
 /**
  * Returns the headers to forward: all but those of one connection, unchanged and in order. With
  * `host`, the Host header gets that value in its place. With `keepsUpgrade`, Connection and Upgrade
- * stay, which begin a WebSocket.
+ * stay, because they begin a WebSocket.
  */
 export function forwardedHeaders(
   raw: RawHeaders,
@@ -78,8 +81,8 @@ export function headersFor(raw: RawHeaders, body: Buffer): RawHeaders {
 }
 
 /**
- * The headers that the log keeps: the session, the agent and the protocol. Credentials are not
- * among them, and a header that a client invents never is.
+ * The headers that the log keeps. They name the session, the agent and the protocol. The list is
+ * closed, so no credential and no unknown header is logged.
  */
 const LOGGED: ReadonlySet<string> = new Set([
   'anthropic-beta',
@@ -137,7 +140,7 @@ function partsOf(path: string): { readonly bare: string; readonly parameters: re
 
 /** Names of headers whose values are credentials. */
 const CREDENTIAL = /auth|cookie|credential|key|secret|token/;
-/** A shorter word of a header, such as `Bearer`, may be an ordinary word. */
+/** Minimum length of a credential. A shorter word of a header, such as `Bearer`, is ordinary. */
 const LEAST_CREDENTIAL = 8;
 
 function decoded(text: string): string {

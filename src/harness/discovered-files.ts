@@ -46,7 +46,7 @@ class Folders {
       const located = await this.#files.locate(folder);
       return located.location.reachable ? located : undefined;
     } catch (error) {
-      // Most apparent names in an output are not files, or files that may not be used.
+      // Most words that look like paths are no files, or files outside the roots.
       if (error instanceof SourceError || error instanceof DocumentError) return undefined;
       throw error;
     }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { noteRang } from '../agents/hooks/hook-folder.js';
+import { markReached } from '../agents/hooks/hook-folder.js';
 import type { FileObservation } from '../client/decide-file.js';
 import { readingOfText } from '../harness/observe-call.js';
 import { endsWithin } from '../process/within-limit.js';
@@ -12,9 +12,9 @@ import { AgentMemory } from './agent-memory.js';
 import { callNumber, pinsNote, recalledFile, staleNote } from './model-notes.js';
 import { type NamedFile, namesToChange, readNamedFiles } from './named-files.js';
 
-/** How long a missing transcript is not searched again, milliseconds. */
+/** Time before a missing transcript is looked for again, in milliseconds. */
 const ABSENT_MS = 60_000;
-/** How long a note waits for the transcript, milliseconds. */
+/** Maximum time that a note waits for the transcript, in milliseconds. */
 const READ_MS = 100;
 /** Maximum number of agents whose reads are remembered. */
 const MOST_AGENTS = 200;
@@ -24,9 +24,9 @@ export type HookHost = Pick<WatchHost, 'dataDir' | 'onNotice' | 'stayAwake'>;
 
 /** The answer to an event. */
 export interface HookReply {
-  /** The text that the hook prints; empty if there is nothing to say. */
+  /** The text that the hook prints; empty for none. */
   readonly text: string;
-  /** Called if the hook did not take the text. */
+  /** Called if the text did not reach the hook. */
   readonly undelivered?: () => void;
 }
 
@@ -35,16 +35,17 @@ const SILENT: HookReply = { text: '' };
 const bare = (text: string): string => text.replaceAll('\r\n', '\n').trimEnd();
 
 /**
- * Answers the events of hooks. It keeps the disk before and after each call, has the transcript
- * read, and returns notes to the model. It never makes a step: the transcript does.
+ * Answers the events of hooks. Before and after each call of the agent, it indexes the files that
+ * the call names. It also makes the watcher read the transcript, and returns notes for the model.
+ * It records no steps: those come from the transcript.
  */
 export class HookDesk {
   readonly #followed: Pick<Followed, 'session'>;
   readonly #host: HookHost;
   readonly #memories = new LRUCache<string, AgentMemory>(counted(MOST_AGENTS));
-  /** By session: the moment until which its missing transcript is not searched again. */
+  /** By session without a transcript: the time at which it is looked for again. */
   readonly #absent = new LRUCache<string, number>(counted(MOST_AGENTS));
-  /** Events of one session, one after another. */
+  /** The answer to the last event of each session. Events of one session are answered in order. */
   readonly #queues = new Map<string, Promise<unknown>>();
 
   constructor(followed: Pick<Followed, 'session'>, host: HookHost) {
@@ -55,7 +56,7 @@ export class HookDesk {
   /** Answers an event. Never rejects. */
   async answer(event: HookEvent): Promise<HookReply> {
     this.#host.stayAwake();
-    noteRang(this.#host.dataDir, event.agent, new Date()).catch((error: unknown) => this.#failed(event, error));
+    markReached(this.#host.dataDir, event.agent, new Date()).catch((error: unknown) => this.#failed(event, error));
     const key = `${event.agent} ${event.native}`;
     const answered = (this.#queues.get(key) ?? Promise.resolve()).then(() =>
       this.#answer(event).catch((error: unknown) => {
@@ -74,13 +75,13 @@ export class HookDesk {
     const key = `${event.agent} ${event.native}`;
     if ((this.#absent.get(key) ?? 0) > Date.now()) return SILENT;
     const followed = this.#session(event).catch((error: unknown) => {
-      // The agent must not wait for it again and again.
+      // Without this, the agent would wait for the missing transcript at every event.
       this.#absent.set(key, Date.now() + ABSENT_MS);
       throw error;
     });
     if (moment === 'after-compaction') return this.#compacted(event, await followed);
     if (call !== undefined) return this.#called(event, call, await followed);
-    // A session begins before its transcript, and the agent waits for this answer.
+    // The agent waits for this answer, and at the start of a session it has no transcript yet.
     followed
       .then((session) => session.catchUp())
       .catch((error: unknown) => {
@@ -95,7 +96,7 @@ export class HookDesk {
   }
 
   async #compacted(event: HookEvent, followed: FollowedSession): Promise<HookReply> {
-    // A pin of the last moment counts, too.
+    // A pin that was set just before the compaction counts too.
     await followed.catchUp();
     const text = await pinsNote(followed.session);
     return text === undefined ? SILENT : { text: hookAnswer(event, { text, refuses: false }) };
@@ -124,15 +125,15 @@ export class HookDesk {
       memory.changing(changing);
       return SILENT;
     }
-    // The number of a call is known once the transcript is read. The hook waits not much longer.
+    // The transcript gives the number of the call. The hook cannot wait long for it.
     await endsWithin(followed.catchUp(), READ_MS);
     const text = staleNote(changed, (id) => callNumber(followed.session, id));
     return { text: hookAnswer(event, { text, refuses: true }), undelivered: () => memory.untold(changed) };
   }
 
   /**
-   * Takes files that hooks did not report from the transcript. This process may have begun after
-   * the agent.
+   * Looks up files in the session's transcript if no hook has reported them. This process may have
+   * started later than the agent.
    */
   async #recall(memory: AgentMemory, unknown: readonly NamedFile[], followed: FollowedSession): Promise<void> {
     if (unknown.length === 0) return;
@@ -140,7 +141,7 @@ export class HookDesk {
     for (const { file, reading } of unknown) {
       const known = await recalledFile(followed.session, file.source.path);
       if (known === undefined) continue;
-      // Transcripts leave out the last line end.
+      // Transcripts leave out the last line break.
       const isSame = reading.kind === 'text' && bare(reading.content) === bare(known.text);
       memory.remember(file, isSame ? reading : readingOfText(known.text, 0), known.seenIn);
     }
@@ -153,7 +154,7 @@ export class HookDesk {
     return memory;
   }
 
-  /** Has the transcript read now. The agent does not wait for it. */
+  /** Starts reading the transcript. The agent does not wait for it. */
   #read(event: HookEvent, session: FollowedSession): void {
     session.catchUp().catch((error: unknown) => this.#failed(event, error));
   }

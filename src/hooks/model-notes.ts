@@ -8,11 +8,11 @@ import type { SessionState } from '../session/session-state.js';
 import { shownName } from '../tools/framing.js';
 import type { ChangedFile, SeenIn } from './agent-memory.js';
 
-/** Maximum length of a difference in a note. */
+/** Maximum length of a diff in a note. */
 const MOST_DIFF_CHARS = 1_200;
 /** Maximum number of line ranges in a note. */
 const MOST_RANGES = 5;
-/** Maximum edits; beyond it, two texts are too different to compare in time. */
+/** Maximum edits between two texts. Beyond it, comparing them would take too long. */
 const MOST_EDITS = 1_000;
 
 /**

@@ -39,7 +39,7 @@ export function openLogFile(
         fd ??= openSync(path, 'a', 0o600);
         size += writeSync(fd, text);
       } catch {
-        // Losing lines is the lesser harm.
+        // A log with missing lines is better than a dead supervisor.
       }
     },
     close() {
@@ -63,7 +63,7 @@ export async function readLogTail(path: string, lines: number): Promise<string |
     const start = Math.max(0, size - TAIL_BYTES);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
     const all = buffer.toString('utf8', 0, bytesRead).split('\n');
-    // A trailing line break is followed by no line.
+    // A line break at the end begins no further line.
     if (all.at(-1) === '') all.pop();
     return all.slice(-lines).join('\n');
   } finally {

@@ -30,7 +30,7 @@ import { TIME_LIMITS } from './time-limits.js';
 
 /** Options for starting a node if none runs. */
 export interface StartOptions {
-  /** Default: the profile that the data folder is used with, else `rocksdb`. */
+  /** Default: the profile of the data folder, or `rocksdb` for a new one. */
   readonly profile?: NodeProfile;
   /** The log that the node shares with others; default: the one that the data folder names. */
   readonly log?: SharedLog;
@@ -40,14 +40,14 @@ export interface StartOptions {
    */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /**
-   * A checkpoint, or a folder or `s3://BUCKET/PREFIX` of checkpoints. A data folder without an
-   * index copies it from there. Only for a shared log; `environment` contains the AWS variables of
-   * a bucket.
+   * A checkpoint, or a folder or `s3://BUCKET/PREFIX` of checkpoints. If the data folder has no
+   * index, the node starts with a copy of the checkpoint. Only for a shared log. For a bucket,
+   * `environment` must contain the AWS variables.
    */
   readonly restoreFrom?: string;
   /**
-   * Time limit from the start of the JVM to its first answer, without the one-time build; default
-   * 60 s.
+   * Time limit from the start of the JVM to its first answer; default 60 s. The one-time build of
+   * the node does not count.
    */
   readonly readyTimeoutMs?: number;
   /** Time without a request after which the node stops itself; 0 means never; default 1800. */
@@ -63,7 +63,7 @@ export interface StartOptions {
   readonly cacheDir?: string;
   /** Folder for a socket if the data folder's path is too long for one (the XDG runtime folder). */
   readonly runtimeDir?: string;
-  /** Java's home, searched before the PATH. Not used if this platform's package has a Java. */
+  /** Java's home folder, searched before the PATH. Ignored if this platform's package has Java. */
   readonly javaHome?: string;
   /** Called before slow steps. */
   onProgress?(message: string): void;
@@ -150,13 +150,13 @@ async function makePlan(
   };
 }
 
-/** Interval in milliseconds at which `onProgress` receives the indexing progress. */
+/** Minimum interval between two reports of the indexing progress, in milliseconds. */
 const REPORT_INDEXING_MS = 2_000;
 
 /**
- * Polls a starting node until `ask` answers, and reports its indexing progress. A limit set by the
- * caller applies to the whole wait, the default one to the time without progress. Throws NodeError
- * `ready-timeout`.
+ * Polls a starting node until `ask` answers, and reports its indexing progress. A limit from the
+ * caller applies to the whole wait. The default limit applies to the time without progress.
+ * @throws {NodeError} `ready-timeout`
  */
 export async function pollStart<T>(
   folder: DataFolder,
@@ -241,7 +241,7 @@ export async function startNode(folder: DataFolder, options: ChosenStart): Promi
     const tail = (await readLogTail(folder.logFile, 8)) ?? '';
     return new NodeError(
       'start-failed',
-      `The supervisor of the node of ${folder.dir} ended at once (${hasEnded}). Its log ends:\n${tail}`,
+      `The supervisor of the node of ${folder.dir} ended at once (${hasEnded}). The end of its log:\n${tail}`,
     );
   });
   if (outcome instanceof NodeError) throw outcome;

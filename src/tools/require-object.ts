@@ -88,7 +88,7 @@ export async function requireObject(reference: string, call: Call): Promise<Obje
     case 'ambiguous':
       throw new ToolError(
         'ambiguous',
-        `${quoted(reference)} fits several objects:\n${candidateLines(resolution.candidates, session)}`,
+        `${quoted(reference)} matches several objects:\n${candidateLines(resolution.candidates, session)}`,
         {
           next: 'Give more characters of the id.',
         },

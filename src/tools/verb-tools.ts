@@ -107,7 +107,7 @@ const WHY: Readonly<Record<VerbFailure, Explain>> = {
     `was not found: it is not known to this session. ${didYouMean(similarPaths(reference, call), reference)}` +
     (way === 'mcp' ? 'List with context, or read the file' : 'Give an id or a path of a line that you see'),
   ambiguous: ({ candidates = [] }, { session }) =>
-    `fits several objects; give more characters:\n${candidateLines(candidates, session)}`,
+    `matches several objects; give more characters:\n${candidateLines(candidates, session)}`,
   infrastructure: () => 'is infrastructure, a part of the session itself; only files and tool calls can be chosen',
   'not-active': () => 'is not active',
   'not-pinned': () => 'is not pinned',

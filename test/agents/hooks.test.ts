@@ -161,7 +161,7 @@ describe.each(['claude', 'codex', 'gemini'] as const)('the newest %s with our ho
     expect(refused).toContain('+const line42 = 24;');
     expect(done).not.toContain('changed since you');
     expect(await readFile(file(), 'utf8')).toBe(CHANGED.replace('line7 = 7', 'line7 = 8'));
-    expect(await hookState(dataDir, agent)).toEqual({ rang: expect.any(Date), unreached: undefined });
+    expect(await hookState(dataDir, agent)).toEqual({ reached: expect.any(Date), unreached: undefined });
     expect((await watched.state())?.notices).toEqual([]);
   });
 });

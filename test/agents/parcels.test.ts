@@ -110,7 +110,7 @@ describe('the parcels', () => {
         (isThere) => isThere,
       );
       await session();
-      expect(await hookState(data, 'claude-code')).toMatchObject({ rang: expect.any(Date) });
+      expect(await hookState(data, 'claude-code')).toMatchObject({ reached: expect.any(Date) });
       await until(status, ({ followed }) => followed.length > 0);
     } finally {
       await runCli(['watch', '--stop', '--data', data]);

@@ -22,9 +22,9 @@ function listensForHooks(dataDir: string): Promise<boolean> {
   });
 }
 
-/** Returns the problems of an agent's hooks: they cannot reach the watcher, or never rang. */
+/** Returns the problems of an agent's hooks: they cannot reach the watcher, or never tried to. */
 export async function hookFindings(title: string, agent: HookAgent, dataDir: string): Promise<readonly AgentFinding[]> {
-  const { rang, unreached, starting } = await hookState(dataDir, agent);
+  const { reached, unreached, starting } = await hookState(dataDir, agent);
   const sinceStart = Number(unreached?.at) - Number(starting);
   // A hook that found no watcher starts one. Later, a late answer shows that the watcher is too
   // slow.
@@ -34,5 +34,5 @@ export async function hookFindings(title: string, agent: HookAgent, dataDir: str
     return [['agent-hook-unreached', detail]];
   }
   const trust = agent === 'codex' ? ', which runs a hook only after you trust it: start codex and type /hooks' : '';
-  return rang === undefined ? [['agent-hook-silent', `${title}${trust}`]] : [];
+  return reached === undefined ? [['agent-hook-silent', `${title}${trust}`]] : [];
 }

@@ -22,7 +22,7 @@ const startFile = (dataDir: string): string => join(hookFolder(dataDir), 'start'
 /** The client that starts the watcher writes it. */
 const startingMark = (dataDir: string): string => join(hookFolder(dataDir), 'starting');
 const unreachedMark = (dataDir: string): string => join(hookFolder(dataDir), 'unreached');
-const rangMark = (dataDir: string, agent: HookAgent): string => join(hookFolder(dataDir), `rang-${agent}`);
+const reachedMark = (dataDir: string, agent: HookAgent): string => join(hookFolder(dataDir), `rang-${agent}`);
 
 /** Creates the folder, for its owner only. */
 export async function makeHookFolder(dataDir: string): Promise<void> {
@@ -32,10 +32,10 @@ export async function makeHookFolder(dataDir: string): Promise<void> {
 /**
  * Writes the command by which a hook starts the watcher, one word a line. The client reads it, so
  * it needs no JSON.
- * @throws {Error} if a word has a line end
+ * @throws {Error} if a word has a line break
  */
 export async function writeStart(dataDir: string, words: readonly string[]): Promise<void> {
-  if (words.some((word) => word.includes('\n'))) throw new Error(`A path has a line end: ${JSON.stringify(words)}`);
+  if (words.some((word) => word.includes('\n'))) throw new Error(`A path has a line break: ${JSON.stringify(words)}`);
   await makeHookFolder(dataDir);
   await replaceFile(startFile(dataDir), words.map((word) => `${word}\n`).join(''));
 }
@@ -48,17 +48,18 @@ export async function forbidStart(dataDir: string): Promise<void> {
   await rm(startFile(dataDir), { force: true });
 }
 
-/** Notes that a hook of an agent reached the watcher, and forgets an earlier failure. */
-export async function noteRang(dataDir: string, agent: HookAgent, at: Date): Promise<void> {
-  const mark = rangMark(dataDir, agent);
+/** Records that a hook of an agent reached the watcher. Removes the mark of an earlier failure. */
+export async function markReached(dataDir: string, agent: HookAgent, at: Date): Promise<void> {
+  const mark = reachedMark(dataDir, agent);
   await makeHookFolder(dataDir);
   await utimes(mark, at, at).catch(() => writeFile(mark, '', { mode: 0o600 }));
   await rm(unreachedMark(dataDir), { force: true });
 }
 
-/** The state of an agent's hooks. Times are those of the last event. */
+/** The state of an agent's hooks. */
 export interface HookState {
-  readonly rang: Date | undefined;
+  /** The last time that a hook reached the watcher. */
+  readonly reached: Date | undefined;
   /** A failure since the last event of any agent, in the client's words. */
   readonly unreached: { readonly at: Date; readonly reason: string } | undefined;
   /** The last time that a hook started the watcher. */
@@ -67,14 +68,14 @@ export interface HookState {
 
 /** Reads the marks of an agent's hooks. */
 export async function hookState(dataDir: string, agent: HookAgent): Promise<HookState> {
-  const [rang, starting, failed, reason] = await Promise.all([
-    unlessMissing(stat(rangMark(dataDir, agent))),
+  const [reached, starting, failed, reason] = await Promise.all([
+    unlessMissing(stat(reachedMark(dataDir, agent))),
     unlessMissing(stat(startingMark(dataDir))),
     unlessMissing(stat(unreachedMark(dataDir))),
     unlessMissing(readFile(unreachedMark(dataDir), 'utf8')),
   ]);
   return {
-    rang: rang?.mtime,
+    reached: reached?.mtime,
     starting: starting?.mtime,
     unreached: failed === undefined ? undefined : { at: failed.mtime, reason: (reason ?? '').trim() },
   };

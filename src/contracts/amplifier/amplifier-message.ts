@@ -28,8 +28,8 @@ function hasInfinite(value: unknown): boolean {
 }
 
 /**
- * Rejects messages that the chat accepts but a record cannot hold. Otherwise every retry would
- * fail.
+ * Rejects messages that no record can store. If they were accepted, storing them would fail at
+ * every retry.
  */
 function requireKeepable(message: { readonly content?: unknown }, context: Pick<z.RefinementCtx, 'addIssue'>): void {
   if (isDeeperThan(message, DEEPEST)) {

@@ -25,7 +25,7 @@ export interface SearchOptions {
   /** Time limit in milliseconds; default 30,000. The matches found until then are returned. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
-  /** The search program; located automatically by default, `null` to search in this process. */
+  /** The path of ripgrep. Found automatically by default; `null` searches in this process. */
   readonly ripgrep?: string | null | undefined;
   /** The path as the agent gave it, for messages. */
   readonly shown?: string;
@@ -35,12 +35,14 @@ const MOST_CONTEXT = 1000;
 const DEFAULT_TIMEOUT = 30_000;
 
 /**
- * Searches the lines of a regular file, or of the files below a folder. For the files of a folder
- * see {@link walkFiles}; a named file is searched even if it is ignored. Files with a NUL are
- * skipped, except UTF-16 with its byte order mark. Every file is opened first and verified to be a
- * regular one inside the roots; the opened file is searched. Throws {@link PatternError} and {@link
- * SourceError}, `not-regular` for a named pipe, socket or device. Rejects with the signal's reason
- * on abort.
+ * Searches the lines of a regular file, or of the files below a folder. {@link walkFiles} decides
+ * which files of a folder are searched. A file given as `path` is searched even if it is ignored.
+ * Files with a NUL are skipped, unless a byte order mark shows that they are UTF-16. Each file is
+ * opened, then checked to be a regular file inside the roots, then searched through the same
+ * handle. So a path that changes meanwhile cannot lead outside. Rejects with the signal's reason on
+ * abort.
+ * @throws {PatternError}
+ * @throws {SourceError} `not-regular` for a named pipe, socket or device
  */
 export async function searchText(roots: AllowedRoots, path: CanonicalPath, options: SearchOptions): Promise<FoundText> {
   options.signal?.throwIfAborted();
@@ -72,10 +74,7 @@ export async function searchText(roots: AllowedRoots, path: CanonicalPath, optio
   };
 }
 
-/**
- * Returns whether the path is a folder rather than a regular file. Anything else is rejected at
- * once.
- */
+/** Returns true for a folder and false for a regular file. Throws for anything else. */
 async function isSearchedFolder(roots: AllowedRoots, path: CanonicalPath, shown: string): Promise<boolean> {
   const opened = await openInside(roots, path, shown);
   leave(opened);
@@ -89,9 +88,9 @@ function requirePattern(pattern: string): void {
     pattern === ''
       ? 'it is empty'
       : /[\0\n]/.test(pattern)
-        ? 'it contains a line end or a NUL, but lines are searched one by one'
+        ? 'it contains a line break or a NUL, and no searched line does'
         : pattern.isWellFormed()
           ? undefined
-          : 'it holds half a surrogate pair';
+          : 'it contains a lone surrogate';
   if (why !== undefined) throw invalidRegex(pattern, why);
 }

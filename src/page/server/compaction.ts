@@ -14,7 +14,7 @@ export interface DroppedEntry {
   readonly chars: number;
 }
 
-/** A compaction of the harness's history: its summary, and the entries that this replaces. */
+/** A compaction of the harness's history: its summary and the entries that it replaces. */
 export interface Compaction {
   readonly step: number;
   readonly turn: number;
@@ -22,10 +22,11 @@ export interface Compaction {
   readonly summary?: string;
   /** Entries that the harness reported as dropped. Undefined if it reported none. */
   readonly reported?: number;
-  /** The messages and calls since the compaction before, oldest first. */
+  /** The messages and calls since the previous compaction, oldest first. */
   readonly dropped: readonly DroppedEntry[];
-  /** Number of files that dropped calls read or changed, and those that later calls needed. */
+  /** Number of files that dropped calls read or changed. */
   readonly files: number;
+  /** Those of them that later calls needed again. */
   readonly needed: readonly NeededFile[];
 }
 
@@ -55,7 +56,7 @@ async function workedOn({ present }: RequestReader['timeline'], steps: readonly 
   return found;
 }
 
-/** Returns the files of some dropped steps that later steps needed again. */
+/** Returns the number of files that dropped steps used, and those that later steps needed again. */
 async function neededAfter(
   timeline: RequestReader['timeline'],
   { gone, later }: { readonly gone: readonly Step[]; readonly later: readonly Step[] },

@@ -25,14 +25,14 @@ function ambiguous(name: string, candidates: readonly string[]): HistoryError {
   const shown = candidates.slice(0, SHOWN).join(', ');
   return new HistoryError(
     'ambiguous',
-    `${quoted(name)} fits several objects: ${shown}${candidates.length > SHOWN ? ', …' : ''}`,
+    `${quoted(name)} matches several objects: ${shown}${candidates.length > SHOWN ? ', …' : ''}`,
   );
 }
 
-/** Returns whether a path equals the wanted one, or ends in it at a folder border. */
-const fits = (path: string, wanted: string): boolean => path === wanted || path.endsWith(`/${wanted}`);
+/** Returns whether a path equals the wanted one, or ends with it after a slash. */
+const endsWithPath = (path: string, wanted: string): boolean => path === wanted || path.endsWith(`/${wanted}`);
 
-/** A file that a name may mean, with its shown and its canonical path. */
+/** A file that a name may mean, with its display path and its canonical path. */
 interface NamedFile {
   readonly id: ObjectId;
   readonly paths: readonly string[];
@@ -41,8 +41,8 @@ interface NamedFile {
 type SourceOf = Awaited<ReturnType<StoreSnapshot['sources']>>[number];
 
 /**
- * The objects that names are looked up in. Reads the index of a session and the sources of files
- * only if a name needs them, and once for all names.
+ * The objects among which names are looked up: those of one session, or all. Reads the session's
+ * index and the files' sources at most once, and only if a name needs them.
  */
 class Candidates {
   readonly snapshot: StoreSnapshot;
@@ -61,13 +61,13 @@ class Candidates {
     return this.#session === undefined ? 'the database' : `session ${this.#session}`;
   }
 
-  /** Returns the objects of the session. Undefined without a session, which means all objects. */
+  /** Returns the ids of the session's objects. Undefined without a session: all objects count. */
   members(): Promise<ReadonlySet<string> | undefined> {
     this.#members ??= this.#readMembers();
     return this.#members;
   }
 
-  /** Returns the sources of all files. Costs as much as there are files. */
+  /** Returns the sources of all files. Reads a document for each file. */
   sources(): Promise<readonly SourceOf[]> {
     this.#sources ??= this.#readSources();
     return this.#sources;
@@ -103,10 +103,10 @@ class Candidates {
   }
 }
 
-/** Returns whether a name states its own start. */
+/** Returns whether a name begins with `/`, `./` or `../`. */
 const isAnchored = (name: string): boolean => /^(?:\/|\.\.?(?:\/|$))/.test(name);
 
-/** Returns the files at the first of some lists of paths that any file has. */
+/** Tries lists of paths in order. Returns the files that have a path of the first list with any. */
 function exactly(files: readonly NamedFile[], ...lists: readonly (readonly string[])[]): readonly NamedFile[] {
   for (const names of lists) {
     const found = files.filter(({ paths }) => paths.some((path) => names.includes(path)));
@@ -125,7 +125,9 @@ async function filesNamed(candidates: Candidates, name: string): Promise<readonl
   const files = (await candidates.sources()).map((one) => candidates.named(one));
   const found = exactly(files, [name], here);
   const isOnlyHere = shown.here !== undefined && isAnchored(name);
-  return found.length > 0 || isOnlyHere ? found : files.filter(({ paths }) => paths.some((path) => fits(path, wanted)));
+  return found.length > 0 || isOnlyHere
+    ? found
+    : files.filter(({ paths }) => paths.some((path) => endsWithPath(path, wanted)));
 }
 
 async function byPath(candidates: Candidates, name: string): Promise<ObjectId | undefined> {
@@ -149,9 +151,9 @@ async function byStart(candidates: Candidates, name: string): Promise<ObjectId |
 /**
  * Finds the object that a reviewer names. A name is a full id, the unique beginning of an id (four
  * characters or more), or a display or canonical path. It may also be a path relative to the
- * question's folder, or the unique end of a path. A name that begins with `./`, `../` or `/` never
+ * reviewer's folder, or the unique end of a path. A name that begins with `./`, `../` or `/` never
  * matches the end of another path. Exact matches win over partial ones, and files of this machine
- * over those of others. Returns undefined if none matches.
+ * over those of other machines. Returns undefined if no object matches.
  *
  * @throws {HistoryError} `erased`, `ambiguous`
  */
@@ -159,9 +161,9 @@ async function findObject(candidates: Candidates, name: string): Promise<ObjectI
   if (name === '' || !name.isWellFormed()) return undefined;
   const exact = (await candidates.snapshot.heads([name])).keys().next();
   if (!exact.done) return exact.value as ObjectId;
-  // Otherwise the name of an erased object or session would find another one that it begins.
+  // An erased id may be the beginning of another object's id. It must not find that object.
   await refuseErased(candidates.snapshot, [name, sessionObjectId(name as SessionId)]);
-  // A name like a digest is rarely a path, and a search by path may read the source of every file.
+  // A hexadecimal name is rarely a path, and a search by path may read the source of every file.
   const [first, second] = /^[0-9a-f]+$/.test(name) ? [byStart, byPath] : [byPath, byStart];
   return (await first(candidates, name)) ?? second(candidates, name);
 }
@@ -174,11 +176,11 @@ async function unknownObject(candidates: Candidates, name: string): Promise<neve
     name,
     files.map(({ source }) => shown.display(source)),
   );
-  const hint = like.length === 0 ? 'name it' : `did you mean ${like.map(quoted).join(' or ')}? Else name it`;
+  const hint = like.length === 0 ? 'name it' : `did you mean ${like.map(quoted).join(' or ')}? Otherwise name it`;
   throw new HistoryError(
     'unknown-object',
-    `there is no object ${quoted(name)} in ${where}: ${hint} by id, by ${SHORTEST} or more characters ` +
-      'that its id begins with, or by path',
+    `there is no object ${quoted(name)} in ${where}: ${hint} by its id, by the first characters of its id ` +
+      `(at least ${SHORTEST}), or by its path`,
   );
 }
 
@@ -195,7 +197,8 @@ export type Subject =
 
 /**
  * Finds the object or session that a reviewer names. A session's exact id wins over objects whose
- * ids begin with it, such as its calls. An object wins over the beginning of a session's id.
+ * ids begin with it, such as its calls. If a name could be an object or the beginning of a
+ * session's id, it means the object.
  *
  * @throws {HistoryError} `unknown-object`, `erased`, `ambiguous`
  */

@@ -210,7 +210,7 @@ describe.each([
     host.notices.splice(0);
     await host.command('strictly');
     expect(host.notices).toEqual([
-      '/palimpsest does not know "strictly"; it knows: on, off, tidy, strict on, strict off, short-ids on, ' +
+      '/palimpsest has no subcommand "strictly". Use one of: on, off, tidy, strict on, strict off, short-ids on, ' +
         'short-ids off',
     ]);
     await host.command('off');

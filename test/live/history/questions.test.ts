@@ -190,7 +190,9 @@ describe('history queries', () => {
     expect(await codeOf(id('zzz'))).toBe('unknown-object');
     expect(await codeOf(id('\ud83d'))).toBe('unknown-object');
     expect(await codeOf(askWho(timeline, { object: first }))).toBe('wrong-kind');
-    await expect(id('a.tss', first)).rejects.toThrow(`did you mean "${join(made.root, 'a.ts')}"? Else name it by id`);
+    await expect(id('a.tss', first)).rejects.toThrow(
+      `did you mean "${join(made.root, 'a.ts')}"? Otherwise name it by its id`,
+    );
   });
 
   test('find a file of this machine by its path alone, and read all paths once for any other name', async () => {

@@ -271,14 +271,14 @@ describe('hooks', () => {
     await until(() => caughtUp >= before + 2, Boolean);
   });
 
-  test('leave a mark that they rang, which replaces that of a failure', async () => {
+  test('mark that they reached the watcher, and remove the mark of a failure', async () => {
     await makeHookFolder(dataDir);
     await writeFile(join(hookFolder(dataDir), 'unreached'), 'late\n');
-    expect(await hookState(dataDir, 'codex')).toMatchObject({ rang: undefined, unreached: { reason: 'late' } });
+    expect(await hookState(dataDir, 'codex')).toMatchObject({ reached: undefined, unreached: { reason: 'late' } });
     await ring('codex', { hook_event_name: 'Stop' });
     await until(async () => (await hookState(dataDir, 'codex')).unreached === undefined, Boolean);
-    expect((await hookState(dataDir, 'codex')).rang).toBeInstanceOf(Date);
-    expect((await hookState(dataDir, 'gemini-cli')).rang).toBeUndefined();
+    expect((await hookState(dataDir, 'codex')).reached).toBeInstanceOf(Date);
+    expect((await hookState(dataDir, 'gemini-cli')).reached).toBeUndefined();
   });
 
   test('answer nothing to other senders, and go on', async () => {

@@ -178,11 +178,11 @@ describe('an agent’s mistake is answered by an error with a remedy', () => {
   test('lists the candidates of an ambiguous prefix (decision D6)', async () => {
     expectFailure(
       await agent.call('read', { id: SESSION }),
-      new RegExp(`fits several objects:\\n  ${SESSION}:1 .*\\n  ${SESSION}:2 `),
+      new RegExp(`matches several objects:\\n  ${SESSION}:1 .*\\n  ${SESSION}:2 `),
     );
     expectFailure(
       await agent.call('deactivate', { ids: [SESSION] }),
-      /fits several objects; give more characters:\n {2}/,
+      /matches several objects; give more characters:\n {2}/,
     );
   });
 

@@ -11,7 +11,7 @@ import {
   hookClient,
   hookFolder,
   makeHookFolder,
-  noteRang,
+  markReached,
   watchSocket,
   writeStart,
 } from '../../../src/agents/hooks/hook-folder.js';
@@ -162,7 +162,7 @@ describe('the client of hooks', () => {
     expect(await readFile(join(hookFolder(dataDir), 'start'), 'utf8')).toBe(
       `/usr/bin/node\n/opt/cli.js\nwatch\n--data\n${dataDir}\n`,
     );
-    await expect(writeStart(dataDir, ['a\nb'])).rejects.toThrow(/line end/);
+    await expect(writeStart(dataDir, ['a\nb'])).rejects.toThrow(/line break/);
   });
 });
 
@@ -183,16 +183,16 @@ describe('doctor', () => {
     await makeHookFolder(dataDir);
   });
 
-  test('reports hooks that never rang, until they ring', async () => {
+  test('reports hooks that never reached the watcher, until one does', async () => {
     expect(await findings()).toEqual([['agent-hook-silent', expect.stringMatching(/^Codex, .*type \/hooks$/)]]);
-    await noteRang(dataDir, 'claude-code', new Date());
+    await markReached(dataDir, 'claude-code', new Date());
     expect(await findings()).toEqual([['agent-hook-silent', expect.stringMatching(/^Codex, .*type \/hooks$/)]]);
-    await noteRang(dataDir, 'codex', new Date());
+    await markReached(dataDir, 'codex', new Date());
     expect(await findings()).toEqual([]);
   });
 
-  test('reports a hook that found no watcher, unless one listens by now', async () => {
-    await noteRang(dataDir, 'codex', new Date());
+  test('reports a hook that found no watcher, unless one listens now', async () => {
+    await markReached(dataDir, 'codex', new Date());
     await failed('nothing listens on watch.sock');
     expect(await findings()).toEqual([
       ['agent-hook-unreached', expect.stringMatching(/^Codex: nothing listens on watch\.sock at .+ no event arrived/)],
@@ -203,11 +203,11 @@ describe('doctor', () => {
     // A late answer is a failure of a watcher that runs.
     await failed('late');
     expect(await findings()).toMatchObject([['agent-hook-unreached', expect.stringContaining('late')]]);
-    // So it is not while a hook starts it.
+    // It is no failure while a hook starts the watcher.
     await writeFile(join(hookFolder(dataDir), 'starting'), '');
     expect(await findings()).toEqual([]);
     await new Promise((resolve) => server.close(resolve));
-    await noteRang(dataDir, 'codex', new Date());
+    await markReached(dataDir, 'codex', new Date());
     expect(await findings()).toEqual([]);
   });
 });

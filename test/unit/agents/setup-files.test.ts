@@ -74,7 +74,7 @@ async function undo(): Promise<readonly string[]> {
   return left;
 }
 
-/** Every file below the home but the data folder, with its bytes. */
+/** Returns every file below the home folder with its bytes, without the data folder. */
 async function everything(): Promise<Readonly<Record<string, string>>> {
   const entries = await readdir(home, { recursive: true, withFileTypes: true });
   const found = await Promise.all(
@@ -89,7 +89,7 @@ async function everything(): Promise<Readonly<Record<string, string>>> {
   return Object.fromEntries(found.flat()) as Record<string, string>;
 }
 
-/** Every way of every agent, where it has settings. */
+/** Every agent with each of its ways in, in the settings of the user and of a project. */
 const WAYS = AGENTS.flatMap((agent) =>
   (['user', 'project'] as const).flatMap((scope) =>
     (Object.keys(agent.ways) as WayName[]).flatMap((way) =>
@@ -119,23 +119,23 @@ const TEXTS: Readonly<Record<FileEdit['format'], Readonly<Record<string, string>
     plain: '{\n  "theme": "dark",\n  "permissions": {\n    "ask": ["WebFetch"]\n  }\n}\n',
     commented: '// mine\n{\n\t"theme": "dark", // at night\n\t/* soon */\n}\n',
     'with CRLF': '{\r\n    "theme": "dark"\r\n}\r\n',
-    'with a mark': '\ufeff{\n  "theme": "dark"\n}',
-    'of one line': '{"theme":"dark"}',
+    'with a byte order mark': '\ufeff{\n  "theme": "dark"\n}',
+    'in one line': '{"theme":"dark"}',
   },
   toml: {
     empty: '',
     plain: 'model = "x"\n\n[mcp_servers.other]\ncommand = "y"\n',
     commented: '# mine\nmodel = "x" # fast\n\n# others\n[other] # too\na = [ 1, # one\n  2 ]',
     'with CRLF': '# mine\r\nmodel = "x"\r\n',
-    'with a mark': '\ufeffmodel = "x"\n',
-    'of one line': 'mcp_servers = { other = { command = "y" } }',
+    'with a byte order mark': '\ufeffmodel = "x"\n',
+    'in one line': 'mcp_servers = { other = { command = "y" } }',
   },
 };
 
 describe.each(WAYS)('$name', (one) => {
   const { agent, scope, way } = one;
 
-  test('creates missing files and folders, and removes them', async () => {
+  test('creates missing files and folders, and undo removes them', async () => {
     const before = await everything();
     await setUp(agent, way, scope);
     for (const { paths } of await editsOf(one))
@@ -146,7 +146,7 @@ describe.each(WAYS)('$name', (one) => {
     expect(await keptChanges(dataDir)).toEqual([]);
   });
 
-  test.each(Object.keys(TEXTS.json))('gives a file back to the byte: %s', async (kind) => {
+  test.each(Object.keys(TEXTS.json))('undo restores a file byte for byte: %s', async (kind) => {
     for (const { paths, format } of await editsOf(one)) await put(paths[0], TEXTS[format][kind] ?? '', 0o640);
     const before = await everything();
     await setUp(agent, way, scope);
@@ -156,16 +156,16 @@ describe.each(WAYS)('$name', (one) => {
     expect(await everything()).toEqual(before);
   });
 
-  test('leaves a file alone that it cannot parse, and says line and reason', async () => {
+  test('does not change a file that it cannot parse, and names line and reason', async () => {
     for (const { paths } of await editsOf(one)) await put(paths[0], '\n{ "a": [\n = }\n');
     const before = await everything();
     await expect(planOf(agent, way, scope)).rejects.toThrow(/, line \d: .+ The file was left as it is\. Correct it/);
     expect(await everything()).toEqual(before);
   });
 
-  test('writes through a symbolic link, which stays', async () => {
+  test('writes to the target of a symbolic link, and keeps the link', async () => {
     const edits = await editsOf(one);
-    // Links of a project stay in it.
+    // A project's links must lead to files of the project.
     const dotfile = (i: number): string => join(scope === 'project' ? at.cwd : home, `dotfiles/${i}`);
     for (const [i, { paths, format }] of edits.entries()) {
       await put(dotfile(i), TEXTS[format].plain ?? '');
@@ -188,7 +188,7 @@ describe('hostile settings', () => {
   const codex = AGENTS.find(({ id }) => id === 'codex') as Agent;
   const file = (): string => join(home, '.claude.json');
 
-  test('of a project never lead to a file or folder outside of it', async () => {
+  test('of a project are refused if a link leads out of it', async () => {
     await put(join(home, 'other.json'), '{}');
     await mkdir(join(home, 'elsewhere'));
     const before = await everything();
@@ -201,7 +201,7 @@ describe('hostile settings', () => {
     expect(await everything()).toEqual(before);
   });
 
-  test('of a project that become a link after setup are not followed by undo', async () => {
+  test('of a project are not followed by undo if they became a link after setup', async () => {
     await setUp(claude, 'mcp', 'project');
     const text = await readFile(join(at.cwd, '.mcp.json'), 'utf8');
     await put(join(home, 'other.json'), text);
@@ -222,7 +222,7 @@ describe('hostile settings', () => {
     await expect(planOf(claude, 'mcp')).rejects.toThrow(/it is a folder/);
   });
 
-  test('are refused if they are huge or have very many levels', async () => {
+  test('are refused if they are huge or nested very deeply', async () => {
     await put(file(), '');
     await truncate(file(), 2 ** 33);
     await expect(planOf(claude, 'mcp')).rejects.toThrow(/it has 8589934592 bytes/);
@@ -249,7 +249,7 @@ describe('every agent', () => {
     expect(AGENTS.map(({ id }) => id)).toEqual([...AGENT_NAMES]);
   });
 
-  test('has settings that name the data folder and shorten ids', async () => {
+  test('gets a server command with the data folder and --short-ids', async () => {
     for (const agent of AGENTS.filter(({ ways }) => Object.keys(ways)[0] === 'mcp')) {
       const [text] = await texts(agent);
       expect(text).toMatch(/"--data",\s*"[^"]+\/data",\s*"--short-ids"/);
@@ -313,7 +313,7 @@ describe('a setup', () => {
     return plan;
   }
 
-  test('keeps a copy of the file, named by its hash, that only the user can read', async () => {
+  test('keeps a copy of the file, named by its hash and readable only by the user', async () => {
     await put(file(), '{"secret": "s"}');
     await setUp(claude, 'mcp');
     const record = (await keptChanges(dataDir)).find(({ path }) => path === file());
@@ -327,7 +327,7 @@ describe('a setup', () => {
     expect((await planOf(claude, 'mcp'))[0]?.replaced).toEqual(['mcpServers.ctx: {"command": "other"}']);
   });
 
-  test('is taken back as a whole after a second one with another data folder', async () => {
+  test('can be undone completely after a second setup with another data folder', async () => {
     await put(file(), '{\n  "a": 1\n}\n');
     const before = await everything();
     await setUp(claude, 'mcp');
@@ -357,7 +357,7 @@ describe('a setup', () => {
     expect(await readFile(file(), 'utf8')).toBe('{"later": 1}');
   });
 
-  test('keeps the record of the setup in force if the file changed after a later one was shown', async () => {
+  test('that fails because another setup came first keeps the record of that setup', async () => {
     await put(file(), '{}');
     const [late] = await planOf(claude, 'mcp');
     const [theirs] = await plansFor({ command: 'palimpsest', args: ['mcp', '--short-ids'] });
@@ -368,7 +368,7 @@ describe('a setup', () => {
   });
 
   test.each(['{}', '{"mcpServers": {"ctx": {"command": "mine"}}}'])(
-    'is taken back after a kill between the record of a second one and its write: %s',
+    'can be undone after a second setup was killed between its record and its write: %s',
     async (text) => {
       await put(file(), text);
       await setUp(claude, 'mcp');
@@ -391,7 +391,7 @@ describe('a setup', () => {
     },
   );
 
-  test('is not taken back over a change that was made after it was shown', async () => {
+  test('is not undone if the file changed after the undo was planned', async () => {
     await setUp(claude, 'mcp');
     const [change] = (await keptChanges(dataDir)).filter(({ path }) => path === file());
     const plan = await planUndo(change as KeptChange, dataDir);
@@ -401,7 +401,7 @@ describe('a setup', () => {
     expect(await readFile(file(), 'utf8')).toBe('{"later": 1}');
   });
 
-  test('is taken back twice, and after its file was deleted', async () => {
+  test('can be undone twice, and after its file was deleted', async () => {
     const before = await everything();
     await setUp(claude, 'mcp');
     await rm(file());
@@ -410,7 +410,7 @@ describe('a setup', () => {
     expect(await everything()).toEqual(before);
   });
 
-  test('loses only its own entries if others changed the file since', async () => {
+  test('undo removes only our entries if the file changed since', async () => {
     await setUp(claude, 'mcp');
     const text = await readFile(file(), 'utf8');
     await put(file(), text.replace('{\n', '{\n  "numStartups": 3,\n'));
@@ -418,14 +418,14 @@ describe('a setup', () => {
     expect(await readFile(file(), 'utf8')).toBe('{\n  "numStartups": 3\n}\n');
   });
 
-  test('names an entry that runs another program now, and leaves it', async () => {
+  test('undo leaves and names an entry that runs another program now', async () => {
     await setUp(claude, 'mcp');
     await put(file(), '{"mcpServers": {"ctx": {"command": "other"}}}');
     expect(await undo()).toEqual(['mcpServers.ctx']);
     expect(await readFile(file(), 'utf8')).toContain('other');
   });
 
-  test('uses the file with comments that OpenCode has', async () => {
+  test('writes to the opencode.jsonc that exists', async () => {
     const path = join(home, '.config', 'opencode', 'opencode.jsonc');
     await put(path, '{\n  // mine\n}\n');
     await setUp(opencode, 'mcp');
@@ -439,7 +439,7 @@ describe('a setup', () => {
     await expect(planOf(claude, 'mcp')).rejects.toThrow(/it is not text in UTF-8. It was left as it is/);
   });
 
-  test('refuses a data folder whose name agents would change, and a program that npm clears', async () => {
+  test('refuses a data folder whose name an agent would expand, and a program that npm may clear', async () => {
     const given = { at, data: { dataDir, isDefault: false }, program: PROGRAM };
     await expect(
       serverCommand(claude, 'user', { ...given, data: { dataDir: '/a/{env:HOME}/b', isDefault: false } }),
@@ -449,7 +449,7 @@ describe('a setup', () => {
     ).rejects.toThrow(/which npm may clear. Run npm install --global palimpsest first/);
   });
 
-  test('names no data folder in shared settings unless it is another than the default', async () => {
+  test('names the data folder in shared settings only if it is not the default', async () => {
     const given = { at, program: PROGRAM };
     const args = async (scope: Scope, isDefault: boolean) =>
       (await serverCommand(claude, scope, { ...given, data: { dataDir, isDefault } }))().args.includes('--data');
@@ -472,7 +472,7 @@ describe('a setup', () => {
     expect(await command(AGENTS.find(({ id }) => id === 'vscode'))).toBe('/usr/bin/node');
   });
 
-  test('is undone to the byte for any file', async () => {
+  test('is undone byte for byte for any file', async () => {
     const text = fc.oneof(
       fc.json({ maxDepth: 3 }).filter((one) => one.startsWith('{')),
       fc.constantFrom(

@@ -11,17 +11,17 @@ import { replaceKept } from '../../../src/restore/kept-replacements.js';
 
 const SECRET = 'aunt "Olga"\nlives here';
 
-describe('files that restores replaced', () => {
+describe('kept copies of files that a restore replaced', () => {
   let root: string;
   let dataDir: string;
   const kept = new Map<string, string>();
   const FORMS: Readonly<Record<string, Buffer>> = {
     'as it is': Buffer.from(`x ${SECRET} y`),
-    'with other line ends': Buffer.from(SECRET.replaceAll('\n', '\r\n')),
+    'with other line endings': Buffer.from(SECRET.replaceAll('\n', '\r\n')),
     'in JSON': Buffer.from(JSON.stringify({ text: SECRET })),
     'in JSON in JSON': Buffer.from(JSON.stringify(JSON.stringify({ text: SECRET }))),
     'in UTF-16': Buffer.from(`\ufeff${SECRET}`, 'utf16le'),
-    'in UTF-16, high bytes first': Buffer.from(`\ufeff${SECRET}`, 'utf16le').swap16(),
+    'in big-endian UTF-16': Buffer.from(`\ufeff${SECRET}`, 'utf16le').swap16(),
     'not at all': Buffer.from('aunt Olga lives elsewhere'),
   };
 
@@ -43,7 +43,7 @@ describe('files that restores replaced', () => {
   });
   afterAll(() => rm(root, { recursive: true, force: true }));
 
-  test('go if they hold an erased text in any form, and stay otherwise', async () => {
+  test('are deleted if they contain an erased text in any form, and stay otherwise', async () => {
     const order = { sessions: new Set<string>(), documents: new Set<string>(), texts: [SECRET] };
     expect(await FORGET_RESTORES.find(dataDir, order)).toHaveLength(Object.keys(FORMS).length - 1);
     await FORGET_RESTORES.forget(dataDir, order);

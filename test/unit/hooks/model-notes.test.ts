@@ -20,7 +20,7 @@ describe('the ranges of changed lines', () => {
     expect(changedRanges(before, after)).toBe(words);
   });
 
-  test('are unknown if lines only went', () => {
+  test('are undefined if lines were only removed', () => {
     expect(changedRanges('a\nb\nc\n', 'a\nc\n')).toBeUndefined();
   });
 });
@@ -36,7 +36,7 @@ describe('the note on a stale file', () => {
     expect(note).toMatch(/Nothing was done\. If your change still fits, make it again; else read the file first\.$/);
   });
 
-  test('says less if less is known', () => {
+  test('leaves out the number, the verb or the call if it is unknown', () => {
     const file = { name: 'a.ts', ...changed([1]) };
     const since = (seenIn: { readonly tool: string; readonly id: string | undefined } | undefined): string =>
       staleNote([{ ...file, seenIn }], numberOf);
@@ -46,7 +46,7 @@ describe('the note on a stale file', () => {
     expect(since(undefined)).toContain('a.ts changed since you last saw it (line 1).');
   });
 
-  test('shows no long differences', () => {
+  test('leaves out a long diff', () => {
     const at = lines(300).map((_, i) => i + 1);
     const note = staleNote([{ name: 'a.ts', ...changed(at, 300), seenIn: undefined }], numberOf);
     expect(note.length).toBeLessThan(200);
