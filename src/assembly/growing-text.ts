@@ -14,7 +14,7 @@ export interface TextPiece {
  */
 export function pieceOf(text: string): TextPiece {
   if (!text.isWellFormed())
-    throw new DocumentError('lone-surrogate', 'the text holds half a surrogate pair; make it well-formed first');
+    throw new DocumentError('lone-surrogate', 'the text contains a lone surrogate; make it well-formed first');
   return { bytes: Buffer.from(text), chars: text.length };
 }
 
@@ -23,7 +23,7 @@ const MARK_BYTES = 65_536;
 const LINE_END = 10;
 
 /**
- * A text of pieces with line ends between them, whose later states share most of their pieces. A
+ * A text of pieces with line endings between them, whose later states share most of their pieces. A
  * change costs the pieces after it, and the hash is computed from the last state before it.
  */
 export class GrowingText {

@@ -55,7 +55,7 @@ const manifest = z.strictObject({
     .describe('Versions, by type'),
   parts: z.strictObject({ step: count, snapshot: count, assembly: count, record: count }),
   redacted: redacted.optional().describe('Present if content was masked before the bundle was written'),
-  bytes: count.describe('Hash of all lines before this one, with their line ends'),
+  bytes: count.describe('Hash of all lines before this one, with their line endings'),
   sha256: z
     .string()
     .regex(/^[0-9a-f]{64}$/)

@@ -215,7 +215,7 @@ function escaped(char: string): string {
 }
 
 /**
- * Escapes the control characters of a text for a terminal. Line ends, tabs and matches of `kept`
+ * Escapes the control characters of a text for a terminal. Line endings, tabs and matches of `kept`
  * stay.
  */
 export function escapedText(text: string, kept?: RegExp): string {
@@ -231,7 +231,7 @@ export function textLines(text: string): readonly string[] {
   return escapedText(text).split('\n');
 }
 
-/** Escapes a text for one line of a terminal, including line ends and tabs. */
+/** Escapes a text for one line of a terminal, including line endings and tabs. */
 export function escapedLine(text: string): string {
   return escapedText(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t');
 }

@@ -39,7 +39,7 @@ function textInside(piece: string): string | undefined {
 
 /**
  * Returns a piece of a JSON body with marks. A long string is a piece without its quotes. The rules
- * need its line ends, so they read it without escapes.
+ * need its line endings, so they read it without escapes.
  */
 export function maskedPiece(mask: RecordMask, piece: string): string {
   const inside = textInside(piece);

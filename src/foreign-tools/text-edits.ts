@@ -7,8 +7,8 @@ export interface Replacement {
 }
 
 /**
- * Returns the lines of a text with their line ends. A last line without one counts; an empty text
- * has none.
+ * Returns the lines of a text with their line endings. A last line without one counts; an empty
+ * text has none.
  */
 function linesWithEnds(text: string): readonly string[] {
   return text === '' ? [] : text.split(/(?<=\n)/);
@@ -27,8 +27,8 @@ export function bareLines(text: string): readonly string[] {
 const PIECE = 64 * 1024;
 
 /**
- * Returns a text with uniform line ends. Works in pieces, because one pass over a text of line ends
- * alone would hold a match for each.
+ * Returns a text with uniform line endings. Works in pieces, because one pass over a text of line
+ * endings alone would hold a match for each.
  */
 function withEnds(text: string, lineEnd: '\n' | '\r\n'): string {
   const pieces: string[] = [];
@@ -41,7 +41,7 @@ function withEnds(text: string, lineEnd: '\n' | '\r\n'): string {
   return pieces.join('');
 }
 
-/** Returns a text with Windows line ends. */
+/** Returns a text with Windows line endings. */
 export const toCrlf = (text: string): string => withEnds(text, '\r\n');
 
 /** Returns a text with `\n` for every `\r\n`. */
@@ -111,7 +111,7 @@ export function occurrences(
 
 /** The occurrences of a text to be replaced. */
 export interface FoundText {
-  /** The text as found: `wanted`, or the same with the Windows line ends of the whole. */
+  /** The text as found: `wanted`, or the same with the Windows line endings of the whole. */
   readonly text: string;
   /** Ascending positions of its first occurrences, at most five. */
   readonly places: readonly number[];
@@ -133,8 +133,8 @@ function locate(text: string, wanted: string, overlapping: boolean): FoundText {
 
 /**
  * Finds a non-empty text in another one. Agents see `\n` where a file has `\r\n`, so a text without
- * a match is searched again with the file's line ends. Overlapping occurrences count separately if
- * requested. Takes time linear in both texts.
+ * a match is searched again with the file's line endings. Overlapping occurrences count separately
+ * if requested. Takes time linear in both texts.
  */
 export function findText(text: string, wanted: string, { overlapping = false } = {}): FoundText {
   const found = locate(text, wanted, overlapping);

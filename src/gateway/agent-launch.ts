@@ -120,7 +120,7 @@ export function agentStart(command: string, args: readonly string[], { exists, .
   if (start === undefined)
     throw new GatewayError(
       'unknown-agent',
-      `${program} is a command file, and Windows cannot pass it %, double quotes or line ends; leave them out of ` +
+      `${program} is a command file, and Windows cannot pass it %, double quotes or line breaks; leave them out of ` +
         "the agent's arguments",
     );
   // The agent needs the console of this process.

@@ -18,7 +18,7 @@ function check(value: unknown, path: string, depth: number): void {
     if (!value.isWellFormed())
       throw new DocumentError(
         'lone-surrogate',
-        `the text at ${path} holds half a surrogate pair and cannot be stored exactly`,
+        `the text at ${path} contains a lone surrogate and cannot be stored exactly`,
       );
     return;
   }
@@ -41,7 +41,7 @@ function check(value: unknown, path: string, depth: number): void {
     }
     for (const [key, member] of Object.entries(value)) {
       if (!key.isWellFormed())
-        throw new DocumentError('lone-surrogate', `the key ${quoted(key)} at ${path} holds half a surrogate pair`);
+        throw new DocumentError('lone-surrogate', `the key ${quoted(key)} at ${path} contains a lone surrogate`);
       check(member, `${path}.${key}`, depth + 1);
     }
     return;

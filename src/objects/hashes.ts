@@ -27,10 +27,7 @@ function remember(text: string, known: Sha256): void {
 
 function requireWellFormed(text: string): void {
   if (!text.isWellFormed())
-    throw new DocumentError(
-      'lone-surrogate',
-      'the text holds half a surrogate pair; make it well-formed before hashing',
-    );
+    throw new DocumentError('lone-surrogate', 'the text contains a lone surrogate; make it well-formed before hashing');
 }
 
 /**

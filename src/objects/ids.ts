@@ -38,7 +38,7 @@ function requireText(value: string, what: string, longest: number): void {
   if (!value.isWellFormed())
     throw new DocumentError(
       'lone-surrogate',
-      `${what} ${quoted(value)} holds half a surrogate pair and cannot be stored exactly`,
+      `${what} ${quoted(value)} contains a lone surrogate and cannot be stored exactly`,
     );
 }
 
@@ -71,7 +71,7 @@ function requirePath(value: string): void {
   if (value.length > LONGEST_PATH)
     throw new DocumentError('invalid-path', `the path ${quoted(value)} is longer than ${LONGEST_PATH} characters`);
   if (!value.isWellFormed())
-    throw new DocumentError('lone-surrogate', `the path ${quoted(value)} holds half a surrogate pair`);
+    throw new DocumentError('lone-surrogate', `the path ${quoted(value)} contains a lone surrogate`);
 }
 
 /** Accepts a path from an agent: non-empty, without NUL, well-formed. Does not normalise it. */

@@ -95,8 +95,8 @@ function placeIn(node: Node, offset: number): number | undefined {
 }
 
 /**
- * Copies the selected part of a text as it is: no line ends where the screen wraps, and every blank
- * line.
+ * Copies the selected part of a text as it is: no line breaks where the screen wraps, and every
+ * blank line.
  */
 function copyRange(event: ClipboardEvent, text: string): void {
   const selection = getSelection();

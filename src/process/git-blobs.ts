@@ -14,7 +14,7 @@ const SETTINGS = [
 ].flatMap((name) => ['-c', `protocol.${name}=never`]);
 
 /**
- * Asks git for the hashes of files in commits. `names` are `COMMIT:PATH`, without line ends.
+ * Asks git for the hashes of files in commits. `names` are `COMMIT:PATH`, without line endings.
  * Returns one entry per name: null for a path that the commit lacks. Undefined if git is not
  * installed or does not answer.
  */

@@ -175,6 +175,6 @@ function isLikelyLine(value: string): boolean {
  */
 export function isLikelySecret(value: string, isStrict: boolean): boolean {
   if (isStrict) return value.trim().length > 1 && !PLACEHOLDER.test(value.trim());
-  // A text within JSON has escapes in place of line ends.
+  // A text within JSON has escapes in place of line breaks.
   return value.split(/\n|\\+[nrt]/).some(isLikelyLine);
 }

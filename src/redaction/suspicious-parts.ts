@@ -127,7 +127,7 @@ interface TextPart {
 }
 
 /**
- * Splits a text at line ends into parts that may hold a secret and parts that cannot. The rules
+ * Splits a text at line endings into parts that may hold a secret and parts that cannot. The rules
  * then read only a tenth of an ordinary text.
  */
 export function suspiciousParts(text: string, places = suspiciousPlaces(text)): readonly TextPart[] {

@@ -28,7 +28,7 @@ const OPENING = /(\\*)(["'])/y;
 const BARE = /[^\s,;"'()[\]{}\\]+/y;
 const LITERAL = /(?:true|false|null|undefined|none|nil)(?![\w.-])/iy;
 const SPACES = /[^\S\r\n]*/y;
-/** White space between a sign and its value, line ends included. */
+/** White space between a sign and its value, line endings included. */
 const GAP = /\s{0,8}/y;
 /** Maximum length of a value over several lines. */
 const MOST_OVER_LINES = 4_096;
@@ -142,7 +142,7 @@ function bareEnd(text: string, from: number): number {
   }
 }
 
-/** Line ends of YAML, also as JSON escapes them within a text. */
+/** Line endings of YAML, also as JSON escapes them within a text. */
 const LINE_END = /\r?\n|(?:\\+r)?\\+n/;
 /**
  * The beginning of a YAML block: anchors and tags, a block scalar sign, a comment, the line end.

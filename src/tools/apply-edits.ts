@@ -21,7 +21,7 @@ interface Replacement {
   readonly text: string;
 }
 
-/** Counts the line ends before a position. */
+/** Counts the line endings before a position. */
 function lineEnds(text: string, before = text.length): number {
   let count = 0;
   for (let at = 0; at < before; at++) if (text.charCodeAt(at) === 10) count++;
@@ -131,9 +131,9 @@ function requireBounded(text: string, edits: readonly Edit[], path: string): voi
 }
 
 /**
- * Applies edits to a text, each matched against the original, all or none. Line ends and a byte
- * order mark stay, even if the text mixes both kinds of line ends. Each edit takes time linear in
- * the text; the product is limited.
+ * Applies edits to a text, each matched against the original, all or none. Line endings and a byte
+ * order mark stay, even if the text mixes both kinds of line endings. Each edit takes time linear
+ * in the text; the product is limited.
  *
  * @throws {ToolError} `no-match`, `ambiguous`, `invalid-arguments`, `nothing-done` – for edits that
  *   do not match, overlap, change nothing, or are too many for the text's length

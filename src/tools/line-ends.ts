@@ -50,7 +50,7 @@ export function findAcrossEnds(
 
 const LONE_LF = /(?:^|[^\r])\n/;
 
-/** Whether a text has line ends, and only Windows ones. */
+/** Whether a text has line endings, and only Windows ones. */
 const hasOnlyCrlf = (text: string): boolean => text.includes('\r\n') && !LONE_LF.test(text);
 
 /**
@@ -62,13 +62,13 @@ function lineEndAt(text: string, { start, end }: Place): '\n' | '\r\n' {
   return text[at - 1] === '\r' ? '\r\n' : '\n';
 }
 
-/** Splits a text into lines and their line ends; the last line has none. */
+/** Splits a text into lines and their line endings; the last line has none. */
 function linesAndEnds(text: string): { readonly lines: readonly string[]; readonly ends: readonly string[] } {
   const pieces = text.split(/(\r?\n)/);
   return { lines: pieces.filter((_, i) => i % 2 === 0), ends: pieces.filter((_, i) => i % 2 === 1) };
 }
 
-/** Gives unchanged lines their own line ends, and new lines those of the lines they replace. */
+/** Gives unchanged lines their own line endings, and new lines those of the lines they replace. */
 function lineByLine(old: string, text: string, otherwise: string): string {
   const [before, after] = [linesAndEnds(old), linesAndEnds(text)];
   const [had, has] = [before.ends.length, after.ends.length];
@@ -80,7 +80,7 @@ function lineByLine(old: string, text: string, otherwise: string): string {
 }
 
 /**
- * Converts a replacement to the line ends at its place. If those are mixed, each line keeps its
+ * Converts a replacement to the line endings at its place. If those are mixed, each line keeps its
  * own.
  */
 export function inEndsOf(text: string, place: Place, put: string): string {
@@ -96,8 +96,8 @@ export function inEndsOf(text: string, place: Place, put: string): string {
 const MARK = '\ufeff';
 
 /**
- * Converts a text that replaces a whole file to the file's line ends and byte order mark, which the
- * agent does not see. A text with Windows line ends keeps them.
+ * Converts a text that replaces a whole file to the file's line endings and byte order mark, which
+ * the agent does not see. A text with Windows line endings keeps them.
  */
 export function inFormOf(old: string, text: string): string {
   const ended = hasOnlyCrlf(old) && !text.includes('\r\n') ? toCrlf(text) : text;

@@ -22,7 +22,7 @@ export interface PageStart {
  * A part of a text that fits into an answer: whole lines, or a piece of one line that does not fit.
  */
 export interface Page {
-  /** The exact text, including line ends. */
+  /** The exact text, including line endings. */
   readonly text: string;
   readonly firstLine: number;
   readonly lastLine: number;

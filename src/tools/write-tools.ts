@@ -106,7 +106,7 @@ async function write(path: string, given: string, work: Work): Promise<Performed
       // This text was made without knowing a change that arrived at the same time.
       const { created, fileHash } = await writeLocked(text, expectedAfter(before));
       const lines = text === '' ? 0 : linesIn(text);
-      const kept = text === given ? '' : ' The line ends and byte order mark that it had are kept.';
+      const kept = text === given ? '' : ' The line endings and byte order mark that it had are kept.';
       const said =
         `${created ? 'Created' : 'Overwrote'} ${shownName(path)}: ${lines} ` +
         `${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.${kept}`;
@@ -122,7 +122,7 @@ async function write(path: string, given: string, work: Work): Promise<Performed
 /** `write`: replaces a whole file atomically, then indexes it from disk. */
 export const writeTool = defineTool({
   name: 'write',
-  description: 'Write a file: create it or replace all of it, line ends kept. Use edit to change a part.',
+  description: 'Create a file or replace all of it, line endings kept. Use edit to change a part.',
   shape: {
     path: z.string().min(1).describe('File to write; missing folders are made'),
     content: z.string().describe('The whole new text'),
@@ -191,7 +191,8 @@ const EDIT = z.object({
 /** `edit`: applies exact replacements, all or none, then indexes the file from disk. */
 export const editTool = defineTool({
   name: 'edit',
-  description: 'Replace exact texts in a file, all or none. Each oldText must stand exactly once; line ends are kept.',
+  description:
+    'Replace exact texts in a file, all or none. Each oldText must occur exactly once; line endings are kept.',
   shape: {
     path: z.string().min(1).describe('File to change'),
     edits: z.array(EDIT).min(1).max(200).describe('Replacements, each matched against the original'),

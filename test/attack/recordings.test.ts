@@ -173,7 +173,7 @@ attack('recordings', async (tries) => {
     ],
     ['an answer without a call', lines().answers('nobody', 'x')],
     ['a text of control characters', lines().user(JSON.parse(`"${CONTROLS.replace('\\ud800', '')}"`))],
-    ['half a surrogate pair', lines().user('\ud800')],
+    ['a lone surrogate', lines().user('\ud800')],
   ];
   for (const [at, [what, { text }]] of tries.some(hostile, 3).entries())
     tries.tried(

@@ -15,8 +15,9 @@ function afterMark<T extends { readonly text: string }>(text: string, edit: (tex
 }
 
 /**
- * Makes changes in the text of a settings file. Comments, order, indentation, line ends and a byte
- * order mark stay. @throws {SettingsError} unparsable, unfit – with line and reason
+ * Makes changes in the text of a settings file. Comments, order, indentation, line endings and a
+ * byte order mark stay.
+ * @throws {SettingsError} unparsable, unfit – with line and reason
  */
 export function changeSettings(format: SettingsFormat, text: string, changes: readonly Change[]): Changed {
   const edit = format === 'json' ? changeJson : changeToml;

@@ -37,7 +37,7 @@ const CHILD_STATES: ReadonlySet<string> = new Set(['pending', 'active', 'done', 
 const SCOPES: ReadonlySet<unknown> = new Set(['private', 'shared', 'temp']);
 
 /**
- * Splits a text into lines without line ends. An empty text has none. A last line without an end
+ * Splits a text into lines without line endings. An empty text has none. A last line without an end
  * counts.
  */
 export function linesOf(text: string): readonly string[] {
@@ -65,7 +65,7 @@ function lineFileFindings(
             line: lines.length,
             field: '',
             issue: 'cut-line',
-            message: 'the last line has no line end and may be truncated',
+            message: 'the last line does not end with a line break and may be truncated',
           },
         ];
   return [...lines.flatMap((line, i) => check(line, i).map((found) => ({ path, line: i + 1, ...found }))), ...cut];

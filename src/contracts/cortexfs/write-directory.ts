@@ -84,7 +84,8 @@ function checkPrefix(path: string, before: Buffer, now: Buffer): void {
   if (before.length > 0 && before.at(-1) !== 10)
     throw new CortexfsError(
       'invalid-file',
-      `${path}: the last line has no line end and may be truncated. Nothing was changed; export to another folder`,
+      `${path}: the last line does not end with a line break and may be truncated. ` +
+        'Nothing was changed; export to another folder',
     );
   if (before.length <= now.length && now.subarray(0, before.length).equals(before)) return;
   const line = differingLine(before, now);

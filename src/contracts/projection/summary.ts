@@ -159,7 +159,7 @@ export function digestOf({ entries, counter, limit }: SummaryRequest): Summary {
 /** Returns the fault of a summary. Undefined if there is none. */
 function complaintOf(text: string, { identifiers, limit, counter }: SummaryTry): string | undefined {
   if (text.trim() === '') return 'it is empty';
-  if (!text.isWellFormed()) return 'it holds half a surrogate pair';
+  if (!text.isWellFormed()) return 'it contains a lone surrogate';
   const tokens = counter.count(text);
   if (tokens > limit) return `it has ${tokens} tokens of ${limit}`;
   const lost = lostIdentifiers(text, identifiers);

@@ -231,7 +231,7 @@ export function absolutePath(given: string, cwd: string | undefined, shown: stri
   if (!path.isWellFormed()) {
     throw new SourceError(
       'invalid-path',
-      `the path ${named(shown)} holds half a surrogate pair; no file has such a name`,
+      `the path ${named(shown)} contains a lone surrogate; no file has such a name`,
       { path: shown },
     );
   }

@@ -117,7 +117,7 @@ function bytesOf(content: string | Uint8Array, shown: string): Uint8Array {
   if (content.isWellFormed()) return Buffer.from(content, 'utf8');
   throw new SourceError(
     'not-text',
-    `the text for ${named(shown)} holds half a surrogate pair and cannot be written exactly`,
+    `the text for ${named(shown)} contains a lone surrogate and cannot be written exactly`,
     {
       path: shown,
     },

@@ -5,7 +5,7 @@ import { openFileInside } from '../access/open-inside.js';
 import { type FoundText, invalidRegex, LARGEST_SEARCHED, LineCollector, type SearchTask } from './search-task.js';
 
 const LINES_AT_ONCE = 2000;
-/** Anchors that mean line ends if lines are matched one by one, and text ends otherwise. */
+/** Anchors that mean line endings if lines are matched one by one, and text ends otherwise. */
 const TEXT_ANCHOR = /\\[Az]/;
 
 /**
@@ -51,7 +51,7 @@ function decoded(bytes: Buffer): string | undefined {
 }
 
 /**
- * Returns the text of a file with single-character line ends. `undefined` if it is gone, not
+ * Returns the text of a file with single-character line endings. `undefined` if it is gone, not
  * readable, binary or too large. A file that the agent named must open.
  */
 async function readText(

@@ -85,7 +85,7 @@ function movesIn(log: string, { fromMs, toMs }: { readonly fromMs: number; reado
   return found.slice(-MOST_MOVES);
 }
 
-/** Returns git's hashes of a text: as it is, and with the line ends of a repository. */
+/** Returns git's hashes of a text: as it is, and with the line endings of a repository. */
 function blobsOf(text: string, digits: number): ReadonlySet<string> {
   const forms = text.includes('\r\n') ? [text, text.replaceAll('\r\n', '\n')] : [text];
   return new Set(

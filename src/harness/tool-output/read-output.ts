@@ -97,8 +97,8 @@ export function readText({ args, output, truncated }: ReadCall): ReadText | unde
 }
 
 /**
- * Returns the number of characters that are not white space. Trimming and line ends do not change
- * it; numbering only adds to it.
+ * Returns the number of characters that are not white space. Trimming and line endings do not
+ * change it; numbering only adds to it.
  */
 function visible(text: string): number {
   let count = 0;

@@ -42,7 +42,7 @@ const NOTHING: Counted = { text: '', ends: [0], tokens: [0] };
 
 /**
  * Counts the tokens of growing texts. The prefix shared with the previous text is not counted
- * again. Texts are cut at line ends, which changes a count by far less than one percent.
+ * again. Texts are cut at line breaks, which changes a count by far less than one percent.
  */
 export class GrowingCount {
   readonly #count: CountTokens;

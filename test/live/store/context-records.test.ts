@@ -268,7 +268,7 @@ describe('context records', () => {
       [recordOf('event', { seq: 1.5 }), /at seq/],
       [recordOf('event', { at: 9e15 }), /not valid at at: it is later than 9999-12-31/],
       [recordOf('event', { body: { type: 'x', data: 'y'.repeat(600_000) } }), /at most 524288 can be kept/],
-      [recordOf('event', { body: { type: 'x', data: '\ud800' } }), /half a surrogate pair/],
+      [recordOf('event', { body: { type: 'x', data: '\ud800' } }), /a lone surrogate/],
       [{ ...good, kind: 'chat' } as never, /unknown record kind "chat"/],
       [{ ...good, owner: { agent: 'a b' } }, /at owner/],
       [{ ...good, more: 1 } as never, /not valid at its top/],

@@ -104,7 +104,7 @@ describe('an agent’s mistake is answered by an error with a remedy', () => {
       /"secret\.txt" may not be accessed: permission denied/,
     ],
     ['a NUL in a path', 'read', { path: 'a\u0000b' }, /"a\\u0000b" holds a NUL character/],
-    ['half a surrogate pair', 'write', { path: 'x.txt', content: 'a\ud800' }, /half a surrogate pair/],
+    ['a lone surrogate', 'write', { path: 'x.txt', content: 'a\ud800' }, /a lone surrogate/],
     ['an empty path', 'read', { path: '' }, /read: "path": expected string to have >=1 characters/],
     ['no path at all', 'read', {}, /read needs a path or an id/],
     [
@@ -251,17 +251,17 @@ describe('odd but valid input', () => {
     expect(text).toContain('[1 names are not UTF-8; such files cannot be used here.]');
   });
 
-  test('keeps Windows line ends in an edit without them', async () => {
+  test('keeps Windows line endings in an edit without them', async () => {
     const { text } = await agent.call('edit', { path: 'crlf.txt', edits: [{ oldText: 'one\ntwo', newText: '1\n2' }] });
     expect(text).toContain('Edited crlf.txt: 1 replacement, now lines 1-2.');
     expect(await readFile(join(root, 'crlf.txt'), 'utf8')).toBe('1\r\n2\r\nthree\r\n');
   });
 
-  test('keeps and reports Windows line ends and byte order mark of a replaced file', async () => {
+  test('keeps and reports Windows line endings and byte order mark of a replaced file', async () => {
     const path = join(root, 'marked.txt');
     await writeFile(path, '\ufeffone\r\ntwo\r\n');
     const { text } = await agent.call('write', { path, content: 'one\n2\n' });
-    expect(text).toContain('2 lines, 9 characters. The line ends and byte order mark that it had are kept.');
+    expect(text).toContain('2 lines, 9 characters. The line endings and byte order mark that it had are kept.');
     expect(await readFile(path, 'utf8')).toBe('\ufeffone\r\n2\r\n');
     await writeFile(path, 'one\r\ntwo\n');
     expect((await agent.call('write', { path, content: 'a\n' })).isError).toBe(true);

@@ -66,7 +66,7 @@ describe('an entry in JSON', () => {
     );
   });
 
-  test('goes beside the servers that are there, in the indentation and with the line ends of the file', () => {
+  test('goes beside the servers that are there, in the indentation and with the line endings of the file', () => {
     const text = lines('{', '\t"mcpServers": {', '\t\t"fs": { "command": "fs" }', '\t}', '}').replaceAll('\n', '\r\n');
     const changed = inJson(text, { ...ENTRY, value: { a: 1 } });
     expect(changed).toBe(

@@ -19,7 +19,7 @@ describe('replacements', () => {
     expect(replaced('cost', [{ from: 'cost', to: '$&', all: true }])).toBe('$&');
   });
 
-  test('keep the line ends of the file', () => {
+  test('keep the line endings of the file', () => {
     expect(replaced('a\r\nb\r\nc\r\n', [once('a\nb', 'x\ny')])).toBe('x\r\ny\r\nc\r\n');
   });
 

@@ -102,7 +102,7 @@ describe('the payload of a record', () => {
 
   test.each([
     ['undefined', { a: undefined }],
-    ['half a surrogate pair', ['\ud800']],
+    ['a lone surrogate', ['\ud800']],
     ['a number that is not finite', [Number.NaN]],
     ['a date', [new Date(0)]],
   ])('refuses %s instead of changing it', (_what, value) => {

@@ -13,7 +13,7 @@ import {
 } from '../../../src/objects/large-text.js';
 
 /**
- * Texts of a few repeated parts: ASCII, line ends and astral characters, so that cuts hit all of
+ * Texts of a few repeated parts: ASCII, line endings and astral characters, so that cuts hit all of
  * them.
  */
 const longText = (low: number, high: number) =>
@@ -89,7 +89,7 @@ describe('abridging (decision C6)', () => {
     );
   });
 
-  test('cuts at line ends if there are any', () => {
+  test('cuts at line endings if there are any', () => {
     const text = Array.from({ length: 40_000 }, (_, index) => `line ${index}\n`).join('');
     const { head, tail, content } = abridge(text);
     expect(head.endsWith('\n')).toBe(true);
@@ -98,7 +98,7 @@ describe('abridging (decision C6)', () => {
     expect(content.startsWith(`${head}[... `)).toBe(true);
   });
 
-  test('cuts a text without line ends at the exact units, with the marker on a line of its own', () => {
+  test('cuts a text without line endings at the exact units, with the marker on a line of its own', () => {
     const { head, tail, content } = abridge('x'.repeat(100_000));
     expect([head.length, tail.length]).toEqual([HEAD_UNITS, TAIL_UNITS]);
     expect(content).toBe(`${head}\n[... ${100_000 - HEAD_UNITS - TAIL_UNITS} characters omitted ...]\n${tail}`);

@@ -4,7 +4,7 @@ import { addressText, beginAt, commandLine, isOwn, linkTo, parseAddress } from '
 import { oneLine, textRows, textRuns } from '../../../src/page/shown-text.js';
 
 describe('recorded text', () => {
-  test('has no code for the line ends of Windows, and one for a carriage return elsewhere', () => {
+  test('has no code for the line endings of Windows, and one for a carriage return elsewhere', () => {
     const shown = (text: string) =>
       textRuns(text)
         .map((run) => run.text)

@@ -20,7 +20,7 @@ describe('edits of a text', () => {
     ]);
   });
 
-  test('keep Windows line ends and a byte order mark', () => {
+  test('keep Windows line endings and a byte order mark', () => {
     expect(applyEdits('\ufeffone\r\ntwo\r\nthree\r\n', [{ oldText: 'one\ntwo', newText: '1\n2\n2b' }], 'f').text).toBe(
       '\ufeff1\r\n2\r\n2b\r\nthree\r\n',
     );
@@ -76,7 +76,7 @@ describe('edits of a text', () => {
     ['a text that begins with a line end takes the whole of it', 'a\r\nb\nc', '\nb\nc', '!', 'a!'],
     ['a text with Windows ends is found in one without', 'a\nb\nc\n', 'a\r\nb', 'x\ny', 'x\ny\nc\n'],
     ['the lines around are not touched', '1\r\n2\n3\n4\r\n', '2\n3\n', '', '1\r\n4\r\n'],
-  ])('handle mixed line ends: %s', (_name, text, oldText, newText, expected) => {
+  ])('handle mixed line endings: %s', (_name, text, oldText, newText, expected) => {
     expect(applyEdits(text, [{ oldText, newText }], 'f').text).toBe(expected);
   });
 
@@ -86,7 +86,7 @@ describe('edits of a text', () => {
     );
   });
 
-  test('find what an agent sees and keep every other byte, for any line ends', () => {
+  test('find what an agent sees and keep every other byte, for any line endings', () => {
     const line = fc.constantFrom('a', 'b', '', 'ab');
     const lineEnd = fc.constantFrom('\n', '\r\n');
     const lines = fc

@@ -153,7 +153,7 @@ export function numberedAnswer(
 }
 
 /**
- * Removes an extra empty line. The editor splits a text at its line ends, so a final one adds a
+ * Removes an extra empty line. The editor splits a text at its line endings, so a final one adds a
  * line.
  */
 function withoutPhantomLine(shown: NumberedLines): NumberedLines {

@@ -6,7 +6,7 @@ import type { CanonicalPath } from '../../../objects/ids.js';
 type FileKnowledge =
   /** The whole text; `sure` until a command ran that may have changed it. */
   | { readonly state: 'whole'; readonly text: string; readonly sure: boolean }
-  /** Some of its lines, from 1, without line ends. */
+  /** Some of its lines, from 1, without line endings. */
   | { readonly state: 'partial'; readonly lines: ReadonlyMap<number, string>; readonly total: number | undefined }
   /** The file exists. */
   | { readonly state: 'named' }

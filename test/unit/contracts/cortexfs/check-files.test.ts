@@ -152,7 +152,7 @@ describe('files', () => {
     );
     expect(found.map(findingText)).toEqual([
       'messages.jsonl, line 2: the field role must be one of system, user, assistant, tool',
-      'messages.jsonl, line 3: the last line has no line end and may be truncated',
+      'messages.jsonl, line 3: the last line does not end with a line break and may be truncated',
     ]);
     expect(fileFindings('messages.jsonl', '')).toEqual([]);
     expect(fileFindings('context/facts.jsonl', '\n').map(findingText)).toEqual([
