@@ -1,7 +1,7 @@
 /** Lints one text or source file against the prose rules of this project. */
 import { TextlintKernel } from '@textlint/kernel';
 import markdown from '@textlint/textlint-plugin-markdown';
-import { bannedWords, plainSentences } from './rules.mjs';
+import { bannedWords, mayBreakRules, plainSentences } from './rules.mjs';
 import { piecesOf } from './source-text.mjs';
 
 const MAX_COLUMNS = 120;
@@ -89,7 +89,7 @@ export const lintMarkdown = async (path, source) =>
 export const lintCode = async (path, source) => {
   const pieces = piecesOf(path, source);
   const read = pieces.filter(({ kind }) => kind !== 'string' || !/\.test\.tsx?$/.test(path));
-  const { text, lines } = joined(read);
+  const { text, lines } = joined(read.filter((piece) => mayBreakRules(piece.text)));
   const messages = (await lint(path, text)).map(({ line, message }) => ({ line: lines[line - 1] ?? 1, message }));
   return byLine([...messages, ...longLines(path, source, pieces)]);
 };

@@ -32,6 +32,7 @@ const BANNED = [
  * mark.
  */
 const RIDDLE = /^(?:What|Who|Whom|Whose|Which)\b(?![^?]*\?)/;
+const WORD = /[\p{L}\p{N}][\p{L}\p{N}'’./_-]*/gu;
 
 const skips = (node, Syntax) => {
   for (let at = node.parent; at; at = at.parent)
@@ -55,16 +56,29 @@ export const bannedWords = (context) => {
   };
 };
 
-const words = (text) => (text.replace(/`[^`]*`/g, 'code').match(/[\p{L}\p{N}][\p{L}\p{N}'’./_-]*/gu) ?? []).length;
+const words = (text) => (text.replace(/`[^`]*`/g, 'code').match(WORD) ?? []).length;
+
+/**
+ * Returns whether `plainSentences` can find anything in a text. Most texts are shorter than one
+ * long sentence, and finding the ends of sentences takes the time. A piece of code counts as a
+ * word.
+ */
+const mayNeedSplitting = (text) =>
+  (text.match(WORD) ?? []).length + text.split('`').length - 1 > MAX_WORDS ||
+  /\b(?:What|Who|Whom|Whose|Which)\b/.test(text);
+
+/** Returns whether the rules can find anything in a text that a blank line ends. */
+export const mayBreakRules = (text) => mayNeedSplitting(text) || BANNED.some(([pattern]) => pattern.test(text));
 
 /**
  * Reports sentences of more than `MAX_WORDS` words, and statements that begin with a pronoun for a
  * subject.
  */
 export const plainSentences = (context) => {
-  const { Syntax, RuleError, report, locator } = context;
+  const { Syntax, RuleError, report, getSource, locator } = context;
   return {
     [Syntax.Paragraph](node) {
+      if (!mayNeedSplitting(getSource(node))) return;
       for (const sentence of splitAST(node).children) {
         if (sentence.type !== SentenceSplitterSyntax.Sentence || skips(sentence, Syntax)) continue;
         const padding = locator.at(sentence.range[0] - node.range[0]);
