@@ -34,6 +34,9 @@ import { forkCommand } from '../../src/cli/fork.js';
 import '../../src/contracts/cortexfs/collect-garbage.js';
 import { importCommand } from '../../src/cli/import.js';
 import { CONTRACTS } from '../../src/contract-list.js';
+import { costsCommand, openCommand } from '../../src/own-sessions/commands.js';
+import '../../src/own-sessions/costs-action.js';
+import '../../src/own-sessions/open-action.js';
 import { noteCommand, reviewCommands } from '../../src/review/cli/commands.js';
 import '../../src/review/cli/note.js';
 import '../../src/restore/restore-action.js';
@@ -56,6 +59,8 @@ export async function askHere(
     forkCommand(),
     importCommand(CONTRACTS),
     noteCommand(),
+    costsCommand(),
+    openCommand(PARTS),
     ...CONTRACTS.flatMap(({ commands }) => commands?.(PARTS) ?? []),
   ])
     program.addCommand(command.exitOverride());

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { stopNode } from '../../../src/node/stop-node.js';
 import { type AgentMachine, agentMachine, claudeSession, placeFiveAgents } from '../../support/agent-machine.js';
-import { runCli, startCli } from '../../support/run-cli.js';
+import { askHere } from '../../support/ask-here.js';
+import { startCli } from '../../support/run-cli.js';
 
 let machine: AgentMachine;
 let env: Readonly<Record<string, string | undefined>>;
@@ -16,7 +17,8 @@ afterAll(async () => {
   await machine.remove();
 });
 
-const run = (...args: readonly string[]) => runCli(args, env);
+const run = (...args: readonly string[]) => askHere(args, env);
+const built = (...args: readonly string[]) => startCli(args, env).result;
 
 /** Enters the review page as its one visitor. Returns the titles of the sessions that it lists. */
 async function titlesOn(address: string): Promise<readonly (string | undefined)[]> {
@@ -94,7 +96,7 @@ describe('palimpsest open', () => {
 
 describe('palimpsest review', () => {
   test('serves no page for a session that does not exist, and names similar ones', async () => {
-    const { code, stdout, stderr } = await run('review', '5f0c1a25', '--no-open');
+    const { code, stdout, stderr } = await built('review', '5f0c1a25', '--no-open');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/there is no session "5f0c1a25": .*palimpsest sessions lists all/);
   });
@@ -102,7 +104,7 @@ describe('palimpsest review', () => {
 
 describe('palimpsest costs', () => {
   test('sums up the sessions of five agents as JSON', async () => {
-    const { total, rows, by } = JSON.parse((await run('costs', '--by', 'agent', '--json')).stdout);
+    const { total, rows, by } = JSON.parse((await built('costs', '--by', 'agent', '--json')).stdout);
     expect(by).toBe('agent');
     expect(rows.map(({ key }: { key: string }) => key).sort()).toEqual([
       'Claude Code',

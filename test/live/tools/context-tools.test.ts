@@ -1,34 +1,36 @@
-import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { fileObjectId } from '../../../src/client/file-access.js';
 import { localFilesystemId } from '../../../src/filesystem/access/filesystem-id.js';
 import { canonicalPath, filesystemId } from '../../../src/objects/ids.js';
 import { filesystemSource } from '../../../src/objects/source.js';
 import { openClient } from '../../support/context.js';
-import { type Agent, type Answer, stdioAgent, suiteData, temporaryRoot } from '../../support/mcp-clients.js';
+import { type Agent, type Answer, httpAgent, suiteData } from '../../support/mcp-clients.js';
 import { historyOf } from '../../support/object-history.js';
+import { servedFolders } from '../../support/served-folders.js';
 import { until } from '../../support/until.js';
 
-let root: string;
-let remove: () => Promise<void>;
-let agent: Agent;
-
-beforeAll(async () => {
-  ({ root, remove } = await temporaryRoot());
-  await mkdir(join(root, 'src'));
-  await writeFile(join(root, 'src', 'a.ts'), 'export const a = 1;\n');
-  await writeFile(join(root, 'src', 'b.ts'), 'export const b = 2;\n');
-  await writeFile(join(root, 'long.txt'), Array.from({ length: 2_500 }, (_, index) => `line ${index + 1}\n`).join(''));
+const served = servedFolders({
+  folders: [
+    {
+      'src/a.ts': 'export const a = 1;\n',
+      'src/b.ts': 'export const b = 2;\n',
+      'long.txt': Array.from({ length: 2_500 }, (_, index) => `line ${index + 1}\n`).join(''),
+    },
+  ],
 });
-
-afterAll(() => remove());
+let agent: Agent;
 
 // Every test has a session of its own: one connection, one session.
 beforeEach(async () => {
-  agent = await stdioAgent(root);
+  agent = await httpAgent(served.serve);
 });
-afterEach(() => agent.close());
+afterEach(async () => {
+  await (agent.transport as StreamableHTTPClientTransport).terminateSession();
+  await agent.close();
+});
 
 /** Returns the lines of `context` below one of its two titles. */
 async function listed(title: 'active' | 'known'): Promise<readonly string[]> {
@@ -46,8 +48,8 @@ const idIn = ({ text }: Answer): string => /id=(\S+?)[ \]]/.exec(text)?.[1] ?? '
 /** Returns the transactions of a file's stored or pending versions, oldest first. */
 async function transactionsOf(name: string): Promise<readonly number[]> {
   const here = filesystemId(await localFilesystemId(suiteData()));
-  const id = fileObjectId(filesystemSource(here, canonicalPath(join(root, name))));
-  const client = await openClient(root);
+  const id = fileObjectId(filesystemSource(here, canonicalPath(join(served.root, name))));
+  const client = await openClient(served.root);
   try {
     const history = await until(
       async () => historyOf(await client.store.latest(), id),
@@ -119,8 +121,8 @@ describe('the context of an agent', () => {
     const both = await agent.call('activate', { ids: ['src/a.ts', 'src/b.ts'] });
     expect(both.text).toContain('export const a = 1;');
     expect(both.text).toContain('export const b = 2;');
-    await agent.close();
-    const client = await openClient(root);
+    await (agent.transport as StreamableHTTPClientTransport).terminateSession();
+    const client = await openClient(served.root);
     try {
       const { state } = await client.openSession({ id: String(both.meta.session) });
       expect(state.seq).toBe(2);
@@ -131,7 +133,7 @@ describe('the context of an agent', () => {
 
   test('continues objects beyond one answer with read', async () => {
     await Promise.all(
-      ['x', 'y', 'z'].map((name) => writeFile(join(root, `${name}.wide`), `${name.repeat(99)}\n`.repeat(250))),
+      ['x', 'y', 'z'].map((name) => writeFile(join(served.root, `${name}.wide`), `${name.repeat(99)}\n`.repeat(250))),
     );
     await agent.call('find', { pattern: '*.wide' });
     const { text } = await agent.call('activate', { ids: ['x.wide', 'y.wide', 'z.wide'] });
@@ -172,7 +174,7 @@ describe('the context of an agent', () => {
     const written = await agent.call('write', { path: 'gone.txt', content: 'here\n' });
     const id = idIn(written);
     const [version] = await transactionsOf('gone.txt');
-    await rm(join(root, 'gone.txt'));
+    await rm(join(served.root, 'gone.txt'));
     expect((await agent.call('activate', { ids: [id] })).text).toMatch(/is deleted; an older version/);
     expect((await listed('known')).some((line) => line.includes('gone.txt') && line.endsWith('[deleted]'))).toBe(true);
     expect((await agent.call('read', { id, version })).text).toContain('\nhere\n');
@@ -180,7 +182,7 @@ describe('the context of an agent', () => {
 
   test('records the absence of a missing file on reading, and shows an unreachable one as it was [§5.9]', async () => {
     const written = await agent.call('write', { path: 'fleeting.txt', content: 'soon gone\n' });
-    await rm(join(root, 'fleeting.txt'));
+    await rm(join(served.root, 'fleeting.txt'));
     expect((await agent.call('read', { path: 'fleeting.txt' })).text).toMatch(
       /^Error: "fleeting\.txt" does not exist\./,
     );
@@ -192,8 +194,8 @@ describe('the context of an agent', () => {
     );
 
     const looping = await agent.call('write', { path: 'folder/kept.txt', content: 'still here\n' });
-    await rename(join(root, 'folder'), join(root, 'elsewhere'));
-    await symlink('folder', join(root, 'folder'));
+    await rename(join(served.root, 'folder'), join(served.root, 'elsewhere'));
+    await symlink('folder', join(served.root, 'folder'));
     const { text, isError } = await agent.call('read', { id: idIn(looping) });
     expect(isError).toBe(false);
     expect(text).toMatch(/chars=11\]\nstill here\n\[The file cannot be read now: this is its last stored version\.\]$/);
