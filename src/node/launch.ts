@@ -65,7 +65,7 @@ export const DEFAULT_HEAP_MEGABYTES: Readonly<Record<NodeProfile, number>> = {
 };
 
 const PROFILE_FLAGS: Readonly<Record<NodeProfile, readonly string[]>> = {
-  // Short lives: the first compiler alone starts sooner and leaves the other cores to the tests.
+  // Short lives: with the C1 compiler alone the JVM starts sooner and leaves cores to the tests.
   memory: ['-XX:TieredStopAtLevel=1'],
   rocksdb: [],
   postgres: [],
@@ -98,8 +98,8 @@ function archiveFlags(archive: string | null): readonly string[] {
 }
 
 /**
- * Makes the second compiler wait twenty times longer than usual. A node without an archive starts
- * with its first import, and that compiler would take a third of the processor time from it.
+ * Starts the optimising compiler (C2) twenty times later than usual. A node without an archive
+ * starts with its first import, and C2 would take a third of the processor time from it.
  */
 const LATE_OPTIMISING = [
   '-XX:Tier4InvocationThreshold=100000',

@@ -9,12 +9,12 @@ import { pathEnd } from './words.js';
 
 interface Verb {
   readonly name: string;
-  readonly told: string;
+  readonly hint: string;
   readonly run: () => void;
 }
 
-/** The description of each view. */
-const TOLD: Readonly<Record<ViewName, string>> = {
+/** The hint beside the name of each view. */
+const HINTS: Readonly<Record<ViewName, string>> = {
   sessions: 'all sessions, the latest first',
   conversation: 'prompts, prose and tool calls',
   strip: 'what was in the context, call by call',
@@ -39,12 +39,12 @@ function verbs(): readonly Verb[] {
   const command = commandLine(place.value);
   const views = offeredViews()
     .filter((view) => view !== 'object')
-    .map((view) => ({ name: VIEWS[view], told: TOLD[view], run: () => goTo(from(view)) }));
+    .map((view) => ({ name: VIEWS[view], hint: HINTS[view], run: () => goTo(from(view)) }));
   return [
     ...views,
     {
       name: 'Removed from the context',
-      told: 'objects that left or collapsed at this call',
+      hint: 'objects that left or collapsed at this call',
       run: () => goTo(from('changes', { kind: 'gone' })),
     },
     ...(command === undefined
@@ -52,18 +52,18 @@ function verbs(): readonly Verb[] {
       : [
           {
             name: 'Copy the command',
-            told: command,
+            hint: command,
             run: () => void navigator.clipboard.writeText(command).catch(() => undefined),
           },
         ]),
     {
       name: 'Newest data',
-      told: 'reload at the newest transaction',
+      hint: 'reload at the newest transaction',
       run: askNewest,
     },
-    { name: 'Light', told: 'colours', run: () => setTheme('light') },
-    { name: 'Dark', told: 'colours', run: () => setTheme('dark') },
-    { name: 'System', told: 'colours', run: () => setTheme('system') },
+    { name: 'Light', hint: 'colours', run: () => setTheme('light') },
+    { name: 'Dark', hint: 'colours', run: () => setTheme('dark') },
+    { name: 'System', hint: 'colours', run: () => setTheme('system') },
   ];
 }
 
@@ -83,18 +83,18 @@ function placesFor(wanted: string, strip: Strip | undefined): readonly Verb[] {
       : [
           {
             name: `Call ${text}`,
-            told: `what the model saw then, in turn ${call.turn}`,
+            hint: `what the model saw then, in turn ${call.turn}`,
             run: () => goTo(from('request', { step: call.step })),
           },
         ]),
     ...named.slice(0, MOST_NAMED).map(({ id, type, name, changes }) => ({
       name: oneLine(type === 'file' ? pathEnd(name) : name, 60),
-      told: type === 'file' ? 'versions of this file' : 'in the conversation',
+      hint: type === 'file' ? 'versions of this file' : 'in the conversation',
       run: () => goTo(type === 'file' ? from('object', { id }) : from('conversation', { step: changes[0]?.step })),
     })),
     {
       name: `Search for “${oneLine(text, 60)}”`,
-      told: strip === undefined ? 'in all sessions' : 'in this session',
+      hint: strip === undefined ? 'in all sessions' : 'in this session',
       run: () => goTo(from('search', { q: text })),
     },
   ];
@@ -112,7 +112,7 @@ export function Palette({ strip, onClose }: PaletteProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   const all = useMemo(verbs, []);
-  const known = all.filter(({ name, told }) => `${name} ${told}`.toLowerCase().includes(wanted.trim().toLowerCase()));
+  const known = all.filter(({ name, hint }) => `${name} ${hint}`.toLowerCase().includes(wanted.trim().toLowerCase()));
   const found = [...known, ...placesFor(wanted, strip)];
   const run = (verb: Verb | undefined): void => {
     onClose();
@@ -141,7 +141,7 @@ export function Palette({ strip, onClose }: PaletteProps) {
         {found.map((verb, i) => (
           <li key={`${verb.name} ${i}`}>
             <button type="button" class={i === chosen ? 'chosen' : ''} onClick={() => run(verb)}>
-              <strong>{verb.name}</strong> <span>{verb.told}</span>
+              <strong>{verb.name}</strong> <span>{verb.hint}</span>
             </button>
           </li>
         ))}

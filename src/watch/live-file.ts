@@ -39,8 +39,8 @@ async function readAt(file: FileHandle, from: number, length: number): Promise<B
 
 /**
  * A file that an agent still writes, as a recording whose bytes arrive as the file grows. The bytes
- * end when the file is gone or no file any more, rests for `idleMs`, or `end` is called. Keeps no
- * file open between reads.
+ * end when the file is gone or no longer regular, has not grown for `idleMs`, or `end` is called.
+ * Keeps no file open between reads.
  */
 export class LiveFile {
   readonly #path: string;

@@ -37,7 +37,7 @@ describe('the review page', () => {
     return watched;
   }
 
-  test('hashes the exact request in the browser and matches the handed-out one', async () => {
+  test('hashes the exact request in the browser and matches the hash of the one that was handed out', async () => {
     const watched = await open(`request?session=${made.session}`);
     const check = watched.page.getByRole('status', { name: 'Check' });
     await check.getByText('Exactly what was sent to the model').waitFor();

@@ -92,7 +92,7 @@ function withoutAbsent<T extends Pick<AssemblyInput, 'pool' | 'active'>>(input: 
   };
 }
 
-/** Renders the context of a record again and compares it with the handed-out one. */
+/** Renders the context of a record again and compares it with the one that was handed out. */
 export function rebuiltOf(proof: AssemblyProof, { context, basis, before, body }: ReadParts): RebuiltAssembly {
   const { renderer, layout } = requireRenderer(proof);
   const { session, sha256, options, tail } = proof;

@@ -61,7 +61,7 @@ function priceAnswer(price: VerbPrice): PageBody<'VerbPrice'> {
   return wireShape(PAGE_ANSWERS.VerbPrice, price);
 }
 
-/** Returns why a rebuilt request differs from the handed-out one. */
+/** Returns why a rebuilt request differs from the one that was handed out. */
 async function mismatchOf(timeline: Timeline, proof: AssemblyProof): Promise<AssemblyMismatch | undefined> {
   const { contexts, present } = await timeline.of(proof.session);
   const [{ verifyAssembly }, { AssemblyRebuilder }] = await Promise.all([

@@ -12,7 +12,7 @@ const columns = z
       step: count,
       at: time,
       delivered: z.string().nullable(),
-      chars: count.nullable().describe('The handed-out one; null for the end of a turn, which hands out no context'),
+      chars: count.nullable().describe('Of the handed-out context; null for the end of a turn, which has none'),
       sections: z.array(z.object({ name: z.string(), chars: count })),
       epoch: count.nullable(),
       usage: usage.nullable(),

@@ -25,7 +25,7 @@ const STATES: Readonly<Record<State, { readonly name: string; readonly tone: 'go
   'not-kept': { name: 'only its hash was kept', tone: '' },
   'outside-roots': { name: 'outside of the allowed folders', tone: '' },
   unreachable: { name: 'cannot be reached', tone: '' },
-  'not-regular': { name: 'no regular file any more', tone: 'bad' },
+  'not-regular': { name: 'no longer a regular file', tone: 'bad' },
 };
 
 /** Why a file cannot be compared with the disk. */

@@ -71,7 +71,7 @@ const erasedLines = ({ erased }: Found): readonly string[] =>
     ? []
     : [
         ...erased.orders.map((order) => `erased    from step ${order.from} on: ${erasedText(order)}`),
-        `          ${erased.contexts} contexts and ${erased.parts} other parts have no proof any more because of it`,
+        `          ${erased.contexts} contexts and ${erased.parts} other parts no longer have a proof because of it`,
       ];
 
 function reportLines(found: Found): readonly string[] {

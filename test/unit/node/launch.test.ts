@@ -49,7 +49,7 @@ describe('the command line of the JVM', () => {
     expect(bare.filter((arg) => /SharedArchive|Xshare|AOT/.test(arg))).toEqual([]);
   });
 
-  test('lets the second compiler wait only where a database starts without an archive', () => {
+  test('delays the optimising compiler only if a database starts without an archive', () => {
     const late = (given: Partial<LaunchPlan>) =>
       frontArguments({ ...plan, ...given }).filter((arg) => /Tier4/.test(arg));
     expect(late({ archive: null })).toContain('-XX:Tier4InvocationThreshold=100000');
