@@ -137,6 +137,6 @@ export async function writeSettingsFile(
 export async function removeSettingsFile(file: SettingsFile, folders: readonly string[]): Promise<void> {
   await requireUnchanged(file);
   await rm(file.target, { force: true });
-  // A folder that others use by now stays.
+  // A folder that has other entries now stays.
   for (const folder of [...folders].reverse()) await rmdir(folder).catch(() => undefined);
 }

@@ -171,7 +171,7 @@ function withLine(state: ImportState, { lined }: HeldVersions): ImportState {
     : { ...state, line: { ...line, files: [...line.files, ...fresh] } };
 }
 
-/** Records the files that an interrupted import keeps private by now. */
+/** Records the files that an interrupted import has already made private. */
 async function sayLine(store: ObjectStore, { header, state }: Pick<StagedImport, 'header' | 'state'>): Promise<void> {
   const owned = await arriving(store, header.sessions);
   const ops = say(owned, sessionId(header.session), { state, isWhole: false });

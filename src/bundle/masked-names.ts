@@ -108,7 +108,7 @@ export class MaskedNames {
     return this.#mask.hides(id) ? MASK : undefined;
   }
 
-  /** Masks a text. Files appear under their masked ids, also where the text uses an id prefix. */
+  /** Masks a text. Files appear under their masked ids, even if the text has an id prefix. */
   text(text: string): string {
     return this.#renamed(this.#mask.masked(text));
   }

@@ -118,7 +118,7 @@ function openUpstream(
   const { rawHeaders } = request;
   const given = changed === undefined ? rawHeaders : headersFor(rawHeaders, changed);
   const headers = forwardedHeaders(given, { host: target.base.host });
-  // A chunked body stays chunked. Its length is known by now, and it was not part of the request.
+  // A chunked body stays chunked. Its length is known now, but the request did not state it.
   const coding = transferOf(given);
   if (coding !== undefined) headers.push('Transfer-Encoding', coding);
   const upstream = requestTo(target, request, { headers, agent, maxHeaderSize: 256 * 1_024 });

@@ -65,9 +65,9 @@ function faultOf(
 }
 
 /**
- * Has the server read a request again without its Upgrade header, as a server may (RFC 9110, 7.8).
- * Node.js hands every upgrade over without its body, even one to HTTP/2 that an answer need not
- * follow.
+ * Makes the server read a request again without its Upgrade header. A server may ignore that header
+ * (RFC 9110, 7.8). Node.js hands every upgrade over without its body, even one to HTTP/2 that an
+ * answer need not follow.
  */
 function again(server: Server, request: IncomingMessage, rest: Buffer): void {
   const { method, url, httpVersion, rawHeaders, socket } = request;

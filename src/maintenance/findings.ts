@@ -67,8 +67,8 @@ function ofNode(node: NodeStatusReport, lacksDocuments: boolean): readonly Found
 }
 
 /**
- * Returns the own node's findings. If the node does not run, also the reasons that stop it from
- * starting, unless its last start reported them.
+ * Returns the findings about the data folder's own node. If the node does not run, they include the
+ * reasons that stop it from starting, unless its last start reported them.
  */
 function ofOwnNode(
   node: NodeStatusReport,

@@ -112,7 +112,7 @@ export async function importSession(chosen: RecordedFile, into: ImportInto): Pro
     const exists = (await (await store.latest()).heads([sessionObjectId(session)])).size > 0;
     if (exists && earlier === undefined) return { session, outcome: 'recorded' };
     const isKnown = earlier?.size === chosen.size && earlier.mtime === chosen.mtime;
-    // A follower needs its session open, also if there is nothing to import.
+    // A follower needs its session open, even if there is nothing to import.
     if (exists && isKnown && live === undefined) return { session, outcome: 'unchanged' };
     try {
       await replayInto(session, chosen, into);

@@ -194,7 +194,7 @@ export interface LockKeeping {
   take(content: string): Promise<boolean>;
   /** Returns the content of the lock; undefined if it is free. */
   read(): Promise<string | undefined>;
-  /** Frees the lock of a dead owner, unless another process owns it by now. */
+  /** Frees the lock of a dead owner, unless another process has taken it since. */
   removeDead(seen: string): Promise<void>;
   /** Frees the lock if it still has this content. Never throws. */
   release(content: string): void;

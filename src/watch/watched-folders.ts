@@ -82,7 +82,7 @@ export class WatchedFolders {
   /** Watches a folder and those below. With `reports`, it reports the files in it. */
   async #add(of: Base, folder: string, reports: boolean): Promise<void> {
     if (this.#isClosed || this.#watches.has(folder) || this.#unwatched.has(folder)) return;
-    // A database is in the own folder of its home. The folders below have no sessions.
+    // An agent's database is directly in its home folder. The folders below have no sessions.
     if (of.home.isDatabase === true && folder !== of.folder) return;
     const found = await unlessMissing(stat(folder)).catch(() => undefined);
     if (found?.isDirectory() !== true) return;

@@ -36,7 +36,7 @@ describe('Palimpsest turned off and on in a session of OpenCode', () => {
 
   afterAll(() => setting.close());
 
-  test('sends the own whole history when off', () => {
+  test('sends the whole history of the harness when off', () => {
     expect(calls.off).toHaveLength(3);
     for (const { raw } of calls.off) {
       for (let n = 1; n <= 7; n++) expect(raw).toContain(`only in the shell ${n}, line 40 of 40`);

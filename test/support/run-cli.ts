@@ -12,8 +12,8 @@ export interface CliResult {
 }
 
 /**
- * Runs the built `palimpsest`, or that of another build. Adds `env` to the own environment; an
- * undefined value removes a variable.
+ * Runs the built `palimpsest`, or that of another build. Adds `env` to this process's environment.
+ * An undefined value removes a variable.
  */
 export function startCli(
   args: readonly string[],

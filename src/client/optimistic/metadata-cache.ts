@@ -152,7 +152,7 @@ export class MetadataCache {
     else if (before === undefined || before <= at || from < before) this.#due.set(id, from);
   }
 
-  /** Returns whether a version that was in the future when read is valid by now. */
+  /** Returns whether a version whose valid time was in the future when it was read is valid now. */
   isDue(id: ObjectId, at: Date): boolean {
     const from = this.#due.get(id);
     return from !== undefined && from <= at;

@@ -112,8 +112,8 @@ export class SourceTracking {
   }
 
   /**
-   * Tracks the files that a session's step has read. A file that differs by now is indexed again.
-   * Returns at once.
+   * Tracks the files that a session's step has read. A file that has changed since is indexed
+   * again. Returns at once.
    */
   follow(session: SessionId, files: readonly FileObservation[]): void {
     // The agent's response goes first.

@@ -45,7 +45,7 @@ function mergedMeta(kept: string, made: string): string {
 
 /**
  * Returns the files of a session that continued after an import: the generated files, with the
- * remaining imported ones. Imported pinned files are session objects by now, and the pack is
+ * remaining imported ones. Imported pinned files have become session objects, and the pack is
  * generated anew.
  */
 export function overKept(

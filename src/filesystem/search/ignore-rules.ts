@@ -70,7 +70,7 @@ interface OwnRules {
   readonly hasFile: boolean;
 }
 
-/** Returns the own rules of a folder with these entries. `at` is the path for reading them. */
+/** Returns a folder's own rules, given its entries. `at` is the path for reading them. */
 export function ownRules(at: string, entries: readonly Dirent<Buffer>[]): OwnRules {
   const named = (name: string) => entries.find((entry) => entry.name.equals(Buffer.from(name)));
   return { at, isTop: named(REPOSITORY) !== undefined, hasFile: named(IGNORE_FILE)?.isFile() === true };

@@ -177,7 +177,7 @@ const timeOf = (text: string | undefined): Date | undefined =>
 /**
  * Returns the moment of a question, from its options and its reference.
  *
- * @throws {HistoryError} `malformed-moment`, also if both name one
+ * @throws {HistoryError} `malformed-moment`; also if both name a moment
  */
 export function askedMoment({ at, validTime, tx }: MomentText, named?: Moment): When {
   if (at !== undefined && named !== undefined)

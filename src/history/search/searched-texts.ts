@@ -133,8 +133,8 @@ export function textOfVersion(version: VersionPart, texts: ReadonlyMap<Sha256, s
 }
 
 /**
- * Reads the texts of some places, in their order, whole also where `content` is abridged. Undefined
- * for a version without text.
+ * Reads the texts of some places in order. Each is the whole text, even if `content` is abridged.
+ * Undefined for a version without text.
  */
 export async function textsOf(
   snapshot: StoreSnapshot,

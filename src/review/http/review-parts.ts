@@ -205,7 +205,7 @@ export const loggedTurn = z.object({
         kind: z
           .string()
           .describe(
-            'paused and resumed: turned off and on; bypassed: a call with the own list of the harness; compacted, …',
+            "paused and resumed: turned off and on; bypassed: a call with the harness's own list; compacted, …",
           ),
         kept: count.nullable(),
         missing: count.nullable(),

@@ -262,7 +262,7 @@ describe('any file', () => {
         .replaceAll('\n', eol)}${eol}`;
     });
 
-  test('in JSON keeps its meaning and its comments, and is taken back to the byte', () => {
+  test('in JSON keeps its meaning and its comments, and undo restores it byte for byte', () => {
     fc.assert(
       fc.property(json, (text) => {
         const errors: ParseError[] = [];
@@ -281,7 +281,7 @@ describe('any file', () => {
     );
   });
 
-  test('in TOML keeps its bytes, and is taken back to the byte', () => {
+  test('in TOML keeps its bytes, and undo restores it byte for byte', () => {
     const line = fc
       .tuple(
         fc.stringMatching(/^[a-z]{1,5}$/),

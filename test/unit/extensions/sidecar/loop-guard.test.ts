@@ -128,7 +128,7 @@ describe('failures of a harness’s sidecar', () => {
   }
 
   test.each(Object.entries(PROGRAMS))(
-    'let the own list of the harness through within the limit and notify the user once if it %s',
+    "let the harness's own list through within the limit and notify the user once if it %s",
     async (_what, program) => {
       const loop = await loopWith(program);
       const begun = performance.now();
@@ -186,7 +186,7 @@ describe('failures of a harness’s sidecar', () => {
     expect(await sentBy(loop, 2)).toEqual(['go', 'looking', 'ours']);
   });
 
-  test('show our list at once when the user turns Palimpsest on, also after a call with the own list', async () => {
+  test("show our list at once when the user turns Palimpsest on, even after the harness's own", async () => {
     const loop = await loopWith(LATE_ONCE('before'), 1_000);
     expect(await sentBy(loop, 1)).toEqual(['go']);
     await loop.toggled('s', true);
