@@ -15,6 +15,14 @@ export function scriptOf(args: ToolArguments): string | undefined {
   return words.length === 1 ? words[0] : undefined;
 }
 
+/** Returns the patch of a call whose words are `apply_patch` and the patch; else undefined. */
+export function patchOfWords(args: ToolArguments): string | undefined {
+  const given = argument(args, 'script');
+  const [command, patch, more] = Array.isArray(given) ? (given as readonly unknown[]) : [];
+  const isPatch = (command === 'apply_patch' || command === 'applypatch') && more === undefined;
+  return isPatch && typeof patch === 'string' ? patch : undefined;
+}
+
 /** The command's own output within a shell tool's answer. */
 export interface ShellOutput {
   readonly text: string;

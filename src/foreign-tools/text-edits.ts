@@ -197,6 +197,19 @@ export function inserted(text: string, afterLine: number, lines: string): string
   return before + lead + lines + trail + after;
 }
 
+/** A text that is replaced in each line: its first occurrence there, or all of them. */
+export interface LineSubstitution {
+  readonly from: string;
+  readonly to: string;
+  readonly all: boolean;
+}
+
+/** Substitutes a non-empty text without line ends in each line of a text. */
+export const substituted = (text: string, { from, to, all }: LineSubstitution): string =>
+  linesWithEnds(text)
+    .map((line) => (all ? line.replaceAll(from, () => to) : line.replace(from, () => to)))
+    .join('');
+
 /** A line range, including its first and last line, and its replacement. */
 export interface LineReplacement {
   readonly first: number;

@@ -1,5 +1,5 @@
 import { patchedPaths } from '../../foreign-tools/patch-envelope.js';
-import { scriptOf } from '../../foreign-tools/shell-call.js';
+import { patchOfWords, scriptOf } from '../../foreign-tools/shell-call.js';
 import {
   argument,
   firstLineAsked,
@@ -124,9 +124,15 @@ function searchName(call: NamedCall): string {
 
 /** Returns the patch that a call's arguments give; undefined if they give none. */
 export function patchText({ args }: Pick<NamedCall, 'args'>): string | undefined {
-  const text = textArgument(args, 'script') ?? (typeof args.patch === 'string' ? args.patch : '');
-  return patchedPaths(text).length === 0 ? undefined : text;
+  const script = textArgument(args, 'script') ?? scriptOf(args) ?? patchOfWords(args);
+  const text = script ?? (typeof args.patch === 'string' ? args.patch : '');
+  const envelope = /\*\*\* Begin Patch[\s\S]*?\*\*\* End Patch/.exec(text)?.[0] ?? text;
+  return patchedPaths(envelope).length === 0 ? undefined : envelope;
 }
+
+/** Returns whether a shell was given a patch envelope to apply. */
+export const isPatch = ({ args }: Pick<NamedCall, 'args'>): boolean =>
+  patchOfWords(args) !== undefined || /\bapply_?patch\b[\s\S]*\*\*\* Begin Patch/.test(scriptOf(args) ?? '');
 
 const patchName = (call: NamedCall): string =>
   filesText(patchedPaths(patchText(call) ?? '')) || filesText(namedPaths(call.args));
@@ -141,7 +147,10 @@ const NAMES: Readonly<Record<ToolKind, (call: NamedCall) => string>> = {
   tree: ({ args }) => shortPath(pathArgument(args, 'folder') ?? '.'),
   glob: searchName,
   grep: searchName,
-  shell: ({ args }) => scriptLine(scriptOf(args) ?? otherName({ tool: '', args })),
+  shell: ({ args }) =>
+    isPatch({ args })
+      ? `apply_patch ${filesText(patchedPaths(patchText({ args }) ?? ''))}`
+      : scriptLine(scriptOf(args) ?? otherName({ tool: '', args })),
   other: otherName,
 };
 

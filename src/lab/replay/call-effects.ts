@@ -4,12 +4,13 @@ import type { CallReport } from '../../client/session/call-report.js';
 import { pathArgument } from '../../foreign-tools/tool-arguments.js';
 import type { ToolKind } from '../../foreign-tools/tool-table.js';
 import { readingOfText } from '../../harness/observe-call.js';
+import type { FileAct } from '../../harness/tool-output/file-act.js';
 import type { Json } from '../../objects/canonical-json.js';
 import { type CanonicalPath, canonicalPath, type FilesystemId } from '../../objects/ids.js';
 import { filesystemSource } from '../../objects/source.js';
 import { bump } from '../recordings/import-counts.js';
 import type { EntryOf } from '../recordings/neutral-session.js';
-import { applyActs, type FileAct, type SeenFile } from './files/apply-acts.js';
+import { applyActs, type SeenFile } from './files/apply-acts.js';
 import type { FileTree, UndoTexts } from './files/file-tree.js';
 import { recordedTool } from './recorded-tools.js';
 

@@ -1,11 +1,10 @@
-import { parsePatch } from '../../foreign-tools/patch-envelope.js';
 import type { Replacement } from '../../foreign-tools/text-edits.js';
 import { pathArgument, severalPaths, type ToolArguments, textArgument } from '../../foreign-tools/tool-arguments.js';
 import { foreignTool, type ListingFormat, type ToolForm, type ToolKind } from '../../foreign-tools/tool-table.js';
+import { type FileAct, patchActs } from '../../harness/tool-output/file-act.js';
 import { certainNames, type ListedPlace } from '../../harness/tool-output/listed-names.js';
 import { type ReadCall, readText } from '../../harness/tool-output/read-output.js';
-import type { FileAct } from './files/apply-acts.js';
-import { shellFileActs } from './shell/shell-file-acts.js';
+import { shellFileActs } from './files/shell-file-acts.js';
 
 /** The effects of a finished call on files, from its arguments and output. */
 type Acts = (call: ReadCall) => readonly FileAct[];
@@ -93,13 +92,7 @@ const COMMANDS: ReadonlyMap<unknown, Acts> = new Map([
 
 const patch: Acts = ({ args }) => {
   const envelope = Object.values(args).find((value) => typeof value === 'string' && value.includes('*** Begin Patch'));
-  const changes = typeof envelope === 'string' ? parsePatch(envelope) : undefined;
-  if (changes === undefined) return ANYTHING;
-  return changes.map((change): FileAct => {
-    if (change.kind === 'add') return { kind: 'write', path: change.path, text: change.text };
-    if (change.kind === 'delete') return { kind: 'delete', path: change.path, folder: false };
-    return change;
-  });
+  return (typeof envelope === 'string' ? patchActs(envelope) : undefined) ?? ANYTHING;
 };
 
 const move: Acts = ({ args }) => {

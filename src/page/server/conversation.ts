@@ -2,6 +2,7 @@ import type { ObjectMask } from '../../bundle/masked-names.js';
 import { textArgument } from '../../foreign-tools/tool-arguments.js';
 import {
   callName,
+  isPatch,
   kindOfCall,
   linesAsked,
   type NamedCall,
@@ -23,7 +24,6 @@ import { MASK } from '../../redaction/mark.js';
 import type { LoggedEpoch } from '../../review/ask/logged-turn.js';
 import { type SessionCall, sessionCalls } from '../../review/ask/session-calls.js';
 import { diffTexts } from '../../review/ask/text-diff.js';
-import type { ActedVersion } from '../../review/ask/version-actors.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { costOf } from '../../review/money/call-cost.js';
 import { modelCalls } from '../../review/money/session-figures.js';
@@ -31,6 +31,7 @@ import { defined } from '../../values/defined.js';
 import { type Described, describe } from './described-objects.js';
 import { sessionActors } from './file-authors.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
+import type { ActedVersion } from './version-actors.js';
 
 /** Lines of a change, as in a unified diff. */
 interface EditHunk {
@@ -78,7 +79,8 @@ function editDiff(call: NamedCall): readonly EditHunk[] | undefined {
     const content = textArgument(args, 'content');
     return content === undefined ? undefined : hunksOf('', content);
   }
-  const patch = kind === 'edit' || kind === 'patch' ? patchText(call) : undefined;
+  const hasPatch = kind === 'edit' || kind === 'patch' || (kind === 'shell' && isPatch(call));
+  const patch = hasPatch ? patchText(call) : undefined;
   if (patch !== undefined) return patchHunks(patch);
   if (kind === 'edit') {
     const edits = Array.isArray(args.edits) ? (args.edits as readonly unknown[]) : [args];

@@ -4,11 +4,11 @@ import { wireShape } from '../../http/wire-shape.js';
 import type { SessionId } from '../../objects/ids.js';
 import { requireObject } from '../../review/ask/find-object.js';
 import { changedBy, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
-import { SessionActors, type VersionActor } from '../../review/ask/version-actors.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { defined } from '../../values/defined.js';
 import { describe } from './described-objects.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
+import { SessionActors, type VersionActor } from './version-actors.js';
 
 const actorsOf = new WeakMap<Timeline, Map<SessionId, Promise<SessionActors>>>();
 
@@ -33,19 +33,20 @@ export async function fileAuthors(asked: Timeline, name: string, object: string)
   const timeline = await asked.of(session);
   const id = await requireObject(timeline.present, object, { session, paths: timeline.paths });
   const actors = await sessionActors(timeline, session);
-  const versions = await actors.versions(id);
+  const [versions, unrecorded] = await Promise.all([actors.versions(id), actors.unrecorded(id)]);
   return wireShape(PAGE_ANSWERS.Authors, {
     session,
     basis: pinnedBasis(timeline.present.basis),
     object: id,
     versions: versions.map((version) => ({ ...version, by: shownActor(version.by) })),
-    calls: actors.calls(id).map(({ step, call, lines }) => ({
+    unrecorded: unrecorded.map(({ step, by }) => ({ step: step.seq, turn: step.turn, at: new Date(step.at), by })),
+    calls: actors.calls(id).map(({ step, call, changes, lines }) => ({
       step: step.seq,
       turn: step.turn,
       at: new Date(step.at),
       name: call.name,
       failed: call.failed,
-      effect: call.changes ? ('changed' as const) : call.reads ? ('read' as const) : ('listed' as const),
+      effect: changes ? ('changed' as const) : call.reads ? ('read' as const) : ('listed' as const),
       ...defined({ lines }),
     })),
   });

@@ -184,7 +184,18 @@ export const PEOPLE_ANSWERS = {
       session: z.string(),
       basis,
       object: z.string(),
-      versions: z.array(z.object({ ...versionPlace.shape, by: actor })).describe('Oldest first'),
+      versions: z
+        .array(
+          z.object({
+            ...versionPlace.shape,
+            back: count.nullable().describe('The earlier version with the same text, if another came between'),
+            by: actor,
+          }),
+        )
+        .describe('Oldest first'),
+      unrecorded: z
+        .array(z.object({ ...row, by: actor }))
+        .describe('Changes by calls of the session whose text was not recorded, oldest first'),
       calls: z
         .array(
           z.object({

@@ -1,3 +1,4 @@
+import { Fragment } from 'preact';
 import { ActorLink } from '../actor.js';
 import { AnswerBox } from '../answer-box.js';
 import { isServed, useAnswer } from '../ask.js';
@@ -16,6 +17,7 @@ const MOST_VERSIONS = 1_000;
 const [MOST_CALLS, MOST_PARTS] = [12, 4];
 
 type FileCalls = Authors['calls'];
+type Unrecorded = Authors['unrecorded'][number];
 
 const STATES = { line: 'one line only', active: 'in full', pinned: 'pinned, in full' } as const;
 
@@ -154,6 +156,24 @@ function recordedPart(version: LoggedVersion, later: LoggedVersion | undefined, 
   return `read in part:${[...new Set(parts.map(linesText))].slice(0, MOST_PARTS).join(',')}`;
 }
 
+/** A change of the file by a call, of whose text nothing is known. */
+function UnrecordedRow({ change }: { readonly change: Unrecorded }) {
+  return (
+    <tr>
+      <td data-name="Version">
+        <span class="soft">changed, text not recorded</span>
+      </td>
+      <td data-name="By">
+        <ActorLink by={change.by} />
+      </td>
+      <td class="nowrap" data-name="Since">
+        {localTime(change.at)}
+      </td>
+      <td colSpan={3} />
+    </tr>
+  );
+}
+
 /** The calls of this session that named the file, also those that left no version of it. */
 function CallsOfFile({ calls }: { readonly calls: FileCalls }) {
   if (calls.length === 0) return null;
@@ -192,10 +212,16 @@ function History({
   const isFile = strip.state === 'there' && strip.value.bands.some((band) => band.id === id && band.type === 'file');
   const authors = useQuestion<Authors>(isFile ? '/v1/authors' : undefined, { session, object: id });
   const calls = authors.state === 'there' ? authors.value.calls : [];
-  const authorOf = ({ tx_id: tx, valid_time: at }: LoggedVersion) =>
+  const unrecorded = authors.state === 'there' ? authors.value.unrecorded.toReversed() : [];
+  const actedOf = ({ tx_id: tx, valid_time: at }: LoggedVersion) =>
     authors.state === 'there'
-      ? authors.value.versions.find((one) => one.tx_id === tx && one.valid_time === at)?.by
+      ? authors.value.versions.find((one) => one.tx_id === tx && one.valid_time === at)
       : undefined;
+  /** The changes without a text between a version and the one after it, newest first. */
+  const changedAfter = (version: LoggedVersion | undefined, later: LoggedVersion | undefined) =>
+    unrecorded.filter(
+      ({ at }) => (version === undefined || at >= version.valid_time) && (later === undefined || at < later.valid_time),
+    );
   const there = strip.state === 'there' ? strip.value : undefined;
   const right = versions.find(({ number }) => String(number) === b) ?? versions[0];
   const before = versions.find(({ number, state }) => number === (right?.number ?? 0) - 1 && state === 'text');
@@ -216,31 +242,46 @@ function History({
             </tr>
           </thead>
           <tbody>
-            {versions.map((version, i) => (
-              <tr key={version.number} class={version === right ? 'chosen' : ''}>
-                <td data-name="Version">
-                  {version.number} <span class="soft">{recordedPart(version, versions[i - 1], calls)}</span>
-                </td>
-                <td data-name="By">
-                  <ActorLink by={authorOf(version)} />
-                </td>
-                <td class="nowrap" data-name="Since">
-                  {localTime(version.valid_time)}
-                </td>
-                <td data-name="In full at calls">
-                  {who.state === 'there'
-                    ? seenBy(version, { who: who.value, session, strip: there }) || <span class="soft">none</span>
-                    : '…'}
-                </td>
-                <td class="number" data-name="Characters">
-                  {counted(version.chars)}
-                </td>
-                <td class="number">
-                  <button type="button" onClick={() => refine({ a: undefined, b: version.number })}>
-                    Show <span class="hidden">version {version.number}</span>
-                  </button>
-                </td>
-              </tr>
+            {versions.map((version, i) => {
+              const acted = actedOf(version);
+              return (
+                <Fragment key={version.number}>
+                  {changedAfter(version, versions[i - 1]).map((change) => (
+                    <UnrecordedRow key={change.step} change={change} />
+                  ))}
+                  <tr class={version === right ? 'chosen' : ''}>
+                    <td data-name="Version">
+                      {version.number}{' '}
+                      <span class="soft">
+                        {recordedPart(version, versions[i - 1], calls)}
+                        {acted?.back != null && `back to version ${acted.back}`}
+                      </span>
+                    </td>
+                    <td data-name="By">
+                      <ActorLink by={acted?.by} />
+                    </td>
+                    <td class="nowrap" data-name="Since">
+                      {localTime(version.valid_time)}
+                    </td>
+                    <td data-name="In full at calls">
+                      {who.state === 'there'
+                        ? seenBy(version, { who: who.value, session, strip: there }) || <span class="soft">none</span>
+                        : '…'}
+                    </td>
+                    <td class="number" data-name="Characters">
+                      {counted(version.chars)}
+                    </td>
+                    <td class="number">
+                      <button type="button" onClick={() => refine({ a: undefined, b: version.number })}>
+                        Show <span class="hidden">version {version.number}</span>
+                      </button>
+                    </td>
+                  </tr>
+                </Fragment>
+              );
+            })}
+            {changedAfter(undefined, versions.at(-1)).map((change) => (
+              <UnrecordedRow key={change.step} change={change} />
             ))}
           </tbody>
         </table>

@@ -1,6 +1,7 @@
 import type { DisplayPaths } from '../../assembly/metadata.js';
 import {
   callName,
+  isPatch,
   kindOfCall,
   type NamedCall,
   namedCall,
@@ -23,7 +24,7 @@ export interface SessionCall {
   readonly args: NamedCall['args'];
   /** Whether it shows text of its files: a reading tool, or a command such as `sed`. */
   readonly reads: boolean;
-  /** Whether its tool changes the files that it names. */
+  /** Whether its tool, or the patch that a shell was given, changes the files that it names. */
   readonly changes: boolean;
 }
 
@@ -70,7 +71,7 @@ async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[], isPlai
       args: call.args,
       reads: kind === 'read' || showsText(call),
       fileRefs: fileRefsOf(document as Parameters<typeof fileRefsOf>[0]),
-      changes: CHANGING.has(kind),
+      changes: CHANGING.has(kind) || (kind === 'shell' && isPatch(call)),
     });
   };
   for (const id of ids) {

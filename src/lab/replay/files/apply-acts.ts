@@ -1,52 +1,10 @@
-import { type PatchHunk, patched } from '../../../foreign-tools/patch-envelope.js';
-import {
-  inserted,
-  type LineReplacement,
-  type Replacement,
-  rangeReplaced,
-  replaced,
-} from '../../../foreign-tools/text-edits.js';
+import { patched } from '../../../foreign-tools/patch-envelope.js';
+import { inserted, rangeReplaced, replaced, substituted } from '../../../foreign-tools/text-edits.js';
+import type { FileAct } from '../../../harness/tool-output/file-act.js';
 import type { CanonicalPath } from '../../../objects/ids.js';
 import { defined } from '../../../values/defined.js';
 import type { ShownFile } from '../../recordings/neutral-session.js';
 import type { FileTree, UndoTexts } from './file-tree.js';
-
-/**
- * The effect of a recorded call on a file, from its arguments and its answer. Paths are as
- * recorded.
- */
-export type FileAct =
-  /** Shows lines of the file, or all of it. */
-  | {
-      readonly kind: 'show';
-      readonly path: string;
-      readonly text: string;
-      readonly startLine: number;
-      readonly whole: boolean;
-      readonly total?: number;
-    }
-  /** Names an existing file without usable text. */
-  | { readonly kind: 'name'; readonly path: string }
-  | { readonly kind: 'list'; readonly paths: readonly string[] }
-  | { readonly kind: 'write'; readonly path: string; readonly text: string }
-  | { readonly kind: 'append'; readonly path: string; readonly text: string }
-  | { readonly kind: 'replace'; readonly path: string; readonly replacements: readonly Replacement[] }
-  | { readonly kind: 'insert'; readonly path: string; readonly afterLine: number; readonly text: string }
-  | ({ readonly kind: 'range'; readonly path: string } & LineReplacement)
-  | {
-      readonly kind: 'update';
-      readonly path: string;
-      readonly moveTo: string | undefined;
-      readonly hunks: readonly PatchHunk[];
-    }
-  | { readonly kind: 'undo'; readonly path: string }
-  /** Changes the file in an unknown way. */
-  | { readonly kind: 'change'; readonly path: string }
-  | { readonly kind: 'delete'; readonly path: string; readonly folder: boolean }
-  | { readonly kind: 'move'; readonly from: string; readonly to: string }
-  | { readonly kind: 'copy'; readonly from: string; readonly to: string }
-  /** May change any file. */
-  | { readonly kind: 'anything' };
 
 /** The effect of a call on one file. */
 export interface SeenFile {
@@ -123,6 +81,7 @@ const RULES: { readonly [K in FileAct['kind']]: (act: ActOf<K>, work: Work) => r
     }
     return changed(work, path, (before) => replaced(before, replacements));
   },
+  substitute: ({ path, ...lines }, work) => changed(work, path, (before) => substituted(before, lines)),
   insert: ({ path, afterLine, text }, work) => changed(work, path, (before) => inserted(before, afterLine, text)),
   range: ({ path, ...lines }, work) => changed(work, path, (before) => rangeReplaced(before, lines)),
   update: ({ path, moveTo, hunks }, work) => {

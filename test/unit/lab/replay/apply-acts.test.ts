@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { FileAct } from '../../../../src/harness/tool-output/file-act.js';
 import { recordedPath } from '../../../../src/lab/replay/call-effects.js';
-import { applyActs, type Evidence, type FileAct } from '../../../../src/lab/replay/files/apply-acts.js';
+import { applyActs, type Evidence } from '../../../../src/lab/replay/files/apply-acts.js';
 import { FileTree, UndoTexts } from '../../../../src/lab/replay/files/file-tree.js';
 
 const resolve = (name: string) => recordedPath('/p', name);
@@ -30,6 +31,14 @@ describe('a successful call', () => {
     tree.setWhole(path('a'), 'x = 1\n');
     expect(apply([replace('1', '2')])).toEqual([{ path: '/p/a', how: 'written' }]);
     expect(tree.text(path('a'))).toBe('x = 2\n');
+  });
+
+  test('substitutes a text in each line, once or wherever it is', () => {
+    tree.setWhole(path('a'), 'x x\n$& x');
+    apply([{ kind: 'substitute', path: 'a', from: 'x', to: '$&', all: false }]);
+    expect(tree.text(path('a'))).toBe('$& x\n$& $&');
+    apply([{ kind: 'substitute', path: 'a', from: '$&', to: '', all: true }]);
+    expect(tree.text(path('a'))).toBe(' x\n ');
   });
 
   test('keeps a file unknown that was unknown or does not fit the edit', () => {

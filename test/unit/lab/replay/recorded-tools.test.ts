@@ -136,6 +136,15 @@ describe('recorded tools', () => {
     ]);
   });
 
+  test('apply a patch that a shell was given as words or as a script', () => {
+    const patch = '*** Begin Patch\n*** Add File: a.ts\n+one\n*** End Patch';
+    const write = [{ kind: 'write', path: 'a.ts', text: 'one\n' }];
+    expect(acts('shell', { command: ['apply_patch', patch] })).toEqual(write);
+    expect(acts('shell', { command: ['bash', '-lc', `apply_patch <<'EOF'\n${patch}\nEOF`] })).toEqual(write);
+    expect(acts('exec_command', { cmd: `apply_patch <<'EOF'\n${patch}\nEOF` })).toEqual(write);
+    expect(acts('shell', { command: ['apply_patch', 'no patch'] })).toEqual([{ kind: 'anything' }]);
+  });
+
   test('use shell output if it is the output of one command', () => {
     expect(
       acts(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { readShell } from '../../../../src/lab/replay/shell/shell-acts.js';
+import { readShell } from '../../../../src/harness/tool-output/shell-acts.js';
 
 const acts = (script: string) =>
   readShell(script).acts.map(({ act, folder }) => ({ ...act, ...(folder === '.' ? {} : { folder }) }));
@@ -86,13 +86,58 @@ describe('shell commands that change files', () => {
     ]);
   });
 
-  test('leave the file unknown if they are not followed', () => {
+  test('are followed if they are a patch, as an argument or as the input', () => {
+    const envelope = '*** Begin Patch\n*** Update File: a.ts\n@@\n-one\n+two\n*** End Patch\n';
+    const hunks = [{ contexts: [], before: ['one'], after: ['two'], atEnd: false }];
+    const update = { kind: 'update', path: 'a.ts', moveTo: undefined, hunks };
+    expect(acts(`apply_patch <<'EOF'\n${envelope}EOF`)).toEqual([update]);
+    expect(acts(`cd src && apply_patch <<'EOF'\n${envelope}EOF`)).toEqual([{ ...update, folder: 'src' }]);
+    expect(acts(`apply_patch '${envelope}'`)).toEqual([update]);
+    expect(kinds("apply_patch <<'EOF'\nnone\nEOF")).toEqual(['anything']);
+    const diff = '--- a/a.ts\n+++ b/a.ts\n@@ -1 +1 @@\n-one\n+two\n';
+    for (const command of ['git apply', 'git apply -', 'patch -p1'])
+      expect(acts(`${command} <<'EOF'\n${diff}EOF`)).toEqual([{ kind: 'change', path: 'a.ts' }]);
+    expect(kinds('git apply fix.patch')).toEqual(['anything']);
+  });
+
+  test('are followed if they replace plain text in each line', () => {
+    const substitute = (path: string, from: string, to: string, all: boolean) => ({
+      ...{ kind: 'substitute', path, from, to, all },
+    });
     expect(acts("sed -i 's/a/b/' a.ts b.ts")).toEqual([
+      substitute('a.ts', 'a', 'b', false),
+      substitute('b.ts', 'a', 'b', false),
+    ]);
+    expect(acts("sed -i '' 's/a/b/g' a.ts")).toEqual([substitute('a.ts', 'a', 'b', true)]);
+    expect(acts("sed -i.bak 's|src\\/a\\.ts|x(y)|' a.ts")).toEqual([substitute('a.ts', 'src/a.ts', 'x(y)', false)]);
+  });
+
+  test('are followed if their text comes from echo or through tee', () => {
+    expect(acts('echo hi you > a.ts')).toEqual([{ kind: 'write', path: 'a.ts', text: 'hi you\n' }]);
+    expect(acts('echo hi >> a.ts')).toEqual([{ kind: 'append', path: 'a.ts', text: 'hi\n' }]);
+    const there = "<<'EOF'\none\nEOF";
+    expect(acts(`tee a.ts b.ts ${there}`)).toEqual([
+      { kind: 'write', path: 'a.ts', text: 'one\n' },
+      { kind: 'write', path: 'b.ts', text: 'one\n' },
+    ]);
+    expect(acts('echo hi | tee -a a.ts > /dev/null')).toEqual([{ kind: 'append', path: 'a.ts', text: 'hi\n' }]);
+    expect(acts('echo hi | grep h | tee a.ts')).toEqual([{ kind: 'change', path: 'a.ts' }]);
+    expect(acts('git mv a.ts b.ts && git rm c.ts')).toEqual([
+      { kind: 'move', from: 'a.ts', to: 'b.ts' },
+      { kind: 'delete', path: 'c.ts', folder: false },
+    ]);
+  });
+
+  test('leave the file unknown if they are not followed', () => {
+    expect(acts("sed -i 's/a.*/b/' a.ts b.ts")).toEqual([
       { kind: 'change', path: 'a.ts' },
       { kind: 'change', path: 'b.ts' },
     ]);
-    expect(acts("sed -i '' 's/a/b/' a.ts")).toEqual([{ kind: 'change', path: 'a.ts' }]);
-    expect(acts('echo hi > a.ts')).toEqual([{ kind: 'change', path: 'a.ts' }]);
+    for (const script of ['s/a./b/', 's/a/[&]/', '3s/a/b/', 's/a/b/;s/c/d/', 's/a/b/I', 's/a\\+/b/', '/a/d'])
+      expect([script, acts(`sed -i '${script}' a.ts`)]).toEqual([script, [{ kind: 'change', path: 'a.ts' }]]);
+    expect(acts("sed -Ei 's/a+/b/' a.ts")).toEqual([{ kind: 'change', path: 'a.ts' }]);
+    expect(acts('ls > a.ts')).toEqual([{ kind: 'change', path: 'a.ts' }]);
+    expect(acts('echo -e hi > a.ts')).toEqual([{ kind: 'change', path: 'a.ts' }]);
     expect(acts('cat <<EOF > a.ts\n$HOME\nEOF')).toEqual([{ kind: 'change', path: 'a.ts' }]);
     expect(acts('cat a.ts | tee b.ts')).toEqual([
       { kind: 'name', path: 'a.ts' },

@@ -1,6 +1,6 @@
-import type { ListingFormat } from '../../../foreign-tools/tool-table.js';
-import type { ShellWord } from '../../../harness/tool-output/shell-syntax.js';
-import type { FileAct } from '../files/apply-acts.js';
+import type { ListingFormat } from '../../foreign-tools/tool-table.js';
+import type { FileAct } from './file-act.js';
+import type { ShellWord } from './shell-syntax.js';
 
 /**
  * The lines of a file that a command prints, from 1. Both ends are inclusive; undefined is open.
@@ -32,8 +32,8 @@ export interface CommandActs {
 
 /** The words of a command after its name. */
 export type Words = readonly ShellWord[];
-/** Returns a command's effects from its words. */
-export type CommandReader = (words: Words) => CommandActs;
+/** Returns a command's effects from its words, and from its input if that is known. */
+export type CommandReader = (words: Words, input?: string) => CommandActs;
 
 /** No effect on files and no output. */
 export const SILENT: CommandActs = { acts: [], prints: false };

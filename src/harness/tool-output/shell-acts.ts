@@ -1,4 +1,7 @@
 import { posix } from 'node:path';
+import { ANYTHING, type CommandActs, type LineRange, type ShellAct } from './shell-act.js';
+import { commandActs, printedText } from './shell-commands.js';
+import { countOf, sed, tail } from './shell-show.js';
 import {
   operands,
   type ShellCommand,
@@ -6,10 +9,7 @@ import {
   type ShellRedirect,
   type ShellStep,
   shellSteps,
-} from '../../../harness/tool-output/shell-syntax.js';
-import { ANYTHING, type CommandActs, type LineRange, type ShellAct } from './shell-act.js';
-import { commandActs } from './shell-commands.js';
-import { countOf, sed, tail } from './shell-show.js';
+} from './shell-syntax.js';
 
 /** The effects of a script, each with the folder for its relative names. */
 interface ShellReading {
@@ -45,10 +45,10 @@ function passedOn({ name, words }: ShellCommand): LineRange | undefined {
 const LINE_FILTERS: ReadonlySet<string> = new Set(['head', 'tail', 'sort', 'uniq', 'grep', 'egrep', 'rg', 'cat']);
 
 /** Appends a command to a pipeline. */
-function filterActs(before: CommandActs, filter: ShellCommand): CommandActs {
-  const own = commandActs(filter);
+function filterActs(before: CommandActs, filter: ShellCommand, input: string | undefined): CommandActs {
+  const own = commandActs(filter, input);
   if (own.acts.some(({ kind }) => kind === 'anything')) return { acts: [...before.acts, ...own.acts], prints: true };
-  const changes = own.acts.filter(({ kind }) => kind === 'change' || kind === 'delete');
+  const changes = own.acts.filter(({ kind }) => kind !== 'show' && kind !== 'list' && kind !== 'name');
   const range = passedOn(filter);
   const acts = before.acts.flatMap((act): readonly ShellAct[] => {
     if (act.kind === 'show') {
@@ -68,22 +68,18 @@ function writesTo({ operator, descriptor, target }: ShellRedirect): boolean {
 }
 
 /**
- * Applies a redirection: output is written, not printed. The text is known if a here-document goes
- * directly into a file.
+ * Applies a redirection: output is written, not printed. The text is known if a here-document or
+ * `echo` goes directly into a file.
  */
 function redirectedActs(pipeline: ShellPipeline, redirect: ShellRedirect): CommandActs {
-  const { operator, target } = redirect;
+  const { operator, descriptor, target } = redirect;
   if (target === undefined) return ANYTHING;
-  const [only] = pipeline;
-  const texts =
-    only?.redirects.flatMap(({ text, operator: one }) => (one.startsWith('<<') && one !== '<<<' ? [text] : [])) ?? [];
-  const append = operator.endsWith('>>');
-  const straight =
-    pipeline.length === 1 && only?.name === 'cat' && only.words.filter((word) => word !== '-').length === 0;
-  const [text] = texts;
-  const known = straight && texts.length === 1 && text !== undefined;
+  const [only, second] = pipeline;
+  const straight = only !== undefined && second === undefined && descriptor === 1 && /^>[>|]?$/.test(operator);
+  const text = straight ? printedText(only) : undefined;
+  const kind = operator === '>>' ? 'append' : 'write';
   return {
-    acts: [known ? { kind: append ? 'append' : 'write', path: target, text } : { kind: 'change', path: target }],
+    acts: [text === undefined ? { kind: 'change', path: target } : { kind, path: target, text }],
     prints: false,
   };
 }
@@ -92,7 +88,11 @@ function pipelineActs(pipeline: ShellPipeline): CommandActs {
   const [first, ...filters] = pipeline;
   if (first === undefined) return { acts: [], prints: false };
   let done = commandActs(first);
-  for (const filter of filters) done = filterActs(done, filter);
+  let text = printedText(first);
+  for (const filter of filters) {
+    done = filterActs(done, filter, text);
+    if (filter.name !== 'tee') text = undefined;
+  }
   const written = pipeline.flatMap(({ redirects }) => redirects.filter(writesTo));
   for (const redirect of written) {
     const kept = done.acts.filter(({ kind }) => kind !== 'show' && kind !== 'list');

@@ -1,5 +1,6 @@
-import type { ListingFormat } from '../../../foreign-tools/tool-table.js';
-import { isOption, operands, type ShellCommand } from '../../../harness/tool-output/shell-syntax.js';
+import { patchedPaths } from '../../foreign-tools/patch-envelope.js';
+import type { ListingFormat } from '../../foreign-tools/tool-table.js';
+import { patchActs } from './file-act.js';
 import {
   ANYTHING,
   type CommandActs,
@@ -15,6 +16,7 @@ import {
   type Words,
 } from './shell-act.js';
 import { cat, head, nl, sed, tail } from './shell-show.js';
+import { isOption, operands, type ShellCommand } from './shell-syntax.js';
 
 const lists = (format: ListingFormat, targets: Words, folder = '.'): CommandActs => ({
   acts: [{ kind: 'list', format, folder, targets: known(targets) }],
@@ -80,15 +82,40 @@ const twoPlaces =
     return plain ? { acts: [{ kind, from, to }], prints: false } : ANYTHING;
   };
 
+const move = twoPlaces('move');
+
+const tee: CommandReader = (words, input) => {
+  const append = some(words, /^-a$|^--append$/);
+  return input === undefined
+    ? changes(operands(words), true)
+    : toEach(operands(words), true, (path) => ({ kind: append ? 'append' : 'write', path, text: input }));
+};
+
+const applyPatch: CommandReader = ([given], input) => {
+  const acts = patchActs(given ?? input ?? '');
+  return acts === undefined ? ANYTHING : { acts, prints: true };
+};
+
+/** Applies a unified diff. Its files are known, and their texts are not. */
+const applyDiff = (input: string | undefined, prints: boolean): CommandActs => {
+  const files = patchedPaths(input ?? '');
+  return files.length === 0 ? ANYTHING : changes(files, prints);
+};
+const patch: CommandReader = (words, input) =>
+  words.every((word) => word === '-p1') && words.length === 1 ? applyDiff(input, true) : ANYTHING;
+
 const READING_GIT: ReadonlySet<string> = new Set(
   [
     'status log diff show blame branch remote rev-parse describe config add commit push fetch tag grep cat-file',
     'reflog shortlog rev-list merge-base check-ignore for-each-ref show-ref name-rev ls-tree ls-remote',
   ].flatMap((line) => line.split(' ')),
 );
-const git: CommandReader = (words) => {
+const git: CommandReader = (words, input) => {
   const [verb, ...rest] = operands(words, /^-[Cc]$|^--(?:git-dir|work-tree)$/);
   const elsewhere = words.includes('-C');
+  if (words[0] === 'mv') return move(words.slice(1));
+  if (words[0] === 'rm' && !words.includes('--cached')) return { ...rm(words.slice(1)), prints: true };
+  if (words[0] === 'apply' && words.slice(1).every((word) => word === '-')) return applyDiff(input, false);
   if (verb === 'ls-files' && !elsewhere) return lists('paths', rest);
   return verb !== undefined && (READING_GIT.has(verb) || verb === 'ls-files') ? PRINTS : ANYTHING;
 };
@@ -115,6 +142,20 @@ const xargs: CommandReader = (words) => {
     ? PRINTS
     : ANYTHING;
 };
+
+/** The text that a command certainly prints; undefined if only running it would show that. */
+export function printedText({ name, words, redirects }: ShellCommand): string | undefined {
+  if (name === 'cat') return words.every((word) => word === '-') ? inputText(redirects) : undefined;
+  if (name !== 'echo' || words.includes(undefined)) return undefined;
+  const text = known(words).join(' ');
+  return /^-|\\/.test(text) ? undefined : `${text}\n`;
+}
+
+/** The text of a command's only here-document, if that is all of its input. */
+function inputText(redirects: ShellCommand['redirects']): string | undefined {
+  const [first, second] = redirects.filter(({ descriptor }) => descriptor === 0);
+  return second === undefined && /^<<-?$/.test(first?.operator ?? '') ? first?.text : undefined;
+}
 
 /** A line of assignments has an empty name. */
 const SILENT_NAMES = [
@@ -177,10 +218,13 @@ const READERS: ReadonlyMap<string, CommandReader> = new Map<string, CommandReade
   ['rg', search],
   ['rm', rm],
   ['unlink', rm],
-  ['mv', twoPlaces('move')],
+  ['mv', move],
   ['cp', twoPlaces('copy')],
   ['touch', (words) => ({ ...reads(operands(words, /^-[dtr]$/)), prints: false })],
-  ['tee', (words) => changes(operands(words), true)],
+  ['tee', tee],
+  ['apply_patch', applyPatch],
+  ['applypatch', applyPatch],
+  ['patch', patch],
   ['xargs', xargs],
   ['git', git],
   ['go', only(/^(?:test|build|vet|list|version|env|doc)$/)],
@@ -193,7 +237,10 @@ const READERS: ReadonlyMap<string, CommandReader> = new Map<string, CommandReade
   ['goimports', gofmt],
 ]);
 
-/** Returns a command's effects from the table. An unknown command may do anything. */
-export function commandActs({ name, words }: ShellCommand): CommandActs {
-  return READERS.get(name)?.(words) ?? ANYTHING;
+/**
+ * Returns a command's effects from the table. An unknown command may do anything. `input` is the
+ * text that a pipe passes to it, if that is known.
+ */
+export function commandActs({ name, words, redirects }: ShellCommand, input?: string): CommandActs {
+  return READERS.get(name)?.(words, input ?? inputText(redirects)) ?? ANYTHING;
 }

@@ -1,5 +1,15 @@
-import { isOption, operands } from '../../../harness/tool-output/shell-syntax.js';
-import { type CommandActs, type CommandReader, changes, type LineRange, reads, some, type Words } from './shell-act.js';
+import type { LineSubstitution } from '../../foreign-tools/text-edits.js';
+import {
+  type CommandActs,
+  type CommandReader,
+  changes,
+  type LineRange,
+  reads,
+  some,
+  toEach,
+  type Words,
+} from './shell-act.js';
+import { isOption, operands } from './shell-syntax.js';
 
 function shows(words: Words, range: LineRange | undefined, exact: boolean): CommandActs {
   const [path] = words;
@@ -56,6 +66,26 @@ function printedLines(script: string): LineRange | undefined {
   return { from, to: match[2] === undefined ? from : match[2] === '$' ? undefined : Number(match[2]) };
 }
 
+const SUBSTITUTION = /^s([/|#,@!:])((?:\\.|(?!\1)[^\\])*)\1((?:\\.|(?!\1)[^\\])*)\1(g?)$/;
+
+/** Returns a text without the backslashes before some characters; undefined if it has others. */
+function literal(text: string, { escapable, special }: Readonly<Record<'escapable' | 'special', RegExp>>) {
+  const parts = text.match(/\\?./gsu) ?? [];
+  const sound = parts.every((part) => (part.length > 1 && part[0] === '\\' ? escapable : /./).test(part.slice(-1)));
+  if (!sound || parts.some((part) => special.test(part))) return undefined;
+  return parts.map((part) => (part[0] === '\\' ? part.slice(1) : part)).join('');
+}
+
+/** Returns the substitution of a script that has one, of a plain text; undefined for any other. */
+function substitution(script: string, extended: boolean): LineSubstitution | undefined {
+  const [, delimiter = '', pattern = '', replacement = '', all] = SUBSTITUTION.exec(script) ?? [];
+  const special = extended ? /^[.*[\]^$+?(){}|\n]$/ : /^[.*[\]^$\n]$/;
+  const from = literal(pattern, { escapable: /[.*[\]^$/]/, special });
+  const to = literal(replacement, { escapable: /[&/]/, special: /^[&\n]$/ });
+  if (from === undefined || to === undefined || from === '' || delimiter === '') return undefined;
+  return { from, to, all: all === 'g' };
+}
+
 /** Prints lines of a file, or changes it in place. */
 export const sed: CommandReader = (words) => {
   const inPlace = some(words, /^(?:-[nErsz]*i|--in-place)/);
@@ -64,11 +94,12 @@ export const sed: CommandReader = (words) => {
   const given = operands(words, /^-[ef]$|^--(?:expression|file)$/);
   const [script, ...rest] = inPlace && given[0] === '' ? given.slice(1) : given;
   const files = scripted ? [script, ...rest] : rest;
-  if (inPlace)
-    return changes(
-      files.filter((file) => file !== ''),
-      false,
-    );
+  const named = files.filter((file) => file !== '');
+  const options = words.filter((word) => isOption(word) && word !== '--');
+  const plain = options.every((word) => /^-(?:i(?:\.\w+)?|[Er]|[Er]i)$/.test(word ?? ''));
+  const literally = inPlace && plain && script !== undefined ? substitution(script, some(options, /[Er]/)) : undefined;
+  if (literally !== undefined) return toEach(named, false, (path) => ({ kind: 'substitute', path, ...literally }));
+  if (inPlace) return changes(named, false);
   const quiet = some(words, /^-[a-zA-Z]*n|^--quiet$/);
   const range = quiet && !scripted && script !== undefined ? printedLines(script) : undefined;
   return range === undefined ? reads(files) : shows(files, range, true);

@@ -1,12 +1,12 @@
 import { posix } from 'node:path';
-import { type ShellOutput, scriptOf, shellOutput } from '../../../foreign-tools/shell-call.js';
+import { patchOfWords, type ShellOutput, scriptOf, shellOutput } from '../../../foreign-tools/shell-call.js';
 import { bareLines } from '../../../foreign-tools/text-edits.js';
+import { type FileAct, patchActs } from '../../../harness/tool-output/file-act.js';
 import { certainNames } from '../../../harness/tool-output/listed-names.js';
 import { withoutGutter } from '../../../harness/tool-output/numbered-lines.js';
 import type { ReadCall } from '../../../harness/tool-output/read-output.js';
-import type { FileAct } from '../files/apply-acts.js';
-import type { ShellAct } from './shell-act.js';
-import { readShell } from './shell-acts.js';
+import type { ShellAct } from '../../../harness/tool-output/shell-act.js';
+import { readShell } from '../../../harness/tool-output/shell-acts.js';
 
 const MISSING = /No such file or directory|cannot access|cannot open|Permission denied|Is a directory/;
 
@@ -56,7 +56,7 @@ function inFolder(act: FileAct, folder: string): readonly FileAct[] {
  */
 export function shellFileActs({ args, output, truncated }: ReadCall): readonly FileAct[] {
   const script = scriptOf(args);
-  if (script === undefined) return [{ kind: 'anything' }];
+  if (script === undefined) return patchActs(patchOfWords(args) ?? '') ?? [{ kind: 'anything' }];
   const { acts, printing } = readShell(script);
   const answer = shellOutput(output);
   const failed = answer.exitCode !== undefined && answer.exitCode !== 0;

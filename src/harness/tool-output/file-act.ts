@@ -1,0 +1,52 @@
+import { type PatchHunk, parsePatch } from '../../foreign-tools/patch-envelope.js';
+import type { LineReplacement, LineSubstitution, Replacement } from '../../foreign-tools/text-edits.js';
+
+/**
+ * The effect of a recorded call on a file, from its arguments and its answer. Paths are as
+ * recorded.
+ */
+export type FileAct =
+  /** Shows lines of the file, or all of it. */
+  | {
+      readonly kind: 'show';
+      readonly path: string;
+      readonly text: string;
+      readonly startLine: number;
+      readonly whole: boolean;
+      readonly total?: number;
+    }
+  /** Names an existing file without usable text. */
+  | { readonly kind: 'name'; readonly path: string }
+  | { readonly kind: 'list'; readonly paths: readonly string[] }
+  | { readonly kind: 'write'; readonly path: string; readonly text: string }
+  | { readonly kind: 'append'; readonly path: string; readonly text: string }
+  | { readonly kind: 'replace'; readonly path: string; readonly replacements: readonly Replacement[] }
+  | ({ readonly kind: 'substitute'; readonly path: string } & LineSubstitution)
+  | { readonly kind: 'insert'; readonly path: string; readonly afterLine: number; readonly text: string }
+  | ({ readonly kind: 'range'; readonly path: string } & LineReplacement)
+  | {
+      readonly kind: 'update';
+      readonly path: string;
+      readonly moveTo: string | undefined;
+      readonly hunks: readonly PatchHunk[];
+    }
+  | { readonly kind: 'undo'; readonly path: string }
+  /** Changes the file in an unknown way. */
+  | { readonly kind: 'change'; readonly path: string }
+  | { readonly kind: 'delete'; readonly path: string; readonly folder: boolean }
+  | { readonly kind: 'move'; readonly from: string; readonly to: string }
+  | { readonly kind: 'copy'; readonly from: string; readonly to: string }
+  /** May change any file. */
+  | { readonly kind: 'anything' };
+
+/** The effect of one file's part of a patch envelope. */
+type PatchAct = Extract<FileAct, { kind: 'write' | 'delete' | 'update' }>;
+
+/** Returns the effects of a patch envelope; undefined if the text is none. */
+export function patchActs(envelope: string): readonly PatchAct[] | undefined {
+  return parsePatch(envelope)?.map((change): PatchAct => {
+    if (change.kind === 'add') return { kind: 'write', path: change.path, text: change.text };
+    if (change.kind === 'delete') return { kind: 'delete', path: change.path, folder: false };
+    return change;
+  });
+}

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import { fileAuthors, staleCalls } from '../../../src/page/server/file-authors.js';
+import { RecordingLines, replay, reviewedRecordings } from '../../support/replays.js';
+
+const patchOf = (path: string, from: string, to: string): string =>
+  `*** Begin Patch\n*** Update File: ${path}\n@@\n-${from}\n+${to}\n*** End Patch`;
+const texts = ['one\nshared\n', 'two\nshared\n', 'three\nshared\n'] as const;
+
+describe('versions of files that commands of an imported session changed', () => {
+  let room: Awaited<ReturnType<typeof reviewedRecordings>>;
+  let session: string;
+  const authors = async (path: string) => fileAuthors(await Timeline.open(room.reviewer.store), session, path);
+
+  beforeAll(async () => {
+    room = await reviewedRecordings();
+    const lines = new RecordingLines()
+      .user('Mend it.')
+      .reads('c1', '/p/a.ts', texts[0])
+      .calls('c2', 'Bash', { command: `apply_patch <<'EOF'\n${patchOf('a.ts', 'one', 'two')}\nEOF` })
+      .answers('c2', 'Done!')
+      .calls('c3', 'Bash', { command: "sed -i 's/two/three/' a.ts" })
+      .answers('c3', '')
+      .calls('c4', 'Bash', { command: 'git stash -q' })
+      .answers('c4', '')
+      .reads('c5', '/p/a.ts', texts[0])
+      .calls('c6', 'Bash', { command: 'npm run format' })
+      .answers('c6', '')
+      .reads('c7', '/p/a.ts', texts[1])
+      .calls('c8', 'Bash', { command: "sed -i 's/tw./four/' a.ts" })
+      .answers('c8', '')
+      .reads('c9', '/p/a.ts', 'four\nshared\n')
+      .calls('c10', 'Bash', { command: "sed -i 's/f.*/five/' a.ts" })
+      .answers('c10', '')
+      .says('Done.');
+    ({ session = '' } = (await replay(await room.recordings.write('shell.jsonl', lines.text))).sessions[0] ?? {});
+  });
+  afterAll(() => room.close());
+
+  test('have the text of a patch and a substitution, and the command that put a file back', async () => {
+    const { versions, unrecorded, calls } = await authors('/p/a.ts');
+    expect(versions.map(({ by, back }) => [by.kind, back, by.why])).toEqual([
+      ['unknown', null, expect.stringMatching(/^It was there when read/)],
+      ['agent', null, 'The call bash apply_patch a.ts wrote it in turn 1.'],
+      ['agent', null, "The call bash sed -i 's/two/three/' a.ts wrote it in turn 1."],
+      ['agent', 1, 'Back to version 1 by bash git stash -q in turn 1.'],
+      // No command that gives files back ran: only the text is the same.
+      ['unknown', 2, expect.stringMatching(/^It changed on the disk before read/)],
+      ['agent', null, expect.stringMatching(/^bash sed -i 's\/tw\.\/four\/' a\.ts changed it .* recorded later/)],
+    ]);
+    expect(unrecorded.map(({ by }) => [by.kind, by.name])).toEqual([['agent', "bash sed -i 's/f.*/five/' a.ts"]]);
+    expect(calls.filter(({ effect }) => effect === 'changed')).toHaveLength(4);
+    const { changed } = await staleCalls(await Timeline.open(room.reviewer.store), session);
+    expect(changed).toMatchObject([{ calls: 1 }]);
+  });
+});
