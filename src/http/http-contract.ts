@@ -202,7 +202,7 @@ export interface HttpContract {
   /** Prepares its open objects, once for each server. */
   hold?(backend: Backend, settings: ServerSettings): Held;
   /** Returns its page. `token` is the server's own; undefined for none. */
-  page?(token: string | undefined): ServedPage;
+  page?(token: string | undefined, dataDir: string): ServedPage;
   /** Returns the status of the contract's own errors; undefined for all others. */
   statusOf?(error: unknown): ErrorStatus | undefined;
 }

@@ -180,7 +180,7 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
     hiddenTexts: options.hiddenTexts,
     ...defined({ reviewsAll: options.reviewsAll, copiesBelow: options.copiesBelow }),
   });
-  const page = options.contracts.find((contract) => contract.page !== undefined)?.page?.(token);
+  const page = options.contracts.find((contract) => contract.page !== undefined)?.page?.(token, settings.node.dataDir);
   const connect = () => openConnection(backend, settings, log);
   const server = await startHttpServer({
     port: options.port,

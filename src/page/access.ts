@@ -1,10 +1,13 @@
 import { signal } from '@preact/signals';
+import { nameDataFolder } from './command.js';
 
 /**
  * Key of the page's secret in its origin's storage, which other servers of this machine neither
  * receive nor read.
  */
 const KEPT_AS = 'palimpsest-secret';
+/** Key of the server's data folder, which copied commands name. */
+const DATA_KEPT_AS = 'palimpsest-data';
 
 /** Thrown if the server rejects a question; `code` is that of its problem. */
 export class Refused extends Error {
@@ -62,8 +65,11 @@ async function handIn(token: string): Promise<void> {
     body: JSON.stringify({ token }),
   });
   if (!response.ok) throw await refusedBy(response);
-  const { secret } = (await response.json()) as { readonly secret: string };
+  const { secret, data } = (await response.json()) as { readonly secret: string; readonly data: string | null };
   localStorage.setItem(KEPT_AS, secret);
+  if (data === null) localStorage.removeItem(DATA_KEPT_AS);
+  else localStorage.setItem(DATA_KEPT_AS, data);
+  nameDataFolder(data ?? undefined);
 }
 
 /**
@@ -71,6 +77,7 @@ async function handIn(token: string): Promise<void> {
  * history. Throws Refused for a rejected token.
  */
 export async function enter(): Promise<void> {
+  nameDataFolder(localStorage.getItem(DATA_KEPT_AS) ?? undefined);
   const token = new URLSearchParams(location.hash.slice(1)).get('token');
   if (token === null) return;
   history.replaceState(null, '', location.pathname + location.search);

@@ -1,3 +1,5 @@
+import { command } from './command.js';
+
 /** The name of every view, in navigation order. */
 export const VIEWS = {
   sessions: 'Sessions',
@@ -85,24 +87,22 @@ export function linkTo(
 
 /** Returns the equivalent command line; undefined if there is none. */
 export function commandLine({ view, of }: Address): string | undefined {
-  const quoted = (text: string): string =>
-    /^[A-Za-z0-9_@:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
   const { session, step, id, q } = of;
   const commands: Readonly<Record<ViewName, string | undefined>> = {
-    sessions: 'palimpsest sessions',
-    conversation: session && `palimpsest log ${quoted(session)}`,
-    strip: session && `palimpsest report list ${quoted(session)}`,
+    sessions: command('sessions'),
+    conversation: session && command('log', session),
+    strip: session && command('report', 'list', session),
     money: undefined,
-    notes: session && `palimpsest note ${quoted(session)}`,
-    request: session && `palimpsest context ${quoted(step === undefined ? session : `${session}@step:${step}`)}`,
+    notes: session && command('note', session),
+    request: session && command('context', step === undefined ? session : `${session}@step:${step}`),
     changes:
       session &&
-      `palimpsest diff ${quoted(session)} ${of.from ? `step:${of.from}..${step ? `step:${step}` : ''} ` : ''}--prefix`,
-    object: id && `palimpsest log --object ${quoted(id)}`,
+      command('diff', session, ...(of.from ? [`step:${of.from}..${step ? `step:${step}` : ''}`] : []), '--prefix'),
+    object: id && command('log', '--object', id),
     search: undefined,
-    files: session && `palimpsest restore ${quoted(step === undefined ? session : `${session}@step:${step}`)} --plan`,
+    files: session && command('restore', step === undefined ? session : `${session}@step:${step}`, '--plan'),
     compare: undefined,
-    query: q && `palimpsest query ${quoted(q)}${of.tx ? ` --tx ${of.tx}` : ''}`,
+    query: q && command('query', q, ...(of.tx ? ['--tx', of.tx] : [])),
   };
   return commands[view];
 }

@@ -74,10 +74,36 @@ function useColors(): number {
 
 type Plot = typeof uPlot;
 
+/**
+ * Draws each value over its whole column. The library's own steps lack the column of a value that
+ * is followed by none.
+ */
+const stepsOver: uPlot.Series.PathBuilder = (u, at, ...[from, to]) => {
+  const [xs, ys, scale = 'y'] = [u.data[0], u.data[at] ?? [], u.series[at]?.scale];
+  const stroke = new Path2D();
+  let isOpen = false;
+  for (let i = from; i <= to; i += 1) {
+    const value = ys[i];
+    if (value === null || value === undefined) {
+      isOpen = false;
+      continue;
+    }
+    const left = u.valToPos(xs[i] ?? 0, 'x', true);
+    const right = u.valToPos(xs[i + 1] ?? xs[i] ?? 0, 'x', true);
+    const level = u.valToPos(value, scale, true);
+    if (isOpen) stroke.lineTo(left, level);
+    else stroke.moveTo(left, level);
+    stroke.lineTo(right, level);
+    isOpen = true;
+  }
+  return { stroke };
+};
+
 function pathsOf(plot: Plot, draws: ChartSeries['draws']): uPlot.Series.PathBuilder | undefined {
   if (draws === 'bars') return plot.paths.bars?.({ size: [0.9, 60], align: 1 });
   if (draws === 'line') return plot.paths.linear?.();
-  // A step fills its column, also before a column without a value.
+  if (draws === 'steps') return stepsOver;
+  // An area fills its column, also before a column without a value.
   return plot.paths.stepped?.({ align: 1, alignGaps: 1 });
 }
 

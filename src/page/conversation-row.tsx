@@ -90,6 +90,7 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
     name,
     tool,
     failed,
+    unanswered,
     args,
     result,
     result_chars: chars,
@@ -107,7 +108,7 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
   // The name of a call that read one file says which, and which lines.
   const [read] = files.length === 1 && files[0]?.effect === 'read' && told !== '' ? files : [];
   return (
-    <div class={`entry call ${failed ? 'failed' : ''}`}>
+    <div class={`entry call ${failed && !unanswered ? 'failed' : ''}`}>
       <div class="call-line">
         <button type="button" class="quiet call-name" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           <span class="caret" aria-hidden="true">
@@ -115,7 +116,13 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
           </span>
           <strong>{oneLine(tool)}</strong> <code>{oneLine(told, 200)}</code>
         </button>
-        {failed && <span class="chip bad">✗ failed</span>}
+        {unanswered ? (
+          <span class="chip warn" title="It was interrupted, or the recording ends before its result">
+            no result recorded
+          </span>
+        ) : (
+          failed && <span class="chip bad">✗ failed</span>
+        )}
         {stale && (
           <a class="chip warn" href={from('files')}>
             acted on a stale copy

@@ -5,6 +5,7 @@ import './views.css';
 import { Refused } from './access.js';
 import { beginAt } from './address.js';
 import { answerFrom } from './ask.js';
+import { command } from './command.js';
 import { EmbeddedSession } from './embedded.js';
 import { Page } from './page.js';
 import { followLinks } from './place.js';
@@ -43,11 +44,11 @@ function NoCompare({ session, parents = [] }: Pick<PageManifest, 'session' | 'pa
       </p>
       <pre class="commands">
         {[
-          `palimpsest export ${oneLine(session)} one.bundle`,
-          `palimpsest export ${oneLine(parent ?? 'OTHER')} other.bundle`,
-          'palimpsest import one.bundle',
-          'palimpsest import other.bundle',
-          'palimpsest review',
+          command('export', session, 'one.bundle'),
+          command('export', parent ?? 'OTHER', 'other.bundle'),
+          command('import', 'one.bundle'),
+          command('import', 'other.bundle'),
+          command('review'),
         ].join('\n')}
       </pre>
     </>

@@ -1,6 +1,7 @@
 import { ownMember } from '../values/own-member.js';
 import { act, actionPath } from './act.js';
 import { askFresh, isServed } from './ask.js';
+import { command } from './command.js';
 import { from, place } from './place.js';
 import { oneLine } from './shown-text.js';
 import { StepByStep } from './step-by-step.js';
@@ -145,8 +146,8 @@ export function ForkHere({ step, call }: { readonly step: number; readonly call:
         <>
           The new session <a href={from('strip', { session: id, tx: undefined, step: undefined })}>{oneLine(id)}</a> has
           the chat, the sets and the prompt of that moment. It continues with the command of your agent:{' '}
-          <code>palimpsest mcp --session {oneLine(id)}</code>{' '}
-          <CopyButton text={() => `palimpsest mcp --session ${id}`} label="Copy the command" />
+          <code>{command('mcp', '--session', id)}</code>{' '}
+          <CopyButton text={() => command('mcp', '--session', id)} label="Copy the command" />
         </>
       )}
     />

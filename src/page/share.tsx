@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { AnswerBox } from './answer-box.js';
 import { fileAt } from './ask.js';
 import { useQuestion, useSessionStrip } from './calls.js';
+import { command } from './command.js';
 import { place } from './place.js';
 import { oneLine } from './shown-text.js';
 import { CopyButton, saveAs } from './text-view.js';
@@ -104,7 +105,10 @@ function Redacted() {
   return (
     <section class="card" aria-label="Without secrets">
       <h3>Without secrets</h3>
-      <p class="soft">Keys, tokens and passwords of known forms are masked, and the texts that you name here.</p>
+      <p class="soft">
+        Keys, tokens and passwords of known forms are masked, and the texts that you name here. Names of people, their
+        home folders, hosts and mail addresses are <strong>not</strong> masked by themselves: name them here.
+      </p>
       <label>
         More texts to mask, each on a line; a /pattern/ between slashes
         <textarea rows={2} value={typed} maxLength={4_000} onInput={(event) => setTyped(event.currentTarget.value)} />
@@ -121,7 +125,7 @@ function Redacted() {
           </button>
         )}
       </div>
-      <Command text={`palimpsest export ${session} --html ${session}.html --redact`} />
+      <Command text={command('export', session, '--html', `${session}.html`, '--redact')} />
       <Preview key={rules} rules={rules} />
     </section>
   );
@@ -138,7 +142,7 @@ export function Share() {
           <h3>A page</h3>
           <p class="soft">One file that opens without a server. It has every text of this session, and no other.</p>
           <Download kind="page" label="Download the page" />
-          <Command text={`palimpsest export ${session} --html ${session}.html`} />
+          <Command text={command('export', session, '--html', `${session}.html`)} />
         </div>
         <div class="card">
           <h3>A bundle for another database</h3>
@@ -146,7 +150,7 @@ export function Share() {
             <code>palimpsest import</code> reads it. Then every view works there.
           </p>
           <Download kind="bundle" label="Download the bundle" />
-          <Command text={`palimpsest export ${session} ${session}.bundle`} />
+          <Command text={command('export', session, `${session}.bundle`)} />
         </div>
       </div>
       <Redacted />

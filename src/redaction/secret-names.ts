@@ -102,6 +102,18 @@ function isReference(text: string, at: number, lead: string): boolean {
   });
 }
 
+/** A stand-in that a help text or an example has in place of a secret: `...`, `<TOKEN>`, `XXXX`. */
+const STAND_IN =
+  /(?:\.{2,}|…|\*{2,}|x{3,}|X{3,}|<[A-Za-z][A-Za-z _-]{0,40}>|[A-Z]{2,}(?:_[A-Z]+){0,4})(?![^\s"'`,;:.)\]}|<\\]|\.\S)/y;
+
+/** Returns whether a value is a stand-in. A word in capitals must be the name of a secret. */
+function isStandIn(text: string, { from, end }: { readonly from: number; readonly end: number }): boolean {
+  STAND_IN.lastIndex = from;
+  const found = STAND_IN.exec(text)?.[0];
+  if (found === undefined || (/^[A-Z]/.test(found) && !/^X+$/.test(found) && !isSecretName(found))) return false;
+  return found.length >= text.slice(from, end).replace(/[`.,;:]+$/, '').length;
+}
+
 /** Masks the values that follow matches of `leads`. */
 function withoutValues(text: string, leads: RegExp): string {
   const pieces: string[] = [];
@@ -112,12 +124,13 @@ function withoutValues(text: string, leads: RegExp): string {
     const at = index + lead.length;
     if (lead.startsWith('<')) {
       const end = text.indexOf('<', at);
+      if (isStandIn(text, { from: at, end })) continue;
       pieces.push(text.slice(done, at), MASK);
       done = end;
       continue;
     }
     const range = valueRange(text, at, { from: index, text: lead, isColon: lead.endsWith(':') });
-    if (range === undefined || isReference(text, range.from, lead)) continue;
+    if (range === undefined || isStandIn(text, range) || isReference(text, range.from, lead)) continue;
     pieces.push(text.slice(done, range.from), range.shown);
     done = range.end;
   }

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Argument, Command, Option } from 'commander';
 import { maskFlags } from '../../bundle/mask-flags.js';
@@ -34,14 +35,21 @@ function reviewCommand(program: ProgramParts): Command {
 /** The review page: `palimpsest review`, the page of a server, and pages that hold one session. */
 export const PAGE: Contract = {
   http: async ({ home }) => {
-    const [{ ReviewPage }, { SessionEvents }, { PAGE_QUESTIONS }, { PAGE_ANSWERS }, { shareQuestions }] =
-      await Promise.all([
-        import('./review-page.js'),
-        import('./session-events.js'),
-        import('./page-questions.js'),
-        import('./page-schemas.js'),
-        import('./share-questions.js'),
-      ]);
+    const [
+      { dataFolder },
+      { ReviewPage },
+      { SessionEvents },
+      { PAGE_QUESTIONS },
+      { PAGE_ANSWERS },
+      { shareQuestions },
+    ] = await Promise.all([
+      import('../../host/environment.js'),
+      import('./review-page.js'),
+      import('./session-events.js'),
+      import('./page-questions.js'),
+      import('./page-schemas.js'),
+      import('./share-questions.js'),
+    ]);
     return {
       answers: PAGE_ANSWERS,
       questions: { ...PAGE_QUESTIONS, ...shareQuestions(fileURLToPath(new URL('dist/page/', home))) },
@@ -54,7 +62,12 @@ export const PAGE: Contract = {
           open: (log) => new SessionEvents(log),
         },
       },
-      page: (token) => new ReviewPage(fileURLToPath(new URL('dist/web/', home)), token),
+      page: (token, dataDir) => {
+        const named = resolve(dataDir);
+        // An agent or a shell may have another PALIMPSEST_DATA than this server.
+        const isUsual = named === dataFolder({ ...process.env, PALIMPSEST_DATA: undefined });
+        return new ReviewPage(fileURLToPath(new URL('dist/web/', home)), token, isUsual ? undefined : named);
+      },
     };
   },
   commands: (program) => [reviewCommand(program)],

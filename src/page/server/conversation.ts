@@ -172,6 +172,7 @@ function callRow(step: Step, call: SessionCall, facts: Facts): Row {
     name: callName(named),
     tool: call.tool,
     failed: call.failed,
+    unanswered: call.unanswered,
     args: display,
     result: shown.text,
     resultChars: output.length,

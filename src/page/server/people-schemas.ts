@@ -63,6 +63,7 @@ const conversationRow = z.discriminatedUnion('kind', [
     name: z.string().describe('Its tool and what it did, such as "read src/cart.ts 1-200"'),
     tool: z.string(),
     failed: z.boolean(),
+    unanswered: z.boolean().describe('Whether no result of it was recorded'),
     args: z.string(),
     result: z.string().describe('The beginning and the end of it'),
     result_chars: count,

@@ -87,14 +87,17 @@ export class ReviewPage implements ServedPage {
   readonly #folder: string;
   /** A token that a visitor may exchange at any time: the server's own. */
   readonly #token: string | undefined;
+  /** The data folder, if commands need to name it. */
+  readonly #data: string | undefined;
   readonly #secret = randomBytes(32).toString('base64url');
   /** The token of every link. */
   readonly #link = randomBytes(24).toString('base64url');
   #files: Promise<Files> | undefined;
 
-  constructor(folder: string, token: string | undefined) {
+  constructor(folder: string, token: string | undefined, data?: string) {
     this.#folder = folder;
     this.#token = token;
+    this.#data = data;
   }
 
   /**
@@ -148,7 +151,7 @@ export class ReviewPage implements ServedPage {
         'this address is of a server that has ended, or its token is wrong: run palimpsest review for a new one',
       );
     response.writeHead(200, { ...HEADERS, 'content-type': 'application/json', 'cache-control': 'no-store' });
-    response.end(JSON.stringify({ secret: this.#secret }));
+    response.end(JSON.stringify({ secret: this.#secret, data: this.#data ?? null }));
   }
 
   async #file(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -5,6 +5,7 @@ import { ActorLink } from '../actor.js';
 import { AnswerBox } from '../answer-box.js';
 import { isServed } from '../ask.js';
 import { askedStep, callNumber, useQuestion, useStrip } from '../calls.js';
+import { command } from '../command.js';
 import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { StepByStep } from '../step-by-step.js';
@@ -41,10 +42,6 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Obstacles that are listed at once; more are behind a fold. */
 const MOST_OBSTACLES = 5;
 
-/** Quotes a text for a shell. */
-const quoted = (text: string): string =>
-  /^[A-Za-z0-9_@:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-
 function CopyTo({ plan }: { readonly plan: RestorePlan }) {
   const [to, setTo] = useState(`${plan.session}-step-${plan.step}`);
   const { session, step } = plan;
@@ -78,7 +75,7 @@ function CopyTo({ plan }: { readonly plan: RestorePlan }) {
 
 /** Puts files back: obstacles first, then the folder, then the command for the files themselves. */
 function PutBack({ plan, call }: { readonly plan: RestorePlan; readonly call: number }) {
-  const command = `palimpsest restore ${quoted(`${plan.session}@step:${plan.step}`)} --apply --in-place`;
+  const restore = command('restore', `${plan.session}@step:${plan.step}`, '--apply', '--in-place');
   return (
     <section class="card" aria-label="Put them back">
       <h2>Put them back as they were at call {counted(call)}</h2>
@@ -101,7 +98,7 @@ function PutBack({ plan, call }: { readonly plan: RestorePlan; readonly call: nu
       <CopyTo plan={plan} />
       <p>
         Over the files themselves, only by the command line. It keeps what it replaces, to give it back:{' '}
-        <code>{command}</code> <CopyButton text={() => command} label="Copy the command" />
+        <code>{restore}</code> <CopyButton text={() => restore} label="Copy the command" />
       </p>
     </section>
   );

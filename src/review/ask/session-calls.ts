@@ -19,6 +19,8 @@ export interface SessionCall {
   readonly name: string;
   readonly tool: string;
   readonly failed: boolean;
+  /** Whether no result of it was recorded: it was interrupted, or the recording ends. */
+  readonly unanswered: boolean;
   readonly chars: number;
   readonly fileRefs: readonly ObjectId[];
   readonly args: NamedCall['args'];
@@ -59,7 +61,7 @@ export function sessionCalls(
 async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[], isPlain: boolean): Promise<Calls> {
   const ids = [...new Set(steps.flatMap(({ call }) => call?.id ?? []))];
   const found = new Map<ObjectId, SessionCall>();
-  const learn = (id: ObjectId, document: Readonly<Record<string, unknown>>, size = 0): void => {
+  const learn = (id: ObjectId, document: Readonly<Record<string, unknown>>, size?: number): void => {
     const call = namedCall(document);
     const kind = call.tool === 'str_replace_editor' && call.args.command === 'view' ? 'read' : kindOfCall(call);
     found.set(id, {
@@ -67,7 +69,9 @@ async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[], isPlai
       name: isPlain ? storedCallName(document, true) : callName(call),
       tool: call.tool,
       failed: document.status !== 'ok',
-      chars: size,
+      // An import records a call without a result as failed, without a text.
+      unanswered: document.status !== 'ok' && size === 0,
+      chars: size ?? 0,
       args: call.args,
       reads: kind === 'read' || showsText(call),
       fileRefs: fileRefsOf(document as Parameters<typeof fileRefsOf>[0]),

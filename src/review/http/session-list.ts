@@ -41,7 +41,7 @@ export const sessionRow = z.object({
       tokens: spentTokens.nullable().describe('null if no provider counted them'),
       cost,
       files_changed: count,
-      failures: count.describe('Tool calls that failed'),
+      failures: count.describe('Tool calls whose result is a failure. A call without a result does not count'),
     })
     .nullable()
     .describe('null until they are counted: ask again'),

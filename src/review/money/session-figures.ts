@@ -49,7 +49,7 @@ export async function sessionFigures(snapshot: StoreSnapshot, session: SessionId
     toolCalls: calls.length,
     spent,
     filesChanged: changedBy(calls).size,
-    failures: calls.filter(({ failed }) => failed).length,
+    failures: calls.filter(({ failed, unanswered }) => failed && !unanswered).length,
     ...(model === undefined ? {} : { model }),
     ...(steps[0] === undefined ? {} : { from: steps[0].at }),
   };

@@ -88,7 +88,7 @@ export interface KnownFigures {
 /** The figures of sessions that were counted before. */
 export const FIGURES: KeptFile<KnownFigures> = {
   name: 'session-figures.json',
-  version: 2,
+  version: 3,
   facts: z.object({
     title: z.string(),
     figures: z.object({

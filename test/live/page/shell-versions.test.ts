@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
+import type { SessionId } from '../../../src/objects/ids.js';
+import { conversation } from '../../../src/page/server/conversation.js';
 import { fileAuthors, staleCalls } from '../../../src/page/server/file-authors.js';
+import { sessionFigures } from '../../../src/review/money/session-figures.js';
 import { RecordingLines, replay, reviewedRecordings } from '../../support/replays.js';
 
 const patchOf = (path: string, from: string, to: string): string =>
   `*** Begin Patch\n*** Update File: ${path}\n@@\n-${from}\n+${to}\n*** End Patch`;
 const texts = ['one\nshared\n', 'two\nshared\n', 'three\nshared\n'] as const;
 
-describe('versions of files that commands of an imported session changed', () => {
+describe('an imported session whose commands change files', () => {
   let room: Awaited<ReturnType<typeof reviewedRecordings>>;
   let session: string;
   const authors = async (path: string) => fileAuthors(await Timeline.open(room.reviewer.store), session, path);
@@ -32,12 +35,14 @@ describe('versions of files that commands of an imported session changed', () =>
       .reads('c9', '/p/a.ts', 'four\nshared\n')
       .calls('c10', 'Bash', { command: "sed -i 's/f.*/five/' a.ts" })
       .answers('c10', '')
-      .says('Done.');
+      .calls('c11', 'Bash', { command: 'npm test' })
+      .answers('c11', 'Exit code 1', { failed: true })
+      .calls('c12', 'Edit', { file_path: '/p/a.ts', old_string: 'a', new_string: 'b' });
     ({ session = '' } = (await replay(await room.recordings.write('shell.jsonl', lines.text))).sessions[0] ?? {});
   });
   afterAll(() => room.close());
 
-  test('have the text of a patch and a substitution, and the command that put a file back', async () => {
+  test('has the texts of a patch and a substitution, and the command that put a file back', async () => {
     const { versions, unrecorded, calls } = await authors('/p/a.ts');
     expect(versions.map(({ by, back }) => [by.kind, back, by.why])).toEqual([
       ['unknown', null, expect.stringMatching(/^It was there when read/)],
@@ -49,8 +54,18 @@ describe('versions of files that commands of an imported session changed', () =>
       ['agent', null, expect.stringMatching(/^bash sed -i 's\/tw\.\/four\/' a\.ts changed it .* recorded later/)],
     ]);
     expect(unrecorded.map(({ by }) => [by.kind, by.name])).toEqual([['agent', "bash sed -i 's/f.*/five/' a.ts"]]);
-    expect(calls.filter(({ effect }) => effect === 'changed')).toHaveLength(4);
+    expect(calls.filter(({ effect, failed }) => effect === 'changed' && !failed)).toHaveLength(4);
     const { changed } = await staleCalls(await Timeline.open(room.reviewer.store), session);
     expect(changed).toMatchObject([{ calls: 1 }]);
+  });
+
+  test('counts a call without a result as no failure', async () => {
+    const timeline = await Timeline.open(room.reviewer.store);
+    expect(await sessionFigures(timeline.present, session as SessionId)).toMatchObject({ toolCalls: 12, failures: 1 });
+    const { rows } = await conversation(timeline, { session, limit: 100 });
+    expect(rows.flatMap((row) => (row.kind === 'call' ? [[row.failed, row.unanswered]] : [])).slice(-2)).toEqual([
+      [true, false],
+      [true, true],
+    ]);
   });
 });

@@ -63,7 +63,7 @@ describe('access to the review page', () => {
     await writeFile(join(folder, 'web', 'index.html'), '<!doctype html>');
     await writeFile(join(folder, 'web', 'assets', 'a.js'), '1');
     await writeFile(join(folder, 'secret.js'), 'no');
-    page = new ReviewPage(join(folder, 'web'), TOKEN);
+    page = new ReviewPage(join(folder, 'web'), TOKEN, '/data/of mine');
     server = await startHttpServer({
       port: 0,
       token: TOKEN,
@@ -89,6 +89,7 @@ describe('access to the review page', () => {
     ]);
     expect((await enter(tokenOf(link))).status).toBe(200);
     expect((await enter(`${tokenOf(link)}x`)).status).toBe(401);
+    expect(JSON.parse(first.body)).toMatchObject({ data: '/data/of mine' });
     const authorization = `Bearer ${secretOf(first)}`;
     expect(await send('/v1/log', { headers: { authorization } })).toMatchObject({ status: 200, body: 'GET' });
     expect((await send('/v1/sessions', { method: 'POST', headers: { authorization }, body: {} })).status).toBe(401);

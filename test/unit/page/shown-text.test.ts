@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { addressText, beginAt, commandLine, isOwn, linkTo, parseAddress } from '../../../src/page/address.js';
+import { nameDataFolder } from '../../../src/page/command.js';
 import { oneLine, textRows, textRuns } from '../../../src/page/shown-text.js';
 
 describe('recorded text', () => {
@@ -84,5 +85,8 @@ describe('addresses', () => {
     expect(commandLine({ view: 'request', of: { session: 'S', step: '7' } })).toBe('palimpsest context S@step:7');
     expect(commandLine({ view: 'query', of: { q: "it's" } })).toBe(`palimpsest query 'it'\\''s'`);
     expect(commandLine({ view: 'changes', of: { session: 'S', step: '7' } })).toBe('palimpsest diff S --prefix');
+    nameDataFolder('/data/of mine');
+    expect(commandLine({ view: 'object', of: { id: 'a' } })).toBe("palimpsest log --object a --data '/data/of mine'");
+    nameDataFolder(undefined);
   });
 });

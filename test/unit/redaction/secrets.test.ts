@@ -138,6 +138,31 @@ describe('secrets in a text', () => {
       expect(withoutSecrets(text)).toContain('[redacted]');
   });
 
+  test('are not found in stand-ins of help texts and examples', () => {
+    for (const text of [
+      'sync --source-token ... --target-token ...',
+      'usage: login [--token <TOKEN>] [--password=<your password>]',
+      '  --token TOKEN      the token',
+      'PASSWORD=... npm start',
+      'API_KEY="..." and API_KEY=XXXX and `--password ...`',
+      '{"password": "***", "token": "<token>"}',
+      'password: …',
+      '<password>...</password>',
+    ])
+      expect([text, withoutSecrets(text)]).toEqual([text, text]);
+    for (const text of [
+      'PASSWORD=...hidden-7',
+      'PASSWORD=..7x ok',
+      'token: <b4r9Zq>',
+      'token=XXXYYZ',
+      'PASSWORD=HORSE',
+      '--token ABCDEF',
+      'password: <a>word7',
+      'password: "... and words"',
+    ])
+      expect([text, withoutSecrets(text)]).toEqual([text, expect.stringContaining('[redacted]')]);
+  });
+
   test('are masked in values by their name too', () => {
     expect(
       withoutSecretValues({
