@@ -26,7 +26,11 @@ export default class OneRealmEnvironment {
   #env = { ...process.env };
   #listeners = new Map(process.eventNames().map((event) => [event, process.rawListeners(event)]));
 
-  async setup() {}
+  async setup() {
+    // Jest sets 100. `expect` makes two errors per call, and long traces took a quarter of the time
+    // of a suite with many. This is the limit of a user's process.
+    Error.stackTraceLimit = 10;
+  }
 
   async teardown() {
     // Before Node 24 each promise passes through every storage ever used, and each suite has its

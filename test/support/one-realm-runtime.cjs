@@ -1,5 +1,5 @@
 const { createRequire } = require('node:module');
-const { sep } = require('node:path');
+const { join, sep } = require('node:path');
 const { pathToFileURL } = require('node:url');
 const { SyntheticModule } = require('node:vm');
 const JestRuntime = require('jest-runtime').default;
@@ -7,7 +7,15 @@ const JestRuntime = require('jest-runtime').default;
 const PACKAGES = `${sep}node_modules${sep}`;
 /** What each suite's tests and their results are kept in: evaluated anew for each. */
 const OF_ONE_SUITE = createRequire(require.resolve('jest-circus/runner')).resolve('./jestAdapterInit');
+const SOURCE = join(__dirname, '..', '..', 'src', sep);
+/** The page in a browser keeps the state of one tab, so each suite has its own. */
+const PAGE = join(SOURCE, 'page', sep);
+const SERVER_OF_PAGE = join(PAGE, 'server', sep);
 const packages = new Map();
+const source = new Map();
+const sourceMaps = new Map();
+/** Imports for the suite that runs now. */
+let importNow;
 
 /** A module of a package, as Node itself loads it. */
 async function load(path) {
@@ -28,20 +36,31 @@ function loadOnce(path) {
   return module;
 }
 
+/** A module of `src/`. One whose loading the end of a suite cut off is loaded again. */
+async function loadSource(path, begin) {
+  if ((await source.get(path)?.catch(() => undefined))?.status === 'errored') source.delete(path);
+  if (!source.has(path)) source.set(path, begin());
+  return source.get(path);
+}
+
+const isKept = (path) => path.startsWith(SOURCE) && (!path.startsWith(PAGE) || path.startsWith(SERVER_OF_PAGE));
+
 /**
- * Loads for the one-realm environment. Packages are loaded by Node, once for all suites of a worker; the project's own modules are evaluated anew for each
- * suite, so that none sees what another one left in them.
+ * Loads for the one-realm environment. Each worker loads a package, through Node, and a module of
+ * `src/` once for all its suites, as a process of a user does: the compiled code stays warm. The
+ * modules of tests and of the review page are evaluated anew for each suite.
  */
 module.exports = class OneRealmRuntime extends JestRuntime {
   constructor(...given) {
     super(...given);
     const loader = this.esmLoader ?? {};
-    const { getContext, loadEsmModule, loadCjsAsEsm, resolution } = loader;
+    const { getContext, loadEsmModule, loadCjsAsEsm, dynamicImport, resolution, transformCache } = loader;
     // These are Jest's own affair: whoever raises its version is told here, not by suites that fail or load everything twice.
     if (
-      ![getContext, loadEsmModule, loadCjsAsEsm, resolution?.canResolveSync].every(
+      ![getContext, loadEsmModule, loadCjsAsEsm, dynamicImport, resolution?.canResolveSync].every(
         (method) => typeof method === 'function',
-      )
+      ) ||
+      !(transformCache?.sourceMaps instanceof Map)
     )
       throw new Error(
         'test/support/one-realm-runtime.cjs does not fit this version of jest-runtime: see how its EsmLoader loads a module.',
@@ -49,10 +68,16 @@ module.exports = class OneRealmRuntime extends JestRuntime {
     loader.getContext = () => undefined;
     // From Node 24.9 on Jest would load a whole graph at once, packages and all.
     resolution.canResolveSync = () => false;
-    loader.loadEsmModule = (path, ...rest) =>
-      path.includes(PACKAGES) ? loadOnce(path) : loadEsmModule.call(loader, path, ...rest);
+    loader.loadEsmModule = (path, ...rest) => {
+      if (path.includes(PACKAGES)) return loadOnce(path);
+      if (!isKept(path)) return loadEsmModule.call(loader, path, ...rest);
+      return loadSource(path, () => loadEsmModule.call(loader, path, ...rest));
+    };
     loader.loadCjsAsEsm = (from, path, ...rest) =>
       path.includes(PACKAGES) ? loadOnce(path) : loadCjsAsEsm.call(loader, from, path, ...rest);
+    transformCache.sourceMaps = sourceMaps;
+    importNow = dynamicImport;
+    loader.dynamicImport = (...request) => importNow(...request);
     delete require.cache[OF_ONE_SUITE];
   }
 
