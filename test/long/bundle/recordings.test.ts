@@ -37,7 +37,7 @@ async function recordings(): Promise<readonly (readonly [name: string, paths: re
 }
 
 const all = await recordings();
-const cases = all.slice(0, effort(4, all.length));
+const cases = all.slice(0, effort(2, all.length));
 
 const nodes: OwnNode[] = [];
 const clients: XtdbClient[] = [];

@@ -56,7 +56,7 @@ function publishedFindings(files: Readonly<Record<string, string>>): readonly st
 }
 
 const all = await recordings();
-const cases = all.slice(0, effort(4, all.length));
+const cases = all.slice(0, effort(2, all.length));
 const opened = (database: ReplayDatabase, clock: () => number): Promise<ContextClient> =>
   ContextClient.create({
     address: database.address,
