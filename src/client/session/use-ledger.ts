@@ -184,23 +184,20 @@ export class UseLedger {
    */
   turnover(state: SessionState): { readonly leave: readonly ObjectId[]; readonly back: readonly ObjectId[] } {
     this.#forgetOld(state);
-    const candidates = [...this.#entries].flatMap(([id, entry]): readonly RetentionCandidate[] => {
-      if (!state.has(id)) return [];
-      const { kind, chars, shown, used, repeatedBy } = entry;
-      const ago = (call: number): number => this.#calls - call + 1;
-      const isHeld = state.isPinned(id) || (this.#held.has(id) && state.isActive(id));
-      return [
-        {
-          id,
-          kind,
-          chars,
-          shown: ago(shown),
-          used: used === undefined ? undefined : ago(used),
-          isRepeated: repeatedBy !== undefined,
-          isHeld,
-        },
-      ];
-    });
+    const ago = (call: number): number => this.#calls - call + 1;
+    const candidates: RetentionCandidate[] = [];
+    for (const [id, { kind, chars, shown, used, repeatedBy }] of this.#entries) {
+      if (!state.has(id)) continue;
+      candidates.push({
+        id,
+        kind,
+        chars,
+        shown: ago(shown),
+        used: used === undefined ? undefined : ago(used),
+        isRepeated: repeatedBy !== undefined,
+        isHeld: state.isPinned(id) || (this.#held.has(id) && state.isActive(id)),
+      });
+    }
     const request = this.request ?? tokensOf(candidates.reduce((sum, { chars }) => sum + chars, 0));
     const kept = new Set(retained(candidates, request, this.#settings));
     const leave = state.activeIds.filter((id) => !kept.has(id) && !state.isPinned(id));
@@ -270,7 +267,7 @@ export class UseLedger {
 
   #forgetOld(state: SessionState): void {
     const before = this.#calls - FORGOTTEN_AFTER;
-    for (const [id, { shown, used = 0 }] of [...this.#entries]) {
+    for (const [id, { shown, used = 0 }] of this.#entries) {
       if (Math.max(shown, used) < before && !state.isActive(id)) this.#forget(id);
     }
   }

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { escapedLine, printJson, printText, reportFailure, tell } from '../../cli/output.js';
 import { readSettings } from '../../host/settings.js';
+import { optimiseLate } from '../../process/optimise-late.js';
 import { defined } from '../../values/defined.js';
 import { type LabConfig, parseLabConfig } from '../laboratory/lab-config.js';
 import { labMarkdown } from '../laboratory/lab-markdown.js';
@@ -47,6 +48,7 @@ function reportMissing({ report, failures }: LabRun): void {
 
 /** Runs `palimpsest lab`. */
 export async function labAction(files: readonly string[], flags: LabFlags): Promise<void> {
+  optimiseLate();
   await reportFailure(flags, async () => {
     const config = await labConfig(flags);
     const progress = (line: string): void => tell(escapedLine(line));

@@ -56,15 +56,14 @@ class MainThread implements LabHost {
 }
 
 /** Scores the recordings that the main thread sends, one after another. */
-async function work(port: MessagePort, config: LabConfig): Promise<void> {
+function work(port: MessagePort, config: LabConfig): void {
   const main = new MainThread(port);
-  const scorer = policiesOf(config.policies, main.open).then((policies) => new RecordingScorer(policies, config, main));
+  const scorer = new RecordingScorer(policiesOf(config.policies, main.open), config, main);
   port.on('message', async (message: ToWorker) => {
     if ('reply' in message) return main.take(message);
-    await (await scorer).recording(message.path);
+    await scorer.recording(message.path);
     main.say({ done: true });
   });
-  await scorer;
 }
 
-if (parentPort !== null) await work(parentPort, workerData as LabConfig);
+if (parentPort !== null) work(parentPort, workerData as LabConfig);

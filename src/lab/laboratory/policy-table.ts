@@ -122,8 +122,9 @@ export const policySchema = z.discriminatedUnion('policy', [
 export type PolicyConfig = z.output<typeof policySchema>;
 
 type Kind = PolicyConfig['policy'];
-type Made = ContextPolicy | Promise<ContextPolicy>;
-type Makers = { readonly [K in Kind]: (config: Extract<PolicyConfig, { policy: K }>, open: OpenDatabase) => Made };
+type Makers = {
+  readonly [K in Kind]: (config: Extract<PolicyConfig, { policy: K }>, open: OpenDatabase) => ContextPolicy;
+};
 
 /** Returns the settings of a policy with its rights in one member. */
 function settingsOf<T extends { readonly policy: Kind } & Rights>({ policy: _kind, ...config }: T) {
@@ -150,11 +151,8 @@ const MAKERS: Makers = {
 };
 
 /** Returns the baselines, and then the policies of a configuration. `open` is for our own. */
-export async function policiesOf(
-  configs: readonly PolicyConfig[],
-  open: OpenDatabase,
-): Promise<readonly ContextPolicy[]> {
-  const make = (config: PolicyConfig): Made =>
-    (MAKERS[config.policy] as (one: PolicyConfig, open: OpenDatabase) => Made)(config, open);
-  return [raw, asSent, ...(await Promise.all(configs.map(make)))];
+export function policiesOf(configs: readonly PolicyConfig[], open: OpenDatabase): readonly ContextPolicy[] {
+  const make = (config: PolicyConfig): ContextPolicy =>
+    (MAKERS[config.policy] as (one: PolicyConfig, open: OpenDatabase) => ContextPolicy)(config, open);
+  return [raw, asSent, ...configs.map(make)];
 }

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import pLimit from 'p-limit';
 import type { OpenDatabase } from '../policies/loop-policy.js';
 import type { ReplayDatabase } from '../replay/replay-database.js';
@@ -125,6 +126,17 @@ class LabWork implements LabHost {
   }
 }
 
+/** Returns the recordings, the largest first. Then no thread ends long after the others. */
+async function largestFirst(paths: readonly string[]): Promise<readonly string[]> {
+  const size = (path: string): Promise<number> =>
+    stat(path).then(
+      (found) => found.size,
+      () => 0,
+    );
+  const sized = await Promise.all(paths.map(async (path) => ({ path, size: await size(path) })));
+  return sized.sort((a, b) => b.size - a.size).map(({ path }) => path);
+}
+
 /**
  * Compares policies on recorded sessions without a model. Recordings with equal bytes count once.
  * Sessions with too few model calls are excluded and counted. The report contains no recorded text.
@@ -134,12 +146,14 @@ export async function runLab(paths: readonly string[], options: LabOptions): Pro
   const { config, signal, train, jobs = 1, worker } = options;
   const databases = new LabDatabases(options.open);
   const work = new LabWork(databases, { options, count: paths.length });
-  const policies = await policiesOf(config.policies, work.open);
+  const policies = policiesOf(config.policies, work.open);
   const threads = worker === undefined || jobs === 1 ? undefined : new LabThreads(worker, { config, host: work });
   const scorer = threads ?? new RecordingScorer(policies, config, work);
   const limit = pLimit(jobs);
   try {
-    const all = paths.map((path) => limit(() => work.recording(path, (one) => scorer.recording(one))));
+    const all = (await largestFirst(paths)).map((path) =>
+      limit(() => work.recording(path, (one) => scorer.recording(one))),
+    );
     // Where one fails, the others end before their database is closed.
     await Promise.allSettled(all);
     await Promise.all(all);

@@ -165,7 +165,7 @@ export class RecordingScorer {
     const { path } = scored;
     const { signal } = this.#host;
     signal?.throwIfAborted();
-    const unsupported = policy.unsupported?.(scored.timeline);
+    const unsupported = await policy.unsupported?.(scored.timeline);
     if (unsupported !== undefined) return { unsupported };
     const what = `${scored.name}, ${policy.name}`;
     for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {

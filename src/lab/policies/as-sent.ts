@@ -1,5 +1,5 @@
 import type { RecordedCompaction, Timeline } from '../timeline/timeline.js';
-import { type ContextPolicy, itemsOf, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
+import { type ContextPolicy, itemsOf, type PolicyRequest, type RequestPart, wholePart, wholeParts } from './policy.js';
 
 /** The requests that the recorded program really sent, with its compactions and clearings. */
 export const asSent: ContextPolicy = {
@@ -22,7 +22,7 @@ export const asSent: ContextPolicy = {
       const isNew = last !== undefined && compactions.indexOf(last) >= made && last.summary !== '';
       if (last !== undefined) made = compactions.indexOf(last) + 1;
       yield {
-        parts: last === undefined ? itemsOf(call).map(wholePart) : compacted(last, summaries.get(last), itemsOf(call)),
+        parts: last === undefined ? wholeParts(call) : compacted(last, summaries.get(last), itemsOf(call)),
         ...(isNew && last !== undefined
           ? { summarised: { read: charsBefore(last, itemsOf(call)), written: last.summary.length } }
           : {}),

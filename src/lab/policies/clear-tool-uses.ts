@@ -1,6 +1,6 @@
 import type { ModelCall, TimelineItem } from '../timeline/timeline.js';
 import { maskingPolicy, type Rights, wholeResults } from './masking.js';
-import { type ContextPolicy, itemsOf, type MaskedConversation } from './policy.js';
+import type { ContextPolicy, MaskedConversation } from './policy.js';
 
 /** Settings of clearing tool uses. */
 interface ClearToolUsesSettings {
@@ -17,6 +17,13 @@ interface ToolMessage {
   readonly response_metadata?: { readonly context_editing?: { readonly cleared?: boolean } };
 }
 
+type CountTokens = (messages: readonly object[]) => number;
+
+/** LangChain's interface of an edit, which changes the messages in place. */
+interface Edit {
+  readonly apply: (request: { readonly countTokens: CountTokens }) => unknown;
+}
+
 /**
  * The used part of the npm package `langchain`, an optional development dependency that is loaded
  * when the policy runs.
@@ -25,20 +32,48 @@ interface LangChain {
   readonly AIMessage: new (fields: object) => object;
   readonly HumanMessage: new (fields: object) => object;
   readonly ToolMessage: new (fields: object) => ToolMessage;
-  readonly ClearToolUsesEdit: new (settings: object) => object;
+  readonly ClearToolUsesEdit: new (settings: object) => Edit;
   readonly contextEditingMiddleware: (settings: object) => {
     readonly wrapModelCall: (request: object, handler: (request: object) => unknown) => unknown;
   };
 }
 
 const PACKAGE: string = 'langchain';
+let loaded: Promise<LangChain | undefined> | undefined;
 
-async function loadLangChain(): Promise<LangChain | undefined> {
-  try {
-    return (await import(PACKAGE)) as LangChain;
-  } catch {
-    return undefined;
-  }
+/** Loads the package once. It takes a second, so a thread without this policy does not. */
+function loadLangChain(): Promise<LangChain | undefined> {
+  loaded ??= import(PACKAGE).then(
+    (package_: LangChain) => package_,
+    () => undefined,
+  );
+  return loaded;
+}
+
+/** LangChain's estimate of a token. */
+const CHARS_PER_TOKEN = 4;
+
+/**
+ * Returns an edit that counts each message once. The middleware counts all of them for every call
+ * and every cleared result.
+ */
+function countingOnce(edit: Edit): Edit {
+  const sizes = new WeakMap<object, number>();
+  return {
+    apply: ({ countTokens, ...request }) => {
+      // The estimate is rounded up. Four copies of a message have one token per character.
+      const sizeOf = (message: object): number => {
+        const known = sizes.get(message) ?? countTokens(new Array(CHARS_PER_TOKEN).fill(message));
+        sizes.set(message, known);
+        return known;
+      };
+      return edit.apply({
+        ...request,
+        countTokens: (messages) =>
+          Math.ceil(messages.reduce<number>((sum, message) => sum + sizeOf(message), 0) / CHARS_PER_TOKEN),
+      });
+    },
+  };
 }
 
 /** A conversation as LangChain's messages: an answer is one message with its calls. */
@@ -63,7 +98,7 @@ class LangChainMessages {
       this.#seen = 0;
       this.list.length = 0;
     }
-    const fresh = itemsOf(call).slice(this.#seen);
+    const fresh = call.items.slice(this.#seen, call.visible);
     this.#seen = call.visible;
     let answer: TimelineItem[] = [];
     const close = (): void => {
@@ -122,8 +157,7 @@ const PLACEHOLDER = '[cleared]';
  * Clears tool uses by LangChain's published middleware. Sessions have no result if the package is
  * not installed.
  */
-export async function clearToolUses({ over, keep, rights }: ClearToolUsesSettings): Promise<ContextPolicy> {
-  const langChain = await loadLangChain();
+export function clearToolUses({ over, keep, rights }: ClearToolUsesSettings): ContextPolicy {
   return maskingPolicy({
     name: `clear tool uses, over ${over / 1_000}k, keep ${keep}`,
     family: 'clear tool uses',
@@ -131,15 +165,20 @@ export async function clearToolUses({ over, keep, rights }: ClearToolUsesSetting
     fidelity: 'exact',
     about: `A request over ${over} tokens by LangChain's count loses all results but the newest ${keep}.`,
     rights,
-    unsupported: () => (langChain === undefined ? 'the npm package langchain is not installed' : undefined),
-    rule: () => {
+    unsupported: async () =>
+      (await loadLangChain()) === undefined ? 'the npm package langchain is not installed' : undefined,
+    rule: async () => {
+      const langChain = await loadLangChain();
       if (langChain === undefined) return () => undefined;
       const edit = new langChain.ClearToolUsesEdit({
         trigger: { tokens: over },
         keep: { messages: keep },
         placeholder: PLACEHOLDER,
       });
-      const middleware = langChain.contextEditingMiddleware({ edits: [edit], tokenCountMethod: 'approx' });
+      const middleware = langChain.contextEditingMiddleware({
+        edits: [countingOnce(edit)],
+        tokenCountMethod: 'approx',
+      });
       const messages = new LangChainMessages(langChain);
       return async (call, conversation) => {
         messages.follow(call, conversation);

@@ -37,7 +37,7 @@ export interface MaskingPolicy
     Partial<Pick<ContextPolicy, 'guide' | 'reach' | 'keepsReasoning' | 'unsupported'>> {
   readonly rights: Rights;
   /** Returns the rule of a session. */
-  readonly rule: (timeline: Timeline) => MaskingRule;
+  readonly rule: (timeline: Timeline) => MaskingRule | Promise<MaskingRule>;
 }
 
 /** Characters of a call's arguments that stay when they are dropped. */
@@ -69,7 +69,7 @@ export function maskingPolicy({ rule, rights, ...facts }: MaskingPolicy): Contex
     async *requests(timeline) {
       const { calls } = timeline;
       const conversation = new MaskedConversation();
-      const decide = rule(timeline);
+      const decide = await rule(timeline);
       let summary: { readonly text: string } | undefined;
       for (const call of calls) {
         const decision = rights.borders && !call.opensTurn ? undefined : await decide(call, conversation);

@@ -54,12 +54,14 @@ export interface ContextPolicy extends PolicyFacts {
   /** Present if the provider itself edits the context, which leaves reasoning valid. */
   readonly keepsReasoning?: true;
   /** Returns why a session does not count for the policy; undefined if it does. */
-  readonly unsupported?: (timeline: Timeline) => string | undefined;
+  readonly unsupported?: (timeline: Timeline) => string | undefined | Promise<string | undefined>;
   /** Returns one request for each call of the timeline, in order. */
   requests(timeline: Timeline): AsyncIterable<PolicyRequest> | Iterable<PolicyRequest>;
 }
 
 const WHOLE = new WeakMap<TimelineItem, RequestPart>();
+/** The parts of each conversation, which grows in place. */
+const WHOLES = new WeakMap<readonly TimelineItem[], RequestPart[]>();
 
 /**
  * Returns an unchanged item as a part. The same item gives the same object, so that requests
@@ -73,12 +75,26 @@ export function wholePart(item: TimelineItem): RequestPart {
   return part;
 }
 
+/** Returns the unchanged items of a call's request. */
+export function wholeParts({ items, visible }: ModelCall): readonly RequestPart[] {
+  const known = WHOLES.get(items) ?? [];
+  WHOLES.set(items, known);
+  for (let at = known.length; at < visible; at += 1) {
+    const item = items[at];
+    if (item !== undefined) known.push(wholePart(item));
+  }
+  return known.slice(0, visible);
+}
+
 /** Returns the items of a call's request. */
 export const itemsOf = ({ items, visible }: ModelCall): readonly TimelineItem[] => items.slice(0, visible);
 
+/** Takes the place of a removed item. */
+const GONE: RequestPart = { text: '' };
+
 /** A conversation in which some items are permanently removed or replaced by a short text. */
 export class MaskedConversation {
-  readonly #masked = new Map<TimelineItem, RequestPart | undefined>();
+  readonly #masked = new Map<TimelineItem, RequestPart>();
   /** The parts of the newest call, which a rule and its request both ask for. */
   #last: { readonly call: ModelCall; readonly parts: readonly RequestPart[] } | undefined;
 
@@ -88,17 +104,17 @@ export class MaskedConversation {
 
   /** Replaces an item by a text; without one, removes it. */
   mask(item: TimelineItem, text: string | undefined): void {
-    this.#masked.set(item, text === undefined ? undefined : { text });
+    this.#masked.set(item, text === undefined ? GONE : { text });
     this.#last = undefined;
   }
 
   parts(call: ModelCall): readonly RequestPart[] {
     if (this.#last?.call === call) return this.#last.parts;
     const parts: RequestPart[] = [];
-    for (const item of itemsOf(call)) {
-      const instead = this.#masked.get(item);
-      if (instead !== undefined) parts.push(instead);
-      else if (!this.#masked.has(item)) parts.push(wholePart(item));
+    for (const part of wholeParts(call)) {
+      const instead = part.item === undefined ? undefined : this.#masked.get(part.item);
+      if (instead === undefined) parts.push(part);
+      else if (instead !== GONE) parts.push(instead);
     }
     this.#last = { call, parts };
     return parts;
@@ -106,4 +122,8 @@ export class MaskedConversation {
 }
 
 /** Returns the characters of a request. */
-export const charsOf = (parts: readonly RequestPart[]): number => parts.reduce((sum, { text }) => sum + text.length, 0);
+export function charsOf(parts: readonly RequestPart[]): number {
+  let chars = 0;
+  for (const { text } of parts) chars += text.length;
+  return chars;
+}

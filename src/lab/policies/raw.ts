@@ -1,5 +1,5 @@
 import type { Timeline } from '../timeline/timeline.js';
-import { type ContextPolicy, itemsOf, type PolicyRequest, wholePart } from './policy.js';
+import { type ContextPolicy, type PolicyRequest, wholeParts } from './policy.js';
 
 /**
  * Appends every message, call and result and never changes them. It is a baseline only as long as
@@ -17,6 +17,6 @@ export const raw: ContextPolicy = {
   reach: 'none',
   guide: 0,
   *requests({ calls }: Timeline): Iterable<PolicyRequest> {
-    for (const call of calls) yield { parts: itemsOf(call).map(wholePart) };
+    for (const call of calls) yield { parts: wholeParts(call) };
   },
 };

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { usableLines } from '../../session/used-lines.js';
 import type { Reach, RequestPart } from '../policies/policy.js';
 import type { NeededLine, NeededLines } from '../timeline/needed-lines.js';
@@ -65,9 +64,6 @@ function isNamedIn(holder: TimelineItem, call: ModelCall, parts: readonly Reques
   return parts.some(({ item, text }) => item === undefined && names.some((name) => text.includes(name)));
 }
 
-/** Number of texts whose lines are cached. An epoch has tens of texts. */
-const KEPT_TEXTS = 256;
-
 /** Counts, call by call, the needed lines that the requests of a policy have or lack. */
 export class KeptLines {
   readonly counts = { lines: 0, kept: 0, activate: 0, readAgain: 0, lost: 0, calls: 0, callsKept: 0, inputsKept: 0 };
@@ -80,8 +76,8 @@ export class KeptLines {
   readonly missedInputs: number[] = [];
   readonly #reach: Reach;
   readonly #lines: NeededLines;
-  /** The lines of the policy's own texts, which recur at every call. */
-  readonly #known = new LRUCache<string, ReadonlySet<string>>({ max: KEPT_TEXTS });
+  /** The lines of the policy's own texts. Most of these texts recur at every call. */
+  #known = new Map<string, ReadonlySet<string>>();
   /** Items that a model would have fetched in the running turn. */
   readonly #fetched = new Set<TimelineItem>();
 
@@ -94,15 +90,7 @@ export class KeptLines {
   take(call: ModelCall, parts: readonly RequestPart[]): readonly TimelineItem[] {
     if (call.opensTurn) this.#fetched.clear();
     const needed = this.#lines[call.index] ?? [];
-    const items = new Set(parts.map(({ item }) => item));
-    const own = parts.filter(({ item }) => item === undefined);
-    const missing = needed.filter(
-      ({ line, holders }) =>
-        !holders.some((holder) => items.has(holder)) &&
-        !own.some(({ text }) => this.#linesOf(text).has(line)) &&
-        // A path or a command also occurs within a line, such as that of a file in a list.
-        !parts.some(({ text }) => text.includes(line)),
-    );
+    const missing = needed.length === 0 ? [] : this.#missing(needed, parts);
     const inputs = missing.filter(({ isOwn }) => !isOwn).length;
     this.needed.push(needed.length);
     this.missed.push(missing.length);
@@ -115,6 +103,25 @@ export class KeptLines {
     if (missing.length === 0) this.counts.callsKept += 1;
     else this.firstMiss ??= call.index;
     return missing.flatMap((one) => this.#miss(one, call, parts));
+  }
+
+  #missing(needed: readonly NeededLine[], parts: readonly RequestPart[]): readonly NeededLine[] {
+    const items = new Set<TimelineItem>();
+    const own = new Map<string, ReadonlySet<string>>();
+    for (const { item, text } of parts) {
+      if (item !== undefined) items.add(item);
+      else if (!own.has(text)) own.set(text, this.#known.get(text) ?? usableLines(text));
+    }
+    this.#known = own;
+    const [texts, lines, all] = [[...own.keys()], [...own.values()], [...items]];
+    return needed.filter(
+      ({ line, holders, isIn }) =>
+        !holders.some((holder) => items.has(holder)) &&
+        !lines.some((known) => known.has(line)) &&
+        // A path or a command also occurs within a line, such as that of a file in a list.
+        !texts.some((text) => text.includes(line)) &&
+        !all.some(isIn),
+    );
   }
 
   #miss({ holders }: NeededLine, call: ModelCall, parts: readonly RequestPart[]): readonly TimelineItem[] {
@@ -130,11 +137,5 @@ export class KeptLines {
     this.#fetched.add(newest);
     this.repeats += 1;
     return [newest];
-  }
-
-  #linesOf(text: string): ReadonlySet<string> {
-    const known = this.#known.get(text) ?? usableLines(text);
-    this.#known.set(text, known);
-    return known;
   }
 }

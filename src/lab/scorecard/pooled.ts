@@ -93,7 +93,7 @@ function interval(pairs: Ratio, isWanted: boolean): Interval {
   const value = ratioOf(pairs);
   if (!isWanted) return { value, low: Number.NaN, high: Number.NaN };
   const random = seeded(pairs.length);
-  const values = Array.from({ length: RESAMPLINGS }, () => {
+  const values = Float64Array.from({ length: RESAMPLINGS }, () => {
     let [of, to] = [0, 0];
     for (let i = 0; i < pairs.length; i += 1) {
       const pair = pairs[Math.floor(random() * pairs.length)] ?? [0, 0];
@@ -101,7 +101,7 @@ function interval(pairs: Ratio, isWanted: boolean): Interval {
       to += pair[1];
     }
     return to === 0 ? 1 : of / to;
-  }).sort((a, b) => a - b);
+  }).sort();
   const at = (share: number): number => values[Math.min(values.length - 1, Math.floor(share * values.length))] ?? 0;
   return { value, low: at(OUTSIDE), high: at(1 - OUTSIDE) };
 }

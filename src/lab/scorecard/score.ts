@@ -99,7 +99,11 @@ export class Scorer {
     const call = this.#timeline.calls[this.#at];
     if (call === undefined) throw new Error(`a request for call ${this.#at} of ${this.#timeline.calls.length}`);
     const before = this.#before;
-    const size = parts.reduce((sum, { text }) => sum + text.length, 0);
+    let size = 0;
+    for (const { item, text } of parts) {
+      size += text.length;
+      if (item?.staleFrom !== undefined && item.staleFrom <= call.index) this.#stale += text.length;
+    }
     const same = before === undefined ? 0 : sharedChars(before.parts, parts);
     const isRewritten = before !== undefined && same < before.size;
     if (isRewritten) this.#rewrites += 1;
@@ -123,8 +127,6 @@ export class Scorer {
     }
     this.#series.tokens.push(tokens);
     this.#series.same.push(size === 0 ? 0 : same / size);
-    for (const { item } of parts)
-      if (item?.staleFrom !== undefined && item.staleFrom <= call.index) this.#stale += item.text.length;
     this.#before = { parts, size, call };
     this.#at += 1;
   }
@@ -176,7 +178,7 @@ export class Scorer {
     const { size, same, isLost, fetched, summarised } = of;
     const { read, write, output } = table;
     const said = call.recorded?.output ?? tokensOf(call.outputs.reduce((sum, { text }) => sum + text.length, 0));
-    const rest = this.#callsLeftInTurn(call);
+    const rest = fetched.length === 0 ? 0 : this.#callsLeftInTurn(call);
     const context = tokensOf(size) + this.#ahead;
     const ahead = isLost ? write : read;
     return {

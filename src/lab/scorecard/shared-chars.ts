@@ -4,9 +4,9 @@ import type { RequestPart } from '../policies/policy.js';
 /** Returns the length of the common prefix of two requests in characters. */
 export function sharedChars(before: readonly RequestPart[], now: readonly RequestPart[]): number {
   let chars = 0;
-  for (const [at, part] of now.entries()) {
-    const old = before[at];
-    if (old === undefined) break;
+  for (let at = 0; at < now.length; at += 1) {
+    const [old, part] = [before[at], now[at]];
+    if (old === undefined || part === undefined) break;
     if (old === part || old.text === part.text) {
       chars += part.text.length;
       continue;

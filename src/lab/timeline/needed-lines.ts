@@ -7,6 +7,8 @@ export interface NeededLine {
   readonly holders: readonly TimelineItem[];
   /** Whether only the model's own earlier words and arguments held it. */
   readonly isOwn: boolean;
+  /** Returns whether an item has it, also within a longer line, such as a path in a list. */
+  readonly isIn: (item: TimelineItem) => boolean;
 }
 
 /** The lines that a session's answers used of their requests, by call number. */
@@ -20,12 +22,30 @@ function heldTexts({ kind, text, argumentTexts }: TimelineItem): readonly string
 
 const isInput = ({ kind }: TimelineItem): boolean => kind === 'user' || kind === 'result';
 
+/** Returns a search for a line that searches each item once, for all policies. */
+function searched(line: string): NeededLine['isIn'] {
+  const found = new Map<TimelineItem, boolean>();
+  return (item) => {
+    const known = found.get(item) ?? item.text.includes(line);
+    found.set(item, known);
+    return known;
+  };
+}
+
+const needs = new WeakMap<Timeline, NeededLines>();
+
 /**
  * Returns the needed lines of every call. A needed line is in the words or arguments of the answer.
  * It was in a result, in a user message or in the arguments of an earlier call of the request. The
  * model's earlier words also hold it, but do not make it needed: every policy keeps them.
  */
-export function neededLines({ items, calls }: Timeline): NeededLines {
+export function neededLines(timeline: Timeline): NeededLines {
+  const known = needs.get(timeline) ?? searchedLines(timeline);
+  needs.set(timeline, known);
+  return known;
+}
+
+function searchedLines({ items, calls }: Timeline): NeededLines {
   const holders = new Map<string, TimelineItem[]>();
   let learnt = 0;
   const learnUpTo = (end: number): void => {
@@ -47,7 +67,7 @@ export function neededLines({ items, calls }: Timeline): NeededLines {
     return [...own].flatMap((line): readonly NeededLine[] => {
       const visible = (holders.get(line) ?? []).filter((item) => isVisible(call, item));
       if (visible.every(({ kind }) => kind === 'text')) return [];
-      return [{ line, holders: visible, isOwn: !visible.some(isInput) }];
+      return [{ line, holders: visible, isOwn: !visible.some(isInput), isIn: searched(line) }];
     });
   };
   return calls.map(usedBy);

@@ -10,9 +10,9 @@ import { noDatabase, timelineOf, timelinesOf } from '../../../support/timelines.
 /** Returns the requests of a policy given as in a configuration. */
 async function requestsOf(timeline: Timeline, policy: object): Promise<readonly (readonly RequestPart[])[]> {
   const { policies } = parseLabConfig({ policies: [policy] }, 'test');
-  const made = (await policiesOf(policies, noDatabase)).at(-1);
+  const made = policiesOf(policies, noDatabase).at(-1);
   if (made === undefined) throw new Error('no policy');
-  expect(made.unsupported?.(timeline)).toBeUndefined();
+  expect(await made.unsupported?.(timeline)).toBeUndefined();
   const requests: (readonly RequestPart[])[] = [];
   for await (const { parts } of made.requests(timeline)) requests.push(parts);
   expect(requests).toHaveLength(timeline.calls.length);
@@ -193,15 +193,11 @@ describe('policies of other programs', () => {
     expect(requests.map(wholeIn)).toEqual([[], ids(1, 1), ids(1, 2), ids(1, 3), ids(1, 4), ids(4, 4), ids(4, 5)]);
     const called = requests[5]?.flatMap(({ item, text }) => (item?.kind === 'call' ? [item.callId] : [text]));
     expect(called?.filter((one) => one === '[Bash run 1]' || one === 'c1')).toEqual(['[Bash run 1]']);
-    const [published, ours] = await Promise.all(
-      [{}, rights].map(async (one) =>
-        (
-          await policiesOf(
-            parseLabConfig({ policies: [{ policy: 'last-results', keep: 1, ...one }] }, 'test').policies,
-            noDatabase,
-          )
-        ).at(-1),
-      ),
+    const [published, ours] = [{}, rights].map((one) =>
+      policiesOf(
+        parseLabConfig({ policies: [{ policy: 'last-results', keep: 1, ...one }] }, 'test').policies,
+        noDatabase,
+      ).at(-1),
     );
     expect([published?.name, ours?.name, ours?.family]).toEqual([
       'last 1 results',
@@ -219,8 +215,8 @@ describe("LangChain's clear-tool-uses", () => {
 
   test('clears with its published class all but the newest results once a request is too long', async () => {
     const timeline = await timelineOf(commands([6], 4_000));
-    const made = (await policiesOf(config, noDatabase)).at(-1);
-    const reason = made?.unsupported?.(timeline);
+    const made = policiesOf(config, noDatabase).at(-1);
+    const reason = await made?.unsupported?.(timeline);
     if (reason !== undefined) {
       // Only if the development dependencies are not installed.
       expect(reason).toMatch(/langchain is not installed/);
@@ -230,6 +226,34 @@ describe("LangChain's clear-tool-uses", () => {
     expect(wholeIn(requests[3])).toEqual(ids(1, 3));
     expect(wholeIn(requests[4])).toEqual(ids(3, 4));
     expect(requests[4]?.filter(({ text }) => text === '[cleared]')).toHaveLength(2);
+  });
+
+  test('clears exactly when the characters of all texts and calls, divided by 4, exceed the setting', async () => {
+    const timeline = await timelineOf(commands([6], 1_001));
+    const reason = await policiesOf(config, noDatabase).at(-1)?.unsupported?.(timeline);
+    if (reason !== undefined) return;
+    const { ToolMessage, HumanMessage, AIMessage, ClearToolUsesEdit, contextEditingMiddleware } = await import(
+      'langchain' as string
+    );
+    // The list before the last call, counted by the middleware itself.
+    const list = timeline.items.slice(0, -1).map(({ kind, text, callId, tool, argumentTexts }) => {
+      if (kind === 'result') return new ToolMessage({ content: text, tool_call_id: callId, name: tool });
+      if (kind !== 'call') return new HumanMessage({ content: text });
+      return new AIMessage({ content: '', tool_calls: [{ id: callId, name: tool, args: { ...argumentTexts } }] });
+    });
+    const counts: number[] = [];
+    const reads = {
+      apply: ({ countTokens }: { countTokens: (all: unknown) => number }) => void counts.push(countTokens(list)),
+    };
+    const middleware = contextEditingMiddleware({ edits: [reads, new ClearToolUsesEdit()] });
+    await middleware.wrapModelCall({ messages: [...list], model: undefined }, () => undefined);
+    const [counted = 0] = counts;
+    expect(counted).toBeGreaterThan(1_200);
+    const cleared = async (over: number): Promise<number | undefined> =>
+      (await requestsOf(timeline, { policy: 'clear-tool-uses', over, keep: 2 }))
+        .at(-1)
+        ?.filter(({ text }) => text === '[cleared]').length;
+    expect([await cleared(counted + 1), await cleared(counted)]).toEqual([0, 4]);
   });
 });
 
