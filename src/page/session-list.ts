@@ -16,7 +16,7 @@ function plainList({ sessions }: Sessions, { text = '' }: Parameters): SessionLi
       to,
       turns,
       steps,
-      parent: parent === undefined ? null : { ...parent, kind: 'fork' as const },
+      parent: parent === undefined ? null : { ...parent, kind: 'fork' as const, call: null },
       open,
       figures: null,
       check: null,

@@ -49,7 +49,7 @@ interface EngineOptions {
   readonly log: Pick<ContextLog, 'earlier' | 'keep'>;
   /** A later replay continues: unfinished ends of the recording wait for it. */
   readonly growing?: boolean;
-  /** Returns our id of another recording's session. With it, parents of sessions are recorded. */
+  /** Returns our id of another recording's session. With it, parents in others are recorded. */
   readonly sessionOf?: (native: string) => SessionId;
   /** The disk of a recording that is followed while its agent works. */
   readonly disk?: DiskAtCalls;
@@ -171,9 +171,10 @@ export class ReplayEngine {
   /** Records which session began this one. */
   async #noteParent(session: ContextSession, { parent }: EntryOf<'session'>): Promise<void> {
     const { clock, sessionOf } = this.#options;
-    if (parent === undefined || sessionOf === undefined) return;
+    if (parent === undefined) return;
     const { native_id, relation, call_id } = parent;
-    const subject = this.#current.get(native_id)?.id ?? sessionOf(native_id);
+    const subject = this.#current.get(native_id)?.id ?? sessionOf?.(native_id);
+    if (subject === undefined) return;
     const body = { type: 'parent-session', subject, data: { relation, ...defined({ call: call_id }) } };
     const owner = { session: session.id };
     await session.keepRecords([{ kind: 'event', owner, turn: 0, seq: 0, at: clock.now, basis: null, body }]);

@@ -163,13 +163,19 @@ function TwoSessions({ one, other }: { readonly one: string; readonly other: str
 /** Sessions that are offered at once; the others are in the list above. */
 const MOST_OFFERED = 12;
 
-/** Offers the sessions to compare with, forks and parents first. */
+/** Says how a session is related to the one of the address. */
+function kinOf({ parent }: ListedSession): string {
+  if (parent === null || parent.session !== place.value.of.session) return 'its parent';
+  return parent.kind === 'fork' ? 'its fork' : 'its sub-agent';
+}
+
+/** Offers the sessions to compare with, forks, sub-agents and parents first. */
 function Choices({ rows, kin }: { readonly rows: readonly ListedSession[]; readonly kin: number }) {
   if (rows.length === 0) return <p class="note">There is no other session to compare with.</p>;
   return (
     <>
       <p class="soft">
-        Choose the session to compare with{kin > 0 && '. Its forks and its parent come first'}
+        Choose the session to compare with{kin > 0 && '. Its forks, sub-agents and parent come first'}
         {rows.length > MOST_OFFERED && `. The list above has all ${counted(rows.length)}`}.
       </p>
       <div class="wide">
@@ -187,7 +193,7 @@ function Choices({ rows, kin }: { readonly rows: readonly ListedSession[]; reado
               <tr key={row.id}>
                 <td>
                   <a href={from('compare', { with: row.id })}>{oneLine(titleOf(row), 100)}</a>{' '}
-                  {i < kin && <span class="chip">fork or parent</span>}
+                  {i < kin && <span class="chip">{kinOf(row)}</span>}
                 </td>
                 <td>{row.agent === null ? <span class="soft">–</span> : oneLine(row.agent)}</td>
                 <td class="nowrap">{localTime(row.to)}</td>

@@ -81,7 +81,13 @@ function Title({ row, isChild }: { readonly row: ListedSession; readonly isChild
           <span class="chip">
             {parent.kind === 'fork' ? 'fork' : 'sub-agent'}
             {parent.at !== null && ` at step ${parent.at}`}
+            {!isChild && ` of ${oneLine(parent.session, 20)}`}
           </span>
+        )}
+        {parent !== null && parent.call !== null && (
+          <a href={addressText({ view: 'object', of: { session: parent.session, id: parent.call } })}>
+            the call that started it
+          </a>
         )}
         {open && <span class="chip good">open</span>}
         {agent !== null && <span>{oneLine(agent)}</span>}

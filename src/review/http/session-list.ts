@@ -32,7 +32,14 @@ export const sessionRow = z.object({
   to: time,
   turns: count,
   steps: count,
-  parent: z.object({ session: z.string(), at: count.nullable(), kind: z.enum(['fork', 'sub-agent']) }).nullable(),
+  parent: z
+    .object({
+      session: z.string(),
+      at: count.nullable(),
+      kind: z.enum(['fork', 'sub-agent']),
+      call: z.string().nullable().describe("Id of the parent's call that started a sub-agent, if it is known"),
+    })
+    .nullable(),
   open: z.boolean().describe('Whether a process has it open'),
   figures: z
     .object({

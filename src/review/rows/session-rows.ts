@@ -1,10 +1,13 @@
 import pLimit from 'p-limit';
+import * as z from 'zod';
 import type { ContextClient } from '../../client/session/context-client.js';
 import { listSessions, type SessionSummary } from '../../client/session/open-session.js';
 import { type ImportedSession, importedSessions } from '../../host/imported-sessions.js';
 import { SessionTitles } from '../../host/session-titles.js';
 import type { AskedPast } from '../../http/http-contract.js';
 import { sessionLockOwners } from '../../journal/session-lock.js';
+import type { ContextRecord } from '../../objects/context-record.js';
+import { callSuffix, type ObjectId, type SessionId } from '../../objects/ids.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import { type SessionFigures, sessionFigures } from '../money/session-figures.js';
@@ -20,7 +23,13 @@ export interface SessionRow {
   readonly to: Date;
   readonly turns: number;
   readonly steps: number;
-  readonly parent?: { readonly session: string; readonly at?: number; readonly kind: 'fork' | 'sub-agent' };
+  readonly parent?: {
+    readonly session: string;
+    readonly at?: number;
+    readonly kind: 'fork' | 'sub-agent';
+    /** The parent's call that started a sub-agent. */
+    readonly call?: ObjectId;
+  };
   /** The process that has it open. */
   readonly owner?: number;
   /** Undefined while they are not counted. */
@@ -63,6 +72,8 @@ export class SessionRows {
   readonly #dataDir: string;
   readonly #clientDir: string;
   readonly #titles = new SessionTitles();
+  /** Parents of sessions that share a recording. They never change. */
+  readonly #starters = new Map<SessionId, SessionRow['parent']>();
   #known: Promise<KeptSessions<KnownFigures>> | undefined;
 
   constructor(dataDir: string, clientDir: string = dataDir) {
@@ -87,11 +98,18 @@ export class SessionRows {
     const { since } = filter;
     const recent = since === undefined ? listed : listed.filter(({ lastActivity }) => lastActivity >= since);
     const titles = await this.#titlesOf(recent, { snapshot, imported, known });
+    const listedIds = new Set<string>(listed.map(({ id }) => id));
+    const parts = recent.flatMap(({ id, parent }) => {
+      const whole = recordingOf(id);
+      return parent === undefined && whole !== undefined && listedIds.has(whole) && !imported.has(id) ? [id] : [];
+    });
+    const starters = await this.#startersOf(snapshot, parts);
     const pids = new Map(owners.map(({ session, pid }) => [String(session), pid]));
     return recent
       .map((summary): SessionRow => {
         const { id, lastActivity: to, turns, steps } = summary;
         const noted = imported.get(id);
+        const whole = imported.get(recordingOf(id) ?? '');
         return {
           id,
           title: titles.get(id) ?? '',
@@ -99,9 +117,9 @@ export class SessionRows {
           turns,
           steps,
           ...defined({
-            agent: noted?.agent,
-            folder: noted?.folder ?? roots.get(id),
-            parent: parentOf(summary, noted),
+            agent: noted?.agent ?? whole?.agent,
+            folder: noted?.folder ?? roots.get(id) ?? whole?.folder,
+            parent: parentOf(summary, noted) ?? starters.get(id),
             owner: pids.get(id),
             figures: known.of({ id, upto: steps, at: to.getTime() })?.figures,
             check: checked.of({ id, upto: steps, at: to.getTime() }),
@@ -145,6 +163,20 @@ export class SessionRows {
     return rows.map((row) => ({ ...row, ...defined({ figures: row.figures ?? found.get(row.id) }) }));
   }
 
+  /** Returns who started some sessions, as their import recorded it. */
+  async #startersOf(
+    snapshot: StoreSnapshot,
+    ids: readonly SessionId[],
+  ): Promise<ReadonlyMap<string, SessionRow['parent']>> {
+    const unknown = ids.filter((id) => !this.#starters.has(id));
+    await pLimit(AT_ONCE).map(unknown, async (id) => {
+      const wanted = { kinds: ['event'] as const, last: 0, onDamaged: () => undefined };
+      const records = await snapshot.records(id, wanted);
+      this.#starters.set(id, starterOf(records));
+    });
+    return this.#starters;
+  }
+
   async #titlesOf(
     sessions: readonly SessionSummary[],
     of: {
@@ -162,6 +194,30 @@ export class SessionRows {
     const unknown = sessions.filter(({ id }) => !titles.has(id));
     return new Map([...(await this.#titles.of(unknown, snapshot, imported)), ...titles]);
   }
+}
+
+/** The first session of a recording that holds several: `ID` for `ID.2`. */
+const recordingOf = (id: string): string | undefined => /^(.+)\.\d+$/.exec(id)?.[1];
+
+const PARENT = z.object({
+  type: z.literal('parent-session'),
+  subject: z.string(),
+  data: z.object({ relation: z.string(), call: z.string().optional() }),
+});
+
+/** Returns the session that started another one as its sub-agent, and the call that did. */
+function starterOf(records: readonly ContextRecord<'event'>[]): SessionRow['parent'] {
+  for (const { body } of records) {
+    const { data: found } = PARENT.safeParse(body);
+    if (found?.data.relation !== 'subagent') continue;
+    const { subject: session, data } = found;
+    const call =
+      data.call === undefined
+        ? undefined
+        : (`${data.call.slice(0, 300)}${callSuffix(session as SessionId)}` as ObjectId);
+    return { session, kind: 'sub-agent', ...defined({ call }) };
+  }
+  return undefined;
 }
 
 function parentOf({ parent }: SessionSummary, noted: ImportedSession | undefined): SessionRow['parent'] {
