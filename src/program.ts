@@ -68,8 +68,8 @@ function completionCommand(): Command {
 
 /** Runs the whole program. `home` is the folder of package.json and the built program. */
 export async function runProgram(home: URL): Promise<void> {
-  // A command's declaration is light and its work loads when it runs, because `palimpsest mcp` must
-  // answer at once.
+  // Declarations of commands are small, and their code loads when they run, because `palimpsest
+  // mcp` must start fast.
   const version = packageVersion(home);
   const parts = { version, home, contracts: CONTRACTS };
   const packageFolder = resolve(fileURLToPath(home));

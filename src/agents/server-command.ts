@@ -15,19 +15,19 @@ export interface ThisProgram {
 /** The data folder of a setup. */
 export interface SetupData {
   readonly dataDir: string;
-  /** Whether a server without flags and variables uses it. */
+  /** Whether a server that has neither flags nor variables uses this folder. */
   readonly isDefault: boolean;
 }
 
-/** Some agents replace parts of an argument that look so. */
+/** Some agents expand parts of an argument that match this as variables. */
 const REPLACED = /\$[{\w]|\{(?:env|file):/;
 
 /**
  * Returns how an agent starts the server. Settings of a user always name the data folder, because
- * agents start servers without the user's variables. Settings of a project are shared by people, so
- * they name it only if it is not the default.
- * @throws {SettingsError} unusable-folder – npm clears the program's folder, or agents would read
- *   the data folder's name as a variable
+ * agents start servers without the user's variables. Several people share the settings of a
+ * project, so these name the folder only if it is not the default.
+ * @throws {SettingsError} unusable-folder – npm clears the program's folder, or agents would expand
+ *   part of the data folder's name as a variable
  */
 export async function serverCommand(
   agent: Agent,
@@ -43,12 +43,12 @@ export async function serverCommand(
   if (REPLACED.test(data.dataDir))
     throw new SettingsError(
       'unusable-folder',
-      `Agents would read a part of ${data.dataDir} as a variable. Name another data folder with --data.`,
+      `Agents would expand a part of ${data.dataDir} as a variable. Name another data folder with --data.`,
     );
   const script = join(program.packageFolder, 'dist', 'cli.js');
   const named = await findProgram(['palimpsest'], at);
   const isNamed = named !== undefined && (await realpath(named)) === (await realpath(script).catch(() => script));
-  // A desktop does not know the shell's PATH, and Windows starts no command files.
+  // Desktop programs lack the shell's PATH, and Windows cannot start command files directly.
   const byName = isNamed && !agent.isGraphical && at.platform !== 'win32';
   const [command, ...first] = byName ? ['palimpsest'] : [program.node, script];
   const dataArgs = scope === 'user' || !data.isDefault ? ['--data', data.dataDir] : [];

@@ -42,7 +42,7 @@ function cutLines(lines: readonly string[]): readonly string[] {
   });
 }
 
-/** A side of a hunk without lines stands behind the line before it, as in every unified diff. */
+/** In a unified diff, a side without lines has the number of the line before it. */
 const placeOf = (start: number, lines: number): string => `${lines === 0 ? start - 1 : start},${lines}`;
 
 /** Returns a unified diff of a file for people. */
@@ -70,7 +70,7 @@ async function diffLines(
       ];
 }
 
-/** Describes what a way gives and what it does not give. */
+/** Describes what a way records and what it does not. */
 function givesText({ ourTools, itsTools, steers }: Way['gives']): string {
   const parts = [
     [ourTools, 'our tools'],
@@ -78,10 +78,10 @@ function givesText({ ourTools, itsTools, steers }: Way['gives']): string {
   ] as const;
   const [yes, no] = [true, false].map((wanted) => parts.filter(([is]) => is === wanted).map(([, name]) => name));
   const recorded = [yes?.join(', '), ...(no ?? [])].join(', not ');
-  return `records ${recorded}; ${steers ? 'builds its requests' : 'its requests stay as they are'}`;
+  return `records ${recorded}; ${steers ? 'builds its requests' : 'leaves its requests unchanged'}`;
 }
 
-/** Describes an agent and each way into it; the chosen ones have a mark. */
+/** Describes an agent and each way into it; a `*` marks the chosen ones. */
 async function agentLines(
   { agent, program, version }: Installed,
   chosen: readonly WayName[],
@@ -91,7 +91,7 @@ async function agentLines(
     import('../cli/fitted-table.js'),
   ]);
   const target = standardOutput({});
-  const where = program === undefined ? 'its settings are here, its program is not on the PATH' : program;
+  const where = program === undefined ? 'found by its settings; its program is not on the PATH' : program;
   const below = (text: string): readonly string[] => wrapped(text, target.width ?? PLAIN_CELLS, ' '.repeat(10));
   return [
     `${coloursFor(target).bold(agent.title)}${version === undefined ? '' : ` ${version}`} (${where})`,
@@ -108,8 +108,8 @@ async function agentLines(
 }
 
 /**
- * Returns the ways that a setup makes: the named one, else the first, and hooks where the settings
- * can have them.
+ * Returns the ways that a setup makes: the named one, or by default the first one, and hooks where
+ * the settings can have them.
  */
 function chosenWays(
   agent: Agent,
@@ -237,7 +237,7 @@ async function install(names: readonly string[], flags: SetupFlags, packageFolde
     await show([`changed ${one.file.path}`]);
   }
   await show([
-    'Start the agent anew. palimpsest doctor says whether it reaches us; palimpsest setup --undo undoes it.',
+    'Restart the agent. palimpsest doctor says whether it reaches Palimpsest; palimpsest setup --undo undoes this.',
   ]);
 }
 
@@ -255,7 +255,7 @@ async function undo(names: readonly string[], flags: SetupFlags): Promise<void> 
       (names.length === 0 || names.includes(agent)) && (flags.project !== true || scope === 'project'),
   );
   if (changes.length === 0)
-    return show([`${dataDir} has no record of such a setup. Another data folder may have it: add --data.`]);
+    return show([`${dataDir} has no record of such a setup. If another data folder has it, add --data FOLDER.`]);
   const planned: PlannedUndo[] = [];
   for (const change of [...changes].reverse()) {
     try {
@@ -271,9 +271,7 @@ async function undo(names: readonly string[], flags: SetupFlags): Promise<void> 
     }
   }
   if (planned.length === 0 || flags.dryRun === true) return;
-  if (
-    !(await isAgreed(`Take back ${planned.length === 1 ? 'this change' : `these ${planned.length} changes`}?`, flags))
-  )
+  if (!(await isAgreed(`Undo ${planned.length === 1 ? 'this change' : `these ${planned.length} changes`}?`, flags)))
     return show(['Nothing was changed.']);
   for (const plan of planned) {
     await applyUndo(plan, dataDir);
@@ -282,9 +280,9 @@ async function undo(names: readonly string[], flags: SetupFlags): Promise<void> 
 }
 
 /**
- * Takes back every setup that the data folder of this environment records, without a question.
- * Hooks of agents that still run then start no watcher. Returns a line for each settings file. A
- * file that cannot be changed stays; its line says why.
+ * Undoes every setup that the data folder of this environment records, without a question. Hooks of
+ * agents that still run then start no watcher. Returns a line for each settings file. A file that
+ * cannot be changed stays; its line says why.
  */
 export async function takeBackSetups(): Promise<readonly string[]> {
   const [{ keptChanges }, { applyUndo, planUndo }, { forbidStart }, { messageOf }] = await Promise.all([
@@ -300,7 +298,7 @@ export async function takeBackSetups(): Promise<readonly string[]> {
     try {
       const plan = await planUndo(change, dataDir);
       await applyUndo(plan, dataDir);
-      lines.push(`Took back the change of ${change.path}.`);
+      lines.push(`Undid the change of ${change.path}.`);
       lines.push(...plan.left.map((entry) => `${entry} in ${change.path} stays: it runs another program now.`));
     } catch (error) {
       lines.push(`The change of ${change.path} stays: ${messageOf(error)}`);
@@ -316,7 +314,7 @@ export async function takeBackSetups(): Promise<readonly string[]> {
 export function setupCommand(packageFolder: string): Command {
   return new Command('setup')
     .description(
-      'set up installed agents: shows each change of their settings, asks, keeps a backup; comments and order stay',
+      'set up installed agents: show each change of their settings, ask, and keep a backup; comments and order stay',
     )
     .addArgument(new Argument('[agents...]', 'agents (default: all that are installed)').choices(AGENT_NAMES))
     .addOption(new Option('--project', 'change the settings of the project in this folder, not those of the user'))
@@ -328,9 +326,9 @@ export function setupCommand(packageFolder: string): Command {
           'setup lists, with hooks)',
       ).choices(['mcp', 'loop', 'hooks']),
     )
-    .addOption(new Option('--yes', 'make the changes without a question'))
+    .addOption(new Option('--yes', 'make the changes without asking'))
     .addOption(new Option('--dry-run', 'show the changes and make none').conflicts('yes'))
-    .addOption(new Option('--undo', 'undo what setup changed; later changes of others stay').conflicts('way'))
+    .addOption(new Option('--undo', 'undo the changes of setup; later changes by others stay').conflicts('way'))
     .addOption(dataFlag())
     .action(async (names: readonly string[], flags: SetupFlags) => {
       const { reportFailure } = await import('../cli/output.js');

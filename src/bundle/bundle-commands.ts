@@ -30,9 +30,9 @@ export async function exportBundleFile(target: ExportTarget): Promise<Written> {
       ...(redacted === undefined
         ? []
         : [
-            `redacted: something in ${redacted.versions} versions, ${redacted.steps} steps and ` +
+            `redacted: parts of ${redacted.versions} versions, ${redacted.steps} steps and ` +
               `${redacted.records} records, ${redacted.names} names; ${redacted.contexts} contexts ` +
-              'rendered anew from the remaining text',
+              'rendered again from the remaining text',
           ]),
     ],
     json: { format: 'bundle', session, turn, step, file, manifest },

@@ -49,7 +49,7 @@ const GROUPS: readonly CommandGroup[] = [
     },
     rare: {
       gateway: 'forward model calls unchanged and record them',
-      steer: 'switch the steering of a session while it runs',
+      steer: 'switch the steering of a running session',
       undo: 'revert what one step changed',
       compact: 'replace old turns by a summary',
     },
@@ -73,7 +73,7 @@ const GROUPS: readonly CommandGroup[] = [
     heading: 'Operate, such as "palimpsest doctor":',
     commands: {
       doctor: 'find problems and say what to do',
-      disk: 'what takes the disk, and what would free it',
+      disk: 'what takes disk space, and what would free it',
       node: 'start, stop and inspect the database node',
       verify: 'rebuild every handed-out context and compare',
     },
@@ -89,8 +89,8 @@ const GROUPS: readonly CommandGroup[] = [
 ];
 
 /**
- * Adds commands to a program, grouped by purpose in its help. The help lists the usual ones, with
- * `all` every one. A command that no group names stands with those that operate.
+ * Adds commands to a program, grouped by purpose in its help. The help lists the usual ones, or
+ * every command if `all` is set. A command that no group names is listed under "Operate".
  */
 export function addInGroups(program: Command, commands: readonly Command[], { all }: { readonly all: boolean }): void {
   const rare = new Set(GROUPS.flatMap((group) => Object.keys(group.rare ?? {})));

@@ -14,7 +14,7 @@ export interface ProgramParts {
   readonly contracts: readonly Contract[];
 }
 
-/** The result of an export or import, for people and for programs. */
+/** The result of an export or import, as text for people and as JSON for programs. */
 export interface Written {
   readonly lines: readonly string[];
   readonly json: object;
@@ -27,7 +27,7 @@ export interface ExportTarget extends ReviewedSession {
   readonly home: URL;
   /** Finds what the redaction rules of a session hide. */
   readonly hiddenTexts: FindHiddenTexts;
-  /** Formats that hide text by those rules, as alternatives to name. */
+  /** Formats that apply those rules. An error names them as alternatives. */
   readonly applyRules: readonly string[];
 }
 
@@ -57,8 +57,8 @@ export interface ContractImport {
   /** Flags for this format alone. */
   readonly options: () => readonly Option[];
   /**
-   * Whether the file or folder at a path looks like this format. The format without it is that of
-   * any other file.
+   * Whether the file or folder at a path looks like this format. A format without this function
+   * takes every other file.
    */
   recognises?(path: string): Promise<boolean>;
   run(source: ImportSource, contracts: readonly Contract[]): Promise<Written>;
@@ -92,7 +92,7 @@ export interface ShowFlags {
 
 /**
  * A contract with another program or a person, as one value: everything that it adds to the
- * interfaces. The value is light. Its parts load on demand.
+ * interfaces. The value is small, and its parts load on demand.
  */
 export interface Contract {
   /** Its HTTP interface, which loads when a server starts. */

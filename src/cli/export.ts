@@ -46,7 +46,7 @@ async function wantedExport(
   });
   const named = fileFlags.find(({ file }) => file !== undefined);
   if (named !== undefined && path !== undefined)
-    throw new UsageError(`${named.long} already names the file: leave out ${JSON.stringify(path)}`);
+    throw new UsageError(`${named.long} already names the file. Leave out ${JSON.stringify(path)}`);
   const folder = named === undefined ? path : String(named.file);
   if (folder === undefined)
     throw new UsageError(`missing destination: give a path${fileFlags.map(({ long }) => ` or ${long} FILE`).join('')}`);
@@ -57,7 +57,9 @@ async function wantedExport(
     (flag) => flags[flag.option.attributeName()] !== undefined && !flag.formats.includes(name),
   );
   if (wrong !== undefined)
-    throw new UsageError(`${wrong.option.long} is of ${wrong.formats.join(' and ')}, not of ${name}`);
+    throw new UsageError(
+      `${wrong.option.long} needs --format ${wrong.formats.join(' or ')}; the format here is ${name}`,
+    );
   return { folder, format };
 }
 
@@ -110,9 +112,9 @@ export function exportCommand(parts: ExportParts): Command {
       "write a session as one file for other databases, as a page for the browser, or in another program's format",
     )
     .argument('<session>', 'session id or prefix, optionally with @MOMENT, such as @turn:7')
-    .addArgument(new Argument('[path]', 'destination folder; for a bundle or a page, the file'))
+    .addArgument(new Argument('[path]', 'destination: a file for a bundle or a page, otherwise a folder'))
     .addOption(
-      new Option('--format <format>', 'what is written').choices(Object.keys(formats)).default(Object.keys(formats)[0]),
+      new Option('--format <format>', 'output format').choices(Object.keys(formats)).default(Object.keys(formats)[0]),
     );
   for (const { fileFlag } of Object.values(formats)) if (fileFlag !== undefined) command.addOption(fileFlag());
   command.addOption(new Option('--as-of <moment>', 'the same as --at'));

@@ -6,18 +6,18 @@ import { type Colours, escapedLine } from './output.js';
 /** A column of a table for people. */
 export interface Column {
   readonly heading: string;
-  /** Numbers stand at the right end of their column. */
+  /** Numbers are aligned right. */
   readonly align?: 'left' | 'right';
   /**
-   * A column that shrinks if the table is wider than the terminal, with its share of the room that
-   * is left. Other columns stay as wide as their widest cell.
+   * A column that shrinks if the table is wider than the terminal, with its share of the remaining
+   * width. Other columns stay as wide as their widest cell.
    */
   readonly share?: number;
   /** Fewest characters of a column that shrinks. */
   readonly least?: number;
-  /** The end of a path says more than its beginning. Ids may differ at either end. */
+  /** The part of a long cell that stays. Default: the start. */
   readonly keep?: 'start' | 'end' | 'ends';
-  /** A table that is too wide for the terminal leaves columns out, those of lowest rank first. */
+  /** If a table is too wide for the terminal, the columns of lowest rank are left out first. */
   readonly rank?: number;
   readonly style?: keyof Pick<Colours, 'dim' | 'cyan' | 'yellow' | 'green'>;
 }
@@ -27,7 +27,7 @@ export const cellsOf = (text: string): number => stringWidth(text);
 
 const POSITIONS = { start: 'end', end: 'start', ends: 'middle' } as const;
 
-/** Shortens a text, which may have styles, to a number of terminal cells. A mark … takes one. */
+/** Shortens a text, which may have styles, to a number of terminal cells, one for the mark `…`. */
 export function shortened(text: string, most: number, keep: keyof typeof POSITIONS = 'start'): string {
   const cut = cliTruncate(text, most, { position: POSITIONS[keep] });
   // cli-truncate keeps a wide character whole that begins in the last cell.
@@ -67,7 +67,7 @@ const leastOf = ({ share, least = LEAST, widest }: Measured): number =>
 const widthOf = (widths: readonly number[]): number =>
   widths.reduce((sum, one) => sum + one, GAP.length * Math.max(0, widths.length - 1));
 
-/** Leaves out columns until the others fit, as far as columns may be left out. */
+/** Leaves out columns until the others fit. Columns without a rank stay. */
 function columnsThatFit(columns: readonly Measured[], width: number): readonly Measured[] {
   if (widthOf(columns.map(leastOf)) <= width) return columns;
   const [first] = columns
@@ -81,7 +81,7 @@ function columnsThatFit(columns: readonly Measured[], width: number): readonly M
       );
 }
 
-/** Returns the width of each column so that a line fits, as far as columns can shrink. */
+/** Returns the width of each column. Shrinks columns so that a line fits, if they can. */
 function widthsFor(columns: readonly Measured[], width: number): readonly number[] {
   const widths = columns.map(({ widest }) => widest);
   if (widthOf(widths) <= width) return widths;
@@ -101,8 +101,8 @@ function widthsFor(columns: readonly Measured[], width: number): readonly number
 
 /**
  * Formats rows below their headings, without columns that have no cell. If the width of the
- * terminal is known, no line is longer: columns of low rank are left out, then long cells are cut.
- * Without a width every cell is whole.
+ * terminal is known, lines fit it: columns of low rank are left out, then long cells are cut.
+ * Otherwise every cell is whole.
  */
 export function fittedTable(
   columns: readonly Column[],

@@ -4,13 +4,13 @@ import { printJson, USAGE_EXIT_CODE } from './output.js';
 
 /** The `--data` flag, for every command that uses a data folder. */
 export const dataFlag = (): Option =>
-  new Option('--data <folder>', 'data folder (default: PALIMPSEST_DATA, else ~/.local/share/palimpsest)');
+  new Option('--data <folder>', 'data folder (default: PALIMPSEST_DATA, or ~/.local/share/palimpsest)');
 
 /** The `--mask` flag, for commands that record sessions. */
 export const maskFlag = (): Option =>
   new Option(
     '--mask <secrets>',
-    'secrets to mask before anything is recorded (default: PALIMPSEST_MASK, else known)',
+    'secrets to mask before anything is recorded (default: PALIMPSEST_MASK, or known)',
   ).choices([...MASK_SETTINGS]);
 
 /** The `--json` flag, for output as JSON instead of text. */

@@ -36,7 +36,7 @@ async function formatOf(
   const wrong = others.find((flag) => flags[flag] !== undefined);
   if (wrong !== undefined)
     throw new UsageError(
-      `${file} has the format ${name}, which does not support --${wrong}: leave it out, or set another --format`,
+      `${file} has the format ${name}, which does not support --${wrong}. Leave it out, or set another --format`,
     );
   return format;
 }

@@ -178,8 +178,7 @@ async function showLogs(flags: NodeFlags): Promise<void> {
 }
 
 /**
- * Goes on with an erasure order that was interrupted, in a process of its own: the order restarts
- * the node.
+ * Resumes an interrupted erasure order in a separate process, because the order restarts the node.
  */
 async function resumeErasure(dataDir: string): Promise<void> {
   const [{ existsSync }, { spawn }, { join }, { PENDING_ORDER }] = await Promise.all([
@@ -300,9 +299,9 @@ export function nodeCommand(): Command {
   node
     .command('checkpoint <place>')
     .description(
-      'copy the index of a shared log to a checkpoint folder or s3://BUCKET/PREFIX, for new nodes on the same ' +
-        'log (node ' +
-        'start --restore); AWS_ variables set endpoint, region and credentials; of several hosts at once, one writes',
+      'copy the index of a shared log to a checkpoint folder or s3://BUCKET/PREFIX, for new nodes on the ' +
+        'same log (node start --restore); AWS_ variables set endpoint, region and credentials; if several hosts run ' +
+        'it at once, only one writes',
     )
     .addOption(dataFlag())
     .addOption(

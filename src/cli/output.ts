@@ -90,9 +90,9 @@ export function writeExactly(text: string): Promise<void> {
 }
 
 /**
- * Shows text in a pager. Resolves to false if the pager cannot be started. This process ignores
- * Ctrl-C meanwhile. The pager receives it too, and if this process ended first, the pager and the
- * shell would both read from the terminal.
+ * Shows text in a pager. Resolves to false if the pager cannot be started. While the pager runs,
+ * this process ignores Ctrl-C. The pager receives it too, and if this process ended first, the
+ * pager and the shell would both read from the terminal.
  */
 async function page(command: string, text: string, env: NodeJS.ProcessEnv): Promise<boolean> {
   const { spawn } = await import('node:child_process');

@@ -22,8 +22,8 @@ interface ServeFlags extends McpFlags {
 }
 
 /**
- * One agent's calls leave little garbage. A smaller young generation promotes texts of 100 KB,
- * which makes calls a quarter slower.
+ * One agent's calls leave little garbage. In a smaller young generation, V8 promotes texts of 100
+ * KB, and calls take a quarter longer.
  */
 const YOUNG_BYTES = 8 * 1_048_576;
 
@@ -58,7 +58,7 @@ export function withServerFlags(command: Command): Command {
     .addOption(dataFlag())
     .addOption(new Option('--profile <name>', 'memory (loses everything when it stops) or rocksdb (the default)'))
     .addOption(
-      new Option('--session <id>', 'session for all calls (default: the one that the client names, else a new one)'),
+      new Option('--session <id>', 'session for all calls (default: the one that the client names, or a new one)'),
     )
     .addOption(new Option('--take-over', 'take over a session that another process has open'))
     .addOption(maskFlag())
@@ -74,7 +74,7 @@ export function withServerFlags(command: Command): Command {
     )
     .addOption(new Option('--strict', 'follow the specification exactly; docs/ssot.md lists what changes'))
     .addOption(new Option('--long-ids', 'show whole ids, not their shortest unique prefixes').conflicts('shortIds'))
-    .addOption(new Option('--short-ids', 'the default, but for --strict').hideHelp())
+    .addOption(new Option('--short-ids', 'the default, except with --strict').hideHelp())
     .addOption(new Option('--allow-bash', 'offer the tool bash, which runs any command'))
     .addOption(new Option('--read-only', 'leave out write, edit and bash'))
     .addOption(

@@ -23,14 +23,15 @@ export function localSecond(time: Date): string {
   return `${localDay(time)}T${clock}${zone}`;
 }
 
-/** Returns a day for a list, `27 Nov`; with its year if that is not the present one. */
+/** Returns a day for a list, `27 Nov`; with its year if it is not the current one. */
 export function shortDay(time: Date, now: Date): string {
   const day = `${time.getDate()} ${MONTHS[time.getMonth()]}`;
   return time.getFullYear() === now.getFullYear() ? day : `${day} ${time.getFullYear()}`;
 }
 
 /**
- * Returns a time for a list, `27 Nov 19:02`. A time of another year gets the year for the clock.
+ * Returns a time for a list, `27 Nov 19:02`. A time of another year has the year instead of the
+ * time of day.
  */
 export function shortTime(time: Date, now: Date): string {
   return time.getFullYear() === now.getFullYear()

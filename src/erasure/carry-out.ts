@@ -30,14 +30,14 @@ async function write(store: ObjectStore, ops: readonly TxOp[]): Promise<void> {
 const READ_AT_ONCE = 16 * 1_048_576;
 const TRACES: ReadonlySet<unknown> = new Set(['erased', 'unproved']);
 
-/** A chunk names nothing: its text belongs to no one. */
+/** A chunk names no other document: its text is content. */
 const namedBy = (document: StoredDocument): readonly string[] =>
   document.type === 'chunk' ? [] : digestsIn(JSON.stringify(document));
 
 /**
  * Returns the documents of an order that sessions recorded again after its plan, such as a file
- * that another agent reads meanwhile. They stay: an eviction would take them from that session,
- * also when a killed order goes on much later.
+ * that another agent has read since. They stay, because an eviction would remove them from that
+ * session. This also holds for a killed order that is resumed much later.
  */
 async function neededAgain(
   { log, store }: { readonly log: TransactionLog; readonly store: ObjectStore },
@@ -73,8 +73,8 @@ async function neededAgain(
 }
 
 /**
- * Evicts the documents of an order. Their tombstones come first, so that no reader takes them for
- * lost. All of it may run again.
+ * Evicts the documents of an order. Writes their tombstones first, so that no reader takes them for
+ * lost. May be repeated.
  */
 async function evict({ store, log }: OpenStore, pending: PendingOrder): Promise<void> {
   const { order, unproved, marked } = pending;
@@ -139,8 +139,7 @@ export const forgottenBy = ({
 
 /**
  * Carries out a recorded order: evicts its documents, erases copies, and makes the node rewrite its
- * files. Every part may run again, so an order that was killed anywhere is carried out from its
- * beginning.
+ * files. Every part may be repeated, so a killed order is carried out from its beginning.
  */
 export async function carryOut(pending: PendingOrder, options: CarryOutOptions): Promise<void> {
   const { settings, forgetters, onProgress } = options;
@@ -155,7 +154,7 @@ export async function carryOut(pending: PendingOrder, options: CarryOutOptions):
     onProgress(`Erasing ${forgetter.keeps} …`);
     await forgetter.forget(settings.node.dataDir, forgottenBy(pending));
   }
-  onProgress('The node rewrites its files …');
+  onProgress('The node is rewriting its files …');
   await sweep(settings, onProgress);
   await finishOrder(settings.node.dataDir);
 }

@@ -2,7 +2,7 @@ import type { SessionId } from '../objects/ids.js';
 import type { Inventory, KnownDocument } from './inventory.js';
 import { DAY_MS } from './retention.js';
 
-/** The content of one session that no other one needs. */
+/** The content that only one session needs. */
 export interface SessionSpace {
   readonly id: SessionId;
   /** Time of its last step, milliseconds since 1970. */
@@ -17,9 +17,9 @@ export interface KindSpace {
   readonly bytes: number;
 }
 
-/** The sessions with a last step younger than so many days and older than the ages before. */
+/** The sessions whose last step is younger than `days`, without those of the younger groups. */
 export interface AgeSpace {
-  /** Undefined for all older ones. */
+  /** Undefined for the group of the oldest sessions. */
   readonly days: number | undefined;
   readonly sessions: number;
   readonly bytes: number;
@@ -44,8 +44,8 @@ const AGES = [1, 7, 30, 90, 365, undefined] as const;
 const SHARED = Symbol('shared');
 
 /**
- * Returns the session that alone needs each document, or that several do. This is what an order for
- * one session would erase.
+ * Returns for each document the only session that needs it, or that several or none do. An order
+ * for one session would erase the documents that only it needs.
  */
 function ownersOf(inventory: Inventory): ReadonlyMap<KnownDocument, SessionId | typeof SHARED> {
   const owners = new Map<KnownDocument, SessionId | typeof SHARED>();
@@ -73,7 +73,7 @@ function ownersOf(inventory: Inventory): ReadonlyMap<KnownDocument, SessionId | 
   return owners;
 }
 
-/** Returns the bytes of some parts together. */
+/** Sums the bytes of some parts. */
 export const sumOf = (some: readonly { readonly bytes: number }[]): number =>
   some.reduce((sum, one) => sum + one.bytes, 0);
 

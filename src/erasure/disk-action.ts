@@ -23,7 +23,7 @@ export interface DiskFlags {
   readonly pager?: boolean;
 }
 
-/** Something that its user can do, and the bytes of disk that it would free. */
+/** A command or step of the user, and the bytes of disk that it would free. */
 interface Measure {
   readonly what: string;
   readonly how: string;
@@ -50,7 +50,10 @@ const KIND_NAMES: Readonly<Record<string, string>> = {
   snapshot: 'sets at steps',
 };
 
-/** Measures that erase sessions, as their plans say. `scale` turns bytes of content into disk. */
+/**
+ * Measures that erase sessions, with the sizes of their plans. `scale`: bytes of disk per byte of
+ * content.
+ */
 async function eraseMeasures(
   inventory: Inventory,
   { dataDir, now, scale }: { readonly dataDir: string; readonly now: number; readonly scale: number },
@@ -60,7 +63,11 @@ async function eraseMeasures(
     ...(rules.length === 0
       ? []
       : [
-          { what: 'erase what is past its retention', flags: '--retention', selection: { kind: 'retention' } as const },
+          {
+            what: 'erase sessions past their retention',
+            flags: '--retention',
+            selection: { kind: 'retention' } as const,
+          },
         ]),
     ...ERASED_AGES.map((days) => ({
       what: `erase sessions without a step for ${days} days`,
@@ -82,7 +89,7 @@ interface Report {
   readonly dataDir: string;
   readonly places: readonly DiskPlace[];
   readonly content: ContentSpace;
-  /** Bytes of disk for a byte of content. */
+  /** Bytes of disk per byte of content. */
   readonly scale: number;
   readonly measures: readonly Measure[];
   readonly rows: ReadonlyMap<string, SessionRow>;
@@ -187,7 +194,7 @@ function tables(
         ]),
     ),
     ...wrapped(
-      `A figure with ~ is an estimate: content on this disk takes ${scale.toFixed(2)} of its size. ` +
+      `A figure with ~ is an estimate: content takes ${scale.toFixed(2)} times its size on this disk. ` +
         'Nothing was changed.',
       place.width,
     ),

@@ -12,7 +12,7 @@ export interface DiskPlace {
   readonly bytes: number;
   /** The limit of its growth. */
   readonly bound: string;
-  /** How to free it. Undefined for a place that needs no help. */
+  /** How a user can free it. Undefined if the program frees it itself. */
   readonly frees?: string;
 }
 
@@ -20,14 +20,14 @@ const DATABASE = ['golden', 'index'];
 
 /** The entries of a data folder by their use. All others are small files of the program. */
 const USES: readonly (Omit<DiskPlace, 'paths' | 'bytes'> & { readonly entries: readonly string[] })[] = [
-  { name: 'database', entries: DATABASE, bound: 'none: it keeps everything until an order to erase' },
+  { name: 'database', entries: DATABASE, bound: 'none: content stays until palimpsest erase' },
   {
     name: 'search index',
     entries: ['search'],
-    bound: '0.6 of the texts',
-    frees: 'palimpsest search --no-index searches without it: remove the folder',
+    bound: '0.6 times the size of the texts',
+    frees: 'remove the folder; palimpsest search --no-index searches without it',
   },
-  { name: 'journal', entries: ['journal', 'remote'], bound: 'each record goes once the database has it' },
+  { name: 'journal', entries: ['journal', 'remote'], bound: 'a record is removed once the database has it' },
   {
     name: 'log of gateways',
     entries: ['gateway'],
@@ -38,14 +38,14 @@ const USES: readonly (Omit<DiskPlace, 'paths' | 'bytes'> & { readonly entries: r
   {
     name: 'replaced files',
     entries: ['restores'],
-    bound: 'as many as restores replaced',
-    frees: 'remove the folders of restores that you will not take back',
+    bound: 'the files that restores replaced',
+    frees: 'remove the folders of restores that you will not undo',
   },
   {
     name: 'logs of replays',
     entries: ['replays'],
     bound: 'a line for each call of a replayed session',
-    frees: 'remove the files: a replay that was interrupted then measures again',
+    frees: 'remove the files; an interrupted replay then starts again',
   },
   { name: 'checkpoint', entries: ['checkpoint'], bound: 'one, of links to files of the index' },
 ];
@@ -61,7 +61,7 @@ async function placeOf({ paths, ...place }: Omit<DiskPlace, 'bytes'>): Promise<D
   return { ...place, paths, bytes: await bytesOf(paths) };
 }
 
-/** Returns the node's builds, those that no node used for a day apart. */
+/** Returns the node's builds. Those that no node used for a day are a separate place. */
 async function buildsIn(cacheDir: string): Promise<readonly Omit<DiskPlace, 'bytes'>[]> {
   const found = (await namesIn(cacheDir)).filter((name) => /^(?:node-|\.draft-)/.test(name));
   const aged = await Promise.all(
@@ -71,11 +71,16 @@ async function buildsIn(cacheDir: string): Promise<readonly Omit<DiskPlace, 'byt
     })),
   );
   const isOld = ({ usedMs }: { readonly usedMs: number }): boolean => Date.now() - usedMs > TIME_LIMITS.draftMs;
-  const bound = 'a start removes builds that no node used for a week';
+  const bound = 'starting a node removes builds that no node used for a week';
   const pathsOf = (some: readonly { readonly path: string }[]): readonly string[] => some.map(({ path }) => path);
   return [
     { name: "node's build", paths: pathsOf(aged.filter((one) => !isOld(one))), bound },
-    { name: 'old builds', paths: pathsOf(aged.filter(isOld)), bound, frees: 'remove them, or wait for the week' },
+    {
+      name: 'old builds',
+      paths: pathsOf(aged.filter(isOld)),
+      bound,
+      frees: 'remove them, or wait until they are a week old',
+    },
   ];
 }
 
@@ -108,7 +113,7 @@ export async function diskPlaces(folders: {
   return places.filter(({ bytes }) => bytes > 0).sort((a, b) => b.bytes - a.bytes);
 }
 
-/** Returns the bytes of a database that its next rewriting removes for sure: its logs. */
+/** Returns the bytes of a database that its next rewrite certainly removes: its logs. */
 export async function rewrittenBytes(dataDir: string): Promise<number> {
   const stores = await Promise.all(
     DATABASE.map(async (store) => {

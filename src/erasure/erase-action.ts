@@ -53,7 +53,7 @@ function requireOwn({ nodeUrl }: Settings): void {
   if (nodeUrl === undefined) return;
   throw new ErasureError(
     'not-here',
-    `XTDB_URL names ${nodeUrl}, whose files another host keeps: run palimpsest erase on that host, without XTDB_URL`,
+    `XTDB_URL names ${nodeUrl}, whose files are on another host. Run palimpsest erase on that host, without XTDB_URL`,
   );
 }
 
@@ -69,7 +69,7 @@ async function planFor(
   return makePlan({ log, store, selection, rules, shared });
 }
 
-/** Takes the locks of sessions, so that no process opens them while their content goes. */
+/** Takes the locks of sessions, so that no process opens them during the erasure. */
 async function lockSessions(dataDir: string, { sessions, unproved }: ErasurePlan): Promise<readonly SessionLock[]> {
   const locks: SessionLock[] = [];
   try {
@@ -167,7 +167,10 @@ async function applyPlan({ settings, selection, flags, forgetters }: Asked): Pro
   const path = planFile(dataDir, selection);
   const text = await textOf(path);
   if (text === undefined)
-    throw new ErasureError('no-plan', 'look at the plan first: run the same command with --plan instead of --apply');
+    throw new ErasureError(
+      'no-plan',
+      'there is no plan for this erasure yet: first run the same command with --plan instead of --apply',
+    );
   const extent = readExtent(text, path);
   if ((await readSharedLog(dataDir)) !== undefined)
     throw new ErasureError(
@@ -184,11 +187,11 @@ async function applyPlan({ settings, selection, flags, forgetters }: Asked): Pro
     const first = await planFor(open, { settings, selection, shared: flags.shared === true });
     requireWithin(first, extent);
     locks = await lockSessions(dataDir, first);
-    // Before the locks were taken, a process may have gone on.
+    // A process may have written before the locks were taken.
     const plan = await planFor(open, { settings, selection, shared: flags.shared === true });
     requireWithin(plan, extent);
     if (plan.texts.some((one) => reason.includes(one)))
-      throw new ErasureError('usage', 'the reason holds the text that it erases, and stays: give another reason');
+      throw new ErasureError('usage', 'the reason contains the text to erase, but a reason is kept: give another one');
     pending = await givenOrder(open, { plan, reason });
     await recordOrder(dataDir, pending);
   } catch (error) {
@@ -213,8 +216,8 @@ function report({ order, what, evict, sessions, unproved }: PendingOrder, flags:
   }
   printLines([
     `Erased ${what}: ${evict.length} documents, on order ${order.order}.`,
-    'No file of the data folder holds them. Backups, exports elsewhere, and the recordings of the agents themselves ' +
-      'are not touched.',
+    'No file of the data folder holds them. Backups, exports in other folders and the recordings of the agents ' +
+      'themselves remain.',
   ]);
 }
 
@@ -224,7 +227,7 @@ async function resume(
 ): Promise<boolean> {
   const pending = await pendingOrder(settings.node.dataDir);
   if (pending === undefined) return false;
-  tell(`Going on with the order ${pending.order.order}: ${pending.what}`);
+  tell(`Resuming the erasure ${pending.order.order}: ${pending.what}`);
   await settleJournals(settings);
   await carryOut(pending, { settings, forgetters, onProgress: tell });
   if (flags.resume === true) report(pending, flags);
@@ -239,7 +242,7 @@ export async function eraseAction(flags: EraseFlags, forgetters: readonly Forget
   const { dataDir } = settings.node;
   await mkdir(erasuresFolder(dataDir), { recursive: true, mode: 0o700 });
   try {
-    // The node's start may go on with the order meanwhile.
+    // The starting node may be resuming the order.
     const limitMs = flags.resume === true ? TIME_LIMITS.lockMs : 0;
     await withNamedLock(join(dataDir, ERASURE_LOCK), { limitMs }, async () => {
       const isResumed = await resume(settings, { flags, forgetters });
@@ -249,18 +252,21 @@ export async function eraseAction(flags: EraseFlags, forgetters: readonly Forget
       }
       if (flags.resume === true) {
         if (!isResumed && flags.json === true) printJson({ order: null });
-        else if (!isResumed) printLines(['No order is unfinished.']);
+        else if (!isResumed) printLines(['No erasure is unfinished.']);
         return;
       }
       if ((flags.plan === true) === (flags.apply === true))
-        throw new ErasureError('usage', 'say --plan to look at what would go, or --apply to erase what the plan says');
+        throw new ErasureError(
+          'usage',
+          'add --plan to see what would be erased, or --apply to erase what the plan lists',
+        );
       const selection = await readSelection(flags, () => streamText(process.stdin));
       const asked = { settings, selection, flags, forgetters };
       await (flags.plan === true ? showPlan(asked) : applyPlan(asked));
     });
   } catch (error) {
     if (!(error instanceof LockError)) throw error;
-    throw new ErasureError('unfinished', `another process erases in this data folder: ${error.message}`, {
+    throw new ErasureError('unfinished', `another process is erasing in this data folder: ${error.message}`, {
       cause: error,
     });
   }

@@ -14,20 +14,19 @@ export function eraseCommand(forgetters: () => Promise<readonly Forgetter[]>): C
   return new Command('erase')
     .description(
       'erase a session, an object or a text from the database, the journals and every copy in the data folder. ' +
-        'First look at the plan with --plan. This cannot be undone. A tombstone says what was erased, when, by whom ' +
-        'and why',
+        'Run it with --plan first. This cannot be undone. A tombstone says what was erased, when, by whom and why',
     )
-    .addOption(new Option('--session <id>', 'a whole session, with the files and texts that no other one needs'))
-    .addOption(new Option('--object <id>', 'a file or tool call, and its content wherever it stands whole'))
-    .addOption(new Option('--text <text>', 'a text, wherever it stands; - reads it from standard input'))
+    .addOption(new Option('--session <id>', 'a whole session, with the files and texts that no other session needs'))
+    .addOption(new Option('--object <id>', 'a file or tool call, and every full copy of its content'))
+    .addOption(new Option('--text <text>', 'every occurrence of a text; - reads the text from standard input'))
     .addOption(new Option('--before <date>', 'every session without a step since this day, such as 2026-03-31'))
     .addOption(new Option('--retention', 'every session that is older than the rules of palimpsest retain allow'))
-    .addOption(new Option('--shared', 'also take an object or text from the contexts of several sessions'))
-    .addOption(new Option('--plan', 'show what would go, and keep that as the bound of the order'))
-    .addOption(new Option('--apply', 'erase what the plan says, and no more'))
-    .addOption(new Option('--reason <text>', 'why, for the tombstones; needed with --apply'))
-    .addOption(new Option('--resume', 'go on with an order that was interrupted'))
-    .addOption(new Option('--sweep', "only rewrite the files of this host's node, after an order on another host"))
+    .addOption(new Option('--shared', 'allow that several sessions lose the object or text from their contexts'))
+    .addOption(new Option('--plan', 'show what would be erased, and store that as the limit for --apply'))
+    .addOption(new Option('--apply', 'erase what the stored plan lists, and no more'))
+    .addOption(new Option('--reason <text>', 'reason for the tombstones; required with --apply'))
+    .addOption(new Option('--resume', 'resume an interrupted erasure'))
+    .addOption(new Option('--sweep', "only rewrite the files of this host's node, after an erasure on another host"))
     .addOption(dataFlag())
     .addOption(jsonFlag())
     .action((flags: EraseFlags) =>
@@ -39,13 +38,13 @@ export function eraseCommand(forgetters: () => Promise<readonly Forgetter[]>): C
 export function retainCommand(): Command {
   return new Command('retain')
     .description(
-      'show or set how many days sessions are kept after their last step. Nothing goes by itself: ' +
+      'show or set how many days sessions are kept after their last step. Nothing is erased automatically: ' +
         'palimpsest erase --retention --plan shows what is due, and --apply erases it',
     )
     .addOption(
       new Option(
         '--rule <pattern=days>',
-        "sessions by id or its beginning with *, such as 'ci-*=30' or '*=365'; 'ci-*=always' keeps them. " +
+        "session id, or its beginning and *, such as 'ci-*=30' or '*=365'; 'ci-*=always' keeps them. " +
           'Repeatable; replaces all rules',
       ).argParser(collect),
     )
@@ -57,11 +56,11 @@ export function retainCommand(): Command {
     );
 }
 
-/** `palimpsest disk`: shows what takes the space, and what each measure would free. */
+/** `palimpsest disk`: shows disk use, and what each measure would free. */
 export function diskCommand(): Command {
   return new Command('disk')
     .description(
-      'show what takes the disk: by place, kind, age and session, what bounds it, and what each measure would free. ' +
+      'show disk use by place, kind, age and session, its limits, and what each measure would free. ' +
         'Changes nothing',
     )
     .addOption(

@@ -6,7 +6,7 @@ export type ErasureErrorCode =
   | 'unknown-session'
   | 'unknown-object'
   | 'wrong-kind'
-  /** No recorded text holds the searched one. */
+  /** The text to erase is in no recorded text. */
   | 'not-found'
   /** The order would take nearly everything, or its text is in nearly everything. */
   | 'matches-all'
@@ -16,22 +16,22 @@ export type ErasureErrorCode =
   | 'importing'
   /** A living process has the session open. */
   | 'session-open'
-  /** Content of sessions that the order does not name would go too. */
+  /** Sessions that the order does not name would lose content too. */
   | 'shared'
   | 'no-plan'
   /** The order would now erase more than its plan says. */
   | 'beyond-plan'
   /** The plan's file does not match its own digest. */
   | 'forged-plan'
-  /** The database is elsewhere, so this machine cannot rewrite its files. */
+  /** Another machine holds the database, so this one cannot rewrite its files. */
   | 'not-here'
-  /** A copy could not be erased yet. The order goes on when it is started again. */
+  /** A copy could not be erased yet. Repeating the command resumes the order. */
   | 'unfinished';
 
 const USAGE: ReadonlySet<ErasureErrorCode> = new Set(['usage', 'matches-all', 'wrong-kind']);
 
 /**
- * An erasure was refused, or it is not finished yet. The message says why and what to do.
+ * An erasure was refused, or it is not finished yet. The message gives the reason and the remedy.
  *
  * @example
  * ```ts

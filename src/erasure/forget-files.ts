@@ -24,12 +24,12 @@ const GZIP = Buffer.from([0x1f, 0x8b]);
 const concernsFile = async (path: string, forgotten: Forgotten): Promise<boolean> => {
   const bytes = await unlessMissing(readFile(path));
   if (bytes === undefined) return false;
-  // A file that cannot be unpacked is not a bundle of ours.
+  // A file that cannot be unpacked is not a bundle.
   const plain = bytes.subarray(0, 2).equals(GZIP) ? await unpacked(bytes).catch(() => bytes) : bytes;
   return concerns(plain, forgotten);
 };
 
-/** How long the file of an idle journal may stay, and the time between two looks, milliseconds. */
+/** Maximum wait until an idle journal's file is removed, and the poll interval, milliseconds. */
 const JOURNAL_MS = 20_000;
 const LOOK_MS = 200;
 
@@ -43,8 +43,8 @@ async function journalFiles(dataDir: string, forgotten: Forgotten): Promise<read
 }
 
 /**
- * Erases journals. A living process removes the file of its journal once it is idle. Files of dead
- * processes were delivered before; damaged ones that were set aside go.
+ * Erases journals. A living process removes the file of its journal once it is idle. Journals of
+ * dead processes are already delivered; archived damaged files are removed here.
  */
 const FORGET_JOURNALS: Forgetter = {
   keeps: 'the journals',
@@ -62,20 +62,20 @@ const FORGET_JOURNALS: Forgetter = {
     throw new ErasureError(
       'unfinished',
       `the journals still hold delivered text, because these processes keep writing: ${living.join(', ')}. ` +
-        'End them, then go on with: palimpsest erase --resume',
+        'End them, then run: palimpsest erase --resume',
     );
   },
 };
 
-/** Files that are rebuilt when they are needed. They hold titles or sizes of sessions. */
+/** Caches with titles or sizes of sessions. They are rebuilt when needed. */
 const CACHES = ['own-sessions.json', 'session-figures.json'] as const;
 
 /** Erases lists that the program rebuilds. */
 const FORGET_CACHES: Forgetter = {
-  keeps: 'lists that are made again',
+  keeps: 'lists that are rebuilt',
   find: async (dataDir, forgotten) => {
     const found = await Promise.all(CACHES.map((name) => concernsFile(join(dataDir, name), forgotten)));
-    return CACHES.filter((_, i) => found[i]).map((name) => `the list ${name}, which is made again`);
+    return CACHES.filter((_, i) => found[i]).map((name) => `the list ${name}, which is rebuilt`);
   },
   forget: async (dataDir) => {
     for (const name of CACHES) await rm(join(dataDir, name), { force: true });
@@ -121,10 +121,10 @@ const FORGET_IMPORTS: Forgetter = {
   keeps: 'the notes on imported recordings',
   find: async (dataDir, { sessions }) =>
     [...(await importedSessions(dataDir))].flatMap(([session, { path }]) =>
-      sessions.has(session) ? [`the note on ${path}. The agent's own recording stays: remove it yourself`] : [],
+      sessions.has(session) ? [`the note on ${path}. The agent's own recording stays; remove it yourself`] : [],
     ),
   forget: (dataDir, { sessions }) => forgetImported(dataDir, sessions),
 };
 
-/** Everything outside the database that this folder knows. */
+/** Every copy outside the database that this module can erase. */
 export const FORGET_FILES: readonly Forgetter[] = [FORGET_JOURNALS, FORGET_IMPORTS, FORGET_CACHES, FORGET_EXPORTS];

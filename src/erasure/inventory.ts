@@ -17,11 +17,11 @@ import { digestsIn, partsOf } from './named-digests.js';
 export interface KnownDocument {
   readonly id: string;
   readonly type: string;
-  /** The session that it is a part or an object of. Files and texts belong to none. */
+  /** The session that it belongs to. Files and texts belong to none. */
   session: SessionId | undefined;
   /** The digests that its versions name: of texts, and of files. */
   readonly names: Set<number>;
-  /** Of these, the digests of texts that a version has under their hash. */
+  /** Among these, the digests of texts that a version stores under their hash. */
   readonly texts: Set<number>;
   /** The hashes of each version, oldest first. Parts have none. */
   readonly hashes: Readonly<Record<string, string>>[];
@@ -31,7 +31,7 @@ export interface KnownDocument {
   bytes: number;
 }
 
-/** A session as its documents show it. */
+/** A session's facts from its documents. */
 export interface KnownSession {
   readonly id: SessionId;
   /** Time of its last step, milliseconds since 1970; of its last transaction if it has none. */
@@ -81,7 +81,7 @@ function sessionOf({ 'xt/id': id, type }: StoredDocument): SessionId | undefined
 
 /**
  * Refuses an order while the import of a session is interrupted, unless the order takes that
- * session. The packed lines of the import may name or hold what would go.
+ * session. The packed lines of the import may name or hold documents of the order.
  *
  * @throws {ErasureError} `importing`
  */
@@ -102,7 +102,7 @@ interface StepParts {
   readonly changes?: { readonly index?: readonly string[] };
 }
 
-/** Returns the digests of the texts that a document has under their hash. */
+/** Returns the digests of the texts that a document stores under their hash. */
 function textsOf(document: StoredDocument): readonly string[] {
   const { type, body, whole, text } = document;
   if (type === 'step') return [messagePartHash(document) ?? []].flat();
@@ -124,8 +124,8 @@ export function holdsText(value: unknown, forms: readonly string[]): boolean {
 }
 
 /**
- * Every document that the database ever committed and did not evict, and the names in it. Holds no
- * texts, so it fits in memory for databases of a million documents.
+ * Every document that the database ever committed and did not evict, with the names in it. Holds no
+ * texts, so a million documents fit in memory.
  */
 export class Inventory {
   readonly documents = new Map<string, KnownDocument>();
@@ -133,7 +133,10 @@ export class Inventory {
   readonly #digests = new Map<string, number>();
   readonly #named: string[] = [];
   readonly #callers = new Map<string, SessionId>();
-  /** The digests of texts that stage an import, packed so that no search finds a text in them. */
+  /**
+   * The digests of an import's staged texts, which are packed so that no search finds a text in
+   * them.
+   */
   readonly staged = new Set<number>();
   /** Sessions whose import is not finished. */
   readonly arriving = new Set<SessionId>();
@@ -193,7 +196,7 @@ export class Inventory {
     this.documents.set(id, known);
     const written = JSON.stringify(document);
     known.bytes += Buffer.byteLength(written);
-    // A chunk names nothing: its text belongs to no one.
+    // A chunk names no other document: its text is content.
     if (document.type !== 'chunk') for (const digest of digestsIn(written)) known.names.add(this.#number(digest));
     for (const digest of textsOf(document)) known.texts.add(this.#number(digest));
     const hashes = HASHES.flatMap((name) => (typeof document[name] === 'string' ? [[name, document[name]]] : []));

@@ -11,7 +11,7 @@ import { planTexts } from './plan-texts.js';
 import { expiredSessions, type RetentionRule } from './retention.js';
 import type { Selection } from './selection.js';
 
-/** @throws {ErasureError} `has-forks` – a session that stays shares steps with one of these */
+/** @throws {ErasureError} `has-forks` – a remaining session shares steps with one of these */
 function refuseForks(inventory: Inventory, sessions: ReadonlySet<SessionId>): void {
   for (const { id, parent } of inventory.sessions.values()) {
     if (parent === undefined || sessions.has(id) || !sessions.has(parent.session)) continue;
@@ -23,7 +23,7 @@ function refuseForks(inventory: Inventory, sessions: ReadonlySet<SessionId>): vo
   }
 }
 
-/** The files and texts that some documents name, with everything that these name in turn. */
+/** The files and texts that some documents name, directly or through others. */
 function reached(inventory: Inventory, from: Iterable<KnownDocument>): ReadonlySet<KnownDocument> {
   const found = new Set<KnownDocument>();
   const waiting = [...from];
@@ -40,8 +40,8 @@ function reached(inventory: Inventory, from: Iterable<KnownDocument>): ReadonlyS
 }
 
 /**
- * Returns the documents that go with some sessions: their own, and each file and text that no
- * document of another session names.
+ * Returns the documents that are erased with some sessions: their own, and each file and text that
+ * no document of another session names.
  *
  * @throws {ErasureError} `has-forks`
  */
@@ -92,7 +92,7 @@ export interface PlanInput {
   readonly store: ObjectStore;
   readonly selection: Selection;
   readonly rules: readonly RetentionRule[];
-  /** Allows that sessions which the order does not name lose content. */
+  /** Whether sessions that the order does not name may lose content. */
   readonly shared: boolean;
 }
 

@@ -23,14 +23,16 @@ const orderSchema = z.strictObject({
   marked: z.array(
     z.strictObject({ document: z.custom<StoredDocument>((one) => typeof one === 'object'), validTime: z.int() }),
   ),
-  /** The selected texts, for the search in copies. The file goes when the order is finished. */
+  /**
+   * The selected texts, for the search in copies. The file is removed when the order is finished.
+   */
   texts: z.array(z.string()),
 });
 
-/** An order that was recorded and is not finished. */
+/** A recorded order that is not finished. */
 export type PendingOrder = Readonly<z.output<typeof orderSchema>>;
 
-/** Returns the folder of a data folder that holds plans and orders. */
+/** Returns the folder for plans and orders in a data folder. */
 export const erasuresFolder = (dataDir: string): string => join(dataDir, ERASURES);
 
 const pendingFile = (dataDir: string): string => join(dataDir, PENDING_ORDER);
@@ -50,7 +52,10 @@ export async function pendingOrder(dataDir: string): Promise<PendingOrder | unde
   );
 }
 
-/** Records an order before anything is erased. From then on even a killed order is carried out. */
+/**
+ * Records an order before anything is erased. From then on the order is carried out, even if this
+ * process is killed.
+ */
 export async function recordOrder(dataDir: string, order: PendingOrder): Promise<void> {
   await mkdir(erasuresFolder(dataDir), { recursive: true, mode: 0o700 });
   await replaceFile(pendingFile(dataDir), `${JSON.stringify(order)}\n`, { flush: true });

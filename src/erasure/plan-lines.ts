@@ -25,18 +25,15 @@ export function selectionText(selection: Selection): string {
 
 const OF_POSTGRES = [
   'PostgreSQL keeps removed rows of tx_events until VACUUM has run over it. By default it runs once a fifth of the ' +
-    'table has changed; VACUUM FULL tx_events does it today',
+    'table has changed; VACUUM FULL tx_events removes them at once',
   'PostgreSQL keeps its write-ahead log until later checkpoints (checkpoint_timeout, 5 minutes by default)',
-  'Archived write-ahead logs, replicas and pg_dump files of PostgreSQL have no deadline: remove them yourself',
+  'Archived write-ahead logs, replicas and pg_dump files of PostgreSQL keep the data until you remove them',
 ];
 
-/** The data that a shared store keeps longer than this machine, with its deadline. */
+/** The data that a shared store keeps after the erasure, and for how long. */
 const LONGER: Readonly<Partial<Record<NodeProfile, readonly string[]>>> = {
   postgres: OF_POSTGRES,
-  kafka: [
-    ...OF_POSTGRES,
-    'The topic of Kafka keeps ids as SHA-1 hashes and no content. It has no deadline: its retention is unlimited',
-  ],
+  kafka: [...OF_POSTGRES, 'The topic of Kafka keeps ids as SHA-1 hashes and no content. Its retention is unlimited'],
 };
 
 function elsewhere({ copies, profile }: Elsewhere): readonly string[] {

@@ -8,7 +8,7 @@ import { STAYS_MARKED } from './mark-documents.js';
 import type { ErasurePlan, Unproved } from './plan.js';
 import type { Selection } from './selection.js';
 
-/** A plan for a text or an object, and the texts to look for. */
+/** A plan for a text or an object, and the texts to search for. */
 export type PlannedTexts = Omit<ErasurePlan, 'selection' | 'sessions'> & { readonly texts: readonly string[] };
 
 interface TextsInput {
@@ -18,9 +18,9 @@ interface TextsInput {
   readonly shared: boolean;
 }
 
-/** Of an erased object, contents of fewer characters are not looked for elsewhere. */
+/** Contents of an erased object with fewer characters are not searched for elsewhere. */
 const SHORTEST_QUOTED = 16;
-/** An order may take at most half of the steps and objects, unless there are only a few. */
+/** An order may erase at most half of the steps and objects, unless there are only a few. */
 const FEW_DOCUMENTS = 20;
 
 /**
@@ -110,8 +110,8 @@ function pagesOver(inventory: Inventory, steps: readonly KnownDocument[]): reado
 }
 
 /**
- * Plans the erasure of a text, or of an object with its contents wherever they stand whole. Steps,
- * calls, files and prompts that held it come back with a mark. Records and pages go.
+ * Plans the erasure of a text, or of an object with every full copy of its contents. Steps, calls,
+ * files and prompts that held it are stored again with a mark. Records and pages are erased.
  *
  * @throws {ErasureError} `unknown-object`, `wrong-kind`, `not-found`, `matches-all`, `shared`,
  *   `importing`
@@ -132,7 +132,7 @@ export async function planTexts({ log, store, selection, shared }: TextsInput): 
     (one) => !isText(one) && (one.holds || one === target || [...one.texts].some((n) => digests.has(n))),
   );
   if (holders.length === 0 && gone.size === 0)
-    throw new ErasureError('not-found', 'no recorded text holds this one, so there is nothing to erase');
+    throw new ErasureError('not-found', 'no recorded text contains this text, so there is nothing to erase');
   const places = all.filter(({ type }) => STAYS_MARKED.has(type));
   const taken = holders.filter(({ type }) => STAYS_MARKED.has(type));
   if (places.length > FEW_DOCUMENTS && taken.length > places.length / 2)

@@ -6,14 +6,14 @@ import { ErasureError } from './erasure-error.js';
 import type { KnownDocument } from './inventory.js';
 import { type Selection, selectionName } from './selection.js';
 
-/** A document with a tombstone: an object, or a step that stays as a gap. */
+/** A document that leaves a tombstone: an object, or a step, which becomes a gap. */
 export interface Buried {
   readonly id: string;
   readonly type: string;
   readonly hashes: readonly Readonly<Record<string, string>>[];
 }
 
-/** A session that stays and loses the proof of its contexts from a step on. */
+/** A remaining session that can no longer prove its contexts from a step on. */
 export interface Unproved {
   readonly session: SessionId;
   readonly from: number;
@@ -34,11 +34,11 @@ export interface ErasurePlan {
   /** Sessions erased whole. */
   readonly sessions: readonly SessionId[];
   readonly unproved: readonly Unproved[];
-  /** Ids of evicted documents that come back with a mark in place of the text. */
+  /** Ids of evicted documents that are stored again with a mark in place of the text. */
   readonly marked: readonly string[];
   /** Files and texts that stay because other sessions need them. */
   readonly kept: readonly { readonly document: KnownDocument; readonly by: KnownDocument }[];
-  /** The texts to look for in copies. Empty for whole sessions. */
+  /** The texts to search for in copies. Empty for whole sessions. */
   readonly texts: readonly string[];
 }
 
@@ -50,7 +50,7 @@ const planFileSchema = z.strictObject({
   digest: z.string(),
 });
 
-/** The extent of a plan, as kept between `--plan` and `--apply`. It holds no content. */
+/** The extent of a plan, as stored between `--plan` and `--apply`. It holds no content. */
 export type PlannedExtent = Readonly<z.output<typeof planFileSchema>>;
 
 const digestOf = (extent: Omit<PlannedExtent, 'digest'>): string => hashText(canonicalJson(extent as unknown as Json));
@@ -81,7 +81,7 @@ export function readExtent(text: string, path: string): PlannedExtent {
   if (extent === undefined || digest !== digestOf(rest as Omit<PlannedExtent, 'digest'>))
     throw new ErasureError(
       'forged-plan',
-      `${path} is not as palimpsest erase --plan wrote it, so nothing is erased: make the plan again`,
+      `${path} was changed after palimpsest erase --plan wrote it, so nothing was erased. Run --plan again`,
     );
   return extent;
 }

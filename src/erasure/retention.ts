@@ -12,7 +12,7 @@ import type { KnownSession } from './inventory.js';
 const ruleSchema = z.strictObject({
   /** A session's id, or its beginning followed by `*`. `*` means every session. */
   sessions: z.string().min(1),
-  /** Days after the last step. Null keeps such sessions for good. */
+  /** Days after the last step. Null keeps such sessions forever. */
   keepDays: z.number().min(1).nullable(),
 });
 
@@ -52,7 +52,7 @@ const fits = ({ sessions }: RetentionRule, id: string): boolean =>
 
 /**
  * Returns the sessions that are older than their rule allows. The rule with the longest pattern
- * that fits a session decides. A session that has younger forks stays until they go, too.
+ * that fits a session decides. A session stays as long as one of its forks does.
  */
 export function expiredSessions(
   sessions: readonly KnownSession[],
@@ -96,7 +96,7 @@ const ruleLine = ({ sessions, keepDays }: RetentionRule): string =>
 export async function retainAction(flags: RetainFlags): Promise<void> {
   const { dataDir } = readSettings(process.env, flags).node;
   if (flags.none === true && flags.rule !== undefined)
-    throw new ErasureError('usage', '--none removes all rules, so leave out --rule');
+    throw new ErasureError('usage', '--none removes all rules: leave out --rule');
   const set = flags.none === true ? [] : flags.rule?.map(parseRule);
   if (set !== undefined) {
     await mkdir(dirname(retentionFile(dataDir)), { recursive: true, mode: 0o700 });
@@ -106,7 +106,7 @@ export async function retainAction(flags: RetainFlags): Promise<void> {
   if (flags.json === true) return printJson({ rules });
   printLines(
     rules.length === 0
-      ? ['No rules: sessions are kept for good.']
+      ? ['No rules: sessions are kept forever.']
       : [...rules.map(ruleLine), 'See what is due with: palimpsest erase --retention --plan'],
   );
 }

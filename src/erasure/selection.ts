@@ -26,7 +26,7 @@ export interface SelectionFlags {
   readonly before?: string;
 }
 
-/** Characters that a searched text must have, blanks not counted. */
+/** Minimum length of a text to erase, without blanks. */
 const SHORTEST_TEXT = 4;
 
 function textSelection(text: string): Selection {
@@ -67,5 +67,5 @@ export async function readSelection(flags: SelectionFlags, read: () => Promise<s
   return textSelection(flags.text === '-' ? (await read()).replace(/\r?\n$/, '') : flags.text);
 }
 
-/** Returns a name of a selection for files, which does not hold the selected text. */
+/** Returns a selection's name for files. It does not contain the selected text. */
 export const selectionName = (selection: Selection): string => hashText(canonicalJson(selection)).slice(0, 16);

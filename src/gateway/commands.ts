@@ -16,7 +16,7 @@ const withSteering = (command: Command): Command =>
       new Option(
         '--steer',
         "change each request of Claude Code and Codex: old results become lines, and the provider's cache stays " +
-          'valid; docs/gateway.md says what goes out',
+          'valid; docs/gateway.md describes the requests',
       ),
     )
     .addOption(
@@ -27,7 +27,7 @@ const withSteering = (command: Command): Command =>
     .addOption(
       new Option(
         '--steer-limit <ms>',
-        'maximum wait of a model call for its context (default: 250); later ones go out without a new one',
+        'maximum wait for the context of a model call (default: 250); a late context is not used',
       ).argParser(wholeBetween(1, 60_000)),
     );
 
@@ -36,10 +36,12 @@ export function steerCommand(): Command {
   return new Command('steer')
     .description('show the sessions that a gateway steers, or change one while it runs')
     .addArgument(
-      new Argument(
-        '<change>',
-        'list; on or off; tidy begins its context anew with the next message of the user',
-      ).choices(['list', 'on', 'off', 'tidy']),
+      new Argument('<change>', 'list; on or off; tidy starts a new context with the next message of the user').choices([
+        'list',
+        'on',
+        'off',
+        'tidy',
+      ]),
     )
     .addArgument(new Argument('[session]', "the agent's own id of the session"))
     .addOption(dataFlag())
@@ -53,8 +55,8 @@ export function steerCommand(): Command {
 export function gatewayCommand(): Command {
   return withSteering(
     new Command('gateway').description(
-      'forward the model calls of agents to their providers on 127.0.0.1, unchanged unless it steers, and log each ' +
-        'request in the data folder; credentials pass and are not stored',
+      'listen on 127.0.0.1, forward the model calls of agents to their providers, unchanged unless it steers, and ' +
+        'log each request in the data folder; credentials are forwarded and not stored',
     ),
   )
     .addOption(
@@ -65,12 +67,12 @@ export function gatewayCommand(): Command {
     .action(async (flags: GatewayFlags) => (await import('./gateway-action.js')).gatewayAction(flags));
 }
 
-/** `palimpsest run`: starts an agent whose model calls go over a gateway of its own. */
+/** `palimpsest run`: starts an agent whose model calls go through its own gateway. */
 export function runCommand(): Command {
   return withSteering(
     new Command('run').description(
       'start an agent whose model calls are forwarded, unchanged unless it steers, and logged in the data folder; ' +
-        "flags of this command stand before the agent's name, and everything after it goes to the agent",
+        "give flags of this command before the agent's name; everything after it goes to the agent",
     ),
   )
     .addArgument(new Argument('<agent>', 'the agent: claude, codex or gemini'))

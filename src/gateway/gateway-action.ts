@@ -21,9 +21,9 @@ export interface OpenGateway {
   readonly onTrouble: (message: string) => void;
   /** Without it, no request is changed. */
   readonly steer?: SteerSettings;
-  /** Whether clients get an answer that makes them use HTTP in place of a WebSocket. */
+  /** Whether clients that try a WebSocket are made to use HTTP. */
   readonly isHttpOnly?: boolean;
-  /** The secrets that the log has marks for. Default: PALIMPSEST_MASK, else `known`. */
+  /** The secrets that the log masks. Default: PALIMPSEST_MASK, or `known`. */
   readonly mask?: MaskSetting;
 }
 
@@ -44,12 +44,12 @@ export interface SteeringGateway extends Gateway {
   readonly steering?: Steering;
 }
 
-/** Maximum wait of the first model call of a session, which opens it, milliseconds. */
+/** Maximum wait of a session's first model call, which opens the session, milliseconds. */
 const FIRST_CALL_MS = 5_000;
 
 /**
- * Starts a gateway that logs into a data folder. If it cannot log, it forwards anyway, says
- * so once and counts the calls for `palimpsest doctor`. The log has marks in place of secrets.
+ * Starts a gateway that logs into a data folder. If it cannot log, it forwards anyway, reports that
+ * once and counts the calls for `palimpsest doctor`. Secrets in the log are masked.
  *
  * @throws {GatewayError} `port-taken`
  */
@@ -121,7 +121,7 @@ export interface SteeringFlags {
 const LIMIT_MS = 250;
 
 /**
- * Returns the settings of the flags. Undefined without `--steer`.
+ * Returns the steering settings of the flags. Undefined without `--steer`.
  * @throws {GatewayError} `not-steered`
  */
 export function steerSettings({ steer = false, control, steerLimit }: SteeringFlags): SteerSettings | undefined {

@@ -25,9 +25,9 @@ export interface RunAgent {
   readonly flags: RunFlags;
 }
 
-/** The terminal sends these to the agent, too, which decides what they mean. */
+/** The terminal sends these to the agent too, so this process ignores them. */
 const LEFT_TO_AGENT = ['SIGINT', 'SIGQUIT', 'SIGTSTP'] as const;
-/** Only this process gets these, so the agent gets them from it. */
+/** Only this process gets these signals, so it passes them to the agent. */
 const PASSED_ON = ['SIGTERM', 'SIGHUP'] as const;
 
 /** Runs the agent on this terminal. Returns its exit code, as a shell reports it. */
@@ -51,8 +51,9 @@ const START_MS = 60_000;
 const VERBS = ['activate', 'deactivate', 'pin', 'unpin'];
 
 /**
- * Adds the model's own tools to an agent. A flag of Claude Code with several values takes them
- * after a `=` only, because the next word belongs to the user. Single quotes pass through Windows.
+ * Adds the model's own tools to an agent. Values of a flag of Claude Code are given after `=`.
+ * After a space, the flag would also take the next word, which belongs to the user. Single quotes
+ * also work on Windows.
  */
 function withVerbs(agent: string, launch: AgentLaunch, address: string): AgentLaunch {
   const [command, args] = [process.execPath, [process.argv[1] ?? '', 'mcp']];

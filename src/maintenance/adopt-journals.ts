@@ -23,7 +23,7 @@ import { CodedError } from '../values/coded-error.js';
  * - `owner-lives`: their process runs on this host and delivers them itself.
  * - `other-database`: they belong to another database.
  * - `unreadable`: a later version wrote them, or they cannot be read.
- * - `damaged`: their start cannot be read, and the rest follows it.
+ * - `damaged`: their start cannot be read, and the rest depends on it.
  * - `incomplete`: only a part was delivered.
  */
 export type AdoptionErrorCode =
@@ -218,7 +218,7 @@ export async function adoptJournals(
     for (const owner of owners) if (!(await copyJournal(folder, owner, { to, what: options.what }))) before.push(owner);
     await deliverJournals(settings, options);
     await drained(to, { owners, folder, stuckMs: options.stuckMs });
-    // A killed adoption may have copied only the start of a journal here.
+    // If an earlier adoption was killed, only the start of a journal may be copied here.
     owners = before;
   }
   return planAdoption(folder, settings);

@@ -60,7 +60,7 @@ function nodeLines(
     ];
   }
   const state = node.answers ? 'answers' : 'does not answer';
-  const watched = node.supervised ? '' : '; NOT SUPERVISED, it will not be started again after a crash';
+  const watched = node.supervised ? '' : '; NOT SUPERVISED, it will not restart after a crash';
   return [
     `node      ${node.profile}, ${node.phase}, ${state}${watched} (${node.users} ` +
       `${node.users === 1 ? 'process uses' : 'processes use'} it, ${node.restarts} restarts)`,
@@ -224,7 +224,7 @@ async function askAgents(
   return examineAgents({ at, packageFolder, data: { dataDir, isDefault: dataDir === dataFolder({}) } });
 }
 
-/** One line per agent: its settings, whether it reaches us, and whether recording works. */
+/** One line per agent: its settings, whether it reaches Palimpsest, and whether recording works. */
 function agentLines(
   agents: readonly ExaminedAgent[],
   { java, healthy }: { readonly java: FoundJava | NodeError | undefined; readonly healthy: boolean },
@@ -337,7 +337,7 @@ export function doctorCommand(packageFolder: string): Command {
     .addOption(dataFlag())
     .addOption(jsonFlag())
     .addOption(
-      new Option('--no-agents', 'do not ask agents that are set up; each starts the server for a moment to answer'),
+      new Option('--no-agents', 'skip agents that are set up; the check makes each of them start the server briefly'),
     )
     .action((flags: DoctorFlags) => reportFailure(flags, () => examine(flags, packageFolder)));
 }

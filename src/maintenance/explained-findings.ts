@@ -50,17 +50,17 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   },
   'erasure-unfinished': {
     weight: 'look',
-    means: 'an order to erase was interrupted, so content that it names may still be there',
-    next: 'it goes on when the node starts; palimpsest erase --resume does it now and names what it waits for',
+    means: 'an erasure was interrupted, so content that it names may still exist',
+    next: 'the next start of the node resumes it; palimpsest erase --resume does so now, or says what it waits for',
   },
   'ingester-failed': {
     weight: 'repair',
-    means: 'the indexer has stopped: the node answers from its present index and accepts no writes',
+    means: 'the indexer has stopped: the node answers from its current index, but accepts no writes',
     next: 'the supervisor restarts it; if it stops again at once, run palimpsest node logs',
   },
   'store-failed': {
     weight: 'repair',
-    means: 'the store has refused a write: the node answers and accepts no writes',
+    means: 'the store has refused a write: the node still answers, but accepts no writes',
     next: 'make sure that its disk has room and works; the node then restarts by itself',
   },
   'disk-full': {
@@ -77,8 +77,8 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
     weight: 'look',
     means: 'the node runs but does not answer in time',
     next:
-      'look again; if it stays so, palimpsest node logs says what it does, and node stop and start give ' +
-      'another one',
+      'run palimpsest doctor again; if the node still does not answer, palimpsest node logs shows what it does, ' +
+      'and palimpsest node stop, then start, replaces it',
   },
   'node-unsupervised': {
     weight: 'repair',
@@ -222,7 +222,7 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   'journal-unreadable': {
     weight: 'repair',
     means: 'a journal cannot be read',
-    next: 'check its owner and its disk; then it is delivered',
+    next: 'check its owner and its disk; once it is readable, it is delivered',
   },
   'delivery-refused': {
     weight: 'repair',
@@ -253,14 +253,13 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
     weight: 'look',
     means: "model calls used the harness's own context, because ours was late or failed",
     next:
-      'see the reason beside it. Palimpsest did not see these requests; their messages are recorded with the ' +
-      'next call ' +
-      'that reaches it, or never if no later call does',
+      'see the reason after this finding. Palimpsest did not see these requests. Their messages are recorded with ' +
+      'the next call that reaches it, or never if there is none',
   },
   'gateway-missed': {
     weight: 'look',
     means: 'model calls passed the gateway without an entry in its log',
-    next: 'see the reason beside it, such as a full disk; the calls themselves went out and were answered as always',
+    next: 'see the reason after this finding, such as a full disk; the calls themselves were forwarded and answered',
   },
   'gateway-passed': {
     weight: 'look',
@@ -269,8 +268,8 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   },
   'agent-unreachable': {
     weight: 'repair',
-    means: 'an agent is set up and does not reach the server, so it has none of our tools and records nothing',
-    next: 'run palimpsest setup for this agent again, then start the agent anew',
+    means: 'an agent is set up but does not reach the server, so it has no Palimpsest tools and nothing is recorded',
+    next: 'run palimpsest setup for this agent again, then restart the agent',
   },
   'agent-waits': {
     weight: 'look',
@@ -280,16 +279,16 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   'agent-settings': {
     weight: 'look',
     means: "an agent's settings cannot be read, so it may not start the server",
-    next: 'correct the file in the line that the finding names',
+    next: 'correct the file at the line that the finding names',
   },
   'agent-hook-unreached': {
     weight: 'repair',
     means: "an agent's hook did not reach palimpsest watch, so the agent is recorded late and gets no notes",
-    next: 'run palimpsest watch --background, and read what it says; then use the agent once',
+    next: 'run palimpsest watch --background and follow its message; then use the agent once',
   },
   'agent-hook-silent': {
     weight: 'look',
-    means: 'the settings of an agent have our hooks, and no event of them has arrived yet',
+    means: 'the settings of an agent have our hooks, but no event has arrived from them yet',
     next: 'use the agent once more; a first event only starts palimpsest watch',
   },
 };

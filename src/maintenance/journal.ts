@@ -26,7 +26,7 @@ async function planOf(folder: string): Promise<readonly string[]> {
     if (journal.holder !== undefined)
       plan.push(`process ${journal.holder.pid} delivers ${journal.owner}: ${damageText(journal)}`);
     else if (journal.state !== 'corrupt')
-      plan.push(`${journal.owner} stays as it is: ${journal.reason ?? journal.state}`);
+      plan.push(`leave ${journal.owner} unchanged: ${journal.reason ?? journal.state}`);
     else
       plan.push(
         `deliver the ${journal.pending} readable pending records: ${lossText(await readDamaged(folder, journal))}`,
@@ -72,7 +72,7 @@ async function salvage(flags: JournalFlags): Promise<void> {
     const rest =
       flags.apply === true || plan.length === 0
         ? []
-        : ['No changes made. Run it with --apply; no file is ever removed.'];
+        : ['No changes made. Repeat the command with --apply to make them; it removes no file.'];
     printLines([
       ...lines,
       ...notices.map((line) => `note      ${line}`),
@@ -104,7 +104,7 @@ function adoptionLines({ folder, usedWith, deliversTo, journals, sessions }: Ado
   const differs = usedWith !== undefined && usedWith !== deliversTo;
   return [
     `folder    ${folder}${usedWith === undefined ? '' : `, used with ${usedWith}`}`,
-    `database  ${deliversTo}${differs ? '; go on only if that is the same one' : ''}`,
+    `database  ${deliversTo}${differs ? '; use --apply only if both are the same' : ''}`,
     ...journals.flatMap((journal) => [
       `journal   ${journal.owner} ${writerText(journal)}: ${journal.pending} records are not marked as delivered`,
       ...(journal.state === 'corrupt'
@@ -194,17 +194,17 @@ export function journalCommand(): Command {
         'archive the damaged files',
     )
     .addOption(dataFlag())
-    .addOption(new Option('--apply', 'do it; damaged files are moved to journal/settled and never removed'))
+    .addOption(new Option('--apply', 'carry out the repair; damaged files are moved to journal/settled, not removed'))
     .addOption(jsonFlag())
     .action((flags: JournalFlags) => reportFailure(flags, () => salvage(flags)));
   journal
     .command('adopt <folder>')
     .description(
       'show the journals of a lost host, from a copied or mounted data folder, and which records are already in the ' +
-        'database; with --apply deliver the rest, once and in order',
+        'database; with --apply deliver the missing ones, once and in order',
     )
     .addOption(dataFlag())
-    .addOption(new Option('--apply', 'do it; the folder is only read'))
+    .addOption(new Option('--apply', 'deliver the records; the folder is only read'))
     .addOption(jsonFlag())
     .action((folder: string, flags: JournalFlags) => reportFailure(flags, () => adopt(folder, flags)));
   journal

@@ -16,7 +16,7 @@ const sizeText = (bytes: number): string =>
 
 const KINDS: Readonly<Record<Leftover['kind'], string>> = {
   data: 'recorded sessions',
-  cache: 'built nodes, made again when needed',
+  cache: 'built nodes, rebuilt when needed',
   socket: "the node's socket",
 };
 
@@ -29,7 +29,7 @@ async function uninstall(undos: readonly UndoSetup[], flags: UninstallFlags): Pr
   ]);
   const folders = await ownFolders(readSettings(process.env, {}).node);
   const undone: string[] = [];
-  // The settings first, so that no agent starts a server again.
+  // Restores settings first, so that no agent starts a server again.
   for (const undo of undos) undone.push(...(await undo()));
   const { stopped, node } = await stopAll(folders);
   const found = await leftovers(folders);
@@ -69,7 +69,7 @@ export function uninstallCommand(undos: readonly UndoSetup[] = []): Command {
   return new Command('uninstall')
     .description(
       'stop the node and servers of the data folder, restore the settings of agents, and list the folders that ' +
-        'stay. The data folder is PALIMPSEST_DATA, else ~/.local/share/palimpsest',
+        'stay. The data folder is PALIMPSEST_DATA, or ~/.local/share/palimpsest',
     )
     .option('--data', 'also remove these folders, with every recorded session; this cannot be undone')
     .addOption(jsonFlag())

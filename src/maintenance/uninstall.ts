@@ -115,7 +115,7 @@ async function hasRecords(path: string): Promise<boolean> {
   return (await namesIn(path)).some((name) => name.endsWith('.json'));
 }
 
-/** Returns the entries of a folder that go and those that stay. */
+/** Returns the entries of a folder to remove and those to keep. */
 async function sorted({ path, kind }: Leftover): Promise<readonly [readonly string[], readonly string[]]> {
   const names = await namesIn(path);
   if (kind === 'socket') return [names, []];

@@ -74,7 +74,7 @@ function aboutLines(chosen: ChosenSession, home: string, width: number | undefin
 async function importInto(chosen: ChosenSession, flags: OpenFlags): Promise<OpenedSession> {
   const settings = readSettings(process.env, flags);
   if (settings.nodeUrl !== undefined)
-    throw new UsageError('palimpsest open imports into the data folder of this machine. Unset XTDB_URL for it.');
+    throw new UsageError('palimpsest open imports into the data folder of this machine. Unset XTDB_URL to use it.');
   const progress = progressLine();
   const { dataDir, ...node } = settings.node;
   const show = (line: string): void => progress.show(line);

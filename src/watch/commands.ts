@@ -10,8 +10,8 @@ export function watchCommand(companions: readonly Companion[]): Command {
       "record the sessions of this user's agents while they run, from the files that the agents write; a file whose " +
         'last change was more than a minute before the first start is ignored until it changes',
     )
-    .addOption(new Option('--background', 'start it in the background and return once it is ready'))
-    .addOption(new Option('--status', 'show what it follows and what failed').conflicts(['background', 'stop']))
+    .addOption(new Option('--background', 'run in the background; return once it is ready'))
+    .addOption(new Option('--status', 'show the followed sessions and the failures').conflicts(['background', 'stop']))
     .addOption(new Option('--stop', 'end the running process').conflicts('background'))
     .addOption(dataFlag())
     .addOption(jsonFlag())

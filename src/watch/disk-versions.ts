@@ -11,8 +11,8 @@ import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 
 /**
- * A call that ended longer ago says nothing about the disk of now, milliseconds. A transcript that
- * is read for the first time is older.
+ * Maximum age of a call for which the disk is read, milliseconds. The disk has changed since older
+ * calls, such as those of a transcript that is read for the first time.
  */
 const NOW_MS = 5_000;
 /** Maximum number of files of one call that are read. */
@@ -82,7 +82,7 @@ export class DiskVersions implements DiskAtCalls {
     }
   }
 
-  /** Returns whether a folder is above the home folder. Says so once. */
+  /** Returns whether a folder is above the home folder. Reports that once. */
   #isTooWide(folder: string): boolean {
     if (!contains(folder, this.#options.home)) return false;
     if (this.#wide.size < MOST_FOLDERS && !this.#wide.has(folder)) {
@@ -131,7 +131,7 @@ const isAlike = (shown: string | null, onDisk: string | null): boolean =>
   shown === null || onDisk === null ? shown === onDisk : lines(shown) === lines(onDisk);
 
 function noteOn(path: string, shown: string | null, onDisk: string | null): string {
-  if (onDisk === null) return `${path}: the transcript shows this file, and the disk had none at that moment`;
-  if (shown === null) return `${path}: the transcript shows it deleted, and the disk had it at that moment`;
-  return `${path}: the disk had other content at that moment than the transcript shows; both are stored`;
+  if (onDisk === null) return `${path}: the transcript shows this file, but it was not on disk at that moment`;
+  if (shown === null) return `${path}: the transcript shows it deleted, but it was on disk at that moment`;
+  return `${path}: at that moment the content on disk differed from the transcript; both are stored`;
 }

@@ -4,9 +4,9 @@ import type { FoundFile } from '../own-sessions/find-files.js';
 import { unlessMissing } from '../process/system-error.js';
 import { messageOf } from '../values/thrown.js';
 
-/** A look at a database takes at most this share of the time: one part in so many. */
+/** Reading a database takes at most one part in this many of the process's time. */
 const SHARE = 20;
-/** The shortest pause between two looks, milliseconds. */
+/** Minimum pause between two reads, milliseconds. */
 const SHORTEST_MS = 300;
 
 /** Where the sessions of databases are followed. */
@@ -19,20 +19,20 @@ interface DatabaseListeners {
 
 interface Looked {
   look: DatabaseLook;
-  /** Sizes and times of the files at the last look. */
+  /** Sizes and times of the files at the last read. */
   files: string | undefined;
   timer: NodeJS.Timeout | undefined;
-  /** When the next look may begin. */
+  /** When the next read may begin. */
   at: number;
   failure: string | undefined;
 }
 
-/** A file that was written this shortly before may be written again at the same time. */
+/** A file written less than this long ago may change again without a new modification time. */
 const SAME_TIME_MS = 50;
 
 /**
  * Returns sizes and times of a database and its log. Undefined if that does not show later changes.
- * To open a database may make an empty log, which is not a change.
+ * Opening a database may create an empty log, which is not a change.
  */
 async function filesOf(path: string): Promise<string | undefined> {
   const [database, log] = await Promise.all([path, `${path}-wal`].map((one) => unlessMissing(stat(one))));
@@ -54,7 +54,7 @@ export class FollowedDatabases {
     this.#listeners = listeners;
   }
 
-  /** Looks for changed sessions soon. */
+  /** Schedules a search for changed sessions. */
   changed(file: FoundFile): void {
     if (this.#isStopped) return;
     const known = this.#known.get(file.path) ?? {

@@ -8,7 +8,9 @@ export interface FollowedSession {
   readonly agent: string;
   /** The agent's own id of the session. */
   readonly native: string;
-  /** The open session. It closes while the transcript rests for long; `catchUp` opens it again. */
+  /**
+   * The open session. It closes if the transcript does not change for long; `catchUp` reopens it.
+   */
   readonly session: ContextSession;
   /** A client whose files are those below the working folder, under this machine's filesystem. */
   readonly client: ContextClient;
@@ -16,9 +18,9 @@ export interface FollowedSession {
   catchUp(): Promise<void>;
 }
 
-/** Facts about a session that help to find it, as a hook or a gateway knows them. */
+/** Facts by which a hook or a gateway finds a session. */
 export interface SessionPlace {
-  /** The path of the transcript. Its session must be the one that is looked for. */
+  /** The path of the transcript. It must contain the requested session. */
   readonly transcript?: string;
   /** The agent's own id of the session that started this one as a sub-agent. */
   readonly parent?: string;

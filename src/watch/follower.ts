@@ -34,11 +34,11 @@ export interface FollowerHost {
 /** The pauses after failures, milliseconds. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
-/** A document is parsed whole after each change, bytes. */
+/** Maximum size of a document, which is parsed whole after each change, bytes. */
 const LARGEST_DOCUMENT = 64 * 1_048_576;
-/** A document is read whole after each change. A pause of this many times the duration follows. */
+/** A document is read whole after each change. The next read waits this many times the duration. */
 const REST_PER_READ = 5;
-/** Number of attempts to reach a session that ends while a caller waits for it. */
+/** Maximum attempts to get a session that ends while a caller waits for it. */
 const MOST_TRIES = 5;
 
 interface Running {
@@ -66,7 +66,7 @@ export class Follower {
   /** Whether the session was begun without this transcript. */
   #isLeft = false;
   #pauseMs = FIRST_PAUSE_MS;
-  /** Until when a document that was just read rests, unless a caller asks for it. */
+  /** Time before which a document is not read again, unless a caller asks for it. */
   #restUntil = 0;
   #retry: NodeJS.Timeout | undefined;
   /** Resolves once the running import has its file, or has failed. */
@@ -77,7 +77,7 @@ export class Follower {
     this.#host = host;
   }
 
-  /** The session that it wrote last. After a rewind, the branch that continues. */
+  /** The session written last: after a rewind, the branch that continues. */
   get session(): SessionId | undefined {
     const { engine, start } = this.#running ?? {};
     return (start === undefined ? undefined : engine?.sessionOf(start.native)?.id) ?? this.#session;
@@ -93,12 +93,14 @@ export class Follower {
     return this.#run !== undefined;
   }
 
-  /** Whether the session may come with the next lines of the transcript. */
+  /** Whether the next lines of the transcript may begin the session. */
   get isWaited(): boolean {
     return this.failure === undefined && !this.#isSteered && !this.#isStopped;
   }
 
-  /** Reads the transcript soon, because it may have changed. `now` does not let a document rest. */
+  /**
+   * Reads the transcript soon, because it may have changed. With `now`, a document is not delayed.
+   */
   changed(now = false): void {
     if (this.#isStopped) return;
     this.#isChanged = true;
@@ -148,11 +150,11 @@ export class Follower {
 
   /** Returns the client with the agent's files. Without a folder, one that reads no file. */
   async #client(): Promise<ContextClient> {
-    // The transcript alone decides, because an agent's present folder may be anywhere.
+    // The transcript alone decides, because the agent's current folder may be anywhere.
     const folder = this.#running?.start.folder;
     const none = this.#running?.client;
     if (none === undefined) throw this.#noSession();
-    // The folder of a session may be gone.
+    // The folder of a session may have been removed.
     return folder === undefined ? none : this.#host.disk.at(folder).catch(() => none);
   }
 
@@ -277,7 +279,7 @@ export class Follower {
     this.#session = session;
     this.#isLeft = outcome === 'recorded';
     if (this.#isLeft)
-      this.failure = `the session ${session} was begun without it, such as from requests, and goes on that way`;
+      this.failure = `the session ${session} began without it, for example from requests, and continues that way`;
     if (live === undefined) this.#restUntil = performance.now() + REST_PER_READ * (performance.now() - began);
     const now = await presentFile(path);
     if (now === undefined || outcome === 'recorded') this.#isChanged = false;

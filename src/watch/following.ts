@@ -18,11 +18,11 @@ import { Follower, type FollowerHost } from './follower.js';
 import { readStart, type TranscriptStart } from './transcript-start.js';
 import { NoTranscriptError, WatchError } from './watch-error.js';
 
-/** Number of transcripts whose first reading runs at once. Each may be large. */
+/** Maximum number of transcripts in their first reading at once. Each may be large. */
 const READ_AT_ONCE = 4;
 /** Maximum number of transcripts that are known to have their session. */
 const MOST_CHECKED = 1_000;
-/** A document is read whole for its session, bytes. */
+/** Maximum size of a document, which is read whole to find its session, bytes. */
 const LARGEST_START = 64 * 1_048_576;
 /** How long a caller waits for the transcript of a session that has just begun, milliseconds. */
 const WAIT_MS = 5_000;
@@ -75,7 +75,7 @@ export class Following implements Followed {
     if (file === undefined)
       throw new NoTranscriptError(
         'absent',
-        `No transcript of the session ${native} of ${agent} came within ${WAIT_MS / 1_000} s. ` +
+        `No transcript of the session ${native} of ${agent} appeared within ${WAIT_MS / 1_000} s. ` +
           `Looked for ${place.transcript ?? `a file with this id in ${home.folders.join(', ')}`}.`,
       );
     await this.#requireSession(file, native, place);
@@ -98,7 +98,7 @@ export class Following implements Followed {
     return found.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   }
 
-  /** Rejects a transcript of another session. An event names its transcript freely. */
+  /** Rejects a transcript of another session. An event may name any file. */
   async #requireSession(file: FoundFile, native: string, { transcript }: SessionPlace): Promise<void> {
     if (transcript === undefined || this.#checked.get(file.path) === native) return;
     const isReadable = file.path.endsWith('.jsonl') || (file.path.endsWith('.json') && file.size <= LARGEST_START);
@@ -114,7 +114,7 @@ export class Following implements Followed {
     this.#checked.set(file.path, native);
   }
 
-  /** The transcripts being imported at present, and those that failed. */
+  /** The transcripts being imported now, and those that failed. */
   get state(): Pick<WatchReport, 'followed' | 'failed'> {
     const all = [...this.#followers.values()];
     return {

@@ -14,11 +14,11 @@ import { NoTranscriptError } from './watch-error.js';
 
 /** The times of requests, milliseconds. */
 interface GatewayTimes {
-  /** Pause before a request is tried again whose answer is in no transcript yet. */
+  /** Pause before a retry of a request whose answer is in no transcript yet. */
   readonly againMs: number;
   /**
-   * After this long, a request whose answer its transcript lacks is left out. A session without a
-   * transcript is then made from its requests.
+   * Maximum wait for a request's answer in its transcript. Then the request is left out. If there
+   * is no transcript, a session is made from the requests.
    */
   readonly giveUpMs: number;
   /** How long logs and the ids of recorded requests are kept. Older requests are left out. */
@@ -26,7 +26,7 @@ interface GatewayTimes {
 }
 
 const TIMES: GatewayTimes = { againMs: 2_000, giveUpMs: 600_000, keptMs: 7 * 86_400_000 };
-/** How often old logs are looked for, milliseconds. */
+/** How often old logs are removed, milliseconds. */
 const REMOVE_MS = 3_600_000;
 /** Maximum number of requests that wait for their answers. Each holds its body. */
 const MOST_WAITING = 200;
@@ -117,7 +117,7 @@ class GatewayContexts {
         this.#waiting.set(request.id, request);
         this.#until.set(request.id, Math.min(request.at, Date.now()) + this.#times.giveUpMs);
       }
-      // The first requests give way; their sessions have had the most time.
+      // Drops the oldest requests, whose sessions have had the most time.
       const [oldest] = this.#waiting.values();
       if (this.#waiting.size > MOST_WAITING && oldest !== undefined) this.#finish(oldest);
     }
@@ -138,7 +138,9 @@ class GatewayContexts {
     await this.#save();
   }
 
-  /** Records a request, or leaves it out for good. Returns why it has to wait, else undefined. */
+  /**
+   * Records a request or discards it. Returns the reason if it has to wait; otherwise undefined.
+   */
   async #record(request: SentRequest, { isOver, absent }: Looked): Promise<string | undefined> {
     const { session, side, answer, steer } = request;
     if (session === undefined || side !== undefined || answer === undefined) return undefined;
@@ -209,7 +211,7 @@ class GatewayContexts {
 
 const fileIn = (dataDir: string): string => join(dataDir, 'watch-gateway.json');
 
-/** Returns the companion that follows the gateway's log, with other times than the usual ones. */
+/** Returns the companion that follows the gateway's log, with these times. */
 export const gatewayCompanionWith =
   (times: Partial<GatewayTimes>): Companion =>
   async (followed, host) => {

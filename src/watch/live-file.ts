@@ -14,16 +14,16 @@ export class RewrittenError extends Error {
 
 /** How a growing file is read. */
 export interface LiveFileOptions {
-  /** Time without a change after which held entries are given out, milliseconds. */
+  /** Time without a change after which held entries are passed on, milliseconds. */
   readonly restMs: number;
   /** Time without a change after which the reading ends, milliseconds. */
   readonly idleMs: number;
 }
 
 const CHUNK_BYTES = 1_048_576;
-/** A pipe is opened at once, also without a writer. Windows lacks the flag. */
+/** With this flag, opening a pipe does not wait for a writer. Windows lacks it. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
-/** Number of bytes before the present end that are compared before more is read. */
+/** Number of bytes before the current end that are compared before more is read. */
 const COMPARED_BYTES = 1_024;
 
 async function readAt(file: FileHandle, from: number, length: number): Promise<Buffer> {
@@ -38,9 +38,9 @@ async function readAt(file: FileHandle, from: number, length: number): Promise<B
 }
 
 /**
- * A file that an agent still writes, as a recording whose bytes arrive as the file grows. The bytes
- * end when the file is gone or no longer regular, has not grown for `idleMs`, or `end` is called.
- * Keeps no file open between reads.
+ * A recording that its agent still writes. Its bytes arrive as the file grows. The bytes end when
+ * the file is gone or no longer regular, has not grown for `idleMs`, or `end` is called. Keeps no
+ * file open between reads.
  */
 export class LiveFile {
   readonly #path: string;
@@ -58,7 +58,7 @@ export class LiveFile {
     this.#options = options;
   }
 
-  /** The bytes that the importer has taken, and the file's time of change when it was read last. */
+  /** The bytes that the importer has taken, and the file's modification time at the last read. */
   get read(): { readonly size: number; readonly mtime: number } {
     return this.#read;
   }
@@ -79,8 +79,8 @@ export class LiveFile {
   }
 
   /**
-   * Resolves once the importer has taken everything up to the file's present end. Rejects if the
-   * reading ends before.
+   * Resolves once the importer has taken everything up to the file's current end. Rejects if the
+   * reading ends earlier.
    */
   caughtUp(): Promise<void> {
     const done = new Promise<void>((resolve, reject) => this.#waiting.push({ resolve, reject }));
@@ -88,13 +88,13 @@ export class LiveFile {
     return done;
   }
 
-  /** Ends the reading after the present end. Idempotent. */
+  /** Ends the reading at the file's current end. Idempotent. */
   end(): void {
     this.#isEnded = true;
     this.ring();
   }
 
-  /** Rejects everyone who waits, because nothing reads the file any more. */
+  /** Rejects the waiting callers, because nothing reads the file any more. */
   abandon(): void {
     for (const { reject } of this.#waiting.splice(0)) reject(new Error(`the reading of ${this.#path} has ended`));
   }

@@ -43,12 +43,12 @@ export interface WatchOptions {
   readonly times?: Partial<WatchTimes>;
 }
 
-/** How often the process looks whether its lock still exists, milliseconds. */
+/** How often the process checks that its lock still exists, milliseconds. */
 const OWNING_MS = 1_000;
 
 /**
- * A hook of the first session starts this process. A short session may have ended before it is
- * ready, milliseconds.
+ * Files changed this long before the first start are still followed, milliseconds. A hook of the
+ * first session starts this process, and a short session may end before it is ready.
  */
 const FIRST_SESSION_MS = 60_000;
 
@@ -145,7 +145,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** How often the report is written at most, milliseconds. */
+/** Minimum time between two reports, milliseconds. */
 const WRITE_MS = 500;
 
 type Facts = Omit<WatchReport, 'version' | 'pid'>;
@@ -167,7 +167,7 @@ class WatchReportFile {
     this.#timer ??= setTimeout(() => void this.write(), WRITE_MS).unref();
   }
 
-  /** Writes the report now. A report that cannot be written is left out. */
+  /** Writes the report now. Ignores a failed write. */
   write(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -13,7 +13,7 @@ import { defined } from '../values/defined.js';
 export interface TranscriptStart {
   /** The agent's own id of the session in the transcript. */
   readonly native: string;
-  /** The id under which the session is recorded, before characters that ours lack are replaced. */
+  /** The id under which the session is recorded, before unsupported characters are replaced. */
   readonly id: string;
   readonly folder?: string;
   readonly title?: string;
@@ -38,7 +38,7 @@ export async function readStart({ home, path }: FoundFile): Promise<TranscriptSt
   return undefined;
 }
 
-/** Finds the title of a session from its entries: the name that it got, else the first prompt. */
+/** Finds the title of a session from its entries: its given name, or the first prompt. */
 export class LiveTitle {
   #name: string | undefined;
   #prompt: string | undefined;
@@ -59,7 +59,7 @@ export class LiveTitle {
   }
 }
 
-/** Returns size and time of a recording at present. Undefined if it is gone, or no file. */
+/** Returns the current size and time of a recording. Undefined if it is gone or not a file. */
 export async function presentFile(
   path: string,
 ): Promise<{ readonly size: number; readonly mtime: number } | undefined> {

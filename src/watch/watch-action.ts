@@ -54,7 +54,7 @@ async function showStatus(dataDir: string, isJson: boolean): Promise<void> {
 
 async function follow(settings: Settings, companions: readonly Companion[]): Promise<void> {
   if (settings.nodeUrl !== undefined)
-    throw new UsageError('palimpsest watch records into the data folder of this machine. Unset XTDB_URL for it.');
+    throw new UsageError('palimpsest watch records into the data folder of this machine. Unset XTDB_URL to use it.');
   const [{ runWatch }, { WatchDatabase }, { NodeUse }] = await Promise.all([
     import('./run-watch.js'),
     import('./watch-database.js'),
@@ -86,6 +86,10 @@ export async function watchAction(flags: WatchFlags, companions: readonly Compan
     if (flags.background !== true) return follow(settings, companions);
     const { pid, started } = await startInBackground(dataDir);
     if (isJson) return writeJson({ pid, started });
-    printText(started ? `Process ${pid} follows the sessions of agents.` : `Process ${pid} follows them already.`);
+    printText(
+      started
+        ? `Process ${pid} follows the sessions of agents.`
+        : `Process ${pid} already follows the sessions of agents.`,
+    );
   });
 }

@@ -1,7 +1,7 @@
 import { CodedError } from '../values/coded-error.js';
 
 /**
- * `palimpsest watch` cannot do something.
+ * Thrown if `palimpsest watch` fails.
  * - `no-transcript`: a session has no readable transcript
  * - `running`: another process follows the sessions of the data folder
  * - `not-started`: the background process ended before it was ready
@@ -12,8 +12,8 @@ export class WatchError extends CodedError<'no-transcript' | 'running' | 'not-st
 }
 
 /**
- * No transcript makes the session: the agent wrote none where `palimpsest watch` looks (`absent`),
- * or the session was begun without it, such as from requests (`left`).
+ * Why the session has no transcript: the agent wrote none where `palimpsest watch` looks
+ * (`absent`), or the session began without it, for example from requests (`left`).
  */
 export class NoTranscriptError extends WatchError {
   readonly why: 'absent' | 'left';

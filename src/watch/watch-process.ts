@@ -18,7 +18,7 @@ export async function acquireWatch(dataDir: string): Promise<OwnedFile> {
   if (!('heldBy' in lock)) return lock;
   throw new WatchError(
     'running',
-    `Process ${lock.heldBy?.pid ?? '?'} follows the sessions of ${dataDir} already. To end it: palimpsest watch --stop`,
+    `Process ${lock.heldBy?.pid ?? '?'} already follows the sessions of ${dataDir}. To end it: palimpsest watch --stop`,
   );
 }
 
@@ -33,13 +33,13 @@ export async function stopWatch(dataDir: string): Promise<boolean> {
   throw new WatchError('stop-failed', `Process ${owner.pid} does not end. End it manually: kill -9 ${owner.pid}`);
 }
 
-/** How long the process may take until it is ready, milliseconds. */
+/** Maximum wait until the process is ready, milliseconds. */
 const START_MS = 20_000;
-/** Maximum length of the last words of a process that did not start, characters. */
+/** Maximum output shown of a process that did not start, characters. */
 const LAST_WORDS = 2_000;
 
 /**
- * Starts `palimpsest watch` as a process of its own, unless one runs. Resolves once it is ready.
+ * Starts `palimpsest watch` as a separate process, unless one runs. Resolves once it is ready.
  * @throws {WatchError} `not-started`
  */
 export async function startInBackground(dataDir: string): Promise<{ readonly pid: number; readonly started: boolean }> {

@@ -16,8 +16,8 @@ export interface FolderListeners {
 }
 
 /**
- * How often folders are looked at that do not exist yet, or that the system does not watch,
- * milliseconds. An agent that is used for the first time makes its folder then.
+ * How often folders are polled that do not exist yet or that the system cannot watch, milliseconds.
+ * An agent creates its folder when it is first used.
  */
 const LOOK_MS = 500;
 
@@ -28,15 +28,15 @@ interface Base {
 }
 
 /**
- * Watches the folders in which agents keep their sessions, with all folders below. A folder that
- * appears later is watched, too, and its files are reported.
+ * Watches the folders in which agents keep their sessions, with all folders below. Folders that
+ * appear later are also watched, and their files reported.
  */
 export class WatchedFolders {
   readonly #homes: readonly AgentHome[];
   readonly #listeners: FolderListeners;
   readonly #lookMs: number;
   readonly #watches = new Map<string, FolderWatch>();
-  /** Folders that the system does not watch, with the time of their last look. */
+  /** Folders that the system does not watch, with the time of their last poll. */
   readonly #unwatched = new Map<string, { readonly of: Base; at: number }>();
   #isClosed = false;
   #looking: NodeJS.Timeout | undefined;
@@ -95,7 +95,7 @@ export class WatchedFolders {
       if (code === undefined) throw error;
       if (code === 'ENOENT') return;
       this.#unwatched.set(folder, { of, at: Date.now() });
-      this.#listeners.onNotice(`${folder} cannot be watched (${code}); it is looked at every ${this.#lookMs} ms`);
+      this.#listeners.onNotice(`${folder} cannot be watched (${code}); it is polled every ${this.#lookMs} ms`);
     }
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
     for (const entry of entries) {

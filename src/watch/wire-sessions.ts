@@ -65,7 +65,7 @@ export class WireSessions {
     return made;
   }
 
-  /** Opens a session whose files are out of reach, because only its client knows where they are. */
+  /** Opens a session without access to its files, because only its client knows where they are. */
   async #begin(native: string): Promise<OpenWireSession> {
     const client = await ContextClient.create({
       address: this.#database.address,

@@ -172,8 +172,8 @@ describe('palimpsest uninstall', () => {
     });
     await closed;
     for (const path of ['.claude.json', '.claude/settings.json', '.codex/config.toml', '.codex/hooks.json'])
-      expect(stdout).toContain(`Took back the change of ${join(user.home, path)}.`);
-    expect(stdout).toContain(`Took back the change of ${settings}.`);
+      expect(stdout).toContain(`Undid the change of ${join(user.home, path)}.`);
+    expect(stdout).toContain(`Undid the change of ${settings}.`);
     for (const pid of [jvm.pid, watch.pid, gateway.pid]) expect(await stateOf(pid)).toMatch(/ended|Z/);
     const listed = [...stdout.matchAll(/^ {2}(\/.+?) {2}[\d.]+ [kM]B/gm)].map(([, path]) => path ?? '');
     expect(listed).toEqual([data(), cache()]);

@@ -109,6 +109,6 @@ test('palimpsest uninstall restores the settings of every agent', async () => {
   const { code, stdout } = await user.palimpsest(['uninstall', '--data']);
   expect(code).toBe(0);
   for (const { path } of Object.values(AGENTS))
-    expect(stdout).toContain(`Took back the change of ${join(user.home, path)}.`);
+    expect(stdout).toContain(`Undid the change of ${join(user.home, path)}.`);
   expect(await filesAtHome()).toEqual(before);
 });

@@ -48,7 +48,7 @@ export interface ReviewFlags {
   readonly args?: string;
   readonly storage?: boolean;
   readonly query?: string;
-  /** Whether names have their ids behind them. */
+  /** Whether ids are shown after names. */
   readonly ids?: boolean;
   /** False with `--no-content`. */
   readonly content?: boolean;
@@ -66,7 +66,7 @@ export interface Review extends JournalNotes {
   close(): Promise<void>;
 }
 
-/** An answer, for people and for programs. */
+/** An answer, as text for people and as JSON for programs. */
 export interface Answer {
   /** Each item is exactly one line; the producer splits texts into lines. */
   readonly lines: (colours: Colours, width: number | undefined) => readonly string[];
@@ -116,7 +116,7 @@ function inWorkingFolder(path: string): readonly string[] {
  * @throws {XtdbError} if the database does not answer.
  */
 export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Promise<Review> {
-  // Compiling a schema takes longer than validating the one file that is read here.
+  // One file is read here, and compiling a schema takes longer than validating it directly.
   config({ jitless: true });
   const settings = readSettings(process.env, flags);
   const mappings = readMounts(flags.mount);
@@ -184,7 +184,7 @@ export async function answerReview(flags: ReviewFlags, ask: (review: Review) => 
 export const shownTime = (time: Date): string =>
   standardOutput({}).isTerminal ? localSecond(time) : time.toISOString();
 
-/** Formats the time from one moment to another. A terminal gets the day once. */
+/** Formats the time from one moment to another. On a terminal the day appears once. */
 export function shownTimes(from: Date, to: Date): string {
   const [first, last] = [shownTime(from), shownTime(to)];
   if (first === last) return first;

@@ -33,9 +33,9 @@ export function withData(command: Command): Command {
 /** Adds the flags of a question about a moment. */
 export function withMoment(command: Command): Command {
   return withData(command)
-    .addOption(new Option('--at <moment>', 'ask about this moment instead of now'))
+    .addOption(new Option('--at <moment>', 'show this moment instead of now'))
     .addOption(new Option('--valid-time <time>', 'valid time of the answer'))
-    .addOption(new Option('--tx <transaction>', 'transaction or time up to which the database is asked'))
+    .addOption(new Option('--tx <transaction>', 'transaction or time whose state of the database is read'))
     .addHelpText('after', MOMENTS);
 }
 

@@ -14,7 +14,7 @@ import { progressLine } from '../output.js';
 
 /** The report of a data folder's journals on steps that are not in the database. */
 export interface JournalNotes {
-  /** Sentences on what the answer may lack. */
+  /** Sentences that say what the answer may lack. */
   readonly notes: readonly string[];
   /** False if acknowledged steps in the journals are unreadable. */
   readonly isWhole: boolean;
@@ -82,7 +82,7 @@ const waitingIn = (journals: readonly InspectedJournal[]): number =>
 
 /**
  * Delivers the journals of dead processes. Then waits for steps that living processes acknowledged,
- * as long as their number falls. Returns notes on what is missing.
+ * as long as their number falls. Returns notes on the steps that are missing.
  */
 export async function settleJournals(settings: Settings): Promise<JournalNotes> {
   const folder = clientFolder(settings.node.dataDir, settings.nodeUrl);

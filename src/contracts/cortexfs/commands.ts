@@ -42,7 +42,7 @@ export function packCommand(): Command {
         .makeOptionMandatory(),
     )
     .addOption(
-      new Option('--out <folder>', 'where to; an exported session takes them in its context folder').default('.'),
+      new Option('--out <folder>', 'destination folder; for an exported session, its folder context').default('.'),
     )
     .action(packAction);
 }
@@ -85,7 +85,9 @@ export function gcCommand(): Command {
     .description(
       'list the derived files of a CortexFS session directory; with --apply archive them; never touches raw history',
     )
-    .addArgument(new Argument('<folder>', 'the session directory; its context/gc.policy says what may go'))
+    .addArgument(
+      new Argument('<folder>', 'the session directory; its context/gc.policy says which files may be archived'),
+    )
     .addOption(new Option('--apply', 'move the files to the archive'))
     .addOption(new Option('--archive <folder>', 'archive folder (default: FOLDER.archive)'))
     .addOption(jsonFlag())

@@ -33,7 +33,7 @@ async function run(command: string, input: string, signal: AbortSignal | undefin
       if (error === null) resolve(stdout);
       else reject(error);
     });
-    // The exit code reports a program that does not read its input.
+    // If the program does not read its input, its exit code says so.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(input);
   });
@@ -62,8 +62,7 @@ function programWriter(
 }
 
 /**
- * Locks a session. Only the lock's holder records a compaction, as it does all records of a
- * session.
+ * Locks a session. Only the lock's holder may write records of a session, such as a compaction.
  * @throws {SessionError} `lease-held` – another process has it open
  */
 async function heldSession(clientDir: string, session: SessionId): Promise<SessionLock> {

@@ -13,7 +13,7 @@ export interface SteerFlags {
 /** The change of a session's steering. */
 export type SteerChange = 'on' | 'off' | 'tidy';
 
-/** Shows or changes how a session is steered. Its gateway follows with the next request. */
+/** Shows or changes how a session is steered. Its gateway applies a change to the next request. */
 export function steerAction(
   change: SteerChange | 'list',
   session: string | undefined,
@@ -28,7 +28,7 @@ export function steerAction(
       if (id === undefined || known === undefined)
         throw new GatewayError(
           'unknown-session',
-          `no gateway of this data folder steered the session ${session ?? ''}; palimpsest steer list shows them`,
+          `no gateway of this data folder steered the session ${session ?? ''}; palimpsest steer list shows the others`,
         );
       const tidied = known.tidied + (change === 'tidy' ? 1 : 0);
       await setSteered(dataDir, id, { ...known, tidied, on: change === 'tidy' ? known.on : change === 'on' });

@@ -24,13 +24,12 @@ const assembleFlag = (): Option =>
 function contextCommand(): Command {
   return withMoment(new Command('context'))
     .description(
-      'rebuild the context that a model received at a moment; exit code 3 if Palimpsest did not see it, because ' +
-        'agents ' +
+      'rebuild the context that a model received at a moment; exit code 3 if Palimpsest did not see it: agents ' +
         'over MCP build their own requests',
     )
     .argument('<session>', 'session id or prefix, optionally with @MOMENT')
     .addOption(assembleFlag())
-    .addOption(new Option('--raw', 'write only the exact text, if the output is a pipe or a file'))
+    .addOption(new Option('--raw', 'write the exact text and nothing else, if the output is a pipe or a file'))
     .action(async (session: string, flags: ReviewFlags) => (await contexts()).contextAction(session, flags));
 }
 
@@ -72,7 +71,7 @@ function reportCommand(formats: readonly ContractReports[], others: readonly Com
   report.addCommand(
     withFormat(
       withMoment(new Command('detail'))
-        .description('show one context by section and object, largest first, stored against shown size')
+        .description('show the sizes of one context by section and object, largest first: stored and shown')
         .argument('<session>', 'session id or prefix, optionally with @MOMENT')
         .addOption(assembleFlag()),
     ).action(async (session: string, flags: ReviewFlags) =>
@@ -104,8 +103,8 @@ export function reviewCommands(contracts: readonly Contract[], reports: readonly
     .action(async (flags: SessionsFlags) => (await import('./sessions.js')).sessionsAction(flags));
   const log = withMoment(new Command('log'))
     .description(
-      'show the turns of a session, newest first; without a session, the latest of all; with --object alone, the ' +
-        'versions of an object',
+      'show the turns of a session, newest first; without a session, the latest turns of all; with --object but no ' +
+        'session, the versions of an object',
     )
     .argument('[session]', 'session id or prefix, optionally with @MOMENT')
     .addOption(new Option('--object <object>', 'only turns that touched this object; without a session, its versions'))
@@ -157,19 +156,19 @@ export function reviewCommands(contracts: readonly Contract[], reports: readonly
     .addOption(new Option('--args <vector>', 'EDN vector with one value for each binding of :in'))
     .addOption(sessionFlag())
     .addOption(limitFlag('maximum number of rows (default: 1000)'))
-    .addOption(new Option('--timeout <seconds>', 'longest run (default: 10)').argParser(numberBetween(0.001, 30)))
-    .addOption(new Option('--storage', "query the database's own documents, including parts, instead of the SSOT's"))
+    .addOption(new Option('--timeout <seconds>', 'maximum run time (default: 10)').argParser(numberBetween(0.001, 30)))
+    .addOption(new Option('--storage', "query the stored documents, including parts, instead of the SSOT's objects"))
     .action(async (text: string, flags: ReviewFlags) => (await logs()).queryAction(text, flags));
   const search = withMoment(new Command('search'))
-    .description('search every message, call and file version for a text, with the contexts that had it')
-    .argument('<text>', 'text, case-insensitive unless it has a capital, or an expression as /…/ (flags i, m, s)')
+    .description('search every message, call and file version for a text; shows the contexts that had it')
+    .argument('<text>', 'text, case-insensitive unless it has a capital, or a regular expression /…/ (flags i, m, s)')
     .addOption(new Option('--session <id>', 'only this session, optionally with @MOMENT'))
     .addOption(new Option('--type <type>', 'only texts of this kind').choices([...SEARCHED_KINDS]))
     .addOption(new Option('--path <path>', 'only files with this path, below this folder, or matching this glob'))
     .addOption(new Option('--as-of <moment>', 'the same as --at'))
     .addOption(new Option('-C, --context <lines>', 'lines around a match (default: 1)').argParser(wholeBetween(0, 20)))
     .addOption(limitFlag('maximum number of texts (default: 20)'))
-    .addOption(new Option('--rebuild', 'build the search index anew first'))
+    .addOption(new Option('--rebuild', 'rebuild the search index first'))
     .addOption(new Option('--no-index', 'compare every text, without the search index'))
     .action(async (text: string, flags: SearchFlags) => (await import('./search.js')).searchAction(text, flags));
   return [sessions, search, log, show, cat, diff, contextCommand(), who, query, reportCommand(formats, reports)];
@@ -200,13 +199,12 @@ export function verifyCommand(): Command {
 export function noteCommand(): Command {
   return withMoment(new Command('note'))
     .description(
-      'record a verdict or note on a session, a step, or an object or call; without --verdict and --text, list ' +
-        'the notes',
+      'record a verdict or note on a session, step, object or call; without --verdict and --text, list the notes',
     )
     .argument('<session>', 'session id or prefix, optionally with @MOMENT, such as @step:41 (default: its last step)')
     .addOption(new Option('--object <object>', 'object or call of the note: id, id prefix or path'))
     .addOption(new Option('--verdict <verdict>', 'your verdict').choices(['right', 'wrong', 'unclear']))
     .addOption(new Option('--text <text>', 'text of the note'))
-    .addOption(new Option('--by <name>', 'who says it'))
+    .addOption(new Option('--by <name>', 'author of the note'))
     .action(async (session: string, flags: NoteFlags) => (await import('./note.js')).noteAction(session, flags));
 }

@@ -64,7 +64,7 @@ describe('palimpsest setup', () => {
     const asked = await setup();
     expect(asked.code).toBe(64);
     expect(asked.stdout).toMatch(/^Codex 1\.2\.3 \(\S+codex\)$/m);
-    expect(asked.stdout).toContain('records our tools, not its own tools and prompts; its requests stay as they are');
+    expect(asked.stdout).toContain('records our tools, not its own tools and prompts; leaves its requests unchanged');
     expect(asked.stdout).toContain('+[mcp_servers.ctx]');
     expect(asked.stdout).toMatch(/^Files to change:\n {2}\S+config\.toml\n {2}\S+hooks\.json\n$/m);
     const prose = asked.stdout.split('\n').filter((line) => /^ +[^ /]/.test(line));

@@ -104,7 +104,7 @@ describe('the files of a call', () => {
     await watched.start();
     const { notes, stored } = await reads('one\n', 'other\n', Date.now());
     expect(stored).toBe('other\n');
-    expect(notes).toEqual([expect.stringMatching(/a\.ts: the disk had other content at that moment/)]);
+    expect(notes).toEqual([expect.stringMatching(/a\.ts: at that moment the content on disk differed/)]);
   });
 
   test('are not taken from disk if the call ended long ago', async () => {

@@ -251,7 +251,7 @@ test('a transcript that comes after its session was made from requests adds and 
   await watched.start({}, [gatewayCompanionWith({ againMs: 50 })]);
   const lines = scriptOf(watched.path('project/a.ts')).map(lineOf);
   await watched.append(at(), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  await until(watched.state, (state) => state?.failed[0]?.reason.includes('goes on that way') === true);
+  await until(watched.state, (state) => state?.failed[0]?.reason.includes('continues that way') === true);
   expect(await watched.steps(watched.prefix)).toEqual(before);
 
   // The session goes on by its requests, at once.

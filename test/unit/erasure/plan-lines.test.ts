@@ -25,9 +25,9 @@ describe('the plan of an erasure', () => {
     const notes = notesWith('postgres');
     for (const said of [
       /removed rows of tx_events until VACUUM has run/,
-      /VACUUM FULL tx_events does it today/,
+      /VACUUM FULL tx_events removes them at once/,
       /write-ahead log until later checkpoints \(checkpoint_timeout, 5 minutes by default\)/,
-      /pg_dump files of PostgreSQL have no deadline/,
+      /pg_dump files of PostgreSQL keep the data until/,
       /Other hosts .* palimpsest erase --sweep/,
     ])
       expect(notes).toMatch(said);
@@ -35,7 +35,7 @@ describe('the plan of an erasure', () => {
   });
 
   test('also names the topic of Kafka, which keeps no content', () => {
-    expect(notesWith('kafka')).toMatch(/Kafka keeps ids as SHA-1 hashes and no content. It has no deadline/);
+    expect(notesWith('kafka')).toMatch(/Kafka keeps ids as SHA-1 hashes and no content. Its retention is unlimited/);
     expect(notesWith('kafka')).toContain(notesWith('postgres').split('\n')[0]);
     expect(planJson(plan, { copies: [], profile: 'kafka' })).toMatchObject({
       notes: expect.arrayContaining([expect.stringMatching(/^The topic of Kafka/)]),
