@@ -79,7 +79,7 @@ class BundleCheck {
     if ((line.kind === 'bundle') !== (number === 1))
       throw new BundleError(
         'malformed',
-        `line ${number} of the bundle is out of place: the header is its first line, and only that`,
+        `line ${number} of the bundle is out of place: the header must be the first line, and only that one`,
       );
     if (line.kind !== 'text') this.#texts.end();
     this.#take(line, read);
@@ -91,11 +91,11 @@ class BundleCheck {
     const header = this.#header as BundleHeader;
     if (this.#transactions.at(-1)?.puts.length === 0)
       throw new BundleError('malformed', 'the last transaction of the bundle wrote nothing');
-    if (manifest.sha256 !== sha256 || manifest.bytes !== bytes) throw altered('its hash is not that of its lines');
+    if (manifest.sha256 !== sha256 || manifest.bytes !== bytes) throw altered('its hash does not match its lines');
     const { objects, parts } = manifest;
     for (const [type, count] of Object.entries({ ...objects, ...parts }))
       if (count !== (this.#counts.get(type) ?? 0))
-        throw altered(`it has ${this.#counts.get(type) ?? 0} of ${type}, and says ${count}`);
+        throw altered(`it has ${this.#counts.get(type) ?? 0} of ${type}, but its manifest says ${count}`);
     const said = [manifest.texts, manifest.documents, manifest.transactions, header.documents, header.transactions];
     const found = [
       this.#textCount,
@@ -104,7 +104,7 @@ class BundleCheck {
       this.#documents,
       this.#transactions.length,
     ];
-    if (!isDeepStrictEqual(said, found)) throw altered('it has other counts than it says');
+    if (!isDeepStrictEqual(said, found)) throw altered('its counts differ from its manifest');
     const steps = Array.from({ length: header.step }, (_, i) => this.#steps.get(i + 1));
     const missing = steps.indexOf(undefined);
     if (missing >= 0) throw altered(`step ${missing + 1} of ${header.step} is missing`);
@@ -127,14 +127,14 @@ class BundleCheck {
       try {
         return sessionId(name);
       } catch (error) {
-        throw new BundleError('malformed', `the bundle names a session that cannot be: ${messageOf(error)}`);
+        throw new BundleError('malformed', `the bundle has an invalid session name: ${messageOf(error)}`);
       }
     });
     this.#scope = { sessions: new Set(sessions), transactions: header.transactions, step: header.step, now: this.#now };
     if (this.#scope.sessions.size !== sessions.length || sessions.at(-1) !== header.session)
       throw new BundleError(
         'malformed',
-        `the bundle is of ${JSON.stringify(header.session)}, which is not the last of its sessions`,
+        `the bundle names ${JSON.stringify(header.session)}, which is not the last of its sessions`,
       );
   }
 
@@ -162,7 +162,7 @@ class BundleCheck {
     if (transaction.number > this.#scope.transactions)
       throw new BundleError(
         'too-large',
-        `the bundle has more transactions than the ${this.#scope.transactions} that it says`,
+        `the bundle has more transactions than the ${this.#scope.transactions} in its header`,
       );
     requirePast(Date.parse(transaction.time), `transaction ${transaction.number} of the bundle`, this.#now);
     this.#transactions.push({ transaction, puts: [], chain: '' });
@@ -174,7 +174,7 @@ class BundleCheck {
     if (this.#documents > (this.#header?.documents ?? 0))
       throw new BundleError(
         'too-large',
-        `the bundle has more documents than the ${this.#header?.documents ?? 0} that it says`,
+        `the bundle has more documents than the ${this.#header?.documents ?? 0} in its header`,
       );
     const last = this.#transactions.at(-1);
     if (last === undefined)

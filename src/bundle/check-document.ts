@@ -46,7 +46,7 @@ function requireThat(holds: boolean, document: StoredDocument, why: string): voi
 
 function requireShape(shape: Parameters<typeof misfit>[0], value: unknown, document: StoredDocument): void {
   const wrong = misfit(shape, value);
-  requireThat(wrong === undefined, document, `it has a field that is not of its form: ${wrong}`);
+  requireThat(wrong === undefined, document, `it has an invalid field: ${wrong}`);
 }
 
 /**
@@ -102,7 +102,7 @@ function checkCall(document: StoredDocument, { sessions }: DocumentScope): void 
 function checkHead(document: StoredDocument, scope: DocumentScope): void {
   const { type, file_hash, content_hash, metadata_hash, object_hash } = document;
   const hashes = { file_hash, content_hash, metadata_hash } as Parameters<typeof objectHash>[0];
-  requireThat(objectHash(hashes) === object_hash, document, 'its object hash is not that of its other hashes');
+  requireThat(objectHash(hashes) === object_hash, document, 'its object hash does not match its other hashes');
   requireShape(HEAD_SHAPES[type as ObjectType], document, document);
   if (type === 'session' || type === 'chat' || type === 'system_prompt') {
     const session = sessionIn(String(document['xt/id']).slice(`${type}:`.length), document, scope);
@@ -141,7 +141,7 @@ function checkHead(document: StoredDocument, scope: DocumentScope): void {
   requireThat(author === undefined || type === 'file', document, 'only a file has an author');
   const isSized = size === undefined || typeof content !== 'string' || size === content.length;
   requireThat(isSized, document, 'its size is not the length of its content');
-  requireThat(Object.keys(others).length === 0, document, `it is marked with ${Object.keys(others).join(', ')}`);
+  requireThat(Object.keys(others).length === 0, document, `it has the unknown marks ${Object.keys(others).join(', ')}`);
 }
 
 function checkStep(part: StoredDocument, scope: DocumentScope): void {
@@ -202,8 +202,7 @@ const CHECKS: Readonly<Record<string, (part: StoredDocument, scope: DocumentScop
  */
 export function checkDocument(document: StoredDocument, scope: DocumentScope): void {
   const check = isObjectType(document.type) ? checkHead : ownMember(CHECKS, String(document.type));
-  if (check === undefined)
-    throw altered(document, `there is no such thing as ${JSON.stringify(document.type)} in a bundle`);
+  if (check === undefined) throw altered(document, `a bundle cannot contain the type ${JSON.stringify(document.type)}`);
   try {
     check(document, scope);
     // Rejects documents that the database would refuse, before anything is written.
@@ -234,7 +233,7 @@ export class TextCheck {
     requireFields(part, ['xt/id', 'type', 'text']);
     const { text } = part;
     const hash = typeof text === 'string' && text.isWellFormed() && text.length <= CHUNK_UNITS ? hashText(text) : '';
-    requireThat(part['xt/id'] === chunkId(hash), part, 'it is not the text that its hash says');
+    requireThat(part['xt/id'] === chunkId(hash), part, 'its text does not match its hash');
     if (this.#pieces === undefined) {
       this.#seen.add(hash);
       return { hash, text: String(text) };
@@ -249,7 +248,7 @@ export class TextCheck {
     requireThat(
       list['xt/id'] === chunkListId(wholeHash) && list.size === whole.length,
       list,
-      'its pieces are not the text that its hash says',
+      'its pieces do not match its hash',
     );
     this.#seen.add(wholeHash);
     return { hash: wholeHash, text: whole };
@@ -319,8 +318,8 @@ export class SecretCheck {
     throw new BundleError(
       'secrets',
       `the bundle has ${this.#found.size} secrets (${[...kinds].sort().join(', ')}), the first in ` +
-        `${JSON.stringify(this.#first)}, and this data folder records none. Nothing was imported. Export the session ` +
-        'again with --redact, or import the bundle as it is with --mask off',
+        `${JSON.stringify(this.#first)}, and this data folder masks secrets. Nothing was imported. Export the ` +
+        'session again with --redact, or import the bundle unchanged with --mask off',
     );
   }
 }

@@ -57,7 +57,7 @@ function checkLineage({ sessions, steps, heads }: SaidOfSessions): void {
         `${quoted(document)} continues ${parent?.session ?? 'no session'}, and the bundle says ${before ?? 'none'}`,
       );
     if (points.has(owner) && !isDeepStrictEqual(points.get(owner), parent))
-      throw altered(`${quoted(document)} leaves its parent elsewhere than before`);
+      throw altered(`${quoted(document)} was forked from another step than before`);
     points.set(owner, parent);
   }
   const firsts = sessions.map((session) => (points.get(session)?.seq ?? 0) + 1);

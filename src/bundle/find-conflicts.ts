@@ -148,8 +148,8 @@ async function checkKnown(
   const total = transactions.reduce((sum, { puts }) => sum + puts.length, 0);
   const how =
     header.step > steps
-      ? `the bundle is a later one of the session, which goes on to step ${header.step}`
-      : `the bundle is another one of the session, up to step ${header.step}`;
+      ? `the bundle is a later state of the session, up to step ${header.step}`
+      : `the bundle is another state of the session, up to step ${header.step}`;
   throw conflict(
     `the database holds session ${session} already, up to step ${steps}, and ${how}. ${missing.length} of its ` +
       `${total} versions are missing here, such as ${JSON.stringify(lacking.id)}. An import never changes an ` +

@@ -228,8 +228,8 @@ export async function finishImport(
     throw new BundleError(
       'nothing-to-finish',
       named === undefined
-        ? `no import of session ${name} has come so far that there is something to finish: import its file`
-        : `session ${name} is all there: nothing of its import is missing`,
+        ? `no import of session ${name} has stored enough to be finished: import its file again`
+        : `session ${name} is complete: its import needs no finishing`,
     );
   if (named.staged === undefined)
     throw new BundleError(

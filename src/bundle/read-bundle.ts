@@ -50,7 +50,7 @@ export interface ReadLine {
 }
 
 const malformed = (number: number, why: string, cause?: unknown): BundleError =>
-  new BundleError('malformed', `line ${number} of the bundle is not of its form: ${why}`, { cause });
+  new BundleError('malformed', `line ${number} of the bundle is invalid: ${why}`, { cause });
 
 /** The first line shows whether this version can read the rest. */
 function checkFormat(value: unknown): void {
@@ -123,7 +123,7 @@ function compressionError(error: unknown, number: number): unknown {
     return new BundleError('cut-short', `the bundle is cut short: it ends within line ${number + 1}`, { cause: error });
   if (typeof code !== 'string' || !code.startsWith('Z_')) return error;
   if (number === 0)
-    return new BundleError('not-a-bundle', 'the file is not a bundle of Palimpsest: it is not compressed as one', {
+    return new BundleError('not-a-bundle', 'the file is not a Palimpsest bundle: it is not gzip-compressed', {
       cause: error,
     });
   return new BundleError('altered', `the bundle was altered or damaged after line ${number}: ${messageOf(error)}`, {
@@ -179,7 +179,7 @@ export async function* readBundle(
     if (atOnce > mostAtOnce)
       throw new BundleError(
         'too-large',
-        `line ${number} of the bundle is of a transaction that has, with its texts, more than ${mostAtOnce} bytes`,
+        `line ${number} of the bundle belongs to a transaction of more than ${mostAtOnce} bytes with its texts`,
       );
     const before = isOver ? { before: { sha256: digest.copy().digest('hex'), bytes } } : {};
     digest.update(whole);

@@ -68,7 +68,7 @@ interface Failure {
 }
 
 const NO_SPACE: Failure = { code: 'no-space', next: 'free some space (or raise the limit), then repeat the call' };
-const UNWRITABLE: Failure = { code: 'unwritable', next: 'give yourself access to it, or name another data folder' };
+const UNWRITABLE: Failure = { code: 'unwritable', next: 'get access to it, or name another data folder' };
 const BY_ERRNO: Readonly<Record<string, Failure>> = {
   ENOSPC: NO_SPACE,
   EDQUOT: NO_SPACE,

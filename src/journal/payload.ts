@@ -78,7 +78,7 @@ class Lifting {
   /** Throws an error that names the fault and its position. */
   #refuse(): never {
     assertPlainJson(this.#whole, 'record');
-    throw new Error('BUG: a record was refused that is plain data');
+    throw new Error('BUG: a record of plain data was refused');
   }
 }
 

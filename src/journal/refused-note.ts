@@ -21,7 +21,7 @@ export type RefusedRecords = Readonly<z.infer<typeof refusedSchema>>;
 /** Describes the steps of a session that the database refused permanently, and the reason. */
 export function refusedText({ session, steps, records, reason, at }: RefusedRecords): string {
   const what = steps === null ? '' : `, steps ${steps[0]} to ${steps[1]}`;
-  return `session ${session}: ${records} records${what}; tried last at ${at}: ${reason}`;
+  return `session ${session}: ${records} records${what}; last tried at ${at}: ${reason}`;
 }
 
 /** Returns the path of the note beside an owner's journal. */

@@ -153,7 +153,7 @@ export class BucketStore implements CheckpointStore {
     const text = await answer.text();
     // A missing bucket is a different error than a missing file.
     if (text.includes('<Code>NoSuchBucket</Code>'))
-      throw new CheckpointError('io', `there is no bucket ${this.#requests.bucket}. Make it, or correct its name.`);
+      throw new CheckpointError('io', `there is no bucket ${this.#requests.bucket}. Create it, or correct its name.`);
     return undefined;
   }
 

@@ -62,7 +62,7 @@ export async function installApart(options: InstallOptions, cli: string): Promis
     const stop = (): void => {
       child.disconnect();
       child.unref();
-      const message = 'Waiting for the node was cancelled by the caller. Its build goes on.';
+      const message = 'Waiting for the node was cancelled by the caller. Its build continues.';
       reject(new NodeError('aborted', message, { cause: signal?.reason }));
     };
     child.on('error', (error) => resolve(error.message));

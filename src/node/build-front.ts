@@ -77,7 +77,7 @@ export async function copyDependencies(
   if (result === undefined) {
     throw new NodeError(
       'no-maven',
-      'The first start fetches XTDB with Maven, and there is no `mvn` on the PATH. ' +
+      'The first start downloads XTDB with Maven, but there is no `mvn` on the PATH. ' +
         'Install Apache Maven 3.6 or later (maven.apache.org), then try again.',
     );
   }

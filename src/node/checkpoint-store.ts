@@ -17,7 +17,7 @@ export async function checkpointStore(text: string, environment: StoreEnvironmen
   if (bucket === undefined || parts.some((part) => part === '.' || part === '..' || /\p{Cc}/u.test(part))) {
     throw new CheckpointError(
       'io',
-      `${JSON.stringify(text)} is not a place for checkpoints: name a folder, or s3://BUCKET/PREFIX`,
+      `${JSON.stringify(text)} is not a place for checkpoints. Name a folder, or s3://BUCKET/PREFIX`,
     );
   }
   // The code that signs and sends requests is loaded on demand.

@@ -187,7 +187,7 @@ export function requireFormat({ path, dataFormat }: FoundCheckpoint): void {
   const next =
     dataFormat > DATA_FORMAT
       ? 'Use the newer version of Palimpsest that wrote it'
-      : 'This version would not read it: start the node without it, and it makes its index from the log';
+      : 'This version cannot read it. Start the node without it: the node then builds its index from the log';
   throw new CheckpointError(
     'unfit',
     `${path} has data format ${dataFormat}; this version has format ${DATA_FORMAT}. ${next}.`,

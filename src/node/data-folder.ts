@@ -101,7 +101,7 @@ export function requireLogFormat(format: number | null | undefined, node: string
       ? (['data-newer', 'Use the newer version of Palimpsest that its nodes have'] as const)
       : ([
           'data-older',
-          'Use the version that its nodes have, or take the log along to this one as its changelog says',
+          'Use the version of its nodes, or migrate the log to this version as the changelog says',
         ] as const);
   throw new NodeError(
     code,
@@ -138,7 +138,7 @@ export function nodeFailure(dir: string, error: unknown): unknown {
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new NodeError(
       'no-space',
-      `There is no space left for the data folder ${dir} (${reason}). Free some, then try again.`,
+      `There is no space left for the data folder ${dir} (${reason}). Free some space, then try again.`,
       {
         cause: error,
       },
@@ -148,7 +148,7 @@ export function nodeFailure(dir: string, error: unknown): unknown {
   return new NodeError(
     'data-unwritable',
     `The data folder ${dir} cannot be written (${reason}). ` +
-      'Give yourself access to it, or name another with --data or PALIMPSEST_DATA.',
+      'Get access to it, or name another folder with --data or PALIMPSEST_DATA.',
     { cause: error },
   );
 }

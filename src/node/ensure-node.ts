@@ -130,7 +130,7 @@ async function restoreIndex(
   { restoreFrom, environment, onProgress }: StartOptions,
 ): Promise<() => Promise<void>> {
   if (restoreFrom === undefined) return async () => undefined;
-  onProgress?.('Taking the index from a checkpoint …');
+  onProgress?.('Copying the index from a checkpoint …');
   const restored = await restoreCheckpoint(await checkpointStore(restoreFrom, environment ?? {}), folder.dir);
   // Also for an address like s3://BUCKET/PREFIX/NAME.
   await rememberCheckpoints(folder.dir, dirname(restored.path));
@@ -146,7 +146,7 @@ async function startOver(folder: DataFolder, options: ChosenStart): Promise<Runn
   if (log === undefined && options.restoreFrom !== undefined) {
     throw new NodeError(
       'profile-mismatch',
-      `${folder.dir} has a database of its own, whose index is not taken from a checkpoint. ` +
+      `${folder.dir} has a database of its own, whose index cannot come from a checkpoint. ` +
         'Leave out --restore, or name a shared log (--profile, --log).',
     );
   }

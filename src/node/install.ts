@@ -100,9 +100,9 @@ async function requirePinned(lib: string, files: FrontFiles): Promise<void> {
   throw new NodeError(
     'build-failed',
     'Maven fetched other libraries than this version was built with ' +
-      `(${wrong.slice(0, 5).join(', ')}): their SHA-256 is not the one in ${PINNED}. ` +
-      `Remove them from Maven's local repository (~/.m2/repository) and look at where its settings let them ` +
-      'be fetched, then try again.',
+      `(${wrong.slice(0, 5).join(', ')}): their SHA-256 differs from ${PINNED}. ` +
+      `Remove them from Maven's local repository (~/.m2/repository) and check from where its settings ` +
+      'download libraries, then try again.',
   );
 }
 
@@ -239,7 +239,7 @@ function cacheProblem(cacheDir: string, error: unknown): NodeError {
   }
   return new NodeError(
     'build-failed',
-    `The node cannot be built in ${cacheDir} (${reason}). Give yourself access to it, or set XDG_CACHE_HOME.`,
+    `The node cannot be built in ${cacheDir} (${reason}). Get access to it, or set XDG_CACHE_HOME.`,
     {
       cause: error,
     },

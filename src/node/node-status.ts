@@ -107,14 +107,14 @@ export const hasFailedWrites = (status: NodeStatusReport): boolean =>
 export function writeTrouble(status: NodeStatusReport): string | undefined {
   const room = `Free at least ${Math.ceil(status.leastRoom / 1_048_576)} MiB on the disk of ${status.dataDir}`;
   if (!hasFailedWrites(status))
-    return status.isDiskFull ? `ITS DISK IS FULL. ${room}, or it will take no more writes` : undefined;
+    return status.isDiskFull ? `ITS DISK IS FULL. ${room}, or it will accept no more writes` : undefined;
   const why = status.running && status.ingesterError !== null ? ` (${status.ingesterError})` : '';
   const failed = status.running && status.ingesterFailed ? `HAS STOPPED INDEXING${why}` : 'TAKES NO MORE WRITES';
   if (status.running && !(status.supervised && status.profile !== 'memory'))
     return `${failed}: stop it, then start it (palimpsest node stop, palimpsest node start)`;
   return status.isDiskFull
     ? `${failed}: its disk is full. ${room}: then it restarts automatically, and acknowledged steps are delivered`
-    : `${failed}: it is being started again`;
+    : `${failed}: it is restarting`;
 }
 
 /**
@@ -126,7 +126,7 @@ export function logText(status: NodeStatusReport): string | undefined {
   if (status.log === null) return status.sharedLog;
   if (!status.log.reachable)
     return (
-      `${status.sharedLog}: CANNOT BE REACHED; the node answers from what it has, and takes no writes until it ` +
+      `${status.sharedLog}: CANNOT BE REACHED; the node answers from its own index and accepts no writes until it ` +
       'can be'
     );
   const behind = (status.log.submitted ?? -1) - (status.log.completed ?? -1);

@@ -61,14 +61,14 @@ export async function findPackagedNode(
   if (manifest.front !== frontKey(files)) {
     throw new NodeError(
       'incomplete-package',
-      `${manifest.package} in ${dir} has the node of another version of palimpsest. ${remedy}`,
+      `${manifest.package} in ${dir} contains the node of another version of palimpsest. ${remedy}`,
     );
   }
   const changed = await changedFiles(dir, new Map(manifest.jars.map((jar) => [jar, manifest.sha256[jar] ?? ''])));
   if (changed.length > 0) {
     throw new NodeError(
       'incomplete-package',
-      `${manifest.package} in ${dir} is damaged: ${changed.slice(0, 5).join(', ')} is missing or has other bytes. ` +
+      `${manifest.package} in ${dir} is damaged: ${changed.slice(0, 5).join(', ')} is missing or was changed. ` +
         remedy,
     );
   }

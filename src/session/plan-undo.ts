@@ -59,7 +59,7 @@ export function planUndo(
   const verbs = oppositeOf(step.changes);
   const objects = objectsOf(verbs);
   if (objects.size === 0) {
-    const listed = (step.changes.index ?? []).length > 0 ? ', it only listed new objects, which stay listed' : '';
+    const listed = (step.changes.index ?? []).length > 0 ? '; it only listed new objects, which stay listed' : '';
     throw new SessionError(
       'nothing-to-undo',
       `step ${seq} of session ${session} activated, deactivated, pinned and unpinned nothing${listed}`,
@@ -74,7 +74,7 @@ export function planUndo(
     throw new SessionError(
       'changed-since',
       `step ${later.seq} of session ` +
-        `${session}${later.undoes === seq ? `, which takes step ${seq} back,` : ''} changed the same ` +
+        `${session}${later.undoes === seq ? `, which undoes step ${seq},` : ''} changed the same ` +
         `objects since: ${named.join(', ')}${more}; undo that one first, or use activate, deactivate, ` +
         'pin and unpin',
     );

@@ -56,14 +56,14 @@ export function parseNodeUrl(text: string): NodeAddress {
       return { kind: 'unix', socketPath };
     throw new XtdbError(
       'bad-request',
-      `The node's address must look like ${FORMS}; after unix: there is no absolute path.`,
+      `The node's address must look like ${FORMS}; the part after unix: is no absolute path.`,
     );
   }
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw new XtdbError(
       'bad-request',
-      `The node's address must look like ${FORMS}; it is neither a http or https address nor a socket.`,
+      `The node's address must look like ${FORMS}; it is neither an http or https address nor a socket.`,
     );
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {

@@ -33,7 +33,7 @@ export function interpretAnswer(answer: RawAnswer, what: string): EdnValue | und
   if (answer.status === 404) {
     // A node that knows the endpoint names the missing item in the body.
     if (answer.text.trim() !== '' && mediaTypeOf(answer) !== undefined) return undefined;
-    throw new XtdbError('bad-response', `${what}: 404, there is no such endpoint: is this an XTDB 1.24 node?`, {
+    throw new XtdbError('bad-response', `${what}: 404, no such endpoint. Is this an XTDB 1.24 node?`, {
       status: 404,
     });
   }

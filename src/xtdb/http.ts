@@ -318,7 +318,7 @@ export class XtdbHttp {
       if (size > most) {
         throw new XtdbError(
           'too-large',
-          `${what}: the answer is over the limit of ${most} bytes: ask for less at once.`,
+          `${what}: the answer exceeds the limit of ${most} bytes. Ask for less at once.`,
         );
       }
       pieces.push(piece);

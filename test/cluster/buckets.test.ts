@@ -247,7 +247,7 @@ describe('checkpoints in a bucket', () => {
 
   test('provide the index of a new node; an altered, missing or foreign one leaves nothing', async () => {
     const started = await start('c', ['--restore', address]);
-    expect(started).toMatchObject({ code: 0, stderr: expect.stringContaining('Taking the index from a checkpoint') });
+    expect(started).toMatchObject({ code: 0, stderr: expect.stringContaining('Copying the index from a checkpoint') });
     expect(await runCli(['verify', 'a', '--data', data('c')])).toMatchObject({ code: 0 });
     const [newest] = await found();
     const table = newest?.files.find(({ path }) => path.endsWith('.sst'))?.path ?? '';

@@ -97,7 +97,7 @@ describe('checkpoints of an index', () => {
   test('provide the index of a new node, which reads the rest from the log', async () => {
     await work('a', 'first', ['five']);
     const started = await start('c', ['--restore', store]);
-    expect(started).toMatchObject({ code: 0, stderr: expect.stringContaining('Taking the index from a checkpoint') });
+    expect(started).toMatchObject({ code: 0, stderr: expect.stringContaining('Copying the index from a checkpoint') });
     const { files } = await newest();
     const index = await readdir(join(data('c'), 'index'));
     const tables = files.map(({ path }) => path).filter((path) => path.endsWith('.sst'));
@@ -153,7 +153,7 @@ describe('checkpoints of an index', () => {
       /has data format 9.*newer version/,
     );
     expect(await refused('d', await altered('older', rewritten({ dataFormat: 1 })))).toMatch(
-      /has data format 1.*makes its index from the log/,
+      /has data format 1.*builds its index from the log/,
     );
     // The index itself has the log's name, so the manifest does not matter.
     expect(await refused('e', store, 'other')).toMatch(

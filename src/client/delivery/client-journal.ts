@@ -40,9 +40,9 @@ interface ClientJournalSettings {
 function cutNotice(owner: string, { file, offset, length }: JournalDamage): string {
   return length === 0
     ? `the journal ${owner}: ${file} ends at byte ${offset} in the middle of a write; ` +
-        'nothing that was acknowledged is missing'
+        'no acknowledged record is missing'
     : `the journal ${owner}: the last ${length} bytes of ${file}, from byte ${offset} on, ` +
-        'are not a whole record and were left out; they were never acknowledged';
+        'are not a complete record and were skipped; they were never acknowledged';
 }
 
 interface SessionRecord {
@@ -227,8 +227,8 @@ export class ClientJournal {
     for (const owner of await adoptableJournals(dataDir)) {
       const journal = await adoptJournal(dataDir, owner, { what }).catch((error: unknown) => {
         onNotice(
-          `the journal ${owner} of a process that ended stays as it is, ` +
-            `and what it acknowledged is not delivered: ${messageOf(error)}`,
+          `the journal ${owner} of an ended process was left unchanged, ` +
+            `and its records are not delivered: ${messageOf(error)}`,
         );
         return undefined;
       });
@@ -246,12 +246,12 @@ export class ClientJournal {
     const { journal } = unread;
     const damaged = journal.damage.length === 0 ? undefined : await readDamaged(dataDir, journal);
     if (damaged !== undefined)
-      onNotice(`${lossText(damaged)}; what can be read is delivered, and what is damaged is kept as it was (.damaged)`);
+      onNotice(`${lossText(damaged)}; readable records are delivered, and damaged files are kept unchanged (.damaged)`);
     for await (const { sequence, payload } of journal.recover()) {
       if (sequence <= unread.upto) continue;
       const write = readWrite(payload);
       if (write instanceof Error)
-        onNotice(`the journal ${journal.owner}: record ${sequence} stays there and is not delivered: ${write.message}`);
+        onNotice(`the journal ${journal.owner}: record ${sequence} stays in it and is not delivered: ${write.message}`);
       else adopt({ write, damaged, receipt: this.#receiptOf(journal, write, sequence) });
       unread.upto = sequence;
     }

@@ -81,10 +81,10 @@ export function lossText(journal: DamagedJournal): string {
   const lost = loss.records.reduce((sum, [first, last]) => sum + last - first + 1, 0);
   const found = sessions.flatMap(({ steps }) => steps).reduce((sum, [first, last]) => sum + last - first + 1, 0);
   const records = loss.records.length === 0 ? [] : [`records ${loss.records.map(rangeText).join(', ')} of it are lost`];
-  const near = [...sessions.map(perhapsLost), 'a session that only they knew'].join('; ');
-  const further = loss.isUncounted ? [`perhaps further records at the place of the damage: ${near}`] : [];
-  const untold = !loss.isUncounted && lost > found ? [`${lost - found} of these were perhaps ${near}`] : [];
+  const near = [...sessions.map(perhapsLost), 'a session that only these records contained'].join('; ');
+  const further = loss.isUncounted ? [`further records may be lost at the damaged place: ${near}`] : [];
+  const untold = !loss.isUncounted && lost > found ? [`${lost - found} of these may have been ${near}`] : [];
   const what = [...records, ...certain, ...further, ...untold];
-  const missing = what.length === 0 ? 'nothing that was acknowledged is missing' : what.join('; ');
+  const missing = what.length === 0 ? 'no acknowledged record is missing' : what.join('; ');
   return `the journal ${owner} is damaged: ${placesText(damage)}; ${missing}`;
 }

@@ -5,7 +5,7 @@ import type { SessionWrite } from './session-write.js';
 
 const STAYS =
   'The journal keeps it and the writes after it, and retries them whenever the session is opened. ' +
-  'Run palimpsest doctor, which names them and says what to do. Where nodes share a log, ' +
+  'Run palimpsest doctor, which names them and says what to do. If nodes share a log, ' +
   'palimpsest journal adopt delivers a copy of the data folder through another node';
 
 /** Describes a write in an error message. */

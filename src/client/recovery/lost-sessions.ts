@@ -170,7 +170,7 @@ export class LostSessions {
       if (!isRefusal(failure)) throw failure;
       const refused = this.#notKept(
         write,
-        `another writer went on with session ${session}, and the database does not take it elsewhere`,
+        `another writer continued session ${session}, and the database does not accept the write elsewhere`,
         failure,
       );
       // A client that reopens the session must see this error instead of the takeover.
@@ -206,7 +206,7 @@ export class LostSessions {
     await this.#atRest(key);
     const reported = new SessionError(
       'taken-over',
-      `${error.message}; what was acknowledged here is kept in session ${fork}`,
+      `${error.message}; the steps acknowledged here are kept in session ${fork}`,
       {
         cause: error,
       },
@@ -242,7 +242,7 @@ export class LostSessions {
       if (!isTakenOver(error))
         throw this.#notKept(
           write,
-          `another writer went on with its session, and session ${rescue.fork}, which is to keep it, refuses it`,
+          `another writer continued its session, and the fork ${rescue.fork}, which should keep it, refuses it`,
           error,
         );
       rescue.onward = await this.#begin(moved);
@@ -278,7 +278,7 @@ export class LostSessions {
       if (!isRefusal(error)) throw error;
       throw this.#notKept(
         write,
-        `another writer went on with session ${session}, and no fork of it can be made`,
+        `another writer continued session ${session}, and no fork of it can be created`,
         error,
       );
     }
@@ -293,7 +293,7 @@ export class LostSessions {
     if (head === undefined || steps.length < seq - 1) {
       throw new SessionError(
         'sequence-gap',
-        `session ${fork} has ${steps.length} steps; what was acknowledged as step ${seq} does not follow there`,
+        `session ${fork} has ${steps.length} steps; the step acknowledged as ${seq} does not follow them`,
       );
     }
     // Epoch 1 detects a client that has opened the fork since its creation.

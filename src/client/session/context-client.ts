@@ -336,7 +336,7 @@ export class ContextClient {
   }
 
   #requireOpen(): void {
-    if (this.#closing !== undefined) throw new SessionError('closed', 'the client is closed; make a new one');
+    if (this.#closing !== undefined) throw new SessionError('closed', 'the client is closed; create a new one');
   }
 
   async #holder(session: SessionId): Promise<string | undefined> {
@@ -361,8 +361,8 @@ export class ContextClient {
       if (!isThere) {
         throw new SessionError(
           'node-unavailable',
-          `session ${id} has steps that the database does not have yet; palimpsest doctor says why, ` +
-            'open it once they are there',
+          `session ${id} has steps that the database does not have yet; palimpsest doctor says why. ` +
+            'Open it once they are there',
         );
       }
       const parts = { lock, assemble: this.#assemble, hasRandomId: isNew, losses: isNew ? 0 : await recovery.losses() };

@@ -299,7 +299,7 @@ export class ContextSession extends ReadableSession {
 
   #serial<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closing === undefined) return this.#inOrder(work);
-    return Promise.reject(new SessionError('closed', `session ${this.id} is closed; open it again to go on`));
+    return Promise.reject(new SessionError('closed', `session ${this.id} is closed; open it again to continue`));
   }
 
   /** Runs work after all earlier requests. `informs`: whether a user sees why it is lost. */

@@ -58,7 +58,7 @@ export async function stepAt(timeline: Timeline, session: SessionId, { when, hol
     const before = place.turn > 1 ? `, or a turn before it (turn:${place.turn - 1})` : '';
     throw new SessionError(
       'turn-running',
-      `turn ${place.turn} of session ${session} may go on, the session is open in ${running}; ` +
+      `turn ${place.turn} of session ${session} may not be complete: the session is open in ${running}; ` +
         `name a step of it (step:${place.seq})${before}`,
     );
   }

@@ -206,7 +206,7 @@ async function requireClosedElsewhere(
     'lease-held',
     `session ${state.id} was opened on another host, ` +
       `with files of the filesystem ${[...others].join(', ')}, ` +
-      "and nothing says that it was closed there: a person's change would end it for its agent. " +
+      "and is not recorded as closed there: a person's change would end it for its agent. " +
       'Make the change there, or close it there first; if that host no longer exists, ' +
       'open it once with an agent here and close it',
   );
@@ -222,9 +222,9 @@ async function newestFor(store: ObjectStore, id: SessionId): Promise<StoreSnapsh
   } catch (error) {
     if (!isOutage(error)) throw error;
     const why =
-      `session ${id} cannot be opened before the database says what is in it: ` +
-      `${error.message} Look at palimpsest doctor; ` +
-      'a session without an id of its own begins without the database.';
+      `session ${id} cannot be opened until the database returns its state: ` +
+      `${error.message} Run palimpsest doctor to see why; ` +
+      'a session without a given id can begin without the database.';
     throw new XtdbError(error.code, why, { cause: error, ...defined({ status: error.status }) });
   }
 }
@@ -273,7 +273,7 @@ export async function openSession(
     if (await snapshot.documents.isArriving(id))
       throw new SessionError(
         'session-exists',
-        `session ${id} is being imported; where that was cut short, palimpsest import --finish ${id} brings the rest`,
+        `session ${id} is being imported; if that import was interrupted, run palimpsest import --finish ${id}`,
       );
     if (existing === undefined) {
       await refuseErased(snapshot, id);

@@ -58,7 +58,7 @@ export async function requireRoots(
   const below = [...elsewhere].slice(0, MOST_NAMED).join(', ');
   throw new SessionError(
     'other-roots',
-    `session ${session} was worked with below ${below}, ` +
+    `session ${session} used files below ${below}, ` +
       `and this process may use ${access.roots.roots.map(named).join(', ')} only; ` +
       'use another session, start it with a --root that holds those folders, or with --share-sessions',
   );

@@ -187,7 +187,7 @@ describe('imported versions of a file beside local ones', () => {
       message: expect.stringMatching(
         new RegExp(
           `holds session ${second} already, up to step ${steps}, ` +
-            'and the bundle is a later one .* up to|goes on to step',
+            'and the bundle is a later state of the session, up to step',
         ),
       ),
     });

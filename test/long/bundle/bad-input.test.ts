@@ -360,7 +360,7 @@ describe('an invalid bundle', () => {
             return line;
           }),
         ),
-      new RegExp(`altered.*not of its form: .*${field.replaceAll('.', '\\.').replace('\\.index', '\\.index\\.1')}`),
+      new RegExp(`altered.*an invalid field: .*${field.replaceAll('.', '\\.').replace('\\.index', '\\.index\\.1')}`),
     ]),
     [
       'a context whose layout is not text',
@@ -371,7 +371,7 @@ describe('an invalid bundle', () => {
             return line;
           }),
         ),
-      /altered.*not of its form: layout/,
+      /altered.*an invalid field: layout/,
     ],
     [
       'an attribute that there is not',
@@ -489,8 +489,8 @@ describe('an invalid bundle', () => {
     ['both', ['x.bundle', '--finish', 's'], 64, /leave out "x.bundle"/],
     ['with what is of a file', ['--finish', 's', '--map', '/a=/b'], 64, /leave out --map/],
     ['no session id', ['--finish', 'a b'], 1, /not a session id/],
-    ['of one that never came', ['--finish', 'never-came'], 1, /no import of session never-came has come so far/],
-    ['of one that is all there', ['--finish', `${name}-first`], 1, /has come so far|is all there/],
+    ['of one that never came', ['--finish', 'never-came'], 1, /no import of session never-came has stored enough/],
+    ['of one that is all there', ['--finish', `${name}-first`], 1, /has stored enough|is complete/],
   ])('leaves an import unfinished: %s', async (_, args, exit, told) => {
     const { code, stderr } = await run('import', ...args);
     expect([code, stderr]).toEqual([exit, expect.stringMatching(told)]);

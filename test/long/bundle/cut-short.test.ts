@@ -159,7 +159,7 @@ describe('an interrupted import', () => {
       });
       await expect(finishImport(there, fork, { clientDir })).rejects.toMatchObject({
         code: 'nothing-to-finish',
-        message: expect.stringContaining('is all there'),
+        message: expect.stringContaining('is complete'),
       });
       expect((await listed()).sort()).toEqual([fork, parent]);
       expect(await whole(fork)).toBe(2);

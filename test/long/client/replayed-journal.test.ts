@@ -149,7 +149,7 @@ describe('a journal that the database already has', () => {
     expect(notices).toEqual([
       expect.stringMatching(
         new RegExp(
-          'the last 10 bytes of .*\\.wal, from byte \\d+ on, are not a whole record and were left out; ' +
+          'the last 10 bytes of .*\\.wal, from byte \\d+ on, are not a complete record and were skipped; ' +
             'they were never acknowledged$',
         ),
       ),

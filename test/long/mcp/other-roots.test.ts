@@ -52,7 +52,7 @@ async function refusesAll(agent: Agent): Promise<void> {
     const byThread = await agent.call(tool, args(secretId), { meta: { threadId: session } });
     for (const { isError, text } of [byArgument, byThread]) {
       expect([tool, isError, text.includes(SECRET.trim())]).toEqual([tool, true, false]);
-      expect(text).toContain(`session ${session} was worked with below ${JSON.stringify(theirs)}`);
+      expect(text).toContain(`session ${session} used files below ${JSON.stringify(theirs)}`);
       expect(text).toContain('--share-sessions');
     }
   }
@@ -70,7 +70,7 @@ describe('a session from other folders', () => {
     expect((await owner.call('context', { session })).text).toMatch(/ turn=1 known=3 active=3 pinned=0 /);
     // Nor can it be taken away while its owner has it open.
     const taker = await stdioAgent(mine, ['--take-over']);
-    expect((await taker.call('context', { session })).text).toContain('was worked with below');
+    expect((await taker.call('context', { session })).text).toContain('used files below');
     await taker.close();
     expect((await owner.call('context', { session })).isError).toBe(false);
     await owner.close();
@@ -142,7 +142,7 @@ describe('a session from other folders', () => {
     await wide.close();
     const again = await stdioAgent(theirs);
     expect((await again.call('context', { session: shared })).text).toContain(
-      `worked with below ${JSON.stringify(outer)}`,
+      `used files below ${JSON.stringify(outer)}`,
     );
     await again.close();
     const serve = await startServe([], outer);
@@ -151,7 +151,7 @@ describe('a session from other folders', () => {
     await api.call('openSession', undefined, { id: fork, fork: { parent: session } });
     await serve.close();
     const agent = await stdioAgent(mine);
-    expect((await agent.call('context', { session: fork })).text).toContain('was worked with below');
+    expect((await agent.call('context', { session: fork })).text).toContain('used files below');
     await agent.close();
   });
 

@@ -46,7 +46,7 @@ describe("the node in this platform's package", () => {
       await writeFile(join(installed.dir, 'lib/a.jar'), 'other bytes');
       await expect(findPackagedNode(files, installed.from)).rejects.toMatchObject({
         code: 'incomplete-package',
-        message: expect.stringMatching(/is damaged: lib\/a\.jar is missing or has other bytes\. Install palimpsest/),
+        message: expect.stringMatching(/is damaged: lib\/a\.jar is missing or was changed\. Install palimpsest/),
       });
       await rm(join(installed.dir, 'lib/front.jar'));
       await expect(findPackagedNode(files, installed.from)).rejects.toThrow(/lib\/front\.jar, lib\/a\.jar/);
@@ -57,7 +57,7 @@ describe("the node in this platform's package", () => {
       const installed = await install(dir, 'ffffffffffffffff');
       await expect(findPackagedNode(files, installed.from)).rejects.toMatchObject({
         code: 'incomplete-package',
-        message: expect.stringContaining(`${NAME} 1.0.0 in ${installed.dir} has the node of another version`),
+        message: expect.stringContaining(`${NAME} 1.0.0 in ${installed.dir} contains the node of another version`),
       });
     }));
 

@@ -42,7 +42,7 @@ describe('undoing a step', () => {
     ];
     expect(planUndo(session, undone, 2).verbs).toEqual({ activate: [a] });
     expect(() => planUndo(session, undone, 1)).toThrow(
-      /step 2 of session s, which takes step 1 back, changed the same objects/,
+      /step 2 of session s, which undoes step 1, changed the same objects/,
     );
   });
 
