@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { pricesOf } from '../assembly/epoch/prices.js';
 import type { RecordMask } from '../client/record-mask.js';
-import type { EntryOf, RecordedEntry, RecordingFormat } from '../lab/recordings/neutral-session.js';
+import { ModelCallRule } from '../history/rebuild/model-calls.js';
+import type { EntryOf, RecordedEntry } from '../lab/recordings/neutral-session.js';
 import { INPUT_WITHOUT_CACHE } from '../lab/replay/model-usage.js';
 import { defined } from '../values/defined.js';
 import { AGENTS } from './agent-homes.js';
@@ -46,8 +47,10 @@ export const sessionFactsSchema = z.object({
   startedAt: z.number().optional(),
   endedAt: z.number().optional(),
   turns: count,
-  /** Model calls. */
+  /** Model calls of the session, also those that a fork copied. */
   calls: count,
+  /** Model calls of the recording that the provider did not count, without copied ones. */
+  uncounted: count,
   toolCalls: count,
   /** The session that started it as a sub-agent. */
   subagentOf: z.string().optional(),
@@ -59,9 +62,6 @@ export const sessionFactsSchema = z.object({
   losses: z.record(z.string(), count),
 });
 export type SessionFacts = z.output<typeof sessionFactsSchema>;
-
-/** Formats that have a message for every answer. */
-const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'opencode']);
 
 const TITLE_CHARS = 200;
 
@@ -77,11 +77,34 @@ export function asTitle(text: string, mask: RecordMask): string {
 
 type Usage = NonNullable<EntryOf<'message'>['usage']>;
 
+/** Counts the model calls of a session by the rule of the steps that an import makes of it. */
+class CallCounter {
+  readonly rule = new ModelCallRule();
+  calls = 0;
+  /** Calls that the session copied from another one. */
+  copied = 0;
+  /** Calls of tools, which count if the model said nothing. */
+  tools = 0;
+  hasAnswers = false;
+
+  add(begins: boolean, copied: boolean | undefined): void {
+    if (!begins) return;
+    this.calls += 1;
+    if (copied === true) this.copied += 1;
+  }
+
+  get count(): number {
+    return this.hasAnswers ? this.calls : this.tools;
+  }
+}
+
 /** One of the sessions in a recording while it is read: the conversation or a sub-agent. */
 interface OpenSession {
   readonly entry: EntryOf<'session'>;
   model: string | undefined;
-  answering: boolean;
+  /** Its model calls: all, and without answers that have a count of no token. */
+  readonly calls: { readonly all: CallCounter; readonly counted: CallCounter };
+  hasTokens: boolean;
   at: number | undefined;
   /** The newest input of the model. */
   inputAt: number | undefined;
@@ -93,6 +116,15 @@ interface OpenSession {
 /** A damaged recording may have a negative or an endless figure, which would spoil every sum. */
 const countable = (figure: number | undefined): number =>
   figure !== undefined && figure >= 0 && figure <= 1e12 ? figure : 0;
+
+const isCounted = ({ input, output, cache_read, cache_write }: Usage): boolean =>
+  [input, output, cache_read, cache_write].some((figure) => countable(figure) > 0);
+
+const countersOf = ({ calls }: OpenSession): readonly CallCounter[] => [calls.all, calls.counted];
+
+const counterOf = ({ calls, hasTokens }: OpenSession): CallCounter => (hasTokens ? calls.counted : calls.all);
+const callsOf = (session: OpenSession | undefined): number => (session === undefined ? 0 : counterOf(session).count);
+const copiedOf = (session: OpenSession): number => counterOf(session).copied;
 
 /** Smaller differences come from the provider's rounding and from texts that moved to the end. */
 const LEAST_LOST_TOKENS = 2_000;
@@ -112,7 +144,6 @@ export class FactsCollector {
   #prompt: string | undefined;
   #model: string | undefined;
   #turns = 0;
-  #answers = 0;
   #toolCalls = 0;
   #from: number | undefined;
   #to: number | undefined;
@@ -129,7 +160,8 @@ export class FactsCollector {
       this.#sessions.set(entry.native_id, {
         entry,
         model: entry.model,
-        answering: false,
+        calls: { all: new CallCounter(), counted: new CallCounter() },
+        hasTokens: false,
         at: entry.started_at,
         inputAt: undefined,
         since: new Set(),
@@ -144,10 +176,14 @@ export class FactsCollector {
     session.at = entry.at ?? session.at;
     if (entry.kind === 'call') {
       this.#toolCalls += 1;
-      // Results may come between the calls of one answer.
-      if (!MESSAGE_FIRST.has(session.entry.format)) this.#answer(session, { ...entry, hasOwnMessage: false });
-    } else if (entry.kind === 'result') this.#input(session);
-    else if (entry.kind === 'compaction') {
+      for (const counter of countersOf(session)) {
+        counter.tools += 1;
+        counter.add(counter.rule.toolCall(), entry.copied);
+      }
+    } else if (entry.kind === 'result') {
+      for (const { rule } of countersOf(session)) rule.result();
+      session.inputAt = session.at;
+    } else if (entry.kind === 'compaction') {
       session.since.add('compaction');
       this.#input(session);
     } else if (entry.kind === 'message') this.#message(session, entry);
@@ -158,11 +194,13 @@ export class FactsCollector {
   finish(losses: SessionFacts['losses']): Omit<SessionFacts, 'agent'> | undefined {
     if (this.#main === undefined) return undefined;
     const { native_id: id, cwd, parent } = this.#main;
+    const own = [...this.#sessions.values()].reduce((sum, one) => sum + callsOf(one) - copiedOf(one), 0);
     return {
       id,
       title: asTitle(this.#name ?? this.#prompt ?? '', this.#mask),
       turns: this.#turns,
-      calls: Math.max(this.#counted.length, this.#answers),
+      calls: callsOf(this.#sessions.get(id)),
+      uncounted: Math.max(0, own - this.#counted.length),
       toolCalls: this.#toolCalls,
       models: this.#models,
       answers: this.#counted,
@@ -184,26 +222,23 @@ export class FactsCollector {
     this.#to = Math.max(this.#to ?? at, at);
   }
 
-  /** Counts a model call. A fork's copy of it belongs to the original session. */
-  #answer(
-    session: OpenSession,
-    { hasOwnMessage, copied }: { readonly hasOwnMessage: boolean; readonly copied?: boolean | undefined },
-  ): void {
-    if (copied !== true && (hasOwnMessage || !session.answering)) this.#answers += 1;
-    session.answering = true;
-  }
-
   #input(session: OpenSession): void {
-    session.answering = false;
+    for (const { rule } of countersOf(session)) rule.input();
     session.inputAt = session.at;
   }
 
   #message(session: OpenSession, entry: EntryOf<'message'>): void {
     const { role, origin, text, usage } = entry;
-    if (role === 'assistant' && origin === 'model') {
+    if (role === 'assistant') {
       const { copied } = entry;
-      this.#answer(session, { hasOwnMessage: MESSAGE_FIRST.has(session.entry.format), copied });
-      if (usage !== undefined && copied !== true) this.#usage(session, usage);
+      const isEmpty = usage !== undefined && !isCounted(usage);
+      session.hasTokens ||= usage !== undefined && !isEmpty;
+      for (const counter of countersOf(session)) {
+        counter.hasAnswers = true;
+        if (isEmpty && counter === session.calls.counted) counter.rule.input();
+        else counter.add(counter.rule.message(usage !== undefined), copied);
+      }
+      if (origin === 'model' && usage !== undefined && copied !== true) this.#usage(session, usage);
       return;
     }
     this.#input(session);
@@ -217,7 +252,10 @@ export class FactsCollector {
       session.model = text ?? session.model;
       this.#model ??= text;
     }
-    if (REWINDS.has(name)) session.since.add('rewind');
+    if (REWINDS.has(name)) {
+      session.since.add('rewind');
+      for (const { rule } of countersOf(session)) rule.input();
+    }
     if (name === 'titled' && session.entry === this.#main) this.#name = text ?? this.#name;
     if (usage !== undefined && copied !== true) this.#usage(session, usage);
   }

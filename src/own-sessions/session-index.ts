@@ -9,7 +9,7 @@ import type { ReadFacts } from './read-facts.js';
 import { sessionFactsSchema } from './session-facts.js';
 
 /** Increase this number when a change makes the same file yield other facts. */
-const INDEX_VERSION = 5;
+const INDEX_VERSION = 6;
 
 const knownFileSchema = z.object({
   size: z.number(),

@@ -89,7 +89,7 @@ export function sumCosts(sessions: readonly FoundSession[], { by, since }: CostO
   const inOrder = [...sessions].sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0));
   for (const session of inOrder) {
     const { answers, models, cacheLosses } = session;
-    if (since === undefined || lastUse(session) >= since) uncounted += Math.max(0, session.calls - answers.length);
+    if (since === undefined || lastUse(session) >= since) uncounted += session.uncounted;
     for (const answer of answers) {
       const [at, nth, ...tokens] = answer;
       const model = models[nth] ?? '';

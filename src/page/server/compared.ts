@@ -1,5 +1,6 @@
 import { kindOfRecord } from '../../history/rebuild/context-kind.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
+import { modelCallsOf } from '../../history/rebuild/model-calls.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
@@ -7,7 +8,7 @@ import type { Step } from '../../objects/step.js';
 import { changedBy, ownSteps, sessionCalls } from '../../review/ask/session-calls.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { shapedRow } from '../../review/http/session-list.js';
-import { modelCalls, sessionFigures } from '../../review/money/session-figures.js';
+import { sessionFigures } from '../../review/money/session-figures.js';
 import type { SessionRow, SessionRows } from '../../review/rows/session-rows.js';
 import { defined } from '../../values/defined.js';
 import { speakerOf } from './conversation.js';
@@ -141,7 +142,7 @@ export async function compared(
   const shared = isSame ? 0 : sharedSteps(one ?? [], other ?? []);
   return wireShape(PAGE_ANSWERS.Compared, {
     basis: pinnedBasis(present.basis),
-    shared: shared === 0 ? undefined : { steps: shared, calls: modelCalls((one ?? []).slice(0, shared)) },
+    shared: shared === 0 ? undefined : { steps: shared, calls: modelCallsOf((one ?? []).slice(0, shared)).length },
     sides: shown.map((side, i) => ({
       ...side,
       row: shapedRow(rows[i] as SessionRow),

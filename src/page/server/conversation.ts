@@ -12,6 +12,7 @@ import {
 import { bordersOf } from '../../history/rebuild/epoch-chain.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
+import { callNumbers, modelCallsOf } from '../../history/rebuild/model-calls.js';
 import { isSaid } from '../../history/rebuild/said-text.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { Shaped } from '../../http/wire-shape.js';
@@ -26,7 +27,6 @@ import { type SessionCall, sessionCalls } from '../../review/ask/session-calls.j
 import { diffTexts } from '../../review/ask/text-diff.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { costOf } from '../../review/money/call-cost.js';
-import { modelCalls } from '../../review/money/session-figures.js';
 import { defined } from '../../values/defined.js';
 import { type Described, describe } from './described-objects.js';
 import { sessionActors } from './file-authors.js';
@@ -242,18 +242,6 @@ const epochRow = ({ seq, at, number, reason, price }: LoggedEpoch, turn: number)
   text: `Epoch ${number} of contexts began (${reason}).`,
 });
 
-/** Numbers the model calls: each answer, and the tool calls that it made. */
-function answerNumbers(steps: readonly Step[]): ReadonlyMap<number, number> {
-  const numbers = new Map<number, number>();
-  const hasAnswers = steps.some(({ message }) => message?.role === 'assistant');
-  let number = 0;
-  for (const { seq, message, call } of steps) {
-    if (message?.role === 'assistant' || (!hasAnswers && call !== undefined)) number += 1;
-    if (number > 0 && (message?.role === 'assistant' || call !== undefined)) numbers.set(seq, number);
-  }
-  return numbers;
-}
-
 /** Returns the steps of a part of a conversation. */
 function stepsOfPart(
   steps: readonly Step[],
@@ -303,6 +291,7 @@ export async function conversation(
   const steps = await timeline.steps(session);
   const calls = await sessionCalls(timeline.present, steps, timeline.paths);
   const numbers = new Map(steps.filter(({ call }) => call !== undefined).map(({ seq }, i) => [seq, i + 1]));
+  const models = modelCallsOf(steps);
   const part = stepsOfPart(steps, numbers, question);
   const [firstSeq, lastSeq] = [part[0]?.seq ?? 0, part.at(-1)?.seq ?? 0];
   const ids = part.flatMap(({ call }) => call?.id ?? []);
@@ -349,7 +338,7 @@ export async function conversation(
     timeline,
     calls,
     numbers,
-    answers: answerNumbers(steps),
+    answers: callNumbers(models),
     outputs,
     files,
     versions,
@@ -374,7 +363,7 @@ export async function conversation(
       .toWellFormed(),
     lastStep: steps.at(-1)?.seq ?? 0,
     toolCalls: numbers.size,
-    modelCalls: modelCalls(steps),
+    modelCalls: models.length,
     rows: rows.sort((a, b) => a.step - b.step),
     ...defined({
       before: firstSeq > (steps[0]?.seq ?? 0) ? firstSeq : undefined,

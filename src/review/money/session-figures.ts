@@ -1,5 +1,6 @@
+import { hasTokens, modelCallsOf } from '../../history/rebuild/model-calls.js';
 import type { SessionId } from '../../objects/ids.js';
-import type { ModelUsage, Step } from '../../objects/step.js';
+import type { ModelUsage } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { changedBy, ownSteps, sessionCalls } from '../ask/session-calls.js';
 import { addCall, noSpending, type Spending } from './call-cost.js';
@@ -19,15 +20,6 @@ export interface SessionFigures {
   readonly from?: number;
 }
 
-/**
- * Returns the number of model calls among some steps. If the harness reported no messages of the
- * model, each tool call counts as one.
- */
-export function modelCalls(steps: readonly Step[]): number {
-  const answers = steps.filter(({ message }) => message?.role === 'assistant').length;
-  return answers > 0 ? answers : steps.filter(({ call }) => call !== undefined).length;
-}
-
 function mostUsed(usages: readonly ModelUsage[]): string | undefined {
   const counts = new Map<string, number>();
   for (const { model } of usages) if (model !== undefined) counts.set(model, (counts.get(model) ?? 0) + 1);
@@ -42,10 +34,10 @@ export async function sessionFigures(snapshot: StoreSnapshot, session: SessionId
   const steps = await ownSteps(snapshot, session, await snapshot.steps(session));
   const calls = [...(await sessionCalls(snapshot, steps)).values()];
   const spent = noSpending();
-  for (const { usage, at } of steps) if (usage !== undefined) addCall(spent, usage, { at });
+  for (const { usage, at } of steps) if (usage !== undefined && hasTokens(usage)) addCall(spent, usage, { at });
   const model = mostUsed(steps.flatMap(({ usage }) => usage ?? []));
   return {
-    calls: Math.max(modelCalls(steps), spent.calls),
+    calls: modelCallsOf(steps).length,
     toolCalls: calls.length,
     spent,
     filesChanged: changedBy(calls).size,
