@@ -90,7 +90,7 @@ export type { LoggedCall, LoggedMessage, LoggedTurn } from './review/ask/logged-
 export type { LoggedVersion } from './review/ask/object-log.js';
 export type { ObjectView } from './review/ask/object-view.js';
 export type { QueryAnswer, QueryLimits } from './review/ask/run-query.js';
-export type { Sighting } from './review/ask/seen-by.js';
+export type { Sighting } from './review/ask/sighting.js';
 export type { AnswersReport } from './review/verify/verify-answers.js';
 export type { AssemblyMismatch, MismatchCause } from './review/verify/verify-assembly.js';
 export type { PartDamage, PartsReport } from './review/verify/verify-parts.js';

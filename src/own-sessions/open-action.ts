@@ -11,6 +11,7 @@ import {
   writeJson,
 } from '../cli/output.js';
 import { dollars, homeless, shortCount, shortTime } from '../cli/shown-values.js';
+import { NOT_TOLD } from '../history/rebuild/transcript-parts.js';
 import { type Environment, variable } from '../host/environment.js';
 import { openMask } from '../host/open-mask.js';
 import { openStore } from '../host/open-store.js';
@@ -43,7 +44,7 @@ const OUTCOMES: Readonly<Record<OpenedSession['outcome'], string>> = {
 };
 
 const LIMITS =
-  'Palimpsest did not see the requests. It shows contexts that it makes of the recorded messages and calls.';
+  'Palimpsest did not see the requests. It shows them as the transcript has them, which lacks ' + `${NOT_TOLD}.`;
 
 /** Returns whether a browser can be started here. */
 function hasBrowser(env: Environment): boolean {

@@ -5,7 +5,14 @@ import { aboutTokens, type BandRow, stateAt } from './strip-layout.js';
 import type { Strip } from './wire.js';
 import { counted, pathEnd, plural, shortCount } from './words.js';
 
-const STATES = { line: 'one line only', active: 'in full', pinned: 'pinned, in full' } as const;
+/** The words for the states of an object in the context. */
+export const STATES = {
+  line: 'one line only',
+  active: 'in full',
+  pinned: 'pinned, in full',
+  part: 'in part',
+  out: 'not in the context',
+} as const;
 
 /** One object over the calls. */
 export interface BandProps {
@@ -36,7 +43,7 @@ export function Band({ row, strip, chosen, counts, onHover }: BandProps) {
         viewBox={`0 0 ${length} 10`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${oneLine(band.name, 80)}: ${state === undefined ? 'not known' : STATES[state]}`}
+        aria-label={`${oneLine(band.name, 80)}: ${state === undefined ? 'not in the context' : STATES[state]}`}
         onPointerMove={(event) => {
           const { left, width } = event.currentTarget.getBoundingClientRect();
           onHover(row, Math.min(length - 1, Math.max(0, Math.floor(((event.clientX - left) / width) * length))));
@@ -53,9 +60,9 @@ export function Band({ row, strip, chosen, counts, onHover }: BandProps) {
             key={span.from}
             class={`band-${span.state}`}
             x={span.from}
-            y={span.state === 'line' ? 4 : 1}
+            y={span.state === 'line' ? 4 : span.state === 'part' ? 3 : 1}
             width={span.to - span.from}
-            height={span.state === 'line' ? 2 : 8}
+            height={span.state === 'line' ? 2 : span.state === 'part' ? 4 : 8}
           />
         ))}
       </svg>
@@ -88,7 +95,7 @@ export function bandTip(
     oneLine(band.name, 80),
     tokens === undefined ? `≈ ${plural(aboutTokens(band.chars), 'token')}` : plural(tokens, 'token'),
     span === undefined
-      ? `not known at call ${column + 1}`
+      ? `not in the context of call ${column + 1}`
       : `${STATES[span.state]} since call ${span.from + 1} (${how}, step ${change?.step ?? '?'})`,
   ];
 }

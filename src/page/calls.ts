@@ -93,7 +93,7 @@ export function useCountedTexts(call: StripCall | undefined): CountedTexts | und
   const step = useLasting(call === undefined || call.kind === 'unseen' ? undefined : call.step);
   const isAsked = step !== undefined && session !== undefined && live === undefined;
   const answer = useQuestion<RequestView>(isAsked ? '/v1/request' : undefined, { session, at: `step:${step ?? 0}` });
-  const view = isAsked && answer.state === 'there' && answer.value.recorded ? answer.value : undefined;
+  const view = isAsked && answer.state === 'there' && answer.value.request !== null ? answer.value : undefined;
   return useMemo(() => (view === undefined ? undefined : countedTexts(view)), [view]);
 }
 

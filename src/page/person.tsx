@@ -16,6 +16,8 @@ const OFFERED: Readonly<Record<BandState, readonly SetVerb[]>> = {
   line: ['activate', 'pin'],
   active: ['deactivate', 'pin'],
   pinned: ['deactivate', 'unpin'],
+  part: ['activate', 'pin'],
+  out: ['activate', 'pin'],
 };
 
 const OUTCOMES: Readonly<Record<string, string>> = {

@@ -56,7 +56,7 @@ export function bandRows(bands: readonly StripBand[], calls: readonly Pick<Strip
     const starts = band.changes.map(({ step }) => columnOf(calls, step));
     const spans = band.changes.flatMap(({ state }, i): readonly BandSpan[] => {
       const [from, to] = [starts[i] ?? calls.length, starts[i + 1] ?? calls.length];
-      return from < to ? [{ from, to, state }] : [];
+      return from < to && state !== 'out' ? [{ from, to, state }] : [];
     });
     return { band, spans };
   });
@@ -72,7 +72,7 @@ export interface SortedRows {
   readonly present: readonly BandRow[];
   /** Objects whose text is in the context of other calls. */
   readonly elsewhere: readonly BandRow[];
-  /** Objects that were never more than a line. */
+  /** Objects that were never more than a line, or only named in a transcript. */
   readonly lines: readonly BandRow[];
 }
 
@@ -94,7 +94,7 @@ export function sortedRows(
     .filter(({ band }) => band.name.toLowerCase().includes(wanted) || band.id === name)
     .toSorted((a, b) => sizeOf(b) - sizeOf(a));
   const at = (state: BandState): readonly BandRow[] => kept.filter((row) => stateAt(row, column) === state);
-  const present = [...at('pinned'), ...at('active')];
+  const present = [...at('pinned'), ...at('active'), ...at('part')];
   const others = kept.filter((row) => !present.includes(row));
   const wasShown = ({ spans }: BandRow): boolean => spans.some(({ state }) => state !== 'line');
   return { present, elsewhere: others.filter(wasShown), lines: others.filter((row) => !wasShown(row)) };
@@ -119,6 +119,7 @@ const SECTIONS: Readonly<Record<string, { readonly name: string; readonly color:
   list: { name: "Harness's messages", color: '--data-list' },
   chat: { name: 'Conversation', color: '--data-chat' },
   active: { name: 'Files and results', color: '--data-text' },
+  untold: { name: 'Not in the transcript', color: '--data-other' },
 };
 
 /** Returns the name and the colour of a section. */

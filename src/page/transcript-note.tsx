@@ -1,9 +1,9 @@
-/** Explains contexts that Palimpsest made of an agent's transcript: no request was seen. */
+/** Says what a transcript does not have of the requests: none of them was seen. */
 export function TranscriptNote() {
   return (
     <div class="verdict warn" role="note">
-      Palimpsest made these contexts from the agent's transcript. The agent sent requests of its own, which are not
-      recorded. An object that has one line here may have been whole there. Sizes differ.
+      These are the requests as the agent's transcript has them. It has no tools, no hidden reasoning, no notes of the
+      harness, and often no system prompt. The provider counted these, too, and counts text with its own vocabulary.
     </div>
   );
 }

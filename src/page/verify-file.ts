@@ -12,7 +12,7 @@ export interface Verified {
   readonly blocks: number;
   /** Sent contexts whose text matches the hash that was recorded when they were handed out. */
   readonly contexts: number;
-  /** Contexts rebuilt from a transcript, whose text matches its record. No request was seen. */
+  /** Contexts as a transcript has them. No request was seen. */
   readonly transcribed: number;
   /** Contexts without a record to compare with. */
   readonly unrecorded: number;
@@ -67,8 +67,8 @@ export async function verifyFile(file: EmbeddedSession, onProgress: (found: Veri
     if (!isSame || answer.matches === false)
       wrong(`the context at ${key.split('at=')[1]} does not match its recorded hash`);
     else if (isMasked(answer)) report({ masked: found.masked + 1 });
-    else if (answer.matches === null) report({ unrecorded: found.unrecorded + 1 });
     else if (transcripts.has(/at=step:\d+/.exec(key)?.[0] ?? '')) report({ transcribed: found.transcribed + 1 });
+    else if (answer.matches === null) report({ unrecorded: found.unrecorded + 1 });
     else report({ contexts: found.contexts + 1 });
   }
   for (const key of versions) {

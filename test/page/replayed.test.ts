@@ -78,7 +78,7 @@ describe('a replayed session of each format', () => {
     }
     await page
       .getByRole('status', { name: 'Check' })
-      .getByText(/Assembled now from the transcript|Exactly what was sent/)
+      .getByText(/As the transcript has it|Exactly what was sent/)
       .waitFor();
     if (object !== null) await shown(new URL(object, origin).href);
     await shown(`${origin}/review/?text=${session}`);
@@ -111,7 +111,7 @@ describe('a replayed session of each format', () => {
     }
     await offline.page
       .getByRole('status', { name: 'Check' })
-      .getByText(/Assembled now from the transcript|Exactly what was sent/)
+      .getByText(/As the transcript has it|Exactly what was sent/)
       .waitFor();
     expectQuiet(offline);
     await offline.page.close();

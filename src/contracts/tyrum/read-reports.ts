@@ -241,7 +241,7 @@ export class TyrumReports {
     });
     if (handedOut.length > 0) return handedOut.reverse();
     // A context that was never handed out has no report (decision E12).
-    if (!(await this.timeline.isImported(session))) return [];
+    if (!(await this.timeline.isTranscript(session))) return [];
     const turns = await this.timeline.turns(session);
     return turns.toReversed().map(({ turn, last }): Found => {
       const moment = { session, step: last, sha256: undefined };

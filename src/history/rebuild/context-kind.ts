@@ -40,29 +40,3 @@ export function withoutKnownBytes(records: readonly AssemblyProof[]): readonly A
           sent !== undefined || !seen.has(step) || !(TRANSCRIBED.has(delivered) || delivered === 'gateway'),
       );
 }
-
-/** The kinds of the model calls in a session's turns. */
-export interface TurnKinds {
-  /** The records behind the kinds, oldest first. */
-  readonly records: readonly AssemblyProof[];
-  /** Returns every kind among the calls of a turn. A bypassed call adds `unseen`. */
-  of(turn: number): ReadonlySet<ContextKind>;
-}
-
-/**
- * Derives the kinds of a session's turns from its records, its steps, and its origin in another
- * program's files.
- */
-export function turnKinds(of: {
-  readonly records: readonly AssemblyProof[];
-  readonly steps: readonly Step[];
-  readonly isImported: boolean;
-}): TurnKinds {
-  const found = new Map<number, Set<ContextKind>>();
-  const add = (turn: number, kind: ContextKind): void =>
-    void found.set(turn, (found.get(turn) ?? new Set<ContextKind>()).add(kind));
-  for (const record of of.records) add(record.turn, kindOfRecord(record));
-  for (const { turn, event } of of.steps) if (event?.kind === 'bypassed') add(turn, 'unseen');
-  const others: ReadonlySet<ContextKind> = new Set([of.isImported ? 'transcript' : 'unseen']);
-  return { records: of.records, of: (turn) => found.get(turn) ?? others };
-}

@@ -62,7 +62,7 @@ export class ModelCallRule {
 export const hasTokens = ({ input = 0, output = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): boolean =>
   input + output + cacheRead + cacheWrite > 0;
 
-/** Returns whether an answer failed, or a harness wrote it: others are counted, and it has no token. */
+/** Returns whether an answer was counted and has no token: it failed, or a harness wrote it. */
 const isEmpty = ({ usage }: Step): boolean => usage !== undefined && !hasTokens(usage);
 
 type Open = Omit<ModelCall, 'answer' | 'usage'> & { readonly answer: number[]; usage: ModelUsage | undefined };

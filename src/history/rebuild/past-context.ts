@@ -1,6 +1,7 @@
 import type { AssemblyInput } from '../../assembly/layout.js';
 import { RENDERERS, type RendererName } from '../../assembly/renderers.js';
 import type { AssemblyProof, Delivery } from '../../objects/assembly-proof.js';
+import { hashText } from '../../objects/hashes.js';
 import type { SessionId, Sha256 } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
@@ -8,13 +9,14 @@ import { erasedText, readUnproved } from '../../store/tombstones.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { type ContextKind, kindOfRecord, withoutBypassed, withoutKnownBytes } from './context-kind.js';
-import { ContextReader } from './context-reader.js';
+import { ContextReader, type ReadContext, type WantedContext } from './context-reader.js';
 import { orderAt, orErased } from './erased.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment, type When } from './moment.js';
 import { AssemblyRebuilder } from './rebuild-assembly.js';
 import { type RebuiltAssembly, shownPaths } from './rebuilt-assembly.js';
 import type { Point, Timeline } from './timeline.js';
+import { countedPrompt, type TranscriptPart, transcriptText } from './transcript-parts.js';
 
 /**
  * A past context: rebuilt from its assembly record (decision E7), or assembled now as of a
@@ -26,7 +28,7 @@ export interface PastContext {
   readonly session: SessionId;
   readonly turn: number;
   readonly step: number;
-  readonly source: 'record' | 'assembled';
+  readonly source: 'record' | 'assembled' | 'transcript';
   readonly delivered: Delivery | undefined;
   readonly renderer: RendererName;
   readonly basis: Pick<Basis, 'validTime' | 'txId'>;
@@ -42,8 +44,10 @@ export interface PastContext {
   readonly rebuiltFrom?: number;
   /** One text, or canonical JSON if it was handed out as messages. */
   readonly text: string;
-  /** The objects that it is rendered from. */
+  /** The objects that it is rendered from. From a transcript: those that the session knew. */
   readonly input: AssemblyInput;
+  /** Of a transcript: the parts of the text, and the provider's count of its tokens. */
+  readonly told?: { readonly parts: readonly TranscriptPart[]; readonly counted?: number };
 }
 
 /** Returns the context of a rebuilt record. */
@@ -106,7 +110,7 @@ export class PastContexts {
   /**
    * Returns the context that a model was sent at a moment (decision E12). For a turn it is the last
    * one delivered in it, for a step the one handed out there. For a time, and for now, it is the
-   * last one of the turn that ran then. For an imported session it is the transcript's context.
+   * last one of the turn that ran then. Without a record it is the request as a transcript has it.
    *
    * @throws {HistoryError} `not-seen` if it has no record; `beyond-end`, `not-yet`, and errors of a
    * rebuild
@@ -120,9 +124,8 @@ export class PastContexts {
       if (proof.session === session) this.know(await this.timeline.steps(session));
       return this.ofRecord(proof);
     }
-    const context = await this.#assembled(session, point);
-    if (await this.timeline.isImported(session)) return { ...context, kind: 'transcript' };
-    throw await this.#notSeen(context, point);
+    if (await this.timeline.isTranscript(session)) return this.#told(session, point);
+    throw await this.#notSeen(await this.#assembled(session, point), point);
   }
 
   /**
@@ -177,7 +180,9 @@ export class PastContexts {
     const own = isOneStep ? [last] : steps.filter(({ turn }) => turn === last.turn);
     const range = { first: own[0]?.seq ?? last.seq, last: own.at(-1)?.seq ?? last.seq };
     const records = withoutKnownBytes(withoutBypassed(await this.timeline.present.assemblies(session, range), steps));
-    return records.findLast(({ turn, at }) => turn === last.turn && at <= until);
+    return records.findLast(
+      (record) => record.turn === last.turn && record.at <= until && kindOfRecord(record) === 'sent',
+    );
   }
 
   async #notSeen({ session, turn, step }: PastContext, { moment }: Point): Promise<HistoryError> {
@@ -199,19 +204,56 @@ export class PastContexts {
     );
   }
 
-  async #assembled(session: SessionId, { place, snapshot, basis, moment }: Point): Promise<PastContext> {
+  /** Returns a request as the transcript has it: that of the last call, or what stood at a step. */
+  async #told(session: SessionId, point: Point): Promise<PastContext> {
+    const { moment, basis } = point;
+    const { input, state } = await this.#read(session, point, ({ sets: { index } }) => ({ index, active: [] }));
+    const isOneStep = moment.kind === 'step' || (moment.kind === 'turn' && moment.step !== undefined);
+    const until = moment.kind === 'time' ? moment.time.getTime() : Number.POSITIVE_INFINITY;
+    const requests = await this.timeline.requests(session);
+    const last = requests.findLast(({ step, turn, at }) => step <= state.seq && turn === state.turn && at <= until);
+    const step = isOneStep ? state.seq : (last?.step ?? state.seq);
+    const reader = await this.timeline.transcript(session);
+    const parts = await reader.at(step);
+    const text = transcriptText(parts);
+    const counted = countedPrompt(requests.find((request) => request.step === step)?.usage);
+    return {
+      kind: 'transcript',
+      source: 'transcript',
+      session,
+      turn: state.turn,
+      step,
+      basis,
+      delivered: undefined,
+      matches: undefined,
+      renderer: 'text',
+      sha256: hashText(text),
+      text,
+      input: { ...input, options: LITERAL },
+      told: { parts, ...defined({ counted }) },
+    };
+  }
+
+  async #assembled(session: SessionId, point: Point): Promise<PastContext> {
+    const read = await this.#read(session, point);
+    const input: AssemblyInput = { ...read.input, options: LITERAL };
+    const { record, whole } = RENDERERS.text.render(input, { layout: 'ssot', tail: undefined });
+    const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input };
+    const where = { session, turn: read.state.turn, step: read.state.seq, basis: point.basis };
+    return { ...where, kind: 'unseen', source: 'assembled', delivered: undefined, matches: undefined, ...how };
+  }
+
+  /** Reads the session at a point, with some of its objects: by default those of its sets. */
+  async #read(session: SessionId, point: Point, objects?: WantedContext['objects']): Promise<ReadContext> {
+    const { place, snapshot } = point;
     const last = (await this.records(session)).at(-1);
     const paths = last === undefined ? this.timeline.paths : shownPaths(last);
     const read = await this.#reader.read(snapshot, {
       session: place?.owner ?? session,
       paths,
-      ...defined({ step: place?.seq }),
+      ...defined({ step: place?.seq, objects }),
     });
-    if (read === undefined) throw await notYet(snapshot, session, { moment, place, basis });
-    const input: AssemblyInput = { ...read.input, options: LITERAL };
-    const { record, whole } = RENDERERS.text.render(input, { layout: 'ssot', tail: undefined });
-    const how = { renderer: record.renderer, sha256: record.sha256, text: whole, input };
-    const where = { session, turn: read.state.turn, step: read.state.seq, basis };
-    return { ...where, kind: 'unseen', source: 'assembled', delivered: undefined, matches: undefined, ...how };
+    if (read === undefined) throw await notYet(snapshot, session, point);
+    return read;
   }
 }

@@ -10,10 +10,14 @@ import { defined } from '../../values/defined.js';
 import { askOnce } from '../../values/promises.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { XtdbError } from '../../xtdb/errors.js';
-import { type TurnKinds, turnKinds, withoutBypassed, withoutKnownBytes } from './context-kind.js';
+import { kindOfRecord, withoutBypassed, withoutKnownBytes } from './context-kind.js';
 import { HistoryError } from './history-error.js';
 import { formatMoment, type Moment, NOW, type When } from './moment.js';
 import { AssemblyRebuilder, type ContextStore } from './rebuild-assembly.js';
+import { type SessionRequest, sessionRequests } from './session-requests.js';
+import { transcriptEntries } from './transcript-entries.js';
+import { TranscriptReader } from './transcript-parts.js';
+import { type TurnKinds, turnKinds } from './turn-kinds.js';
 import { type TurnSpan, turnSpans } from './turn-spans.js';
 
 /** A place in a session, named by a moment. */
@@ -62,6 +66,13 @@ function stepOf(
   return step;
 }
 
+/** The records of a session, and the first of them that could not be read. */
+interface ReadRecords {
+  readonly sent: readonly AssemblyProof[];
+  readonly isTranscript: boolean;
+  readonly damage: Error | undefined;
+}
+
 /** Shows each file by its canonical path. */
 const CANONICAL: DisplayPaths = { display: ({ path }) => path };
 
@@ -78,8 +89,10 @@ const CANONICAL: DisplayPaths = { display: ({ path }) => path };
  */
 export class Timeline {
   readonly #steps = new Map<SessionId, Promise<readonly Step[]>>();
-  readonly #records = new Map<SessionId, Promise<readonly AssemblyProof[]>>();
+  readonly #records = new Map<SessionId, Promise<ReadRecords>>();
   readonly #of = new Map<SessionId, Promise<Timeline>>();
+  readonly #requests = new Map<SessionId, Promise<readonly SessionRequest[]>>();
+  readonly #transcripts = new Map<SessionId, Promise<TranscriptReader>>();
   readonly #kinds = new Map<SessionId, Promise<TurnKinds>>();
   #rebuilder: AssemblyRebuilder | undefined;
 
@@ -135,7 +148,7 @@ export class Timeline {
     readonly steps: Promise<readonly Step[]> | undefined;
     readonly records: Promise<readonly AssemblyProof[]> | undefined;
   } {
-    return { steps: this.#steps.get(session), records: this.#records.get(session) };
+    return { steps: this.#steps.get(session), records: this.#records.get(session)?.then(({ sent }) => sent) };
   }
 
   /** Returns the known steps of a session, which never change. Empty for an unknown session. */
@@ -144,39 +157,71 @@ export class Timeline {
   }
 
   /**
-   * Returns the records of a session's handed-out contexts, oldest first. Records of bypassed
-   * contexts are left out.
+   * Returns the records of the requests that went out, oldest first. It leaves out bypassed
+   * contexts, and those of a replay, which reached no model.
    *
    * @throws {StoreError} `corrupt-part`
    */
-  records(session: SessionId): Promise<readonly AssemblyProof[]> {
+  async records(session: SessionId): Promise<readonly AssemblyProof[]> {
+    const { sent, damage } = await this.#recordsOf(session);
+    if (damage !== undefined) throw damage;
+    return sent;
+  }
+
+  /** Reads the records of a session once, also beside damaged ones. */
+  #recordsOf(session: SessionId): Promise<ReadRecords> {
     return askOnce(this.#records, session, async () => {
-      const [records, steps] = await Promise.all([this.present.assemblies(session), this.steps(session)]);
-      return withoutKnownBytes(withoutBypassed(records, steps));
-    });
-  }
-
-  /**
-   * Returns whether a session came from another program's files, so that a transcript is its only
-   * source.
-   */
-  async isImported(session: SessionId): Promise<boolean> {
-    return (await this.present.records(session, { kinds: ['import'], onDamaged: () => undefined })).length > 0;
-  }
-
-  /**
-   * Returns the kinds of the contexts of a session's turns (decision E12). A damaged record counts
-   * as missing.
-   */
-  turnKinds(session: SessionId): Promise<TurnKinds> {
-    return askOnce(this.#kinds, session, async () => {
-      const [records, steps, isImported] = await Promise.all([
-        this.records(session).catch(() => this.present.assemblies(session, { onDamaged: () => undefined })),
+      let damage: Error | undefined;
+      const onDamaged = (error: Error): void => {
+        damage ??= error;
+      };
+      const [all, steps, imports] = await Promise.all([
+        this.present.assemblies(session, { onDamaged }),
         this.steps(session),
-        this.isImported(session),
+        this.present.records(session, { kinds: ['import'], onDamaged: () => undefined }),
       ]);
-      return turnKinds({ records, steps, isImported });
+      const known = withoutKnownBytes(withoutBypassed(all, steps));
+      return {
+        sent: known.filter((record) => kindOfRecord(record) === 'sent'),
+        isTranscript: imports.length > 0 || all.some((record) => kindOfRecord(record) === 'transcript'),
+        damage,
+      };
     });
+  }
+
+  /**
+   * Returns whether an agent's own file is the source of a session: it was imported, opened,
+   * replayed or watched.
+   */
+  async isTranscript(session: SessionId): Promise<boolean> {
+    return (await this.#recordsOf(session)).isTranscript;
+  }
+
+  /**
+   * Returns the requests of a session, one for each call of the model, oldest first. Those of a
+   * transcript are derived from the steps. A damaged record counts as missing.
+   */
+  requests(session: SessionId): Promise<readonly SessionRequest[]> {
+    return askOnce(this.#requests, session, async () => {
+      const [{ sent, isTranscript }, steps] = await Promise.all([this.#recordsOf(session), this.steps(session)]);
+      return sessionRequests({ records: sent, steps, isTranscript });
+    });
+  }
+
+  /** Returns a reader of the requests that a session's transcript shows. */
+  transcript(session: SessionId): Promise<TranscriptReader> {
+    return askOnce(
+      this.#transcripts,
+      session,
+      async () => new TranscriptReader(this.present, session, transcriptEntries(await this.steps(session))),
+    );
+  }
+
+  /** Returns the kinds of the contexts of a session's turns (decision E12). */
+  turnKinds(session: SessionId): Promise<TurnKinds> {
+    return askOnce(this.#kinds, session, async () =>
+      turnKinds(await this.requests(session), await this.isTranscript(session)),
+    );
   }
 
   /** The store that contexts are read from. */
@@ -192,7 +237,7 @@ export class Timeline {
 
   /** The number of sessions with cached data. */
   get sessionsKept(): number {
-    return new Set([...this.#steps.keys(), ...this.#records.keys(), ...this.#kinds.keys()]).size;
+    return new Set([...this.#steps.keys(), ...this.#records.keys(), ...this.#requests.keys()]).size;
   }
 
   async turns(session: SessionId): Promise<readonly TurnSpan[]> {

@@ -3,9 +3,14 @@ import type { ObjectId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
 import type { Step } from '../../objects/step.js';
 import type { HistoryHead } from '../../store/snapshot-rows.js';
+import type { SessionRequest } from '../rebuild/session-requests.js';
+import { type Presence, presentAt } from '../rebuild/transcript-presence.js';
 
-/** The state of an object from a step on: a line, its text, or its text and pinned. */
-export type BandState = 'line' | 'active' | 'pinned';
+/**
+ * The state of an object from a step on: a line, its text, or its text and pinned. In a transcript
+ * it is its text, a part of it, or nothing.
+ */
+export type BandState = 'line' | 'active' | 'pinned' | 'part' | 'out';
 
 type Way = readonly { readonly step: number; readonly state: BandState }[];
 /** The states of objects over the steps of a session. */
@@ -71,10 +76,21 @@ export function callRanges(calls: readonly number[], isIn: (step: number) => boo
   return ranges;
 }
 
-/** The calls whose context had a text whole, and those whose context had only its object's line. */
+/**
+ * The calls whose context had a text whole, those whose context had a part of its file, and those
+ * that had only its object's line.
+ */
 export interface Exposure {
   readonly whole: readonly CallRange[];
+  readonly inPart: readonly CallRange[];
   readonly asLine: readonly CallRange[];
+}
+
+/** The requests of a session, and where those of a transcript had an object. */
+export interface SeenRequests {
+  /** Recorded ones, and those that only a transcript shows. */
+  readonly requests: readonly SessionRequest[];
+  readonly presences: readonly Presence[];
 }
 
 const stateAt = (
@@ -82,11 +98,14 @@ const stateAt = (
   step: number,
 ): BandState | undefined => way.findLast((one) => one.step <= step)?.state;
 
-/**
- * Returns whether a record's context used a version of an object, given all its versions by valid
- * time.
- */
-function heldBy(record: AssemblyProof, heads: readonly HistoryHead[], place: number): boolean {
+/** The versions of an object by valid time, and the one that is looked for. */
+interface WantedVersion {
+  readonly heads: readonly HistoryHead[];
+  readonly place: number;
+}
+
+/** Returns whether a record's context used a version of an object. */
+function heldBy(record: AssemblyProof, { heads, place }: WantedVersion): boolean {
   const hash = heads[place]?.document?.object_hash;
   const ahead = record.ahead?.find(({ id }) => id === heads[place]?.document?.['xt/id']);
   if (ahead !== undefined) return ahead.object_hash === hash;
@@ -94,26 +113,48 @@ function heldBy(record: AssemblyProof, heads: readonly HistoryHead[], place: num
   return heads.findLastIndex((head) => head.txId <= txId && head.validTime.getTime() <= at) === place;
 }
 
+/** Returns whether a transcript's entry showed a version: the one that was there when it came. */
+const showedAt = (at: number, { heads, place }: WantedVersion): boolean =>
+  heads.length === 1 || heads.findLastIndex(({ validTime }) => validTime.getTime() <= at) === place;
+
 /**
- * Returns the contexts that had one version of an object, by the sets and the versions at each
- * call. A context of an epoch keeps its initial versions until the next epoch.
+ * Returns the contexts that had one version of an object. For recorded ones the sets and versions
+ * at each call decide. A context of an epoch keeps its initial versions until the next epoch. For a
+ * transcript, the call that brought the version decides.
  */
 export function exposureOf(
-  { records, way }: { readonly records: readonly AssemblyProof[]; readonly way: Way | undefined },
-  { heads, place }: { readonly heads: readonly HistoryHead[]; readonly place: number },
+  { requests, way, presences }: SeenRequests & { readonly way: Way | undefined },
+  version: WantedVersion,
 ): Exposure {
-  const steps = records.map(({ step }) => step);
-  const held = new Set(records.filter((record) => heldBy(record, heads, place)).map(({ step }) => step));
-  const isShown = (step: number): boolean => held.has(step) && (stateAt(way, step) ?? 'line') !== 'line';
-  const isLine = (step: number): boolean => held.has(step) && stateAt(way, step) === 'line';
-  return { whole: callRanges(steps, isShown), asLine: callRanges(steps, isLine) };
+  const shown = presences.filter(({ at }) => showedAt(at, version));
+  const states = new Map<number, string>();
+  for (const { proof, step } of requests) {
+    const state =
+      proof === undefined ? presentAt(shown, step) : heldBy(proof, version) ? stateAt(way, step) : undefined;
+    // A context may have been handed out twice.
+    if (state !== undefined) states.set(step, state);
+  }
+  const rangesOf = (isIn: (state: string) => boolean): readonly CallRange[] =>
+    callRanges(
+      requests.map(({ step }) => step),
+      (step) => isIn(states.get(step) ?? ''),
+    );
+  return {
+    whole: rangesOf((state) => state === 'active' || state === 'pinned' || state === 'whole'),
+    inPart: rangesOf((state) => state === 'part'),
+    asLine: rangesOf((state) => state === 'line'),
+  };
 }
 
-/** Returns the contexts that had a message: every context from its step on. */
-export const exposureOfMessage = (records: readonly AssemblyProof[], seq: number): Exposure => ({
+/** Returns the contexts that had a message: from its step on, until a compaction dropped it. */
+export const exposureOfMessage = (
+  requests: readonly SessionRequest[],
+  { seq, until }: { readonly seq: number; readonly until: number },
+): Exposure => ({
   whole: callRanges(
-    records.map(({ step }) => step),
-    (step) => step >= seq,
+    requests.map(({ step }) => step),
+    (step) => step >= seq && step < until,
   ),
+  inPart: [],
   asLine: [],
 });

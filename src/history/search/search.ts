@@ -40,8 +40,9 @@ export interface SearchedText {
   readonly at: Date;
   readonly txId?: number;
   readonly version?: { readonly number: number; readonly validTime: Date; readonly txId: number };
-  /** The contexts of `session` that had it whole, and those that had only its object's line. */
+  /** The contexts of `session` that had it whole, a part of its file, or only its object's line. */
   readonly whole: readonly CallRange[];
+  readonly inPart: readonly CallRange[];
   readonly asLine: readonly CallRange[];
   /** The same for each session that knows it, at most eight. */
   readonly seen: readonly SeenIn[];
@@ -184,8 +185,8 @@ export async function describePlace(place: SearchedPlace): Promise<SearchedText>
     place.scopes.slice(0, MOST_SEEN).map(async (one) => ({ session: one.session, ...(await exposure(one)) })),
   );
   const { session } = scope;
-  const { whole = [], asLine = [] } = seen[0] ?? {};
-  const common = { kind, session, at: new Date(at), whole, asLine, seen };
+  const { whole = [], inPart = [], asLine = [] } = seen[0] ?? {};
+  const common = { kind, session, at: new Date(at), whole, inPart, asLine, seen };
   if (place.object === undefined) {
     const { step } = place;
     const times = (await scope.snapshot.stepTimes(session, [step.seq])).get(step.seq);

@@ -1,4 +1,3 @@
-import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { type ObjectId, type SessionId, systemPromptObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { HistoryHead } from '../../store/snapshot-rows.js';
@@ -6,8 +5,13 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { askOnce } from '../../values/promises.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import type { When } from '../rebuild/moment.js';
+import type { SessionRequest } from '../rebuild/session-requests.js';
 import type { Point, Timeline } from '../rebuild/timeline.js';
+import type { Presence } from '../rebuild/transcript-presence.js';
 import { bandWays, type Exposure, exposureOf, exposureOfMessage, type Ways } from './exposure.js';
+
+/** The presence of a prompt, with which every request begins. */
+const ALWAYS: readonly Presence[] = [{ from: 0, until: Number.POSITIVE_INFINITY, whole: true, at: Infinity }];
 
 /** A session at the basis of a search. Each part is read once, when it is first needed. */
 export class SessionScope {
@@ -17,7 +21,7 @@ export class SessionScope {
   readonly #heads = new Map<ObjectId, Promise<readonly HistoryHead[]>>();
   #steps: Promise<readonly Step[]> | undefined;
   #ways: Promise<Ways> | undefined;
-  #records: Promise<readonly AssemblyProof[]> | undefined;
+  #requests: Promise<readonly SessionRequest[]> | undefined;
 
   private constructor(
     readonly session: SessionId,
@@ -75,17 +79,22 @@ export class SessionScope {
 
   /** Returns the contexts that had a message. */
   async messageExposure(seq: number): Promise<Exposure> {
-    return exposureOfMessage(await this.#contexts(), seq);
+    const requests = await this.#contexts();
+    const { told } = await this.#timeline.transcript(this.session);
+    const until = told.entries.find(({ step }) => step.seq === seq)?.until ?? Number.POSITIVE_INFINITY;
+    return exposureOfMessage(requests, { seq, until });
   }
 
   /** Returns the contexts that had a version of an object, whole or as a line. */
   async versionExposure(object: ObjectId, { txId, validTime }: HistoryHead): Promise<Exposure> {
-    const [records, ways, heads] = await Promise.all([this.#contexts(), this.#states(), this.heads(object)]);
+    const [requests, ways, heads] = await Promise.all([this.#contexts(), this.#states(), this.heads(object)]);
     const place = heads.findIndex((head) => head.txId === txId && head.validTime.getTime() === validTime.getTime());
     // Every context begins with the prompt.
     const always = [{ step: 0, state: 'active' }] as const;
-    const way = object === systemPromptObjectId(this.session) ? always : ways.get(object);
-    return exposureOf({ records, way }, { heads, place });
+    const isPrompt = object === systemPromptObjectId(this.session);
+    const way = isPrompt ? always : ways.get(object);
+    const presences = isPrompt ? ALWAYS : await this.#presences(object);
+    return exposureOf({ requests, way, presences }, { heads, place });
   }
 
   #states(): Promise<Ways> {
@@ -93,11 +102,17 @@ export class SessionScope {
     return this.#ways;
   }
 
-  #contexts(): Promise<readonly AssemblyProof[]> {
-    this.#records ??= Promise.all([this.#timeline.records(this.session), this.steps()]).then(([records, steps]) => {
+  /** Returns where the requests of a transcript had an object. */
+  async #presences(object: ObjectId): Promise<readonly Presence[]> {
+    if (!(await this.#timeline.isTranscript(this.session))) return [];
+    return (await (await this.#timeline.transcript(this.session)).presences()).get(object) ?? [];
+  }
+
+  #contexts(): Promise<readonly SessionRequest[]> {
+    this.#requests ??= Promise.all([this.#timeline.requests(this.session), this.steps()]).then(([requests, steps]) => {
       const last = steps.at(-1)?.seq ?? 0;
-      return records.filter(({ step }) => step <= last);
+      return requests.filter(({ kind, step }) => kind !== 'unseen' && step <= last);
     });
-    return this.#records;
+    return this.#requests;
   }
 }

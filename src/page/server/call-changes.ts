@@ -1,42 +1,20 @@
-import type { ObjectMetadata } from '../../assembly/metadata.js';
-import { foreignTool, type ToolKind } from '../../foreign-tools/tool-table.js';
 import { parseRange } from '../../history/rebuild/moment.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { TOKENIZER } from '../../history/rebuild/tokenizer.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
-import type { Step } from '../../objects/step.js';
 import { comparePrefixes, type PrefixDiff } from '../../review/ask/prefix-diff.js';
 import { prefixSentence } from '../../review/ask/prefix-sentence.js';
 import { type RequestItem, requestItems } from '../../review/ask/request-items.js';
 import { ActsBetween, type RequestPair, requestPair } from '../../review/ask/request-pair.js';
 import { openRequests, type Request, type RequestReader } from '../../review/ask/request-reader.js';
 import { countHere, countTokens } from '../../review/ask/token-count.js';
-import { isVerb } from '../../session/verb-outcome.js';
 import { defined } from '../../values/defined.js';
 import { ownMember } from '../../values/own-member.js';
-import { type Compaction, compactionBetween } from './compaction.js';
+import { ACTORS, type Actor, type Between, type ChangeKind, toldOf } from './change-causes.js';
+import { type Compaction, compactionBetween, SUMMARY } from './compaction.js';
 import { countedCalls, lossSentence } from './counted-calls.js';
-import { type Described, describe } from './described-objects.js';
+import { describe } from './described-objects.js';
 import { unseenAt } from './request-view.js';
-
-/**
- * The change of one item between two requests:
- * - `came`, `left`: the item appeared or disappeared
- * - `loaded`: its line became its text
- * - `collapsed`: its text became a line
- * - `changed`: its text differs
- * - `moved`: its place among the remaining items differs
- */
-export type ChangeKind = 'came' | 'loaded' | 'changed' | 'moved' | 'collapsed' | 'left';
-
-/**
- * The cause of a change: the agent, a person, the window of tool results, the file watcher, a new
- * epoch of contexts, or the harness. Agent and person act by a call, a message or a change of the
- * sets.
- *
- * `rendering`: no event. The item is shown differently because of other items.
- */
-export type Actor = 'agent' | 'person' | 'window' | 'watcher' | 'epoch' | 'harness' | 'rendering';
 
 /** The change of one object, message or section between two requests. */
 export interface CallChange {
@@ -87,9 +65,9 @@ const keyOf = ({ object, step, form, section }: RequestItem): string =>
   form === 'message' && step !== undefined ? `step:${step}` : (object ?? section);
 
 /** The items of a request by key, in its order. */
-function statedIn({ pieces, rebuilt }: Request): ReadonlyMap<string, Stated> {
+function statedIn({ pieces, pool }: Request): ReadonlyMap<string, Stated> {
   const found = new Map<string, Stated>();
-  for (const item of requestItems(pieces, rebuilt.input.pool)) {
+  for (const item of requestItems(pieces, pool)) {
     const key = keyOf(item);
     const before = found.get(key);
     const hasText = before?.hasText === true || item.form !== 'line';
@@ -123,116 +101,6 @@ export function outOfOrder(numbers: readonly number[]): ReadonlySet<number> {
   return new Set(numbers.filter((n) => !rising.has(n)));
 }
 
-const WRITES: ReadonlySet<ToolKind> = new Set(['write', 'edit', 'patch', 'shell']);
-const ACTORS: Readonly<Record<string, Actor>> = { user: 'person', assistant: 'agent' };
-
-/** The inputs of a comparison. */
-interface Between {
-  readonly acts: ActsBetween;
-  readonly pool: ReadonlyMap<ObjectId, ObjectMetadata>;
-  readonly named: ReadonlyMap<ObjectId, Described>;
-}
-
-type Told = Pick<CallChange, 'actor' | 'why'> & { readonly step?: number };
-
-/** The cause from the session's sets, if a set changed between the two requests. */
-function bySets(object: ObjectId, { acts }: Between): Told | undefined {
-  const found = acts.setChange(object, ['deactivate', 'activate', 'index']);
-  if (found === undefined) return undefined;
-  const { step, change } = found;
-  const { seq, by, undoes } = step;
-  const tool = acts.toolOf(step);
-  const isPersons = by !== undefined && change !== 'index';
-  const done = { deactivate: 'made inactive', activate: 'made active', index: 'found' }[change];
-  if (isPersons) {
-    const person = undoes === undefined ? 'a person' : `a person who took back step ${undoes}`;
-    return { actor: 'person', why: `${done} by ${person}, step ${seq}`, step: seq };
-  }
-  const named = `${acts.authorOf(step)}, step ${seq}`;
-  if (change === 'deactivate' && tool !== 'deactivate')
-    return { actor: 'window', why: `collapsed by the window at ${named}`, step: seq };
-  const actor = change === 'index' && tool === undefined ? 'harness' : 'agent';
-  return { actor, why: `${done} by ${named}`, step: seq };
-}
-
-/**
- * The cause of a new file version: a call that writes, otherwise the author of the change on disk.
- */
-function byVersion(object: ObjectId, { acts, pool }: Between): Told | undefined {
-  const [before, after] = [acts.from, acts.to].map(({ rebuilt }) => rebuilt.input.pool.find(({ id }) => id === object));
-  if (before?.type !== 'file' || after?.type !== 'file' || before.contentHash === after.contentHash) return undefined;
-  const touches = ({ call }: Step): boolean => {
-    const metadata = call === undefined ? undefined : pool.get(call.id);
-    return metadata?.type === 'toolcall' && metadata.fileRefs.includes(object);
-  };
-  const touching = acts.steps.filter(touches);
-  const write = touching.findLast((step) => WRITES.has(foreignTool(acts.toolOf(step) ?? '').kind));
-  if (write !== undefined)
-    return { actor: 'agent', why: `written by ${acts.toolOf(write)}, step ${write.seq}`, step: write.seq };
-  const read = touching.at(-1);
-  const why =
-    read === undefined
-      ? 'changed on the disk, seen by the watcher'
-      : `changed on the disk, seen by ${acts.toolOf(read)}, step ${read.seq}`;
-  return { actor: 'watcher', why, ...defined({ step: read?.seq }) };
-}
-
-function byEpoch({ acts: { newEpoch } }: Between): Told | undefined {
-  if (newEpoch === undefined) return undefined;
-  const { number, reason, border } = newEpoch;
-  return { actor: 'epoch', why: `epoch ${number} began (${reason})`, step: border };
-}
-
-function ofStep(key: string, { acts: { reader } }: Between): Told | undefined {
-  const seq = key.startsWith('step:') ? Number(key.slice('step:'.length)) : undefined;
-  const step = reader.steps.find((one) => one.seq === seq);
-  if (step?.message === undefined) return undefined;
-  const { role } = step.message;
-  return { actor: ownMember(ACTORS, role) ?? 'harness', why: `a message of ${role}, step ${step.seq}`, step: step.seq };
-}
-
-/** The cause from a verb or a call that is in the request itself. */
-function ownCall(object: ObjectId, { acts }: Between): Told | undefined {
-  const step = acts.steps.find(({ call }) => call?.id === object);
-  if (step === undefined) return undefined;
-  const tool = acts.toolOf(step);
-  return { actor: 'agent', why: `${isVerb(tool) ? 'the verb' : 'the call'} ${tool}, step ${step.seq}`, step: step.seq };
-}
-
-const GONE: ReadonlySet<ChangeKind> = new Set(['left', 'collapsed']);
-
-/** Determines the cause of a change from the session's steps and versions. */
-function toldOf({ key, object }: Stated, kind: ChangeKind, between: Between): Told {
-  const rendering: Told = { actor: 'rendering', why: 'shown in another form, because the rest of the context changed' };
-  if (object === undefined) {
-    const own = GONE.has(kind) ? undefined : ofStep(key, between);
-    const compacted = between.acts.steps.findLast(({ event }) => event?.kind === 'compacted');
-    if (own === undefined && compacted !== undefined && key !== 'system')
-      return {
-        actor: 'harness',
-        why: `the harness compacted its history at step ${compacted.seq}`,
-        step: compacted.seq,
-      };
-    const last = between.acts.steps.at(-1);
-    const chat: Told | undefined =
-      key === 'chat' && last !== undefined
-        ? { actor: 'harness', why: `the chat went on up to step ${last.seq}`, step: last.seq }
-        : undefined;
-    const prompt: Told | undefined =
-      key === 'system' ? { actor: 'harness', why: 'the harness set another system prompt' } : undefined;
-    return own ?? byEpoch(between) ?? chat ?? prompt ?? { actor: 'harness', why: "the harness's own list went on" };
-  }
-  const inSets = bySets(object, between);
-  if (GONE.has(kind)) return inSets ?? byEpoch(between) ?? rendering;
-  return (
-    ownCall(object, between) ??
-    (kind === 'changed' ? byVersion(object, between) : undefined) ??
-    inSets ??
-    byEpoch(between) ??
-    rendering
-  );
-}
-
 function kindOf(before: Stated | undefined, after: Stated | undefined, isMoved: boolean): ChangeKind | undefined {
   if (before === undefined) return 'came';
   if (after === undefined) return 'left';
@@ -244,7 +112,8 @@ function kindOf(before: Stated | undefined, after: Stated | undefined, isMoved: 
 function nameOf({ key, object, section }: Stated, { named, acts: { reader } }: Between): string {
   if (object !== undefined) return named.get(object)?.name ?? object;
   if (!key.startsWith('step:')) return section;
-  return reader.steps.find(({ seq }) => `step:${seq}` === key)?.message?.role ?? key;
+  const step = reader.steps.find(({ seq }) => `step:${seq}` === key);
+  return step?.message?.role ?? (step?.event?.kind === 'compacted' ? SUMMARY : key);
 }
 
 function changesBetween(between: Between): Pick<CallChanges, 'changes' | 'stayed'> {
@@ -300,10 +169,10 @@ async function unrecordedChanges(
   reader: RequestReader,
   { step, why }: { readonly step: number; readonly why: string },
 ): Promise<CallChanges> {
-  const { session, records, timeline } = reader;
+  const { session, requests, timeline } = reader;
   const turn = reader.steps.find(({ seq }) => seq === step)?.turn;
   const first = reader.steps.find((one) => one.turn === turn)?.seq ?? 1;
-  const from = Math.max(records.findLast((record) => record.step < step)?.step ?? 0, first - 1);
+  const from = Math.max(requests.findLast((request) => request.step < step)?.step ?? 0, first - 1);
   const steps = reader.steps.filter(({ seq }) => seq > from && seq <= step);
   await reader.read(steps);
   const named = await describe(
@@ -333,12 +202,12 @@ async function unrecordedChanges(
 export async function changesTo(timeline: Timeline, reader: RequestReader, pair: RequestPair): Promise<CallChanges> {
   const prefix = await comparePrefixes(timeline, reader, { ...pair, count: countHere });
   const acts = await ActsBetween.read(reader, pair);
-  const pool = new Map([pair.from, pair.to].flatMap(({ rebuilt }) => rebuilt.input.pool.map((one) => [one.id, one])));
-  const objects = [pair.from, pair.to].flatMap((one) => requestItems(one.pieces, one.rebuilt.input.pool));
+  const pool = new Map([pair.from, pair.to].flatMap((request) => request.pool.map((one) => [one.id, one])));
+  const objects = [pair.from, pair.to].flatMap((one) => requestItems(one.pieces, one.pool));
   const named = await describe(timeline, [...new Set(objects.flatMap(({ object }) => object ?? []))]);
   const compaction = await compactionBetween(reader, { from: pair.from.side.step, to: pair.to.side.step });
-  const { session, records } = reader;
-  const isNext = records.indexOf(pair.to.rebuilt.proof) === records.indexOf(pair.from.rebuilt.proof) + 1;
+  const { session, requests } = reader;
+  const isNext = requests.indexOf(pair.to.of) === requests.indexOf(pair.from.of) + 1;
   const { calls, steps } = await countedCalls(timeline, session);
   const call = isNext ? calls.find(({ request }) => request === pair.to.side.step) : undefined;
   const told = call === undefined ? undefined : lossSentence(call, steps, prefix);

@@ -1,3 +1,4 @@
+import { transcriptEntries } from '../../history/rebuild/transcript-entries.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
 import type { RequestReader } from '../../review/ask/request-reader.js';
@@ -39,7 +40,8 @@ export interface NeededFile {
   readonly step: number;
 }
 
-const isCompaction = ({ event }: Step): boolean => event?.kind === 'compacted';
+/** The name of an entry that a compaction made. */
+export const SUMMARY = 'summary of a compaction';
 
 type FileSteps = ReadonlyMap<ObjectId, Step & Required<Pick<Step, 'call'>>>;
 
@@ -87,23 +89,23 @@ export async function compactionBetween(
   { timeline, steps }: Pick<RequestReader, 'timeline' | 'steps'>,
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<Compaction | undefined> {
-  const found = steps.findLast((step) => step.seq > from && step.seq <= to && isCompaction(step));
-  if (found?.event === undefined) return undefined;
-  const before = steps.findLast((step) => step.seq < found.seq && isCompaction(step))?.seq ?? 0;
-  const left = steps.filter(({ seq }) => seq > before && seq < found.seq);
+  const { compactions } = transcriptEntries(steps);
+  const found = compactions.findLast(({ step: { seq } }) => seq > from && seq <= to);
+  if (found?.step.event === undefined) return undefined;
+  const gone = found.dropped.map(({ step }) => step);
   const named = await describe(
     timeline,
-    left.flatMap(({ call }) => call?.id ?? []),
+    gone.flatMap(({ call }) => call?.id ?? []),
   );
-  const { detail, missing, kept = 0 } = found.event;
-  const gone = left.slice(kept);
-  const later = steps.filter(({ seq }) => seq > found.seq);
+  const { seq: at, turn: inTurn, event } = found.step;
+  const later = steps.filter(({ seq }) => seq > at);
   return {
     ...(await neededAfter(timeline, { gone, later })),
-    step: found.seq,
-    turn: found.turn,
-    ...defined({ summary: detail, reported: missing }),
-    dropped: gone.flatMap(({ seq, turn, message, call }): readonly DroppedEntry[] => {
+    step: at,
+    turn: inTurn,
+    ...defined({ summary: event.detail, reported: event.missing }),
+    dropped: gone.flatMap(({ seq, turn, message, call, event: own }): readonly DroppedEntry[] => {
+      if (own?.kind === 'compacted') return [{ step: seq, turn, name: SUMMARY, chars: own.detail?.length ?? 0 }];
       if (message !== undefined) return [{ step: seq, turn, name: message.role, chars: message.text.length }];
       const metadata = call === undefined ? undefined : named.get(call.id);
       if (call === undefined || metadata === undefined) return [];

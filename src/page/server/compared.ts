@@ -1,4 +1,3 @@
-import { kindOfRecord } from '../../history/rebuild/context-kind.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { modelCallsOf } from '../../history/rebuild/model-calls.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
@@ -65,15 +64,14 @@ interface ComparedSide {
 }
 
 async function sideOf({ session, timeline, steps }: ComparedSide) {
-  const [files, records, isImported] = await Promise.all([
+  const [files, requests, isTranscript] = await Promise.all([
     changedFiles({ session, timeline, steps }),
-    timeline.records(session).catch(() => []),
-    timeline.isImported(session),
+    timeline.requests(session),
+    timeline.isTranscript(session),
   ]);
-  const last = records.at(-1);
   return {
     outcome: steps.findLast(({ message }) => message?.role === 'assistant' && message.text !== '')?.message?.text,
-    kind: last === undefined ? (isImported ? ('transcript' as const) : ('unseen' as const)) : kindOfRecord(last),
+    kind: requests.at(-1)?.kind ?? (isTranscript ? ('transcript' as const) : ('unseen' as const)),
     files,
   };
 }

@@ -1,25 +1,27 @@
+import { modelCallsOf } from '../../history/rebuild/model-calls.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
 import type { PrefixDiff } from '../../review/ask/prefix-diff.js';
 import { causeClause, grouped } from '../../review/ask/prefix-sentence.js';
-import { usagesOf } from '../../review/ask/request-reader.js';
 import { ownSteps } from '../../review/ask/session-calls.js';
 import { defined } from '../../values/defined.js';
 import { askOnce } from '../../values/promises.js';
 
 /** A model call that its provider counted. */
 export interface CountedCall {
+  /** Among the session's model calls, from 1. */
+  readonly number: number;
   readonly step: number;
   readonly turn: number;
   readonly at: number;
   readonly usage: ModelUsage;
-  /** The step of its request's record; without one, its own step. */
+  /** The last step of its request; its own step if that is not known. */
   readonly request: number;
   /** The step of the counted call before it; 0 for the first. */
   readonly before: number;
-  /** Whether its record, if it has one, is the request that went out. */
+  /** Whether its request was recorded. */
   readonly isSent: boolean;
   /** Prompt tokens outside of the cache that the request before had not. */
   readonly fresh: number;
@@ -43,7 +45,7 @@ const LONG_PAUSE_MIN = 5;
 export const promptOf = ({ input = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): number =>
   input + cacheRead + cacheWrite;
 
-type Counts = Pick<CountedCall, 'step' | 'turn' | 'at' | 'usage' | 'request' | 'isSent'>;
+type Counts = Pick<CountedCall, 'number' | 'step' | 'turn' | 'at' | 'usage' | 'request' | 'isSent'>;
 
 /** The counts of a call, and whether the session made it itself. */
 type OwnCounts = Counts & { readonly isOwn: boolean };
@@ -75,24 +77,24 @@ export function countedCalls(timeline: Timeline, session: SessionId): Promise<Co
 }
 
 async function countCalls(timeline: Timeline, session: SessionId): Promise<CountedSession> {
-  const [steps, records] = await Promise.all([
-    timeline.steps(session),
-    timeline.records(session).catch(() => timeline.present.assemblies(session, { onDamaged: () => undefined })),
-  ]);
+  const [steps, requests] = await Promise.all([timeline.steps(session), timeline.requests(session)]);
   const own = (await ownSteps(timeline.present, session, steps))[0]?.seq ?? Number.POSITIVE_INFINITY;
-  const bySteps = steps.flatMap(({ seq, turn, at, usage }): readonly OwnCounts[] => {
+  const byCalls = modelCallsOf(steps).flatMap(({ number, turn, at, answer, usage }): readonly OwnCounts[] => {
+    const [step = 0] = answer;
     if (usage === undefined) return [];
-    const record = records.findLast(({ step }) => step < seq);
-    const isSent = record?.delivered !== 'replay';
-    return [{ isOwn: seq >= own, step: seq, turn, at, usage, request: record?.step ?? seq, isSent }];
+    const request = requests.findLast((one) => one.step < step);
+    const isSent = request?.kind === 'sent';
+    return [{ isOwn: step >= own, number, step, turn, at, usage, request: request?.step ?? step, isSent }];
   });
-  const byRecords = [...usagesOf({ records, steps })].map(([proof, usage]): OwnCounts => {
-    const { session: of, step, turn, at, delivered } = proof;
-    return { isOwn: of === session, step, turn, at, usage, request: step, isSent: delivered !== 'replay' };
+  const byRequests = requests.flatMap(({ kind, turn, step, at, proof, call, usage }, i): readonly OwnCounts[] => {
+    if (usage === undefined) return [];
+    const isOwn = proof === undefined ? step + 1 >= own : proof.session === session;
+    const made = call?.answer[0] ?? step;
+    return [{ isOwn, number: i + 1, step: made, turn, at, usage, request: step, isSent: kind === 'sent' }];
   });
-  // A gateway has more requests than the steps have answers, and a recording fewer records.
-  const all = comparedCalls(byRecords.length >= bySteps.length ? byRecords : bySteps);
-  return { steps, records, calls: all.filter(({ isOwn }) => isOwn) };
+  // A gateway has more requests than the steps have answers.
+  const all = comparedCalls(byRequests.length >= byCalls.length ? byRequests : byCalls);
+  return { steps, records: requests.flatMap(({ proof }) => proof ?? []), calls: all.filter(({ isOwn }) => isOwn) };
 }
 
 /** Says what happened between two calls that explains a lost cache. */

@@ -110,30 +110,34 @@ async function* callAnswers(
 ): AsyncGenerator<PageAnswer> {
   const reader = await openRequests(timeline, session);
   const contexts = new PastContexts(timeline, timeline.rebuilder);
-  const { records } = reader;
+  const { requests } = reader;
   let before: Request | undefined;
   for (const [done, step] of calls.entries()) {
     onProgress?.('calls', done, calls.length);
     const parameters = { session, at: `step:${step}` };
-    const at = records.findLastIndex((record) => record.step <= step);
-    const [proof, last] = [records[at], records[at - 1]];
-    const request = proof === undefined ? undefined : await reader.request(proof, countHere);
+    const at = requests.findLastIndex((one) => one.step <= step);
+    const [of, last] = [requests[at], requests[at - 1]];
+    const request = of === undefined ? undefined : await reader.request(of, countHere);
     const when = { moment: { kind: 'step', seq: step } } as const;
     const context =
-      request === undefined ? await seenContext(contexts, session as SessionId, when) : pastContextOf(request.rebuilt);
+      request?.rebuilt === undefined
+        ? await seenContext(contexts, session as SessionId, when)
+        : pastContextOf(request.rebuilt);
     if (context === undefined) continue;
     // Answers that define a hash come before answers that repeat it.
     yield { path: '/v1/context', parameters, body: pastContextAnswer(context) };
-    if (proof !== undefined && request !== undefined) {
-      const unequal = request.side.matches
-        ? undefined
-        : await verifyAssembly(
-            { rebuilder: new AssemblyRebuilder(timeline.contexts, timeline.present), present: timeline.present },
-            proof,
-          );
+    if (request !== undefined) {
+      const { proof } = request.of;
+      const unequal =
+        request.side.matches || proof === undefined
+          ? undefined
+          : await verifyAssembly(
+              { rebuilder: new AssemblyRebuilder(timeline.contexts, timeline.present), present: timeline.present },
+              proof,
+            );
       yield { path: '/v1/request', parameters, body: requestAnswer(await requestView(reader, request), unequal) };
       if (last !== undefined) {
-        const from = before?.rebuilt.proof === last ? before : await reader.request(last, countHere);
+        const from = before?.of === last ? before : await reader.request(last, countHere);
         const changes = await changesTo(timeline, reader, { from, to: request });
         yield { path: '/v1/changes', parameters: { session, range: `..step:${step}` }, body: changesAnswer(changes) };
       }

@@ -41,7 +41,7 @@ export function requestAnswer(
 ): PageBody<'Request'> {
   return wireShape(PAGE_ANSWERS.Request, {
     ...view,
-    recorded: request !== undefined,
+    recorded: request !== undefined && request.kind !== 'transcript',
     request: request === undefined ? undefined : shownRequest(request),
     basis: { ...basis, txTime: undefined },
     unequal,
@@ -53,7 +53,8 @@ export function requestAnswer(
 export function changesAnswer({ prefix, ...found }: CallChanges): PageBody<'Changes'> {
   const shown =
     prefix === undefined ? undefined : { ...prefix, from: shownRequest(prefix.from), to: shownRequest(prefix.to) };
-  return wireShape(PAGE_ANSWERS.Changes, { ...found, recorded: prefix !== undefined, prefix: shown });
+  const recorded = prefix !== undefined && prefix.from.kind === 'sent' && prefix.to.kind === 'sent';
+  return wireShape(PAGE_ANSWERS.Changes, { ...found, recorded, prefix: shown });
 }
 
 /** Formats the cost of a verb. */

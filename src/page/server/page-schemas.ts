@@ -28,7 +28,7 @@ const bands = z.array(
     failed: z.boolean(),
     chars: count.describe('Of its current text'),
     changes: z
-      .array(z.object({ step: count, state: z.enum(['line', 'active', 'pinned']) }))
+      .array(z.object({ step: count, state: z.enum(['line', 'active', 'pinned', 'part', 'out']) }))
       .describe('From this step on'),
   }),
 );
@@ -80,7 +80,7 @@ export const PAGE_ANSWERS = {
     tokenizer: z.string(),
     recorded: z.boolean().describe('Whether the request itself was recorded. If not, the items are what is known'),
     why: z.string().nullable().describe('Why it was not recorded'),
-    request: request.nullable().describe('null if it was not recorded'),
+    request: request.nullable().describe('null if it was not recorded, and no transcript has it'),
     basis,
     number: count.describe("Position among the session's requests, from 1"),
     total: count,
@@ -99,7 +99,7 @@ export const PAGE_ANSWERS = {
       .describe('Why it differs from the handed-out context; null if it does not'),
     items: z.array(
       z.object({
-        section: z.string(),
+        section: z.string().describe('untold: what the provider counted, and the transcript does not have'),
         form: z.enum(['line', 'text', 'message', 'plain']),
         name: z.string(),
         type: z.string().nullable(),
@@ -121,7 +121,7 @@ export const PAGE_ANSWERS = {
       .object({ read: count, fresh: count, again: count })
       .nullable()
       .describe("The provider's tokens of the second request: read from its cache, new, and written again"),
-    prefix: prefix.nullable().describe('null without records'),
+    prefix: prefix.nullable().describe('null if a request is not known'),
     compaction: z
       .object({
         step: count,

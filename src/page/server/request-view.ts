@@ -4,21 +4,24 @@ import { askedMoment, type Moment, type MomentText, NOW, parseReference } from '
 import type { RebuiltAssembly } from '../../history/rebuild/rebuilt-assembly.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { TOKENIZER } from '../../history/rebuild/tokenizer.js';
+import { countedPrompt, NOT_TOLD } from '../../history/rebuild/transcript-parts.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
+import { grouped } from '../../review/ask/prefix-sentence.js';
 import { type RequestItem, requestItems } from '../../review/ask/request-items.js';
-import { knownPieces } from '../../review/ask/request-pieces.js';
+import { knownPieces, shownTokens } from '../../review/ask/request-pieces.js';
 import {
   openRequests,
   type Request,
   type RequestReader,
   type RequestSide,
-  recordAt,
+  requestAt,
 } from '../../review/ask/request-reader.js';
 import { countHere, countTokens } from '../../review/ask/token-count.js';
 import type { VersionTimes } from '../../store/queries.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
+import { SUMMARY } from './compaction.js';
 import { describe } from './described-objects.js';
 
 /** The version of an object that a request shows. */
@@ -30,7 +33,9 @@ export interface ShownVersion {
 }
 
 /** A named part of a request. */
-export interface ViewedItem extends RequestItem {
+export interface ViewedItem extends Omit<RequestItem, 'section'> {
+  /** `untold`: what the provider counted, and the transcript does not have. */
+  readonly section: RequestItem['section'] | 'untold';
   /** The path or tool of an object, the role of a message, or the section. */
   readonly name: string;
   readonly type?: ObjectMetadata['type'];
@@ -58,7 +63,7 @@ export interface RequestView {
 }
 
 /** A view of a request with a record. */
-export type RecordedView = RequestView & Required<Pick<RequestView, 'request' | 'proof'>>;
+export type RecordedView = RequestView & Required<Pick<RequestView, 'request'>>;
 
 const AT_ONCE = 8;
 
@@ -94,7 +99,7 @@ export async function askRequest(timeline: Timeline, reference: string, text: Mo
   const asked = askedMoment(text, moment).moment ?? NOW;
   const unseen = await unseenAt(timeline, asked, reader);
   if (unseen !== undefined) return unrecordedView(reader, unseen);
-  return requestView(reader, await reader.request(await recordAt(timeline, asked, reader), countHere));
+  return requestView(reader, await reader.request(await requestAt(timeline, asked, reader), countHere));
 }
 
 /** A place of a session whose request has no record. */
@@ -106,31 +111,29 @@ interface UnseenPlace {
 
 const UNSEEN = {
   bypassed: "the harness sent its own list instead of this session's context, and Palimpsest did not see it",
-  imported: "the recording has the messages and calls, but not the agent's requests",
   early: 'no request up to here was recorded',
   none: 'the agent builds its requests itself, so Palimpsest did not see them',
 } as const;
 
-/** Returns the place of a moment whose request has no record; undefined if it has one. */
+/** Returns the place of a moment whose request is not known; undefined if it is. */
 export async function unseenAt(
   timeline: Timeline,
   moment: Moment,
-  { session, records, steps }: Pick<RequestReader, 'session' | 'records' | 'steps'>,
+  { session, requests, steps }: Pick<RequestReader, 'session' | 'requests' | 'steps'>,
 ): Promise<UnseenPlace | undefined> {
   if (moment.kind === 'tx') return undefined;
   const { place, basis } = await timeline.find({ moment }, session);
   const at = basis.validTime.getTime();
   const step = place?.seq ?? steps.findLast((one) => moment.kind === 'now' || one.at <= at)?.seq ?? 0;
   const isBypassed = steps.some(({ seq, event }) => event?.kind === 'bypassed' && seq - 1 === step);
-  if (!isBypassed && (records[0]?.step ?? Number.POSITIVE_INFINITY) <= step) return undefined;
-  const isImported = records.length === 0 && (await timeline.isImported(session));
-  const why = isBypassed ? 'bypassed' : isImported ? 'imported' : records.length > 0 ? 'early' : 'none';
+  if (!isBypassed && (requests[0]?.step ?? Number.POSITIVE_INFINITY) <= step) return undefined;
+  const why = isBypassed ? 'bypassed' : requests.length > 0 ? 'early' : 'none';
   return { step, why: UNSEEN[why], basis };
 }
 
 /** Returns the known parts of a request without a record: the messages and calls up to it. */
 async function unrecordedView(reader: RequestReader, { step, why, basis }: UnseenPlace): Promise<RequestView> {
-  const { session, records } = reader;
+  const { session, requests } = reader;
   const steps = reader.steps.filter(({ seq }) => seq <= step);
   await reader.read(steps);
   const items = requestItems(knownPieces(steps, reader.calls), []);
@@ -140,11 +143,11 @@ async function unrecordedView(reader: RequestReader, { step, why, basis }: Unsee
     why,
     basis,
     tokenizer: TOKENIZER,
-    total: records.length,
-    number: records.filter((record) => record.step <= step).length,
+    total: requests.length,
+    number: requests.filter((request) => request.step <= step).length,
     ...defined({
-      previous: records.findLast((record) => record.step < step)?.step,
-      next: records.find((record) => record.step > step)?.step,
+      previous: requests.findLast((request) => request.step < step)?.step,
+      next: requests.find((request) => request.step > step)?.step,
     }),
     items: items.map((item) => ({ ...item, name: nameOf(item), tokens: countTokens(item.text) })),
   };
@@ -156,43 +159,59 @@ async function itemNames(
   items: readonly RequestItem[],
 ): Promise<(item: RequestItem) => string> {
   const described = await describe(timeline, [...new Set(items.flatMap(({ object }) => object ?? []))]);
-  const roles = new Map(steps.map(({ seq, message }) => [seq, message?.role]));
+  const roles = new Map(
+    steps.map(({ seq, message, event }) => [seq, message?.role ?? (event?.kind === 'compacted' ? SUMMARY : undefined)]),
+  );
   return ({ object, step, section }) => {
     if (object !== undefined) return described.get(object)?.name ?? object;
     return (step === undefined ? undefined : roles.get(step)) ?? section;
   };
 }
 
-/** Returns the parts of a rebuilt request. */
-export async function requestView(reader: RequestReader, { rebuilt, pieces, side }: Request): Promise<RecordedView> {
-  const { session, records } = reader;
-  const { proof } = rebuilt;
-  const { pool } = rebuilt.input;
+/**
+ * Returns what the provider counted beyond the parts that a transcript has. Its text says what that
+ * may be.
+ */
+function untoldItem({ tokens }: RequestSide['size'], counted: number | undefined): ViewedItem {
+  const text =
+    counted === undefined
+      ? `The transcript does not have ${NOT_TOLD}. The provider's count of this call is not recorded.`
+      : `The provider counted ${grouped(counted)} tokens in this request. The parts above have ${grouped(tokens)} ` +
+        `by ${TOKENIZER}. The transcript does not have ${NOT_TOLD}. The provider's model may also count the same ` +
+        'text differently.';
+  const left = counted === undefined ? 0 : Math.max(0, counted - tokens);
+  return { section: 'untold', form: 'plain', text, name: 'not in the transcript', tokens: left };
+}
+
+/** Returns the parts of a request. */
+export async function requestView(reader: RequestReader, request: Request): Promise<RecordedView> {
+  const { session, requests } = reader;
+  const { rebuilt, pieces, pool, side, of } = request;
   const metadata = new Map(pool.map((one) => [one.id, one]));
   const items = requestItems(pieces, pool);
   const shown = new Set(items.flatMap(({ object, form }) => (object !== undefined && form !== 'line' ? [object] : [])));
   const files = [...shown].filter((id) => metadata.get(id)?.type === 'file');
-  const versions = await versionsAt(reader, files, rebuilt.basis);
+  const versions = rebuilt === undefined ? new Map() : await versionsAt(reader, files, rebuilt.basis);
   const nameOf = await itemNames(reader, items);
-  const at = records.indexOf(proof);
+  const at = requests.indexOf(of);
+  const viewed = items.map((item): ViewedItem => {
+    const known = item.object === undefined ? undefined : metadata.get(item.object);
+    const version = item.object === undefined ? undefined : versions.get(item.object);
+    return {
+      ...item,
+      name: nameOf(item),
+      tokens: shownTokens(item, countTokens(item.text)),
+      ...defined({ type: known?.type, version }),
+    };
+  });
   return {
     session,
-    proof,
     tokenizer: TOKENIZER,
     request: side,
-    basis: rebuilt.basis,
-    total: records.length,
+    basis: rebuilt?.basis ?? reader.timeline.present.basis,
+    total: requests.length,
     number: at + 1,
-    ...defined({ previous: records[at - 1]?.step, next: records[at + 1]?.step }),
-    items: items.map((item) => {
-      const known = item.object === undefined ? undefined : metadata.get(item.object);
-      const version = item.object === undefined ? undefined : versions.get(item.object);
-      return {
-        ...item,
-        name: nameOf(item),
-        tokens: countTokens(item.text),
-        ...defined({ type: known?.type, version }),
-      };
-    }),
+    ...defined({ proof: of.proof, previous: requests[at - 1]?.step, next: requests[at + 1]?.step }),
+    items: rebuilt === undefined ? [...viewed, untoldItem(side.size, countedPrompt(side.usage))] : viewed,
   };
 }

@@ -56,8 +56,8 @@ async function comparisons(
   if (sent.length === 0) return found;
   const reader = await openRequests(timeline, session);
   for (const { step, request } of sent) {
-    const at = reader.records.findIndex((record) => record.step === request && record.delivered !== 'replay');
-    const [from, to] = [reader.records[at - 1], reader.records[at]];
+    const at = reader.requests.findIndex((one) => one.step === request && one.kind === 'sent');
+    const [from, to] = [reader.requests[at - 1], reader.requests[at]];
     if (from === undefined || to === undefined) continue;
     // A request that cannot be rebuilt keeps the cause that its steps suggest.
     const pair = await Promise.all([reader.request(from, countHere), reader.request(to, countHere)]).catch(
@@ -116,7 +116,7 @@ export async function sessionMoney(
     const where = `in turn ${turn}${after === undefined ? '' : ` after ${after}`}`;
     return { sentence: `${grouped(tokens)} new tokens were sent ${where}.` };
   };
-  const isSteered = records.some(({ delivered, sent }) => delivered !== 'replay' && sent === undefined);
+  const isSteered = records.some(({ sent }) => sent === undefined);
   const alone = isSteered ? costAlone(calls, { steps, calls: await sessionCalls(timeline.present, steps) }) : undefined;
   const models = new Map<string, number>();
   for (const { usage } of calls) models.set(usage.model ?? '', (models.get(usage.model ?? '') ?? 0) + 1);
@@ -148,7 +148,7 @@ export async function sessionMoney(
     costliest: costly.map((moment) => ({
       step: moment.call.request,
       turn: moment.call.turn,
-      call: calls.indexOf(moment.call) + 1,
+      call: moment.call.number,
       at: new Date(moment.call.at),
       ...defined({ amount: moment.amount }),
       tokens: moment.tokens,

@@ -1,39 +1,27 @@
 import pLimit from 'p-limit';
 import { epochSettings } from '../../assembly/epoch/border.js';
 import type { ObjectMetadata } from '../../assembly/metadata.js';
-import { type ContextKind, kindOfRecord } from '../../history/rebuild/context-kind.js';
+import { kindOfRecord } from '../../history/rebuild/context-kind.js';
 import { bordersOf } from '../../history/rebuild/epoch-chain.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
 import { askedMoment, type MomentText, parseReference } from '../../history/rebuild/moment.js';
+import type { SessionRequest } from '../../history/rebuild/session-requests.js';
 import type { Point, Timeline } from '../../history/rebuild/timeline.js';
+import { transcriptEntries } from '../../history/rebuild/transcript-entries.js';
+import { readPresences } from '../../history/rebuild/transcript-presence.js';
 import { turnSpans } from '../../history/rebuild/turn-spans.js';
 import { type BandState, bandWays, type Ways } from '../../history/search/exposure.js';
-import type { AssemblyProof, BorderPrice, BorderReason, Delivery } from '../../objects/assembly-proof.js';
-import type { ObjectId, SessionId } from '../../objects/ids.js';
+import type { AssemblyProof, BorderPrice, BorderReason } from '../../objects/assembly-proof.js';
+import { type ObjectId, type SessionId, systemPromptObjectId } from '../../objects/ids.js';
 import type { HistoryEventKind, ModelUsage, Step } from '../../objects/step.js';
-import { usagesOf } from '../../review/ask/request-reader.js';
+import { sessionCalls } from '../../review/ask/session-calls.js';
 import { isVerb, VERBS } from '../../session/verb-outcome.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { type Described, describe } from './described-objects.js';
-
-/** A column of a strip: a sent context, or the end of a turn if the session sent none. */
-export interface StripCall {
-  /** Whether the model was sent it (decision E12). */
-  readonly kind: ContextKind;
-  readonly turn: number;
-  /** The last step that it includes. */
-  readonly step: number;
-  readonly at: Date;
-  readonly delivered?: Delivery;
-  /** UTF-16 units as sent, without the harness's own messages. */
-  readonly chars?: number;
-  readonly sections: readonly { readonly name: string; readonly chars: number }[];
-  /** Its epoch of contexts. */
-  readonly epoch?: number;
-  readonly usage?: ModelUsage;
-}
+import type { StripCall } from './strip-call.js';
+import { transcriptColumns, transcriptWays } from './transcript-strip.js';
 
 /** An object of a session's index with its states. */
 export interface StripBand {
@@ -91,8 +79,8 @@ export function callOf(proof: AssemblyProof, usage: ModelUsage | undefined): Str
 }
 
 /** Builds the columns of a session that sent no context. */
-export function endsOfTurns(steps: readonly Step[], isImported: boolean): readonly StripCall[] {
-  const kind = isImported ? 'transcript' : 'unseen';
+export function endsOfTurns(steps: readonly Step[], isTranscript: boolean): readonly StripCall[] {
+  const kind = isTranscript ? 'transcript' : 'unseen';
   return turnSpans(steps).map(({ turn, last, steps: own }) => ({
     kind,
     turn,
@@ -102,13 +90,54 @@ export function endsOfTurns(steps: readonly Step[], isImported: boolean): readon
   }));
 }
 
-/** Builds the columns of calls that went out with the harness's own list. */
-const bypassedCalls = (steps: readonly Step[]): readonly StripCall[] =>
-  steps.flatMap(({ seq, turn, at, event }) =>
-    event?.kind === 'bypassed'
-      ? [{ kind: 'unseen', turn, step: seq - 1, at: new Date(at), sections: [] } as const]
-      : [],
-  );
+/** The sources of a strip's columns and rows. */
+interface StripSource {
+  readonly present: StoreSnapshot;
+  readonly session: SessionId;
+  readonly steps: readonly Step[];
+  /** Up to the last of the steps. */
+  readonly requests: readonly SessionRequest[];
+  readonly isTranscript: boolean;
+}
+
+/** Whether the requests of a session are those of its agent, as the transcript has them. */
+const isOfAgent = ({ requests, isTranscript }: StripSource): boolean =>
+  isTranscript && requests.every(({ proof }) => proof === undefined || proof.sent !== undefined);
+
+/**
+ * Returns the columns of a session, and the states of its objects. In the requests of a transcript
+ * objects stand by the calls that brought them, else by the session's sets.
+ */
+export async function columnsAndWays(
+  source: StripSource,
+): Promise<{ readonly calls: readonly StripCall[]; readonly ways: Ways }> {
+  const { present, session, steps, requests, isTranscript } = source;
+  const known = (request: SessionRequest): StripCall => {
+    const { kind, turn, step, at, proof, usage } = request;
+    return proof === undefined ? { kind, turn, step, at: new Date(at), sections: [] } : callOf(proof, usage);
+  };
+  if (!isOfAgent(source)) {
+    const calls = requests.length === 0 ? endsOfTurns(steps, isTranscript) : requests.map(known);
+    return { calls, ways: bandWays(steps) };
+  }
+  const told = transcriptEntries(steps);
+  const prompt = systemPromptObjectId(session);
+  const [calls, heads, presences] = await Promise.all([
+    sessionCalls(present, steps),
+    present.heads([prompt]),
+    readPresences(present, told),
+  ]);
+  const columns = transcriptColumns(requests, told, { prompt: heads.get(prompt)?.marks.size ?? 0, calls });
+  return {
+    calls:
+      requests.length === 0
+        ? endsOfTurns(steps, isTranscript)
+        : requests.map(
+            (request) => (request.kind === 'transcript' ? columns.get(request) : undefined) ?? known(request),
+          ),
+    ways: transcriptWays(presences, steps),
+  };
+}
 
 /**
  * Returns the changes of files. `stepOf` places a version, numbered from 1, at a step. It returns
@@ -191,33 +220,30 @@ export async function sessionStrip(asked: Timeline, reference: string, text: Mom
   const { name, moment } = parseReference(reference);
   const session = await requireSession(asked.present, name);
   const timeline = await asked.of(session);
-  const [point, all, records] = await Promise.all([
+  const [point, all, requests, isTranscript] = await Promise.all([
     timeline.find(askedMoment(text, moment), session),
     timeline.steps(session),
     // A damaged record is reported when it is requested. The strip shows the others.
-    timeline.records(session).catch(() => timeline.present.assemblies(session, { onDamaged: () => undefined })),
+    timeline.requests(session),
+    timeline.isTranscript(session),
   ]);
-  const lastStep = await lastOf(point, { present: timeline.present, session, steps: all });
-  const steps = all.filter(({ seq }) => seq <= lastStep);
-  const handed = records.filter(({ step }) => step <= lastStep);
-  const ways = bandWays(steps);
+  const { present } = timeline;
+  const lastStep = await lastOf(point, { present, session, steps: all });
+  const steps = lastStep === all.at(-1)?.seq ? all : all.filter(({ seq }) => seq <= lastStep);
+  const own = requests.filter(({ step }) => step <= lastStep);
+  const { calls, ways } = await columnsAndWays({ present, session, steps, requests: own, isTranscript });
   const described = await describe(timeline, [...ways.keys()]);
   const bands = bandsOf(ways, described);
   const watched = bands
-    .filter(({ type, changes }) => type === 'file' && changes.some(({ state }) => state !== 'line'))
+    .filter(({ type, changes }) => type === 'file' && changes.some(({ state }) => state !== 'line' && state !== 'out'))
     .slice(-MOST_WATCHED);
   const [first, last] = [steps[0]?.at ?? 0, steps.at(-1)?.at ?? 0];
   const files = watched.map(({ id }) => id);
-  const versions = await versionMarks(timeline.present, files, (_file, { at, number }) =>
+  const versions = await versionMarks(present, files, (_file, { at, number }) =>
     number === 1 || at < first || at > last ? undefined : (steps.findLast((one) => one.at <= at)?.seq ?? 0),
   );
+  const handed = own.flatMap(({ proof }) => proof ?? []);
   const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions].sort((a, b) => a.step - b.step);
-  const usages = usagesOf({ records, steps: all });
-  const sent = handed.map((proof) => callOf(proof, usages.get(proof)));
-  const calls =
-    handed.length === 0
-      ? endsOfTurns(steps, await timeline.isImported(session))
-      : [...sent, ...bypassedCalls(steps)].sort((a, b) => a.step - b.step);
   const budget = handed.some(({ epoch }) => epoch !== undefined) ? epochSettings().budget : undefined;
   return { session, basis: point.basis, calls, bands, marks, lastStep, ...defined({ budget }) };
 }

@@ -1,26 +1,28 @@
 import type { DisplayPaths } from '../../assembly/metadata.js';
-import { withoutBypassed } from '../../history/rebuild/context-kind.js';
+import { kindOfRecord, withoutBypassed, withoutKnownBytes } from '../../history/rebuild/context-kind.js';
 import { HistoryError } from '../../history/rebuild/history-error.js';
+import { sessionRequests, usagesOf } from '../../history/rebuild/session-requests.js';
 import { turnSpans } from '../../history/rebuild/turn-spans.js';
-import { type BandState, bandWays } from '../../history/search/exposure.js';
+import { type BandState, bandWays, type Ways } from '../../history/search/exposure.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
-import { usagesOf } from '../../review/ask/request-reader.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { defined } from '../../values/defined.js';
 import type { Basis } from '../../xtdb/db-snapshot.js';
 import { describe } from './described-objects.js';
 import {
   bandsOf,
   callOf,
+  columnsAndWays,
   endsOfTurns,
   epochMarks,
   type StripBand,
-  type StripCall,
   type StripMark,
   stepMarks,
   versionMarks,
 } from './session-strip.js';
+import type { StripCall } from './strip-call.js';
 
 /** A follower's known state of a session: everything up to a transaction. */
 export interface StripPlace {
@@ -38,6 +40,15 @@ export interface StripPlace {
   readonly states: ReadonlyMap<ObjectId, BandState>;
   /** Files whose text was in some context, with the valid time of their newest version. */
   readonly files: ReadonlyMap<ObjectId, number>;
+  /** The columns and rows of a transcript. Undefined for any other session. */
+  readonly told?: Told;
+}
+
+/** The columns and rows of a session whose requests its transcript shows. */
+interface Told {
+  readonly calls: readonly StripCall[];
+  /** The number of state changes of each row. */
+  readonly changes: ReadonlyMap<ObjectId, number>;
 }
 
 /**
@@ -63,6 +74,7 @@ const keyOf = ({ step, at, sha256 }: AssemblyProof): string => `${step} ${at} ${
 /** Steps after the last context, which are read again. */
 const MOST_REREAD = 200;
 const IGNORED = { onDamaged: () => undefined } as const;
+const NONE: Told['changes'] = new Map();
 
 function statesAfter(steps: readonly Step[], before: ReadonlyMap<ObjectId, BandState>): Map<ObjectId, BandState> {
   const states = new Map(before);
@@ -78,6 +90,22 @@ async function fileTimes(snapshot: StoreSnapshot, ids: readonly ObjectId[]): Pro
   const heads = [...(await snapshot.heads(ids))].filter(([, { document }]) => document.type === 'file');
   return new Map(heads.map(([id, { validTime }]) => [id as ObjectId, validTime.getTime()]));
 }
+
+/** Derives the columns and states of a transcript anew: an answer may change the last ones. */
+async function toldOf(
+  present: StoreSnapshot,
+  session: SessionId,
+  steps: readonly Step[],
+): Promise<{ readonly told: Told; readonly ways: Ways }> {
+  const all = await present.assemblies(session, IGNORED);
+  const sent = withoutKnownBytes(withoutBypassed(all, steps)).filter((record) => kindOfRecord(record) === 'sent');
+  const requests = sessionRequests({ records: sent, steps, isTranscript: true });
+  const { calls, ways } = await columnsAndWays({ present, session, steps, requests, isTranscript: true });
+  return { told: { calls, changes: new Map([...ways].map(([id, way]) => [id, way.length])) }, ways };
+}
+
+const isTold = (records: readonly AssemblyProof[]): boolean =>
+  records.some((record) => kindOfRecord(record) === 'transcript');
 
 const shownIn = (steps: readonly Step[]): readonly ObjectId[] => [
   ...new Set(steps.flatMap(({ changes }) => [...(changes.activate ?? []), ...(changes.pin ?? [])])),
@@ -109,7 +137,23 @@ export async function stripPlace(snapshot: StoreSnapshot, session: SessionId): P
     handed: new Set(records.filter(({ step }) => step === handedAt).map(keyOf)),
     states: statesAfter(steps, new Map()),
     files: await fileTimes(snapshot, shownIn(steps)),
+    ...(isTold(records) ? { told: (await toldOf(snapshot, session, steps)).told } : {}),
   };
+}
+
+/** Returns the rows of a transcript with the state changes that a follower does not have. */
+const newChanges = (ways: Ways, before: Told['changes']): Ways =>
+  new Map(
+    [...ways].flatMap(([id, way]) => {
+      const news = way.slice(before.get(id) ?? 0);
+      return news.length === 0 ? [] : [[id, news] as const];
+    }),
+  );
+
+/** Returns the first column that a follower does not have as it is now. */
+function firstNew(calls: readonly StripCall[], before: readonly StripCall[]): number {
+  const found = calls.findIndex((call, i) => JSON.stringify(call) !== JSON.stringify(before[i]));
+  return found < 0 ? calls.length : found;
 }
 
 /**
@@ -154,8 +198,16 @@ export async function stripChange(
     states: statesAfter(steps, states),
     files: now,
   };
-  if (steps.length + handed.length + versions.length === 0) return { place: next };
-  const ways = new Map(bandWays(steps, states));
+  if (steps.length + handed.length + versions.length === 0)
+    return { place: { ...next, ...defined({ told: place.told }) } };
+  const before = place.told;
+  const transcript =
+    before === undefined && !isTold(records)
+      ? undefined
+      : await toldOf(present, session, await present.stepsFrom(lineage, { first: 1, upto: step }));
+  const ways = new Map(
+    transcript === undefined ? bandWays(steps, states) : newChanges(transcript.ways, before?.changes ?? NONE),
+  );
   for (const { object } of versions) if (!ways.has(object)) ways.set(object, []);
   const described = await describe({ present, paths }, [
     ...new Set([...ways.keys(), ...steps.flatMap(({ call }) => call?.id ?? [])]),
@@ -164,18 +216,29 @@ export async function stripChange(
   const usages = usagesOf({ records, steps: all });
   const isImported =
     records.length === 0 && (await present.records(session, { kinds: ['import'], ...IGNORED })).length > 0;
-  const calls =
+  const own =
     records.length === 0 ? endsOfTurns(all, isImported) : shown.map((record) => callOf(record, usages.get(record)));
+  const fresh = transcript === undefined ? 0 : firstNew(transcript.told.calls, before?.calls ?? []);
+  const calls = transcript?.told.calls.slice(fresh) ?? own;
   const marks = [...epochMarks(handed), ...stepMarks(steps, described), ...versions];
   const change: StripChange = {
     session,
     basis: present.basis,
     lastStep: step,
     // The first context replaces the turn ends that served as columns until then.
-    callsFrom: records.length === 0 ? turnFrom : again ? handedAt : handedAt === undefined ? 0 : handedAt + 1,
+    callsFrom:
+      transcript !== undefined
+        ? (calls[0]?.step ?? step + 1)
+        : records.length === 0
+          ? turnFrom
+          : again
+            ? handedAt
+            : handedAt === undefined
+              ? 0
+              : handedAt + 1,
     calls,
     bands: bandsOf(ways, described),
     marks: marks.sort((a, b) => a.step - b.step),
   };
-  return { change, place: next };
+  return { change, place: { ...next, ...defined({ told: transcript?.told }) } };
 }

@@ -2,7 +2,9 @@ import { Fragment } from 'preact';
 import { ActorLink } from '../actor.js';
 import { AnswerBox } from '../answer-box.js';
 import { isServed, useAnswer } from '../ask.js';
+import { STATES } from '../band.js';
 import { useQuestion, useSessionStrip, useStrip } from '../calls.js';
+import { CallsOfFile, recordedPart, VERSION_STATES } from '../calls-of-file.js';
 import { DiffView } from '../diff-view.js';
 import { SetVerbs } from '../person.js';
 import { from, place, refine } from '../place.js';
@@ -13,21 +15,8 @@ import type { Authors, Log, LoggedVersion, Show, Stale, Strip, Who } from '../wi
 import { counted, localTime, pathEnd, plural, rangesOf } from '../words.js';
 
 const MOST_VERSIONS = 1_000;
-/** Calls that are listed at once, and parts of a file that are named. */
-const [MOST_CALLS, MOST_PARTS] = [12, 4];
 
-type FileCalls = Authors['calls'];
 type Unrecorded = Authors['unrecorded'][number];
-
-const STATES = { line: 'one line only', active: 'in full', pinned: 'pinned, in full' } as const;
-
-const VERSION_STATES: Readonly<Record<LoggedVersion['state'], string>> = {
-  text: '',
-  stub: 'found, not read',
-  'not-text': 'not a text',
-  deleted: 'deleted',
-  removed: 'removed from the database',
-};
 
 /** Maximum characters of a line that are searched for. */
 const MOST_SEARCHED = 200;
@@ -142,20 +131,6 @@ function seenBy({ tx_id: tx, valid_time: at }: LoggedVersion, { who, session, st
   return rangesOf(calls);
 }
 
-const linesText = ({ lines }: FileCalls[number]): string =>
-  lines === null ? '' : ` lines ${lines.from}–${lines.to ?? 'end'}`;
-
-/** Says which part of a version was recorded: `read in part: lines 1–60, 80–120`. */
-function recordedPart(version: LoggedVersion, later: LoggedVersion | undefined, calls: FileCalls): string {
-  if (version.state !== 'stub') return VERSION_STATES[version.state];
-  const parts = calls.filter(
-    ({ lines, effect, at }) =>
-      lines !== null && effect === 'read' && at >= version.valid_time && (later === undefined || at < later.valid_time),
-  );
-  if (parts.length === 0) return VERSION_STATES.stub;
-  return `read in part:${[...new Set(parts.map(linesText))].slice(0, MOST_PARTS).join(',')}`;
-}
-
 /** A change of the file by a call, of whose text nothing is known. */
 function UnrecordedRow({ change }: { readonly change: Unrecorded }) {
   return (
@@ -171,29 +146,6 @@ function UnrecordedRow({ change }: { readonly change: Unrecorded }) {
       </td>
       <td colSpan={3} />
     </tr>
-  );
-}
-
-/** The calls of this session that named the file, also those that left no version of it. */
-function CallsOfFile({ calls }: { readonly calls: FileCalls }) {
-  if (calls.length === 0) return null;
-  const changed = calls.filter(({ effect, failed }) => effect === 'changed' && !failed).length;
-  return (
-    <details open={calls.length <= MOST_CALLS}>
-      <summary>
-        {plural(calls.length, 'call')} of this session named it{' '}
-        <small>{changed === 0 ? 'none changed it' : `${counted(changed)} changed it`}</small>
-      </summary>
-      <ul class="plain" aria-label="Calls of this session">
-        {calls.map((call) => (
-          <li key={call.step}>
-            {call.effect}
-            {linesText(call)} by <a href={from('conversation', { step: call.step })}>{oneLine(call.name, 100)}</a>{' '}
-            {call.failed && <span class="chip bad">✗ failed</span>} <span class="soft">turn {counted(call.turn)}</span>
-          </li>
-        ))}
-      </ul>
-    </details>
   );
 }
 
@@ -253,7 +205,7 @@ function History({
                     <td data-name="Version">
                       {version.number}{' '}
                       <span class="soft">
-                        {recordedPart(version, versions[i - 1], calls)}
+                        {recordedPart(version, { later: versions[i - 1], calls, strip: there })}
                         {acted?.back != null && `back to version ${acted.back}`}
                       </span>
                     </td>
@@ -286,7 +238,7 @@ function History({
           </tbody>
         </table>
       </div>
-      <CallsOfFile calls={calls} />
+      <CallsOfFile calls={calls} strip={there} />
       <div class="filters">
         {(
           [
@@ -367,7 +319,9 @@ function Shown({ id }: { readonly id: string }) {
     <>
       <div class="row call-head">
         <h2 title={oneLine(name)}>{oneLine(pathEnd(name, 90))}</h2>
-        {state !== undefined && <span class="chip">now {STATES[state]} in the context</span>}
+        {state !== undefined && (
+          <span class="chip">now {state === 'out' ? STATES.out : `${STATES[state]} in the context`}</span>
+        )}
         {made !== undefined && there !== undefined && (
           <a href={from('conversation', { step: made })}>made by call {counted(makerOf(there, made))}</a>
         )}

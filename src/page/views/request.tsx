@@ -51,9 +51,8 @@ function verdictOf(check: Check, { kind }: Recorded, unequal: RequestView['unequ
     ? ['good', '✓ Exactly what was sent to the model: this browser hashed it and found the recorded hash.']
     : [
         'warn',
-        'Assembled now from the transcript, as Palimpsest would have sent it. The agent sent a request of its own, ' +
-          'which is not recorded. Results that are one line here may have been whole there. The provider also ' +
-          'counted tool definitions and hidden reasoning.',
+        'As the transcript has it. The agent built this request itself, and it was not recorded. The last part says ' +
+          'what the transcript does not have.',
       ];
 }
 
@@ -69,7 +68,13 @@ function Verified({ view, request }: { readonly view: RequestView; readonly requ
       <details>
         <summary class="soft">Hashes</summary>
         <dl class="facts">
-          <dt>{view.redacted === true ? 'of the masked request' : 'recorded'}</dt>
+          <dt>
+            {view.redacted === true
+              ? 'of the masked request'
+              : request.kind === 'sent'
+                ? 'recorded'
+                : 'of the text from the transcript'}
+          </dt>
           <dd>
             <code>{request.sha256}</code>
           </dd>
@@ -217,7 +222,7 @@ function Head({ view, strip }: { readonly view: RequestView; readonly strip: Str
       <h2>
         {request === null
           ? 'What is known'
-          : `Call ${counted(number)}, ${request.kind === 'sent' ? 'as the model saw it' : 'made from the transcript'}`}
+          : `Call ${counted(number)}, ${request.kind === 'sent' ? 'as the model saw it' : 'as the transcript has it'}`}
         {request !== null && <small>{` turn ${request.turn} · ${localTime(request.at)}`}</small>}
       </h2>
       <span class="soft">

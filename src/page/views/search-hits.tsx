@@ -57,7 +57,7 @@ function Hit({
   readonly strip: Strip | undefined;
   readonly seen: boolean;
 }) {
-  const { kind, part, object, version, count, lines, whole, as_line: asLine, step, turn, at } = hit;
+  const { kind, part, object, version, count, lines, whole, in_part: inPart, as_line: asLine, step, turn, at } = hit;
   const session = hit.session ?? place.value.of.session;
   const isOther = session !== place.value.of.session;
   const to = isOther ? { session, tx: undefined } : {};
@@ -93,8 +93,9 @@ function Hit({
         ))}
       </div>
       <Exposure label="In full in the context" ranges={whole} strip={isOther ? undefined : strip} />
+      <Exposure label="A part of the file" ranges={inPart} strip={isOther ? undefined : strip} />
       <Exposure label="As one line" ranges={asLine} strip={isOther ? undefined : strip} />
-      {whole.length === 0 && asLine.length === 0 && (
+      {whole.length + inPart.length + asLine.length === 0 && (
         <p class="exposure soft">
           {seen
             ? 'In the context of no call that was seen.'

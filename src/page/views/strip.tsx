@@ -172,6 +172,7 @@ function Whole({ strip }: { readonly strip: Strip }) {
     ];
   }, [fill, prices, calls, strip.budget]);
   const hasPrice = series.some(({ isRight }) => isRight === true);
+  const isTold = calls.some(({ kind }) => kind === 'transcript');
   const namesPx = width < NARROW ? NAMES_NARROW : NAMES;
   const props = {
     strip,
@@ -240,7 +241,12 @@ function Whole({ strip }: { readonly strip: Strip }) {
           isOpen={sorted.present.length < 8}
           props={props}
         />
-        <Rows name="Never more than one line" rows={sorted.lines} isOpen={false} props={props} />
+        <Rows
+          name={isTold ? 'In the context of no call' : 'Never more than one line'}
+          rows={sorted.lines}
+          isOpen={false}
+          props={props}
+        />
       </div>
       {own.length > 0 && (
         <section aria-label="Events of this call">

@@ -18,8 +18,9 @@ import type { LoggedTurn } from './logged-turn.js';
 import { type LoggedVersion, objectLog } from './object-log.js';
 import { type ObjectView, viewAt } from './object-view.js';
 import { type QueryAnswer, type QueryLimits, runQuery } from './run-query.js';
-import { type Sighting, seenBy } from './seen-by.js';
+import { seenBy } from './seen-by.js';
 import { latestTurns, sessionLog } from './session-log.js';
+import type { Sighting } from './sighting.js';
 
 /** A question as the reader wrote it. Names may carry a moment after an `@`. */
 export interface Question extends MomentText {

@@ -8,9 +8,11 @@ import { parseReference } from '../../history/rebuild/moment.js';
 import { type PastContext, PastContexts } from '../../history/rebuild/past-context.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { type CountTexts, countingOnce, TOKENIZER } from '../../history/rebuild/tokenizer.js';
+import type { TranscriptPart } from '../../history/rebuild/transcript-parts.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import { namesOf } from '../../session/chat-places.js';
 import { askContext, type ContextQuestion } from './ask.js';
+import { shownTokens } from './request-pieces.js';
 
 /** The size of an item in a context. */
 export interface ShownSize {
@@ -162,8 +164,40 @@ async function sentLedger({ text, input }: PastContext, count: CountTexts): Prom
   };
 }
 
+/** Returns the ledger of a request that a transcript shows: its messages, calls and results. */
+async function toldLedger({ told, input }: PastContext, count: CountTexts): Promise<ContextLedger> {
+  const parts = told?.parts ?? [];
+  const counts = await count(parts.map(({ text }) => text));
+  const sizes = parts.map((part, i): ShownSize => ({ chars: part.chars, tokens: shownTokens(part, counts[i] ?? 0) }));
+  const isOfCall = ({ kind }: TranscriptPart): boolean => kind === 'call' || kind === 'result';
+  const sizeOf = (isWanted: (part: TranscriptPart) => boolean): ShownSize =>
+    sum(sizes.filter((_, i) => isWanted(parts[i] as TranscriptPart)));
+  const byObject = new Map<ObjectId, ShownSize>();
+  for (const [i, part] of parts.entries())
+    if (isOfCall(part)) byObject.set(part.object, sum([byObject.get(part.object) ?? NOTHING, sizes[i] ?? NOTHING]));
+  const objects = input.pool.flatMap((metadata): readonly ObjectEntry[] => {
+    const { id, type, charCount: rawChars } = metadata;
+    const shown = byObject.get(id);
+    const name = type === 'file' ? metadata.displayPath : metadata.tool;
+    return shown === undefined ? [] : [{ id, type, name, active: true, rawChars, line: NOTHING, block: shown, shown }];
+  });
+  return {
+    tokenizer: TOKENIZER,
+    sections: [
+      { name: 'system', ...sizeOf(({ kind }) => kind === 'system') },
+      { name: 'pool', ...NOTHING },
+      { name: 'chat', ...sizeOf(({ kind }) => kind === 'message' || kind === 'summary') },
+      { name: 'active', ...sizeOf(isOfCall) },
+    ],
+    total: sum(sizes),
+    objects: objects.sort((a, b) => b.shown.tokens - a.shown.tokens || b.rawChars - a.rawChars),
+    rawChars: objects.reduce((total, { rawChars }) => total + rawChars, 0),
+  };
+}
+
 /** Returns a context with its ledger. */
 export async function withLedger(context: PastContext, count: CountTexts): Promise<ReportedContext> {
+  if (context.told !== undefined) return { context, ledger: await toldLedger(context, count) };
   const ledger = context.renderer === 'sent' ? sentLedger(context, count) : contextLedger(context.input, count);
   return { context, ledger: await ledger };
 }
@@ -191,9 +225,9 @@ export interface ContextList {
 }
 
 /**
- * Returns the ledgers of a session's recorded contexts, the newest first. An imported session has
- * one for the end of each turn. Turns with unseen calls are listed without a ledger. With
- * `assemble` they have the ledger of the session's state at their end.
+ * Returns the ledgers of a session's known requests, the newest first. A transcript without answers
+ * of the model has one for the end of each turn. Turns with unseen calls are listed without a
+ * ledger. With `assemble` they have the ledger of the session's state at their end.
  */
 export async function reportList(
   asked: Timeline,
@@ -213,22 +247,26 @@ export async function reportList(
   const timeline = await asked.of(session);
   const contexts = new PastContexts(timeline);
   const once = countingOnce(count);
-  const [all, steps, turns, kinds] = await Promise.all([
+  const [all, requests, steps, turns, kinds] = await Promise.all([
     contexts.records(session),
+    timeline.requests(session),
     timeline.steps(session),
     timeline.turns(session),
     timeline.turnKinds(session),
     once([]),
   ]);
   const records = all.slice(-limit);
-  const recorded = new Set(all.map(({ turn }) => turn));
+  const known = new Set(requests.flatMap(({ turn, kind }) => (kind === 'unseen' ? [] : [turn])));
   const unseen = turns.filter(({ turn }) => kinds.of(turn).has('unseen')).map(({ turn }) => turn);
+  const told = requests.filter(({ kind }) => kind === 'transcript').slice(-limit);
   const others = turns
-    .filter(({ turn }) => !recorded.has(turn) && (assemble || kinds.of(turn).has('transcript')))
+    .filter(({ turn }) => !known.has(turn) && (assemble || kinds.of(turn).has('transcript')))
     .slice(-limit);
   // Shared steps of a fork belong to its parent.
   if (steps[0]?.session === session) contexts.know(steps);
   const reported = [...(await contexts.ofRecords(records, (context) => withLedger(context, once)))];
+  for (const { step: seq } of told)
+    reported.push(await withLedger(await contexts.at(session, { moment: { kind: 'step', seq } }), once));
   for (const { turn } of others) {
     const when = { moment: { kind: 'turn', turn } } as const;
     reported.push(

@@ -77,7 +77,7 @@ const chosen = ({ proof: { renderer, layout, options, mounts, folders } }: Rebui
 
 function otherSettings({ acts }: Parted): PrefixCause | undefined {
   const [from, to] = [acts.from.rebuilt, acts.to.rebuilt];
-  if (chosen(from) === chosen(to)) return undefined;
+  if (from === undefined || to === undefined || chosen(from) === chosen(to)) return undefined;
   const name = ({ proof: { layout, options } }: RebuiltAssembly): string =>
     `layout ${layout}${options.strict ? ', strict' : ''}${options.shortIds ? ', short ids' : ''}`;
   const why =
@@ -124,7 +124,7 @@ function byStep(
  */
 function suspects({ acts, pieceFrom, pieceTo, lineObject }: Parted): readonly ObjectId[] {
   const own = [lineObject, pieceTo?.object, pieceFrom?.object].flatMap((id) => id ?? []);
-  const { pool } = acts.to.rebuilt.input;
+  const { pool } = acts.to;
   const files = pool.flatMap((one) => (one.type === 'toolcall' && own.includes(one.id) ? one.fileRefs : []));
   return [...new Set([...own, ...files])];
 }
@@ -142,14 +142,14 @@ const asShown = (one: ObjectMetadata | undefined): string =>
 
 async function otherVersion(parted: Parted): Promise<PrefixCause | undefined> {
   const { acts, present } = parted;
-  const [from, to] = [acts.from.rebuilt, acts.to.rebuilt];
+  const { from, to } = acts;
   for (const id of suspects(parted)) {
-    const [before, after] = [from, to].map(({ input }) => input.pool.find((one) => one.id === id));
+    const [before, after] = [from, to].map(({ pool }) => pool.find((one) => one.id === id));
     if (after?.type !== 'file' || asShown(before) === asShown(after)) continue;
     const { fileHash, contentHash, displayPath } = after;
     const versions = await objectLog(present, id);
     const equal = versions.filter((one) => one.fileHash === fileHash && one.contentHash === contentHash);
-    const found = equal.find(({ validTime }) => validTime.getTime() <= to.proof.at) ?? equal[0];
+    const found = equal.find(({ validTime }) => validTime.getTime() <= to.of.at) ?? equal[0];
     const version =
       found === undefined ? undefined : { number: found.number, validTime: found.validTime, txId: found.txId };
     return { kind: 'version', why: `${displayPath} changed`, object: id, ...defined({ version }) };
@@ -172,8 +172,31 @@ function listGrew({ acts, pieceTo, pieceFrom }: Parted): PrefixCause | undefined
     : undefined;
 }
 
+/** A transcript shows what its harness did, and no set of ours is in its requests. */
+function inTranscript({ acts: { from, to, steps } }: Parted): PrefixCause | undefined {
+  if (from.rebuilt !== undefined && to.rebuilt !== undefined) return undefined;
+  if (from.rebuilt !== undefined || to.rebuilt !== undefined)
+    return { kind: 'rendering', why: 'one request was recorded, and only the transcript shows the other one' };
+  const found = steps.findLast(({ event }) => event?.kind === 'compacted' || event?.kind === 'shortened');
+  if (found === undefined) return { kind: 'harness', why: 'the transcript does not show why' };
+  const why =
+    found.event?.kind === 'compacted'
+      ? `the harness compacted its history at step ${found.seq}`
+      : `the harness replaced a result by a shorter text at step ${found.seq}`;
+  return { kind: 'harness', why, step: found.seq };
+}
+
 /** Causes in order of precedence. */
-const RULES: readonly Rule[] = [newEpoch, otherSettings, otherPrompt, ownHistory, listGrew, inSets, otherVersion];
+const RULES: readonly Rule[] = [
+  inTranscript,
+  newEpoch,
+  otherSettings,
+  otherPrompt,
+  ownHistory,
+  listGrew,
+  inSets,
+  otherVersion,
+];
 
 /** Determines the cause of a difference from the session's steps and versions. */
 export async function causeOf(parted: Parted): Promise<PrefixCause> {

@@ -112,13 +112,14 @@ function splitOf(from: readonly RequestPiece[], to: readonly RequestPiece[]): Sp
 }
 
 function answersOf(from: Request, to: Request, split: Split | undefined): Answers | undefined {
-  if (!hasOwnList(from.rebuilt.proof) || !hasOwnList(to.rebuilt.proof)) return undefined;
+  const hasList = ({ of: { proof } }: Request): boolean => proof === undefined || hasOwnList(proof);
+  if (!hasList(from) || !hasList(to)) return undefined;
   const there = new Set(to.pieces.flatMap(({ step }) => step?.seq ?? []));
   const counts = { kept: 0, lost: 0, left: 0 };
   for (const [i, { step }] of from.pieces.entries()) {
     if (step?.message?.role !== 'assistant') continue;
     if (split === undefined || i < split.part) counts.kept += 1;
-    else if (there.has(step.seq) || step.turn === to.rebuilt.proof.turn) counts.lost += 1;
+    else if (there.has(step.seq) || step.turn === to.of.turn) counts.lost += 1;
     else counts.left += 1;
   }
   return counts;
@@ -168,7 +169,7 @@ async function differenceOf(
   const lineObject = objectOfLine(
     piece,
     text.length,
-    to.rebuilt.input.pool.map(({ id }) => id),
+    to.pool.map(({ id }) => id),
   );
   const acts = await ActsBetween.read(reader, { from, to });
   const cause = await causeOf({ acts, pieceFrom, pieceTo, lineObject, present });
@@ -193,7 +194,6 @@ async function compareSplit(
   reader: RequestReader,
   { from, to, split, count }: SplitPair & { readonly count: CountTexts },
 ): Promise<PrefixDiff> {
-  const [a, b] = [from.rebuilt.proof, to.rebuilt.proof];
   const part = split?.part ?? from.pieces.length;
   const equal = textsOf(to.pieces.slice(0, part));
   const rest = ({ pieces }: Request): readonly string[] => [
@@ -207,7 +207,7 @@ async function compareSplit(
     count,
   );
   const before = { bytes: bytesOf(equal) + (split?.bytes ?? 0), tokens: shared };
-  const isNext = reader.records.indexOf(b) === reader.records.indexOf(a) + 1;
+  const isNext = reader.requests.indexOf(to.of) === reader.requests.indexOf(from.of) + 1;
   const { difference, cause } = await differenceOf(timeline, reader, { from, to, split, before });
   const answers = answersOf(from, to, split);
   const usage = { before: from.side.usage, after: isNext ? to.side.usage : undefined };
@@ -259,19 +259,19 @@ export async function askPrefixes(
   },
 ): Promise<PrefixDiffs> {
   const [reader] = await Promise.all([openRequests(timeline, name), count([])]);
-  const { session, records } = reader;
+  const { session, requests: known } = reader;
   const made = { session, tokenizer: TOKENIZER, isCut: false } as const;
   if (range !== undefined) {
     const pair = await requestPair(timeline, reader, { range, count });
     return { ...made, compared: [await comparePrefixes(timeline, reader, { ...pair, count })] };
   }
-  const some = records.slice(-limit - 1);
+  const some = known.slice(-limit - 1);
   const compared: PrefixDiff[] = [];
   let before: Request | undefined;
   // Requests are large, so only some of a long list are in memory.
   for (let from = 0; from < some.length; from += HELD) {
     const once = countingOnce(count);
-    const requests = await reader.requests(some.slice(from, from + HELD), once);
+    const requests = await reader.requestsOf(some.slice(from, from + HELD), once);
     const all = before === undefined ? requests : [before, ...requests];
     const pairs = all.slice(1).map((to, i) => splitPair({ from: all[i] as Request, to }));
     // Reads the steps between all differing requests at once.
@@ -281,5 +281,5 @@ export async function askPrefixes(
     before = all.at(-1);
   }
   compared.reverse();
-  return { ...made, compared, isCut: some.length < records.length };
+  return { ...made, compared, isCut: some.length < known.length };
 }

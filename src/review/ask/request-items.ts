@@ -1,5 +1,6 @@
 import type { ObjectMetadata } from '../../assembly/metadata.js';
 import type { ObjectId } from '../../objects/ids.js';
+import { defined } from '../../values/defined.js';
 import type { RequestPiece } from './request-pieces.js';
 
 /**
@@ -18,6 +19,8 @@ export interface RequestItem {
   readonly object?: ObjectId;
   /** For the harness's list: the step of the message or call. */
   readonly step?: number;
+  /** The length that the model was shown, if it differs from that of the text. */
+  readonly chars?: number;
 }
 
 /**
@@ -75,7 +78,7 @@ export function requestItems(pieces: readonly RequestPiece[], pool: readonly Obj
   const known = pool.map(({ id }) => id);
   const byId: ReadonlySet<string> = new Set(known);
   return pieces.flatMap((piece): readonly RequestItem[] => {
-    const { section, text, object, step } = piece;
+    const { section, text, object, step, chars } = piece;
     if (object === undefined && HAS_LINES.has(section)) return lineItems(piece, known, byId);
     if (step !== undefined) {
       const isCall = step.call !== undefined && object === step.call.id;
@@ -84,6 +87,7 @@ export function requestItems(pieces: readonly RequestPiece[], pool: readonly Obj
           section,
           text,
           step: step.seq,
+          ...defined({ chars }),
           ...(isCall ? { form: 'text', object: step.call?.id as ObjectId } : { form: 'message' }),
         },
       ];

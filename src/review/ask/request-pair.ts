@@ -6,7 +6,7 @@ import type { EpochProof } from '../../objects/assembly-proof.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { SetChanges } from '../../objects/sets.js';
 import type { Step } from '../../objects/step.js';
-import { type Request, type RequestReader, recordAt } from './request-reader.js';
+import { type Request, type RequestReader, requestAt } from './request-reader.js';
 
 /** Two requests of one session. */
 export interface RequestPair {
@@ -25,11 +25,11 @@ export async function requestPair(
   reader: RequestReader,
   { range, count }: { readonly range: string; readonly count: CountTexts },
 ): Promise<RequestPair> {
-  const { records, session } = reader;
+  const { requests, session } = reader;
   const moments = parseRange(range);
-  const last = await recordAt(timeline, moments.to, reader);
+  const last = await requestAt(timeline, moments.to, reader);
   const first =
-    moments.from === undefined ? records[records.indexOf(last) - 1] : await recordAt(timeline, moments.from, reader);
+    moments.from === undefined ? requests[requests.indexOf(last) - 1] : await requestAt(timeline, moments.from, reader);
   if (first === undefined)
     throw new HistoryError('beyond-end', `the context at step ${last.step} is the first one of session ${session}`);
   const from = await reader.request(first, count);
@@ -62,7 +62,7 @@ export class ActsBetween {
 
   /** The epoch of the second request, if the first one belongs to another. */
   get newEpoch(): EpochProof | undefined {
-    const [before, after] = [this.from.rebuilt.proof.epoch, this.to.rebuilt.proof.epoch];
+    const [before, after] = [this.from.of.proof?.epoch, this.to.of.proof?.epoch];
     return before?.number === after?.number && before?.border === after?.border ? undefined : after;
   }
 

@@ -19,7 +19,13 @@ export interface RequestPiece {
   readonly object?: ObjectId;
   /** For the harness's list: the step of the message or call. */
   readonly step?: Step;
+  /** The length that the model was shown, if the text is stored without its numbers of lines. */
+  readonly chars?: number;
 }
+
+/** Returns the tokens that the model was shown, from those of the stored text. */
+export const shownTokens = ({ text, chars }: Pick<RequestPiece, 'text' | 'chars'>, tokens: number): number =>
+  chars === undefined || text === '' ? tokens : Math.round((tokens * chars) / text.length);
 
 /** The recorded arguments and output of every call. */
 export type CallTexts = ReadonlyMap<ObjectId, { readonly head: string; readonly output: string }>;

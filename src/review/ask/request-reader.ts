@@ -1,3 +1,4 @@
+import type { ObjectMetadata } from '../../assembly/metadata.js';
 import { type ContextKind, kindOfRecord } from '../../history/rebuild/context-kind.js';
 import { isOfEpoch } from '../../history/rebuild/epoch-chain.js';
 import { requireSession } from '../../history/rebuild/find-session.js';
@@ -5,15 +6,25 @@ import { HistoryError } from '../../history/rebuild/history-error.js';
 import type { Moment } from '../../history/rebuild/moment.js';
 import type { AssemblyRebuilder } from '../../history/rebuild/rebuild-assembly.js';
 import type { RebuiltAssembly } from '../../history/rebuild/rebuilt-assembly.js';
+import type { SessionRequest } from '../../history/rebuild/session-requests.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { CountTexts } from '../../history/rebuild/tokenizer.js';
+import { transcriptText } from '../../history/rebuild/transcript-parts.js';
 import type { AssemblyProof, BorderReason, Delivery } from '../../objects/assembly-proof.js';
+import { hashText } from '../../objects/hashes.js';
 import type { ObjectId, SessionId, Sha256 } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
 import { defined } from '../../values/defined.js';
 import { askOnce } from '../../values/promises.js';
-import { type CallTexts, callTexts, listSteps, type RequestPiece, requestPieces } from './request-pieces.js';
+import {
+  type CallTexts,
+  callTexts,
+  listSteps,
+  type RequestPiece,
+  requestPieces,
+  shownTokens,
+} from './request-pieces.js';
 
 /** The recorded size of a part of a request. */
 export interface RequestSize {
@@ -30,10 +41,14 @@ export interface RequestSide {
   readonly at: Date;
   /** Whether it was sent to the model or comes from a transcript (decision E12). */
   readonly kind: ContextKind;
-  readonly delivered: Delivery;
+  readonly delivered: Delivery | 'transcript';
   readonly layout: string;
+  /** Of a transcript: the hash of the shown text. */
   readonly sha256: Sha256;
-  /** Whether the context was rebuilt byte for byte. If not, the shown difference may be wrong. */
+  /**
+   * Whether the context was rebuilt byte for byte. If not, the shown difference may be wrong. A
+   * transcript has no record that its request could differ from.
+   */
   readonly matches: boolean;
   /** Number of earlier requests that it is made of. Undefined if it went out as it is. */
   readonly rebuiltFrom?: number;
@@ -43,10 +58,14 @@ export interface RequestSide {
   readonly usage?: ModelUsage;
 }
 
-/** A rebuilt request. */
+/** A request in parts. */
 export interface Request {
-  readonly rebuilt: RebuiltAssembly;
+  readonly of: SessionRequest;
+  /** Undefined for a request that only a transcript shows. */
+  readonly rebuilt?: RebuiltAssembly;
   readonly pieces: readonly RequestPiece[];
+  /** The objects that its lines may name. */
+  readonly pool: readonly ObjectMetadata[];
   readonly side: RequestSide;
 }
 
@@ -70,31 +89,11 @@ export async function tokensOfEach(
 /** Returns the texts of some pieces. */
 export const textsOf = (pieces: readonly RequestPiece[]): readonly string[] => pieces.map(({ text }) => text);
 
-/**
- * Maps each request to the usage that the provider reported for its answer: the first answer
- * between it and the next request.
- */
-export function usagesOf({
-  records,
-  steps,
-}: Pick<SessionRequests, 'records' | 'steps'>): ReadonlyMap<AssemblyProof, ModelUsage> {
-  const answers = steps.filter(({ message }) => message?.role === 'assistant');
-  const found = new Map<AssemblyProof, ModelUsage>();
-  let at = 0;
-  for (const [i, proof] of records.entries()) {
-    while ((answers[at]?.seq ?? Number.POSITIVE_INFINITY) <= proof.step) at += 1;
-    const answer = answers[at];
-    const isBeforeNext = answer !== undefined && answer.seq <= (records[i + 1]?.step ?? Number.POSITIVE_INFINITY);
-    if (proof.sent?.usage !== undefined) found.set(proof, proof.sent.usage);
-    else if (isBeforeNext && answer.usage !== undefined) found.set(proof, answer.usage);
-  }
-  return found;
-}
-
-/** The records of a session's requests and its steps, oldest first. */
-export interface SessionRequests {
+/** The requests of a session that are known, and its steps, oldest first. */
+export interface KnownRequests {
   readonly session: SessionId;
-  readonly records: readonly AssemblyProof[];
+  /** Recorded ones, and those that only a transcript shows. */
+  readonly requests: readonly SessionRequest[];
   readonly steps: readonly Step[];
 }
 
@@ -105,35 +104,67 @@ const MOST_UNITS = 16 * 1_048_576;
 export class RequestReader {
   readonly timeline: Timeline;
   readonly session: SessionId;
-  readonly records: readonly AssemblyProof[];
+  readonly requests: readonly SessionRequest[];
   readonly steps: readonly Step[];
   readonly #rebuilder: AssemblyRebuilder;
   readonly #versions = new Map<ObjectId, Promise<readonly VersionTimes[]>>();
-  readonly #usages: ReadonlyMap<AssemblyProof, ModelUsage>;
   #calls: CallTexts = new Map();
   #units = 0;
 
-  constructor(timeline: Timeline, { session, records, steps }: SessionRequests) {
+  constructor(timeline: Timeline, { session, requests, steps }: KnownRequests) {
     this.timeline = timeline;
     this.session = session;
-    this.records = records;
+    this.requests = requests;
     this.steps = steps;
     this.#rebuilder = timeline.rebuilder;
-    this.#usages = usagesOf({ records, steps });
     // Shared steps of a fork belong to its parent.
     if (steps[0]?.session === session) this.#rebuilder.know(steps);
   }
 
-  async request(proof: AssemblyProof, count: CountTexts): Promise<Request> {
-    return this.#requestOf(await this.#rebuilder.rebuild(proof), count);
+  async request(of: SessionRequest, count: CountTexts): Promise<Request> {
+    return of.proof === undefined
+      ? this.#told(of, count)
+      : this.#requestOf(of, await this.#rebuilder.rebuild(of.proof), count);
   }
 
-  /** Rebuilds some requests in the order of their records, several at a time. */
-  requests(proofs: readonly AssemblyProof[], count: CountTexts): Promise<readonly Request[]> {
-    return this.#rebuilder.rebuildEach(proofs, (rebuilt) => this.#requestOf(rebuilt, count));
+  /** Rebuilds some requests in their order, several recorded ones at a time. */
+  async requestsOf(some: readonly SessionRequest[], count: CountTexts): Promise<readonly Request[]> {
+    const byProof = new Map(some.flatMap((of) => (of.proof === undefined ? [] : [[of.proof, of] as const])));
+    const rebuilt = await this.#rebuilder.rebuildEach([...byProof.keys()], (one) =>
+      this.#requestOf(byProof.get(one.proof) as SessionRequest, one, count),
+    );
+    const known = new Map(rebuilt.map((request) => [request.of, request]));
+    const all: Request[] = [];
+    for (const of of some) all.push(known.get(of) ?? (await this.#told(of, count)));
+    return all;
   }
 
-  async #requestOf(rebuilt: RebuiltAssembly, count: CountTexts): Promise<Request> {
+  /** Reads a request as the transcript has it. */
+  async #told(of: SessionRequest, count: CountTexts): Promise<Request> {
+    const { turn, step, at, kind, usage } = of;
+    const parts = await (await this.timeline.transcript(this.session)).at(step);
+    const pieces = parts.map(({ section, text, object, step: own, chars }): RequestPiece => {
+      if (own === undefined) return { section, text };
+      return { section, text, object, step: own, ...defined({ chars: chars === text.length ? undefined : chars }) };
+    });
+    const counts = await count(textsOf(pieces));
+    const tokens = pieces.reduce((sum, piece, i) => sum + shownTokens(piece, counts[i] ?? 0), 0);
+    const side: RequestSide = {
+      turn,
+      step,
+      at: new Date(at),
+      kind,
+      delivered: 'transcript',
+      layout: 'transcript',
+      sha256: hashText(transcriptText(parts)),
+      matches: true,
+      size: { bytes: bytesOf(textsOf(pieces)), tokens },
+      ...defined({ usage }),
+    };
+    return { of, pieces, side, pool: [] };
+  }
+
+  async #requestOf(of: SessionRequest, rebuilt: RebuiltAssembly, count: CountTexts): Promise<Request> {
     const { proof } = rebuilt;
     await this.read(listSteps(rebuilt, this.steps));
     const pieces = requestPieces(rebuilt, {
@@ -156,11 +187,11 @@ export class RequestReader {
       size: { bytes: bytesOf(texts), tokens },
       ...defined({
         epoch: epoch === undefined ? undefined : { number: epoch.number, reason: epoch.reason },
-        usage: this.#usages.get(proof),
+        usage: of.usage,
         rebuiltFrom: proof.sent?.rebuilt,
       }),
     };
-    return { rebuilt, pieces, side };
+    return { of, rebuilt, pieces, side, pool: rebuilt.input.pool };
   }
 
   /** Whether this reader holds too much. The next question then gets a new one. */
@@ -179,9 +210,9 @@ export class RequestReader {
   }
 
   #stepOf({ epoch }: AssemblyProof, count: number): number | undefined {
-    return this.records.find(
-      (one) => isOfEpoch(one) && one.epoch.border === epoch?.border && one.epoch.list?.count === count,
-    )?.step;
+    const isOf = (one: AssemblyProof | undefined): boolean =>
+      one !== undefined && isOfEpoch(one) && one.epoch.border === epoch?.border && one.epoch.list?.count === count;
+    return this.requests.find(({ proof }) => isOf(proof))?.step;
   }
 
   /** Reads the texts of the calls of some steps. */
@@ -195,26 +226,26 @@ export class RequestReader {
 }
 
 /**
- * Returns the last record up to a moment.
+ * Returns the last known request up to a moment.
  *
  * @throws {HistoryError} `malformed-moment`, `beyond-end` if there is none
  */
-export async function recordAt(
+export async function requestAt(
   timeline: Timeline,
   moment: Moment,
-  { session, records }: Pick<SessionRequests, 'session' | 'records'>,
-): Promise<AssemblyProof> {
+  { session, requests }: Pick<KnownRequests, 'session' | 'requests'>,
+): Promise<SessionRequest> {
   if (moment.kind === 'tx')
     throw new HistoryError(
       'malformed-moment',
       'requests are compared by turn, step or time, not by transaction: name one of those',
     );
   const { place, basis } = await timeline.find({ moment }, session);
-  const isThere = ({ step, at }: AssemblyProof): boolean =>
+  const isThere = ({ step, at }: SessionRequest): boolean =>
     place !== undefined ? step <= place.seq : moment.kind === 'now' || at <= basis.validTime.getTime();
-  const found = records.findLast(isThere);
+  const found = requests.findLast(isThere);
   if (found !== undefined) return found;
-  const [first] = records;
+  const [first] = requests;
   const has = first === undefined ? 'none was kept' : `the first one was handed out at step ${first.step}`;
   throw new HistoryError('beyond-end', `no context of session ${session} was delivered up to that moment: ${has}`);
 }
@@ -225,12 +256,18 @@ const readers = new WeakMap<Timeline, Map<SessionId, RequestReader>>();
 export async function openRequests(asked: Timeline, name: string): Promise<RequestReader> {
   const session = await requireSession(asked.present, name);
   const timeline = await asked.of(session);
-  const [records, steps] = await Promise.all([timeline.records(session), timeline.steps(session)]);
+  const [all, steps] = await Promise.all([
+    timeline.requests(session),
+    timeline.steps(session),
+    // Throws the error of a damaged record.
+    timeline.records(session),
+  ]);
+  const requests = all.filter(({ kind }) => kind !== 'unseen');
   const known = readers.get(timeline) ?? new Map<SessionId, RequestReader>();
   readers.set(timeline, known);
   const before = known.get(session);
   const reader =
-    before === undefined || before.isFull ? new RequestReader(timeline, { session, records, steps }) : before;
+    before === undefined || before.isFull ? new RequestReader(timeline, { session, requests, steps }) : before;
   known.set(session, reader);
   return reader;
 }

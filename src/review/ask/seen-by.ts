@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
-import { type ContextKind, kindOfRecord, type TurnKinds } from '../../history/rebuild/context-kind.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
+import type { Presence } from '../../history/rebuild/transcript-presence.js';
+import type { TurnKinds } from '../../history/rebuild/turn-kinds.js';
 import type { TurnSpan } from '../../history/rebuild/turn-spans.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
 import type { Step } from '../../objects/step.js';
@@ -8,45 +9,8 @@ import type { VersionTimes } from '../../store/queries.js';
 import { askOnce } from '../../values/promises.js';
 import { fileRefsOf, touches } from './logged-turn.js';
 import { RequestedCalls } from './requested-calls.js';
-
-/** A version of an object, and the times when a session had it in its active set. */
-export interface SeenVersion {
-  readonly txId: number;
-  readonly validTime: Date;
-  /** Turns in which it was active at some point. */
-  readonly turns: readonly number[];
-  /** Runs of steps after which it was active. A request made after one of them has its text. */
-  readonly steps: readonly { readonly first: number; readonly last: number }[];
-}
-
-/** The encounter of a session with an object [§3.2]. */
-export interface Sighting {
-  readonly session: SessionId;
-  /** The step that put the object into the pool, as a line. */
-  readonly known: { readonly turn: number; readonly seq: number; readonly at: Date };
-  /** Turns with a step that named the object: a read, a listing, an activation or a collapse. */
-  readonly touched: readonly number[];
-  /** Turns in which its content was in the session's active set at some point. */
-  readonly active: readonly number[];
-  /**
-   * Turns with a request that had it in full: by its record (decision E12), or by a transcript. A
-   * request that the agent built itself counts if it shows the call or one that showed the file.
-   */
-  readonly sent: readonly number[];
-  readonly transcript: readonly number[];
-  /**
-   * Turns from `known` on with an unseen model call. The object's part in that request is unknown.
-   */
-  readonly unseen: readonly number[];
-  /**
-   * The active versions by turns and steps, in order of their first use. A version replaced before
-   * its turn ended counts too.
-   */
-  readonly versions: readonly SeenVersion[];
-  /** Whether it is active, and whether it is pinned, now. */
-  readonly isActive: boolean;
-  readonly isPinned: boolean;
-}
+import type { SeenVersion, Sighting } from './sighting.js';
+import { type SeenWhole, seenInTranscript } from './transcript-sighting.js';
 
 const AT_ONCE = 4;
 
@@ -118,6 +82,12 @@ export class SightedSessions {
   ): Promise<readonly VersionTimes[]> {
     const own = await this.#timeline.of(session);
     return own === this.#timeline ? versions : own.present.versions(object);
+  }
+
+  /** Returns where the requests of a transcript had an object. */
+  async presences(session: SessionId, object: ObjectId): Promise<readonly Presence[]> {
+    const own = await this.#timeline.of(session);
+    return (await (await own.transcript(session)).presences()).get(object) ?? [];
   }
 
   /** Reads the files of the calls of some steps. */
@@ -260,15 +230,44 @@ async function readCalls({ sessions, object }: Asked, turns: readonly TurnSpan[]
   if (first >= 0) await sessions.filesOf(steps.slice(first));
 }
 
+/** Returns where a session had an object whole: by its transcript, else by its sets. */
+async function seenWhole(
+  asked: Asked,
+  session: SessionId,
+  {
+    turns,
+    kinds,
+    activity,
+  }: {
+    readonly turns: readonly TurnSpan[];
+    readonly kinds: TurnKinds;
+    readonly activity: ReturnType<typeof activityOf>;
+  },
+): Promise<SeenWhole> {
+  const versions = await asked.sessions.versions(session, asked);
+  if (kinds.isTranscript) {
+    const presences = await asked.sessions.presences(session, asked.object);
+    return seenInTranscript(presences, { turns, versions, requests: kinds.requests });
+  }
+  const { held, active, isActive, isPinned } = activity;
+  return {
+    held,
+    active,
+    isActive,
+    isPinned,
+    told: [],
+    versions: await versionsHeld({ ...asked, versions }, session, held),
+  };
+}
+
 async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | undefined> {
   const turns = await asked.sessions.turns(session);
   if (!asked.sessions.hasRead(session)) await readCalls(asked, turns);
-  const { held, known, ...activity } = activityOf(turns, asked.object, asked.sessions.files);
+  const activity = activityOf(turns, asked.object, asked.sessions.files);
+  const { known, touched } = activity;
   if (known === undefined) return undefined;
-  const [versions, kinds] = await Promise.all([
-    versionsHeld({ ...asked, versions: await asked.sessions.versions(session, asked) }, session, held),
-    asked.sessions.kinds(session),
-  ]);
+  const kinds = await asked.sessions.kinds(session);
+  const { held, told, ...seen } = await seenWhole(asked, session, { turns, kinds, activity });
   const heldAfter = new Set(held.map(({ seq }) => seq));
   const own = await asked.sessions.requested.own(session, kinds.records);
   const calls = turns.flatMap(({ steps }) =>
@@ -280,19 +279,14 @@ async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | 
   );
   const requested = await asked.sessions.requested.turns(own, calls);
   const shown = kinds.records.filter((record) => heldAfter.has(record.step) && !own.includes(record));
-  const turnsOf = (kind: ContextKind) => [
-    ...new Set(shown.flatMap((record) => (kindOfRecord(record) === kind ? [record.turn] : []))),
-  ];
-  const recorded = new Set(kinds.records.map(({ turn }) => turn));
-  const told = activity.active.filter((turn) => !recorded.has(turn) && kinds.of(turn).has('transcript'));
   const unseen = turns.flatMap(({ turn }) => (turn >= known.turn && kinds.of(turn).has('unseen') ? [turn] : []));
   return {
     session,
     known,
-    ...activity,
-    versions,
-    sent: [...new Set([...turnsOf('sent'), ...requested])].sort((a, b) => a - b),
-    transcript: [...turnsOf('transcript'), ...told],
+    touched,
+    ...seen,
+    sent: [...new Set([...shown.map(({ turn }) => turn), ...requested])].sort((a, b) => a - b),
+    transcript: told,
     unseen,
   };
 }

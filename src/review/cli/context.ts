@@ -5,6 +5,7 @@ import { answerReview, basisText } from '../../cli/review/answer.js';
 import type { ContextKind } from '../../history/rebuild/context-kind.js';
 import type { PastContext } from '../../history/rebuild/past-context.js';
 import type { CountTexts } from '../../history/rebuild/tokenizer.js';
+import { NOT_TOLD } from '../../history/rebuild/transcript-parts.js';
 import { ranges } from '../../history/rebuild/turn-spans.js';
 import type { ObjectId } from '../../objects/ids.js';
 import { askContext } from '../ask/ask.js';
@@ -12,11 +13,12 @@ import { type ContextLedger, type ContextList, reportDetail, reportList } from '
 import { type NameOf, namesFor } from './object-names.js';
 
 /** Describes the origin of a context. */
-function originText({ kind, source, delivered, matches, redacted, rebuiltFrom }: PastContext): string {
+function originText({ kind, told, delivered, matches, redacted, rebuiltFrom }: PastContext): string {
   if (kind === 'unseen') return 'NOT SENT: assembled now from the session as of that moment; no model received this';
   if (kind === 'transcript') {
-    const how = source === 'record' ? `rendered by ${delivered}` : 'assembled now';
-    return `from the transcript, ${how}: the harness built the model's request itself`;
+    const counted =
+      told?.counted === undefined ? '' : `; the provider counted ${grouped(told.counted)} tokens in this request`;
+    return `from the transcript, which does not have ${NOT_TOLD}${counted}`;
   }
   if (redacted === true && matches === true)
     return `the rest of the handed-out context (${delivered}): it was redacted before its import`;

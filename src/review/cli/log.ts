@@ -16,7 +16,7 @@ import { askQuery, askTurns, askVersions, askWho } from '../ask/ask.js';
 import type { LoggedTurn } from '../ask/logged-turn.js';
 import type { LoggedVersion } from '../ask/object-log.js';
 import type { QueryAnswer } from '../ask/run-query.js';
-import type { Sighting } from '../ask/seen-by.js';
+import type { Sighting } from '../ask/sighting.js';
 import { namesFor } from './object-names.js';
 import { MOST_NAMES, turnLines } from './turn-lines.js';
 

@@ -29,9 +29,10 @@ function rangesText(ranges: readonly CallRange[]): string {
 }
 
 function exposureLines({ seen }: SearchHit, colours: Colours): readonly string[] {
-  return seen.map(({ session, whole, asLine }) => {
+  return seen.map(({ session, whole, inPart, asLine }) => {
     const said = [
       ...(whole.length === 0 ? [] : [`whole at step ${rangesText(whole)}`]),
+      ...(inPart.length === 0 ? [] : [`a part of the file at step ${rangesText(inPart)}`]),
       ...(asLine.length === 0 ? [] : [`as a line at step ${rangesText(asLine)}`]),
     ];
     const where = said.length === 0 ? 'in no recorded context' : said.join(', ');

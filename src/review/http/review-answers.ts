@@ -16,7 +16,7 @@ import type { PrefixDiffs } from '../ask/prefix-diff.js';
 import type { RequestSide } from '../ask/request-reader.js';
 import type { ReviewNote } from '../ask/review-notes.js';
 import type { QueryAnswer } from '../ask/run-query.js';
-import type { Sighting } from '../ask/seen-by.js';
+import type { Sighting } from '../ask/sighting.js';
 import { type TextDiff, unifiedLines } from '../ask/text-diff.js';
 import type { SessionVerification } from '../verify/verify-session.js';
 import { REVIEW_ANSWERS, type ReviewAnswer } from './review-schemas.js';

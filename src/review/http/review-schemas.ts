@@ -127,8 +127,11 @@ export const REVIEW_ANSWERS = {
     turn: count,
     step: count,
     source: z
-      .enum(['record', 'assembled'])
-      .describe('Whether it is the context of a record that was kept, or was assembled now as of that moment'),
+      .enum(['record', 'assembled', 'transcript'])
+      .describe(
+        'record: the context of a record that was kept; transcript: what the transcript has of the request; ' +
+          'assembled: made now from the sets of the session, and no model was sent it',
+      ),
     renderer: z.enum(['text', 'messages', 'around', 'epoch', 'sent']),
     delivered: z.string().nullable(),
     sha256: z.string(),
@@ -253,9 +256,10 @@ export const REVIEW_ANSWERS = {
             )
             .describe('The first matches, one per line'),
           whole: ranges.describe('The steps of calls whose context contained it whole'),
+          in_part: ranges.describe("The steps of a transcript's calls whose context had a part of the file"),
           as_line: ranges.describe('The steps of calls whose context contained only a line of its object'),
           seen: z
-            .array(z.object({ session: z.string(), whole: ranges, as_line: ranges }))
+            .array(z.object({ session: z.string(), whole: ranges, in_part: ranges, as_line: ranges }))
             .describe('The same for each session that knows it, at most eight'),
         }),
       )

@@ -155,10 +155,13 @@ describe('requests that a model got without Palimpsest (decision E12)', () => {
   test('show for a replay its transcript, not the requests of a model', async () => {
     expect(await askContext(await open(), `${replayed}@turn:1`, {})).toMatchObject({
       kind: 'transcript',
-      source: 'record',
-      matches: true,
+      source: 'transcript',
+      matches: undefined,
+      text: '--- message, step 1 ---\nuser: begin\n',
     });
-    expect((await ask('context', `${replayed}@turn:1`)).stdout).toContain('from the transcript, rendered by replay');
+    const { stdout } = await ask('context', `${replayed}@turn:1`);
+    expect(stdout).toContain('from the transcript, which does not have');
+    expect((await ask('context', `${replayed}@turn:1`, '--assemble')).stdout).toContain('NOT SENT');
   });
 
   test('differ by exit code and JSON on the command line', async () => {

@@ -33,7 +33,7 @@ describe('the calls of a model', () => {
     expect([...callNumbers(modelCallsOf(steps))]).toEqual([2, 3, 4, 5].map((step) => [step, 1]).concat([[6, 2]]));
   });
 
-  test('may have several messages, of which one is counted', () => {
+  test('may have several messages and one count', () => {
     const steps = stepsOf(
       { says: 'user' },
       { says: 'assistant' },
@@ -49,7 +49,7 @@ describe('the calls of a model', () => {
     ]);
   });
 
-  test('leave out an answer without a token if others are counted, and keep it if none is', () => {
+  test('leave out an answer without a token, unless no answer of the session has one', () => {
     const nothing = { input: 0, output: 0 };
     const failed = stepsOf({ says: 'user' }, { says: 'assistant', usage: nothing }, { says: 'user' });
     expect(requests(failed)).toEqual([1]);

@@ -8,7 +8,7 @@ const FILE = objectId('file');
 
 /** A request after a step, in an epoch if it has one. */
 const requestAt = (step: number, epoch?: { readonly number: number; readonly border: number }): Request =>
-  ({ side: { step }, rebuilt: { proof: { step, epoch } } }) as unknown as Request;
+  ({ side: { step }, of: { step, proof: { step, epoch } } }) as unknown as Request;
 
 /** Reads the acts between requests after steps 1 and 4 of a session with these changes. */
 function actsBetween(changes: readonly SetChanges[], from = requestAt(1), to = requestAt(4)): Promise<ActsBetween> {

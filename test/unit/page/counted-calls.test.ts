@@ -7,6 +7,7 @@ const MINUTE = 60_000;
 const stepAt = (seq: number, at: number, more: Partial<Step> = {}): Step =>
   ({ session: 's', seq, turn: 1, at, ...more }) as unknown as Step;
 const call: CountedCall = {
+  number: 1,
   step: 2,
   turn: 7,
   at: MINUTE,
@@ -71,7 +72,7 @@ test('a call after one that failed is compared with the last one that had a prom
     { input: 0, output: 0 },
     { input: 52_000 },
     { input: 1_000, cacheRead: 52_000 },
-  ].map((usage, i) => ({ step: i + 1, turn: 1, at: MINUTE * i, request: i + 1, isSent: true, usage }));
+  ].map((usage, i) => ({ number: i + 1, step: i + 1, turn: 1, at: MINUTE * i, request: i + 1, isSent: true, usage }));
   expect(comparedCalls(counts).map(({ before, fresh, again }) => [before, fresh, again])).toEqual([
     [0, 50_000, 0],
     [1, 0, 0],

@@ -1,3 +1,4 @@
+import { replacedResult } from '../../../history/rebuild/transcript-entries.js';
 import { isJsonObject } from '../../../values/json-object.js';
 import type { HeldEntry } from '../entries/entry-queue.js';
 import { idAt, listAt, numberAt, objectAt, textAt, textsAt } from '../entries/fields.js';
@@ -48,8 +49,12 @@ export function readReplacements(
     const rested = call === undefined ? undefined : all.find((session) => session.unanswered.has(call));
     if (rested !== undefined && call !== undefined && text !== undefined) {
       rested.replaced.add(call);
-      const shown = `The model was shown this in place of the result of ${call}:\n${text}`;
-      queue.push({ kind: 'event', ...commonOf({ ...at, session: rested }), name: 'result-replaced', text: shown });
+      queue.push({
+        kind: 'event',
+        ...commonOf({ ...at, session: rested }),
+        name: 'result-replaced',
+        text: replacedResult(call, text),
+      });
     }
     const what =
       call === undefined ? 'of something else than a result' : `in place of the result of the call ${excerpt(call)}`;

@@ -1,0 +1,105 @@
+import type { ObjectId } from '../../objects/ids.js';
+import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { kindOfCall, linesAsked, type NamedCall, namedCall, showsText } from './call-names.js';
+import type { TranscriptEntries, TranscriptEntry } from './transcript-entries.js';
+
+/** A stretch of requests that had an object: they end at a step from `from` on, before `until`. */
+export interface Presence {
+  readonly from: number;
+  /** Infinite while it stays. */
+  readonly until: number;
+  /** Whether its whole text was there; otherwise a part, such as some lines of a file. */
+  readonly whole: boolean;
+  /** When it came, in milliseconds since 1970: the version of a file is that of this moment. */
+  readonly at: number;
+}
+
+/** The presences of a session's calls and files, in order. */
+export type Presences = ReadonlyMap<ObjectId, readonly Presence[]>;
+
+/** The facts of a call that decide which files its entry shows. */
+interface ShowingCall extends NamedCall {
+  readonly failed: boolean;
+  readonly fileRefs: readonly ObjectId[];
+}
+
+/** A call that names more files lists them. */
+const MOST_SHOWN = 3;
+
+/** Returns whether a call shows or changes text of the files that it names. */
+function hasText(call: ShowingCall): boolean {
+  const kind = kindOfCall(call);
+  const isText = kind === 'read' || kind === 'write' || kind === 'edit' || kind === 'patch' || showsText(call);
+  return isText && !call.failed && call.fileRefs.length <= MOST_SHOWN;
+}
+
+/** A file, and whether a call before read all of it. */
+interface KnownFile {
+  readonly file: ObjectId;
+  readonly isKnown: boolean;
+}
+
+/** Returns whether a call has the whole text of a file: it wrote it, or it read all of it. */
+function hasWhole(call: ShowingCall, { step }: TranscriptEntry, { file, isKnown }: KnownFile): boolean {
+  const kind = kindOfCall(call);
+  if (kind === 'write') return true;
+  if (kind === 'edit' || kind === 'patch') return false;
+  const isAll = kind !== 'read' || linesAsked(call) === undefined;
+  return isAll && (isKnown || step.changes.activate?.includes(file) === true);
+}
+
+/**
+ * Returns where a transcript's requests had each call, and each file whole or in part. A call is
+ * there with its whole result from its own step on until a compaction drops it, and so are its
+ * files.
+ */
+export function presencesOf(
+  { entries }: TranscriptEntries,
+  callOf: (id: ObjectId) => ShowingCall | undefined,
+): Presences {
+  const found = new Map<ObjectId, Presence[]>();
+  // Files that a call read whole. A later read of all of one changes no set.
+  const known = new Set<ObjectId>();
+  const add = (id: ObjectId, presence: Presence): void => {
+    const own = found.get(id);
+    if (own === undefined) found.set(id, [presence]);
+    else own.push(presence);
+  };
+  for (const entry of entries) {
+    const { step, until } = entry;
+    const { call: made, seq: from, at } = step;
+    if (entry.kind !== 'call' || made === undefined) continue;
+    add(made.id, { from, until, whole: true, at });
+    const call = callOf(made.id);
+    if (call === undefined || !hasText(call)) continue;
+    for (const file of new Set(call.fileRefs)) {
+      const whole = hasWhole(call, entry, { file, isKnown: known.has(file) });
+      if (whole) known.add(file);
+      add(file, { from, until, whole, at });
+    }
+  }
+  return found;
+}
+
+/** Reads the calls of a transcript, and returns where its requests had each object. */
+export async function readPresences(present: StoreSnapshot, told: TranscriptEntries): Promise<Presences> {
+  const calls = new Map<ObjectId, ShowingCall>();
+  const learn = (id: ObjectId, document: Readonly<Record<string, unknown>>): void => {
+    const refs = Array.isArray(document.file_refs) ? (document.file_refs as ObjectId[]) : [];
+    calls.set(id, { ...namedCall(document), failed: document.status !== 'ok', fileRefs: refs });
+  };
+  const ids = told.entries.flatMap(({ step }) => step.call?.id ?? []);
+  for (const id of ids) {
+    const call = present.knownCall(id);
+    if (call !== undefined) learn(id, call.document);
+  }
+  for (const [id, { document }] of await present.heads(ids.filter((id) => !calls.has(id))))
+    learn(id as ObjectId, document);
+  return presencesOf(told, (id) => calls.get(id));
+}
+
+/** Returns the presence of an object at the request that ends at a step. */
+export function presentAt(presences: readonly Presence[] = [], step: number): 'whole' | 'part' | undefined {
+  const here = presences.filter(({ from, until }) => from <= step && step < until);
+  return here.length === 0 ? undefined : here.some(({ whole }) => whole) ? 'whole' : 'part';
+}

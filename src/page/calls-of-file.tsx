@@ -1,0 +1,69 @@
+import { from } from './place.js';
+import { oneLine } from './shown-text.js';
+import { makerOf } from './strip-layout.js';
+import type { Authors, LoggedVersion, Strip } from './wire.js';
+import { counted, plural } from './words.js';
+
+/** Calls that are listed at once, and parts of a file that are named. */
+const [MOST_CALLS, MOST_PARTS] = [12, 4];
+
+type FileCalls = Authors['calls'];
+
+/** The words for the states of a version. */
+export const VERSION_STATES: Readonly<Record<LoggedVersion['state'], string>> = {
+  text: '',
+  stub: 'found, not read',
+  'not-text': 'not a text',
+  deleted: 'deleted',
+  removed: 'removed from the database',
+};
+
+const linesText = ({ lines }: FileCalls[number]): string =>
+  lines === null ? '' : ` lines ${lines.from}–${lines.to ?? 'end'}`;
+
+/** Names the model call that made a step. */
+const byCall = (strip: Strip | undefined, step: number): string =>
+  strip === undefined ? '' : ` at call ${counted(makerOf(strip, step))}`;
+
+/** Says which part of a version was read, and when: `read in part: lines 1–60 at call 4`. */
+export function recordedPart(
+  version: LoggedVersion,
+  { later, calls, strip }: { later: LoggedVersion | undefined; calls: FileCalls; strip: Strip | undefined },
+): string {
+  if (version.state !== 'stub') return VERSION_STATES[version.state];
+  const parts = calls.filter(
+    ({ lines, effect, at }) =>
+      lines !== null && effect === 'read' && at >= version.valid_time && (later === undefined || at < later.valid_time),
+  );
+  if (parts.length === 0) return VERSION_STATES.stub;
+  const named = parts.map((part) => `${linesText(part)}${byCall(strip, part.step)}`);
+  const more = named.length > MOST_PARTS ? ` and ${counted(named.length - MOST_PARTS)} more` : '';
+  return `read in part:${named.slice(0, MOST_PARTS).join(',')}${more}`;
+}
+
+/** The calls of this session that named the file, also those that left no version of it. */
+export function CallsOfFile({ calls, strip }: { readonly calls: FileCalls; readonly strip: Strip | undefined }) {
+  if (calls.length === 0) return null;
+  const changed = calls.filter(({ effect, failed }) => effect === 'changed' && !failed).length;
+  return (
+    <details open={calls.length <= MOST_CALLS}>
+      <summary>
+        {plural(calls.length, 'call')} of this session named it{' '}
+        <small>{changed === 0 ? 'none changed it' : `${counted(changed)} changed it`}</small>
+      </summary>
+      <ul class="plain" aria-label="Calls of this session">
+        {calls.map((call) => (
+          <li key={call.step}>
+            {call.effect}
+            {linesText(call)} by <a href={from('conversation', { step: call.step })}>{oneLine(call.name, 100)}</a>{' '}
+            {call.failed && <span class="chip bad">✗ failed</span>}{' '}
+            <span class="soft">
+              turn {counted(call.turn)}
+              {byCall(strip, call.step).replace(' at', ',')}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
