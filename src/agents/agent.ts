@@ -40,7 +40,7 @@ export interface Wanted {
 
 /** Changes of one settings file. */
 export interface FileEdit {
-  /** Places where the agent looks. The first that exists is changed, else the first. */
+  /** Places where the agent looks. The first existing one is changed; if none exists, the first. */
   readonly paths: readonly [string, ...(readonly string[])];
   readonly format: SettingsFormat;
   readonly changes: readonly Change[];

@@ -185,7 +185,10 @@ async function reachOf({ agent, program }: Installed, { value, trust }: OwnEntry
 /** The place where an agent's check runs. */
 interface Asked {
   readonly at: Surroundings;
-  /** This folder if the user set it up, else the home. Agents run what a folder's settings name. */
+  /**
+   * This folder if the user set it up, otherwise the home. Agents run what a folder's settings
+   * name.
+   */
   readonly cwd: string;
 }
 

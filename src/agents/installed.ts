@@ -56,7 +56,7 @@ export async function findProgram(names: readonly string[], at: Surroundings): P
   return undefined;
 }
 
-/** Finds an agent by its program, else by its settings. Undefined if it is not on this machine. */
+/** Finds an agent by its program, or by its settings. Undefined if it is not on this machine. */
 export async function findAgent(agent: Agent, at: Surroundings): Promise<Installed | undefined> {
   const program = await findProgram(agent.programs, at);
   if (program === undefined) {

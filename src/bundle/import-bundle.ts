@@ -116,12 +116,12 @@ function isBeginning(arrived: readonly ImportedTransaction[], transactions: read
     arrived.length > 0 &&
     arrived.every(({ tx, time, puts }, i) => {
       const other = transactions[i];
-      const said = other && {
+      const bundled = other && {
         tx: other.tx,
         time: Date.parse(other.time),
         puts: other.puts.map(({ id, validTime }) => [id, validTime]),
       };
-      return isDeepStrictEqual(said, { tx, time, puts });
+      return isDeepStrictEqual(bundled, { tx, time, puts });
     })
   );
 }
@@ -148,14 +148,14 @@ async function arriving(store: ObjectStore, sessions: readonly string[]): Promis
 }
 
 /** Returns the operations that mark sessions as importing or as imported. */
-function say(
+function stateOps(
   sessions: readonly string[],
   session: SessionId,
   { state, isWhole }: { readonly state: ImportState; readonly isWhole: boolean },
 ): readonly TxOp[] {
   return sessions.map((name) => {
-    const said = name === session ? state : { ...state, transactions: 0 };
-    return { op: 'put', doc: toImportPart(sessionId(name), said, isWhole), validTime: ALWAYS };
+    const own = name === session ? state : { ...state, transactions: 0 };
+    return { op: 'put', doc: toImportPart(sessionId(name), own, isWhole), validTime: ALWAYS };
   });
 }
 
@@ -172,9 +172,12 @@ function withLine(state: ImportState, { lined }: HeldVersions): ImportState {
 }
 
 /** Records the files that an interrupted import has already made private. */
-async function sayLine(store: ObjectStore, { header, state }: Pick<StagedImport, 'header' | 'state'>): Promise<void> {
+async function recordLine(
+  store: ObjectStore,
+  { header, state }: Pick<StagedImport, 'header' | 'state'>,
+): Promise<void> {
   const owned = await arriving(store, header.sessions);
-  const ops = say(owned, sessionId(header.session), { state, isWhole: false });
+  const ops = stateOps(owned, sessionId(header.session), { state, isWhole: false });
   await store.writes.write('.import', async () => ({ ops, result: undefined }));
 }
 
@@ -200,7 +203,7 @@ async function writeStaged(
   }
   const owned = await arriving(store, header.sessions);
   await store.writes.write('.import', async () => ({
-    ops: say(owned, session, { state, isWhole: true }),
+    ops: stateOps(owned, session, { state, isWhole: true }),
     result: undefined,
   }));
   await store.keepPages(session, { upto: header.step, ready: async () => undefined });
@@ -243,13 +246,13 @@ export async function finishImport(
     const session = sessionId(header.session);
     const state = await documents.importOf(session);
     if (state?.isWhole === false) {
-      const { isWhole: _, ...said } = state;
+      const { isWhole: _, ...recorded } = state;
       const begun = await begunImport(store, session);
       const puts: CheckedPut[] = [];
       for await (const { transaction } of stagedBlocks(store, named.staged)) puts.push(...transaction.puts);
       const { held } = await heldVersions(puts, { documents, sessions: header.sessions, written: begun.keys });
-      const lined = withLine(said, held);
-      if (lined !== said) await sayLine(store, { header, state: lined });
+      const lined = withLine(recorded, held);
+      if (lined !== recorded) await recordLine(store, { header, state: lined });
       await writeStaged(store, { header, state: lined, held, begun }, defined({ onProgress }));
     }
     const { turn, step, sessions, transactions } = header;
@@ -326,23 +329,23 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
     state = lined;
     if (isBegun && !isOther && before.staged !== undefined) {
       state = { ...state, staged: before.staged };
-      if (hasMore) await sayLine(store, { header, state });
+      if (hasMore) await recordLine(store, { header, state });
     } else {
       state = { ...state, staged: [...(await stageBundle(store, file, { bundle, limits }))] };
       const owned = isBegun ? await arriving(store, header.sessions) : held.newSessions;
       const ids = owned.map((name) => importId(sessionId(name)));
-      const said = await own.documents.newest(ids);
+      const parts = await own.documents.newest(ids);
       const free = [
         ...held.newSessions.map((name) => store.guardOp(sessionObjectId(sessionId(name)), null)),
         // Locks do not reach other machines. Of two concurrent imports, the guard lets only one
         // begin.
-        ...ids.map((id) => store.guardOp(id, said.get(id) ?? null)),
+        ...ids.map((id) => store.guardOp(id, parts.get(id) ?? null)),
       ];
-      const arrives = say(owned, session, { state, isWhole: false });
+      const arrives = stateOps(owned, session, { state, isWhole: false });
       await store.writes.write('.import', async (attempt) => {
         const there = attempt > 1 ? await (await store.latest()).documents.importOf(session) : undefined;
-        const isSaid = there?.isWhole === false && there.sha256 === manifest.sha256 && there.staged !== undefined;
-        return { ops: isSaid ? [] : [...free, ...arrives], result: undefined };
+        const isRecorded = there?.isWhole === false && there.sha256 === manifest.sha256 && there.staged !== undefined;
+        return { ops: isRecorded ? [] : [...free, ...arrives], result: undefined };
       });
     }
     await writeStaged(store, { header, state, held, begun }, defined({ onProgress }));

@@ -102,7 +102,8 @@ class FollowedLog {
         const before = this.#at;
         const ended = this.#frames(read, this.#at + read.length >= size);
         for (const [request, answer, number] of ended) yield* this.#sent(file, { request, answer, number });
-        // No whole frame: wait for more bytes at the end of the file, else enlarge the window.
+        // No whole frame: at the end of the file, wait for more bytes; otherwise enlarge the
+        // window.
         if (this.#at === before && read.length >= size - before) return;
         window = this.#at === before ? window * 2 : WINDOW;
       }

@@ -205,7 +205,7 @@ export class LoopEpochs {
     const beginning = this.#beginning(request, assembly, goesOn);
     if (beginning !== undefined) return this.#begun(request, assembly, beginning);
     if (goesOn === undefined || kept === undefined || this.#current === undefined)
-      throw new Error('BUG: an epoch goes on that has not begun');
+      throw new Error('BUG: an epoch continues that has not begun');
     return this.#continued({ request, assembly, current: this.#current, ...goesOn, kept });
   }
 

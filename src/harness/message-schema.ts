@@ -97,8 +97,7 @@ function refuseLoss(message: Readonly<Record<string, unknown>>, context: z.Refin
   const misplaced = Object.entries(MISPLACED).filter(
     ([member, place]) => holds(message[member]) && !holds(message[place]),
   );
-  for (const [member, place] of misplaced)
-    refuse([member], `${member} is not read here, write it as ${place}: ${SHAPES}`);
+  for (const [member, place] of misplaced) refuse([member], `${member} is not read; write it as ${place}: ${SHAPES}`);
   const { content, tool_calls: calls = [] } = message;
   if (misplaced.length === 0 && content === undefined && !holds(calls))
     refuse(['content'], `content is missing: ${SHAPES}`);
@@ -116,7 +115,7 @@ function refuseLoss(message: Readonly<Record<string, unknown>>, context: z.Refin
 /** One message of a harness. Members that would be lost are rejected by name. */
 export const messageSchema = z
   .looseObject({
-    role: z.string().min(1).max(64).describe('system, developer, user, assistant, tool, or a role of your own'),
+    role: z.string().min(1).max(64).describe('system, developer, user, assistant, tool, or a custom role'),
     content: contentSchema.optional(),
     id: z.string().min(1).max(400).optional().describe('The id of the message or entry, where there is one'),
     name: z.string().min(1).max(400).optional(),

@@ -64,7 +64,7 @@ async function noting(path: string, work: () => Promise<Observation>): Promise<O
     return await work();
   } catch (error) {
     if (!(error instanceof SourceError || error instanceof DocumentError)) throw error;
-    return { ...NOTHING, notes: [`${posix.basename(path).slice(0, 200)} was not taken up: ${error.message}`] };
+    return { ...NOTHING, notes: [`${posix.basename(path).slice(0, 200)} was not recorded: ${error.message}`] };
   }
 }
 

@@ -65,8 +65,8 @@ export class AgentMemory {
     });
   }
 
-  /** Takes back that changes were returned, because the agent did not get them. */
-  untold(changed: readonly ChangedFile[]): void {
+  /** Makes returned changes be returned again, because the agent did not receive them. */
+  notDelivered(changed: readonly ChangedFile[]): void {
     for (const { file, before } of changed) this.remember(file, readingOfText(before, 0));
   }
 

@@ -39,7 +39,7 @@ const bare = (text: string): string => text.replaceAll('\r\n', '\n').trimEnd();
  * the call names. It also makes the watcher read the transcript, and returns notes for the model.
  * It records no steps: those come from the transcript.
  */
-export class HookDesk {
+export class HookResponder {
   readonly #followed: Pick<Followed, 'session'>;
   readonly #host: HookHost;
   readonly #memories = new LRUCache<string, AgentMemory>(counted(MOST_AGENTS));
@@ -128,7 +128,7 @@ export class HookDesk {
     // The transcript gives the number of the call. The hook cannot wait long for it.
     await endsWithin(followed.catchUp(), READ_MS);
     const text = staleNote(changed, (id) => callNumber(followed.session, id));
-    return { text: hookAnswer(event, { text, refuses: true }), undelivered: () => memory.untold(changed) };
+    return { text: hookAnswer(event, { text, refuses: true }), undelivered: () => memory.notDelivered(changed) };
   }
 
   /**

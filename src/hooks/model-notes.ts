@@ -87,7 +87,7 @@ export function staleNote(
       ? `${head}${where}.`
       : `${head}${where}. The changed lines with their numbers:\n${lines}`;
   });
-  const next = 'Nothing was done. If your change still fits, make it again; else read the file first.';
+  const next = 'Nothing was done. If your change still fits, make it again; otherwise read the file first.';
   return `[Palimpsest] ${[...parts, next].join('\n')}`;
 }
 

@@ -7,7 +7,7 @@ import { installHookClient } from '../agents/hooks/install-client.js';
 import { messageOf } from '../values/thrown.js';
 import type { Companion, Followed } from '../watch/followed.js';
 import { readHookEvent } from './agent-hooks.js';
-import { HookDesk, type HookHost } from './answer-event.js';
+import { type HookHost, HookResponder } from './answer-event.js';
 
 /** The first line of a client: its protocol and its agent. */
 const GREETING = /^palimpsest-hook 1 ([a-z-]{1,40})$/;
@@ -39,7 +39,7 @@ function received(socket: Socket): Promise<string | undefined> {
   });
 }
 
-async function serveClient(socket: Socket, desk: HookDesk): Promise<void> {
+async function serveClient(socket: Socket, responder: HookResponder): Promise<void> {
   // A client that gave up no longer takes its answer.
   socket.on('error', () => socket.destroy());
   const text = await received(socket);
@@ -47,7 +47,7 @@ async function serveClient(socket: Socket, desk: HookDesk): Promise<void> {
   const cut = text.indexOf('\n');
   const [, agent] = GREETING.exec(text.slice(0, Math.max(0, cut))) ?? [];
   const event = agent === undefined ? undefined : readHookEvent(agent, text.slice(cut + 1));
-  const reply = event === undefined ? undefined : await desk.answer(event);
+  const reply = event === undefined ? undefined : await responder.answer(event);
   socket.end(reply?.text ?? '', (error?: Error | null) => {
     if (error !== undefined && error !== null) reply?.undelivered?.();
   });
@@ -82,12 +82,12 @@ export async function serveHooks(
   followed: Pick<Followed, 'session'>,
   host: HookHost,
 ): Promise<{ close(): Promise<void> }> {
-  const desk = new HookDesk(followed, host);
+  const responder = new HookResponder(followed, host);
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket);
     socket.once('close', () => open.delete(socket));
-    void serveClient(socket, desk);
+    void serveClient(socket, responder);
   });
   server.maxConnections = MOST_CLIENTS;
   if (await answers(socketPath)) throw new Error(`Another process listens on ${socketPath}. End it, then try again.`);

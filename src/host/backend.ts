@@ -24,7 +24,7 @@ const START_WAIT_MS = { starting: 200, doubtful: 1_500 } as const;
 /** Report interval of a resume's progress. A faster resume reports nothing. */
 const REPORT_EVERY_MS = 500;
 const RETRY = 'the database could not be started; the next call retries';
-const AWAY = 'no node answers; new sessions are kept in the journal until one does, and each call looks again';
+const AWAY = 'no node answers; new sessions are kept in the journal until one answers; each call checks again';
 
 /**
  * Whether a start failed because no node answers. False for a node that must not be used, such as
@@ -36,7 +36,7 @@ const isAway = (error: unknown): error is XtdbError => isOutage(error) && !(erro
 function whereNobodyAnswers(error: XtdbError, nodeUrl: string): XtdbError {
   const addresses = parseNodeUrls(nodeUrl).map(describeAddress).join(', ');
   const next =
-    `XTDB_URL names ${addresses}, and none answers: start a node there or correct the address; ` +
+    `XTDB_URL names ${addresses}, but none answers: start a node there or correct the address; ` +
     'palimpsest doctor shows ' +
     'the state of each. Until then, new unnamed sessions work from the journal; named sessions wait, because their ' +
     'past ' +

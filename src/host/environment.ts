@@ -26,7 +26,7 @@ export function telemetryEnvironment(env: Environment): Environment {
 }
 
 /**
- * Returns the data folder of an environment: PALIMPSEST_DATA, else `palimpsest` in the XDG data
+ * Returns the data folder of an environment: PALIMPSEST_DATA, or `palimpsest` in the XDG data
  * folder. On Windows that is %LOCALAPPDATA%, which only its user can read.
  */
 export function dataFolder(

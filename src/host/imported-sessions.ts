@@ -8,7 +8,7 @@ import { replaceFile } from '../process/owned-file.js';
 const importedSchema = z.object({
   /** The agent's name for people. */
   agent: z.string(),
-  /** The recording's own name of the session, else its first prompt. */
+  /** The recording's own name of the session, or its first prompt. */
   title: z.string(),
   folder: z.string().optional(),
   /** Our id of the session that started this one as a sub-agent. */

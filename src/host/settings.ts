@@ -43,7 +43,7 @@ export class UsageError extends CodedError<'usage'> {
 /** The database that a process works with. */
 export interface Settings {
   /**
-   * The node of a data folder (`--data`, else PALIMPSEST_DATA, else `palimpsest` in the XDG data
+   * The node of a data folder (`--data`, or PALIMPSEST_DATA, or `palimpsest` in the XDG data
    * folder). It is started if none runs.
    */
   readonly node: Omit<EnsureNodeOptions, 'onProgress' | 'signal'>;
@@ -58,16 +58,14 @@ export interface Settings {
    */
   readonly nodeToken: (() => string) | undefined;
   /**
-   * Whether to open sessions that used other folders (`--share-sessions`, else
+   * Whether to open sessions that used other folders (`--share-sessions`, or
    * PALIMPSEST_SHARE_SESSIONS=1).
    */
   readonly shareSessions: boolean;
-  /**
-   * The secrets to mask before anything is recorded (`--mask`, else PALIMPSEST_MASK, else `known`).
-   */
+  /** The secrets to mask before anything is recorded (`--mask`, or PALIMPSEST_MASK, or `known`). */
   readonly mask?: MaskSetting;
   /**
-   * Whether agents get the answers of their tools with marks, too (`--mask-answers`, else
+   * Whether agents also get the results of their tools masked (`--mask-answers`, or
    * PALIMPSEST_MASK_ANSWERS=1).
    */
   readonly maskAnswers?: boolean;

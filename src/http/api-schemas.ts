@@ -32,9 +32,7 @@ export const ANSWERS = {
         title: z
           .string()
           .optional()
-          .describe(
-            'Name of an imported session, else the first prompt. Only the review page of the data folder has it',
-          ),
+          .describe('Name of an imported session, or the first prompt. Only the review page of the data folder has it'),
         turns: count,
         steps: count,
         last_activity: z.string().describe('ISO 8601'),

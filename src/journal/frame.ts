@@ -91,7 +91,7 @@ function headerAt(bytes: Buffer, offset: number, salt: number): FrameHeader | un
 export const payloadAt = (bytes: Buffer, offset: number, length: number): Buffer =>
   bytes.subarray(offset + FRAME_HEADER_BYTES, offset + FRAME_HEADER_BYTES + length);
 
-/** Returns the header of the frame at an offset if its checksums are valid; else undefined. */
+/** Returns the header of the frame at an offset if its checksums are valid; otherwise undefined. */
 export function frameAt(bytes: Buffer, offset: number, salt: number): FrameHeader | undefined {
   const header = headerAt(bytes, offset, salt);
   if (header === undefined || offset + FRAME_HEADER_BYTES + header.length > bytes.length) return undefined;

@@ -41,7 +41,7 @@ export interface FoundJava {
 }
 
 /**
- * Finds the Java of a node: the one in this platform's package, else one on the machine.
+ * Finds the Java of a node: the one in this platform's package, or one on the machine.
  * @throws {NodeError} `incomplete-package`, or as `findJava`
  */
 export async function findNodeJava(

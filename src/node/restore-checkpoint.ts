@@ -18,7 +18,9 @@ import {
   requireFormat,
 } from './checkpoint.js';
 
-/** Returns the requested checkpoint of a store: the store itself if it is one, else its newest. */
+/**
+ * Returns the requested checkpoint of a store: the store itself if it is one, otherwise its newest.
+ */
 async function chosen(store: CheckpointStore): Promise<FoundCheckpoint> {
   if ((await store.text(MANIFEST).catch(() => undefined)) !== undefined) return readManifest(store);
   const found = await listCheckpoints(store);

@@ -107,8 +107,8 @@ export interface ChosenLog {
 }
 
 /**
- * Returns the profile and log of a data folder: the requested ones, else those that the folder
- * names, else its own database.
+ * Returns the profile and log of a data folder: the requested ones, or those that the folder names,
+ * or its own database.
  * @throws {NodeError} `profile-mismatch` – the folder has another database; `log-missing` – a
  *   shared log is requested and its address is unknown. `data-unwritable` or `data-corrupt` – the
  *   folder's file cannot be read, so that the folder does not pass for one with its own database

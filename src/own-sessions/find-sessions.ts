@@ -32,8 +32,8 @@ export interface FindOptions {
 const CLOCKS_MS = 86_400_000;
 
 /**
- * Returns when a session was last used: by its own clock, else by the file's. A time in the future
- * is wrong and would make the session the newest for years.
+ * Returns when a session was last used: by its own clock, or by the file's. A time in the future is
+ * wrong and would make the session the newest for years.
  */
 export const lastUse = ({ endedAt, file }: FoundSession): number =>
   endedAt !== undefined && endedAt <= Date.now() + CLOCKS_MS ? endedAt : file.mtime;

@@ -39,7 +39,7 @@ export const sessionFactsSchema = z.object({
   agent: z.enum(AGENTS),
   /** The agent's own id of the session. */
   id: z.string(),
-  /** The name that the recording gives the session, else the first prompt. */
+  /** The name that the recording gives the session, or the first prompt. */
   title: z.string(),
   folder: z.string().optional(),
   model: z.string().optional(),

@@ -2,7 +2,7 @@
 const OLDEST = { major: 20, minor: 19 } as const;
 
 /**
- * Returns a message for the user if this Node is too old, else undefined. `version` is like
+ * Returns a message for the user if this Node is too old, otherwise undefined. `version` is like
  * `process.versions.node`.
  */
 export function tooOldNode(version: string): string | undefined {

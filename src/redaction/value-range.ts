@@ -65,7 +65,7 @@ function closedAt(text: string, from: number, { depth, quote, limit = text.lengt
 
 /**
  * Returns the end of a value that begins after a quote. If its line does not close it, it ends at a
- * later quote that closes it, else at the end of the line.
+ * later quote that closes it, or at the end of the line.
  */
 function quotedEnd(text: string, from: number, opening: Quote): number {
   const end = closedAt(text, from, opening);

@@ -1,6 +1,6 @@
 /**
- * Returns the known or pending value of a key, else calls `ask` once and caches its promise.
- * Failures are not cached.
+ * Returns the known or pending value of a key. Without one, calls `ask` once and caches its
+ * promise. Failures are not cached.
  */
 export function askOnce<Key, Value>(
   known: Map<Key, Promise<Value>>,

@@ -85,7 +85,7 @@ export class NodeList {
   }
 
   /**
-   * Chooses the node for the next requests: the current one, else the next healthy one.
+   * Chooses the node for the next requests: the current one, or the next healthy one.
    * @throws {XtdbError} `unreachable` – no node is healthy; the message gives each reason. Also
    *   throws the errors of `check`
    */

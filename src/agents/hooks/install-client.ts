@@ -50,8 +50,8 @@ async function compile(source: string, to: string, at: Surroundings): Promise<bo
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
 /**
- * Puts the client of hooks into the data folder. It is the native one of the platform's package,
- * else one that a C compiler of this machine makes, else a script. It stays there when npm moves or
+ * Puts the client of hooks into the data folder. It is the native one of the platform's package, or
+ * one that a C compiler of this machine makes, or a script. It stays there when npm moves or
  * removes the program.
  */
 export async function installHookClient(

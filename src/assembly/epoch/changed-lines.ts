@@ -28,7 +28,7 @@ export interface ReadAgain {
   readonly name: string;
   readonly before: string;
   readonly after: string;
-  /** Whether the earlier text is in a block of ours; else in an earlier call's answer. */
+  /** Whether the earlier text is in our block. Otherwise it is in the result of an earlier call. */
   readonly inBlock: boolean;
 }
 

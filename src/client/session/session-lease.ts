@@ -57,6 +57,6 @@ export function requireLock(lock: SessionLock | undefined, session: SessionId): 
 export interface SessionParts extends Pick<CallIdRules, 'hasRandomId' | 'losses'> {
   /** Undefined for a client without a data folder. */
   readonly lock: SessionLock | undefined;
-  /** Assembles from local knowledge for a sole writer, else from the database. */
+  /** Assembles from local knowledge for a sole writer, otherwise from the database. */
   readonly assemble: AssembleSession;
 }

@@ -127,7 +127,7 @@ export async function exportSession(
 
 /**
  * Writes the pack of a session within a token budget. If the folder holds an exported session, the
- * pack goes into its context area, else into the folder itself. An error changes nothing.
+ * pack goes into its context area, otherwise into the folder itself. An error changes nothing.
  * @throws {CortexfsError} `budget-too-small`, `symbolic-link`, `foreign-session`
  * @throws {HistoryError} `beyond-end`, `not-yet`
  */

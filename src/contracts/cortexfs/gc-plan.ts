@@ -173,13 +173,13 @@ export function planCollection({ files, writtenAt }: DatedFiles, policy: GcPolic
     const chunk = /^context\/swap\/chunk\/([^/]+)$/.exec(path)?.[1];
     const blob = /^context\/dedup\/blob\/([^/]+)$/.exec(path)?.[1];
     if (/^context\/pack\.(?:json|md)$/.test(path))
-      decide(path, 'a pack is made again by palimpsest pack', young(path, 'pack_ttl', policy.packTtl));
+      decide(path, 'palimpsest pack can make the pack again', young(path, 'pack_ttl', policy.packTtl));
     if (chunk !== undefined) {
       const isLost = !isRebuildable(chunk, text, files);
       decide(
         path,
-        'the raw files have all of it',
-        isLost ? 'the raw files do not give it again' : young(path, 'swap_ttl', policy.swapTtl),
+        'it can be rebuilt from the raw files',
+        isLost ? 'it cannot be rebuilt from the raw files' : young(path, 'swap_ttl', policy.swapTtl),
       );
     }
     if (blob !== undefined) {

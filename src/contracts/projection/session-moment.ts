@@ -44,7 +44,7 @@ export class SessionMoment {
       timeline.present.lineage(session),
     ]);
     if (lineage === undefined)
-      throw new HistoryError('not-yet', `session ${session} is not there at ${formatMoment(point.moment)}`);
+      throw new HistoryError('not-yet', `session ${session} did not exist at ${formatMoment(point.moment)}`);
     return new SessionMoment({ projection, point, lineage }, timeline.present);
   }
 

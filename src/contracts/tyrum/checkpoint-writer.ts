@@ -61,7 +61,7 @@ function withObligations(
   throw new TyrumError(
     'checkpoint-refused',
     `it has ${own} tokens of ${limit}, and leaves out obligations that take ${all - own} more: ` +
-      'say them, or say less of the rest',
+      'include them, or shorten the rest',
   );
 }
 
@@ -102,7 +102,7 @@ export class SentCheckpoint implements CheckpointWriter {
     if (this.#complaint === undefined) return;
     throw new TyrumError(
       'checkpoint-refused',
-      `the checkpoint was not taken: ${this.#complaint}; write it anew, or send it with last_try`,
+      `the checkpoint was not taken: ${this.#complaint}; write it again, or send it with last_try`,
     );
   }
 }

@@ -47,7 +47,9 @@ export const TYRUM_REQUESTS = {
     .describe('Announces the tools of the model'),
   TyrumPrompt: z
     .strictObject({
-      max_messages: count.optional().describe('The most messages; 0 for no limit (default), else 8 or more'),
+      max_messages: count
+        .optional()
+        .describe('Maximum number of messages; 0 for no limit (default), otherwise at least 8'),
       tool_prune_keep_last_messages: count
         .optional()
         .describe('Calls and results before the last so many messages go (default 4, least 2)'),

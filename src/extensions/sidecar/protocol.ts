@@ -16,7 +16,7 @@ export interface Beginning extends Rendering {
   readonly cwd: string;
   readonly roots: readonly string[];
   readonly layout?: LayoutName;
-  /** Default: by use with layout `epoch`, else by the window [§4.3]. */
+  /** Default: by use with layout `epoch`, otherwise by the window [§4.3]. */
   readonly retention?: NonNullable<StepPolicy['retention']>;
 }
 

@@ -42,8 +42,8 @@ export interface SourceWrite extends SourceChange {
   /** Text or bytes, written verbatim. */
   readonly content: string | Uint8Array;
   /**
-   * The required state of the path, else the write fails with `exists` or `changed-underneath`. By
-   * default any state is accepted.
+   * The required state of the path. Otherwise the write fails with `exists` or
+   * `changed-underneath`. By default any state is accepted.
    */
   readonly expected?: Expected;
 }

@@ -27,7 +27,7 @@ export interface SettleCheck {
   readonly clockMs: number;
 }
 
-/** Whether the file may be read, and whether it was at rest; else the time of the next check. */
+/** Whether the file may be read, and whether it was at rest. If not, the time of the next check. */
 export type SettleVerdict =
   | { readonly settled: true; readonly atRest: boolean }
   | { readonly settled: false; readonly againInMs: number };

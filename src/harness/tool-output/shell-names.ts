@@ -12,7 +12,7 @@ export interface ShellNames {
 }
 
 /**
- * One listing of a script: of `target` as its command names it, else of the folder itself, or of
+ * One listing of a script: of `target` as its command names it, or of the folder itself, or of
  * several folders, each below a header.
  */
 interface Listing {

@@ -29,7 +29,7 @@ const ABSENT: ReadonlySet<string> = new Set(['not-yet', 'other-steps', 'no-conte
  * Answers a question about a session. If it fails because data is absent that was erased on order,
  * the error says so.
  *
- * @throws {HistoryError} `erased`; else the errors of `ask`
+ * @throws {HistoryError} `erased`; otherwise the errors of `ask`
  */
 export async function orErased<T>(present: StoreSnapshot, session: SessionId, ask: () => Promise<T>): Promise<T> {
   try {
@@ -41,7 +41,7 @@ export async function orErased<T>(present: StoreSnapshot, session: SessionId, as
     if (order === undefined) throw error;
     throw new HistoryError(
       'erased',
-      `session ${session} cannot be shown as it was from step ${order.from} on: content of it was ${erasedText(order)}`,
+      `session ${session} cannot be shown from step ${order.from} on: part of its content was ${erasedText(order)}`,
       { cause: error },
     );
   }

@@ -54,7 +54,7 @@ export function requireRenderer({ renderer: name, layout: wanted, version }: Ass
     const ours = renderer === undefined ? 'not known here' : `version ${renderer.version} here`;
     throw new HistoryError(
       'newer-renderer',
-      `renderer ${name}, layout ${wanted}, version ${version} made it, which is ${ours}: use a later Palimpsest`,
+      `it was made by renderer ${name}, layout ${wanted}, version ${version}, which is ${ours}: use a later Palimpsest`,
     );
   }
   return { renderer, layout };

@@ -270,7 +270,7 @@ export class Timeline {
     if (session === undefined) {
       throw new HistoryError(
         'which-session',
-        `${formatMoment(moment)} is a place in a session: say in which one (--session)`,
+        `${formatMoment(moment)} is a place in a session: name the session (--session)`,
       );
     }
     const turns = await this.turns(session);

@@ -45,7 +45,7 @@ function expressionPattern(pattern: string, source: string, flags: string): Text
     const why = error.message.replace(/^error parsing regexp: /, '');
     throw refused(
       pattern,
-      `${why}. Expressions run in linear time, so they have no look-around, no references to groups, and at most ` +
+      `${why}. Expressions run in linear time, so they have no look-around, no back-references, and at most ` +
         '1,000 repeats',
     );
   }

@@ -5,7 +5,7 @@ import { charsOf, itemsOf, type MaskedConversation } from './policy.js';
 /** Median characters of recorded summaries, used where a recording has none. */
 const USUAL_SUMMARY = 9_000;
 
-/** Returns the size of a session's summaries: the median of its own, else the usual one. */
+/** Returns the size of a session's summaries: the median of its own, or the usual size. */
 export function summaryChars({ compactions }: Timeline): number {
   const sizes = compactions.flatMap(({ summary }) => (summary === '' ? [] : [summary.length])).sort((a, b) => a - b);
   return sizes[Math.floor(sizes.length / 2)] ?? USUAL_SUMMARY;

@@ -8,7 +8,8 @@ import type { Head } from '../../store/snapshot-rows.js';
 export type Described = ObjectMetadata & { readonly name: string };
 
 /**
- * Returns the names of a session's objects: from step pages if they have them, else by one query.
+ * Returns the names of a session's objects: from step pages if they have them, otherwise by one
+ * query.
  */
 export async function describe(
   { present, paths: shown }: Pick<Timeline, 'present' | 'paths'>,

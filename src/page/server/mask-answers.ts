@@ -128,7 +128,9 @@ export class MaskedAnswers {
     return { found, texts: texts.map((text, i) => (isHidden(i) ? MASK : text)) };
   }
 
-  /** Returns replacements for the texts of a version if its object is wholly hidden, else none. */
+  /**
+   * Returns replacements for the texts of a version if its object is wholly hidden; otherwise none.
+   */
   #whole({ text }: Members, object: Members): Members {
     const { hides } = this.mask;
     if (!hides(String(object['xt/id']))) return {};

@@ -40,7 +40,7 @@ function Spent({
 const SOURCES: Readonly<Record<NonNullable<Money['spent']>['source'], string>> = {
   recorded: 'as the agent recorded it',
   list: 'by the price list',
-  mixed: 'recorded by the agent, else by the price list',
+  mixed: 'as the agent recorded it, or by the price list',
 };
 
 /** The parts of the cost as one bar, with a table. */

@@ -298,7 +298,7 @@ function History({
   );
 }
 
-/** Returns the name of an object: from the strip of the session, else from its newest version. */
+/** Returns the name of an object: from the session's strip, or from its newest version. */
 function useName(id: string, strip: Strip | undefined): string {
   const band = strip?.bands.find((one) => one.id === id);
   const shown = useQuestion<Show>(band === undefined && strip !== undefined ? '/v1/show' : undefined, { object: id });

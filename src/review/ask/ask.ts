@@ -143,7 +143,7 @@ async function diffOfSession(asked: Timeline, session: SessionId, range: string 
   const { from, to } =
     range === undefined ? { from: await momentBefore(timeline, session), to: NOW } : parseRange(range);
   if (from === undefined)
-    throw new HistoryError('malformed-moment', 'a session has no moment before: write A..B, such as 3..7');
+    throw new HistoryError('malformed-moment', 'a session needs two moments: write A..B, such as 3..7');
   const [before, after] = await Promise.all([
     timeline.find({ moment: from }, session),
     timeline.find({ moment: to }, session),

@@ -107,7 +107,7 @@ export class FoldedValues {
       const why = `the query reaches ${ids.length} chats and sessions, but one query folds at most ${MOST_SESSIONS}`;
       throw new HistoryError(
         'query-too-wide',
-        `${why}: name those that are meant, as in [?s :session_id "S"], or through :in and --args`,
+        `${why}: name the ones you need, as in [?s :session_id "S"], or through :in and --args`,
       );
     }
     const found = await Promise.all(ids.map((id) => this.#document(id)));

@@ -182,7 +182,7 @@ export function parseQuery(text: string): ParsedQuery {
   const parts = partsOf(read(text));
   const unknown = [...parts.keys()].find((key) => !(KEYS as readonly string[]).includes(key));
   if (unknown !== undefined)
-    throw malformed(`it has a part :${unknown}, and only ${KEYS.map((key) => `:${key}`).join(' ')} are read`);
+    throw malformed(`it has a part :${unknown}, but only ${KEYS.map((key) => `:${key}`).join(' ')} are allowed`);
   const find = vector(parts, 'find');
   const where = vector(parts, 'where');
   if (find === undefined || find.length === 0) throw malformed('it has no :find');

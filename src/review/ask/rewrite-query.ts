@@ -351,11 +351,11 @@ class QueryRewriter {
   #argument(value: EdnValue): EdnSymbol {
     if (sizeOf(value) > LARGEST_ARGUMENT) {
       const why =
-        `the chats and sessions that the query reaches say more than ${LARGEST_ARGUMENT} characters ` +
+        `the chats and sessions that the query reaches contain more than ${LARGEST_ARGUMENT} characters ` +
         'of one attribute';
       throw new HistoryError(
         'query-too-wide',
-        `${why}: name those that are meant, as in [?s :session_id "S"], or through :in and --args`,
+        `${why}: name the ones you need, as in [?s :session_id "S"], or through :in and --args`,
       );
     }
     const variable = sym(`?${this.#prefix}${this.#in.length}`);

@@ -119,7 +119,7 @@ function explained(error: unknown, timeoutMs: number): unknown {
   }
   const [outgrows] = OUTGROWS.exec(error.message) ?? [];
   if (outgrows !== undefined) {
-    const why = `the node refuses ${outgrows}: what the query makes could outgrow the memory of the database`;
+    const why = `the node refuses ${outgrows}: the result of the query could exceed the memory of the database`;
     return new HistoryError('query-refused', why, options);
   }
   if (/too-much-memory|value-too-large/.test(error.errorKey ?? ''))
@@ -127,7 +127,7 @@ function explained(error: unknown, timeoutMs: number): unknown {
   if (error.errorKey?.includes('fn-not-allowed') === true)
     return new HistoryError('query-refused', error.message, options);
   if (error.code === 'bad-request')
-    return new HistoryError('malformed-query', `the database does not take the query: ${error.message}`, options);
+    return new HistoryError('malformed-query', `the database rejects the query: ${error.message}`, options);
   return error;
 }
 

@@ -41,7 +41,7 @@ const known = new WeakMap<
 >();
 
 /**
- * Reads the tool calls of some steps by id: from step pages, else by one query. If `paths` asks for
+ * Reads the tool calls of some steps by id: from step pages, or by one query. If `paths` asks for
  * plain calls, a call has the name of its tool alone.
  */
 export function sessionCalls(

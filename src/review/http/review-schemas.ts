@@ -227,7 +227,7 @@ export const REVIEW_ANSWERS = {
     texts: count.describe('Texts that were compared'),
     chars: count.describe('Their length in UTF-16 units'),
     is_cut: z.boolean().describe('Whether more texts exist than were compared or listed'),
-    is_indexed: z.boolean().describe('Whether an index proposed the texts to compare; else all were compared'),
+    is_indexed: z.boolean().describe('Whether an index proposed the texts to compare; otherwise all were compared'),
     hits: z
       .array(
         z.object({

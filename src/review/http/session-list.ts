@@ -24,7 +24,7 @@ export const cost = z
 /** A session in a list. */
 export const sessionRow = z.object({
   id: z.string(),
-  title: z.string().describe("The harness's title, else the first words of the user; may be empty"),
+  title: z.string().describe("The harness's title, or the first words of the user; may be empty"),
   agent: z.string().nullable().describe('Such as Claude Code; null if it is not known'),
   model: z.string().nullable().describe('The one with the most calls'),
   folder: z.string().nullable(),

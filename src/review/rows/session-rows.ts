@@ -16,7 +16,7 @@ import { CHECKS, FIGURES, KeptSessions, type KnownFigures, type SessionCheck } f
 /** A session in a list for people. */
 export interface SessionRow {
   readonly id: string;
-  /** The harness's title, else the first words of the user. Empty if there are none. */
+  /** The harness's title, or the first words of the user. Empty if there are none. */
   readonly title: string;
   readonly agent?: string;
   readonly folder?: string;

@@ -188,7 +188,7 @@ describe('reported calls obey the rules of wrapped ones [§5.1, §5.6]', () => {
   test('note a path outside the roots without failing', async () => {
     const reported = await report({ name: 'read', args: { path: '/etc/hostname' }, content: 'x' });
     expect(reported).toMatchObject({ outcome: 'recorded', files: 0 });
-    expect(reported.notes.join()).toMatch(/hostname was not taken up/);
+    expect(reported.notes.join()).toMatch(/hostname was not recorded/);
   });
 });
 

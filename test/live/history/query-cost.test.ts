@@ -56,7 +56,7 @@ describe('a query that builds ever larger values', () => {
   ])('is refused by the node with its reason: %s', async (_name, clauses) => {
     expect(await outcome(clauses)).toEqual([
       'query-refused',
-      'the node refuses a value made out of more than 100 others: what the query makes could outgrow the memory ' +
+      'the node refuses a value made out of more than 100 others: the result of the query could exceed the memory ' +
         'of the database',
     ]);
   });

@@ -401,7 +401,7 @@ describe('a session directory of another program', () => {
     expect(JSON.parse(collected.stdout)).toMatchObject({
       applied: false,
       collected: [],
-      kept: [{ path: 'context/swap/chunk/sha256-abc', reason: 'the raw files do not give it again' }],
+      kept: [{ path: 'context/swap/chunk/sha256-abc', reason: 'it cannot be rebuilt from the raw files' }],
     });
     await writeFiles(folder, { 'messages.jsonl': '{"role":"user","content":"else"}\n' });
     expect(await ask(folder, '--session', session)).toMatchObject({ code: 1, error: { code: 'conflict' } });

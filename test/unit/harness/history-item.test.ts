@@ -124,27 +124,27 @@ describe('parsing a history', () => {
   });
 
   test.each<[string, unknown, string]>([
-    ['words in text', { role: 'user', text: 'lost?' }, 'text is not read here, write it as content'],
+    ['words in text', { role: 'user', text: 'lost?' }, 'text is not read; write it as content'],
     [
       'words beside an empty content',
       { role: 'user', content: '', text: 'lost?' },
-      'text is not read here, write it as content',
+      'text is not read; write it as content',
     ],
     [
       'words in parts',
       { role: 'user', parts: [{ type: 'text', text: 'lost?' }] },
-      'parts is not read here, write it as content',
+      'parts is not read; write it as content',
     ],
     [
       'a result in output',
       { role: 'tool', tool_call_id: 'c', output: 'lost?' },
-      'output is not read here, write it as content',
+      'output is not read; write it as content',
     ],
     ['nothing at all', { role: 'user' }, 'content is missing: a message is {role, content}'],
     [
       'a call of another time',
       { role: 'assistant', content: null, function_call: { name: 'ls' } },
-      'function_call is not read here',
+      'function_call is not read',
     ],
     [
       'calls of another wire',

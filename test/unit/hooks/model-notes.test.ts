@@ -33,7 +33,9 @@ describe('the note on a stale file', () => {
     const note = staleNote([file], numberOf);
     expect(note).toMatch(/^\[Palimpsest\] src\/cart\.ts changed since you read it in call 12 \(lines 40-44\)\./);
     expect(note).toContain('+const line40 = 40; // now');
-    expect(note).toMatch(/Nothing was done\. If your change still fits, make it again; else read the file first\.$/);
+    expect(note).toMatch(
+      /Nothing was done\. If your change still fits, make it again; otherwise read the file first\.$/,
+    );
   });
 
   test('leaves out the number, the verb or the call if it is unknown', () => {

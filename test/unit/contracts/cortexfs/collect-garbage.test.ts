@@ -56,8 +56,8 @@ describe('garbage of a session directory', () => {
     expect(plan.collected.map(({ path }) => path)).toEqual(gone);
     expect(Object.fromEntries(plan.kept.map(({ path, reason }) => [path, reason]))).toEqual({
       'context/pack.md': 'written 43200 s ago, pack_ttl is 86400 s',
-      'context/swap/chunk/sha256-2': 'the raw files do not give it again',
-      'context/swap/chunk/sha256-abc': 'the raw files do not give it again',
+      'context/swap/chunk/sha256-2': 'it cannot be rebuilt from the raw files',
+      'context/swap/chunk/sha256-abc': 'it cannot be rebuilt from the raw files',
       'context/dedup/blob/sha256-b': 'its index has 2 references',
       'context/dedup/blob/sha256-c': 'a pack or reference names it',
     });
