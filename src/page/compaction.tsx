@@ -51,7 +51,7 @@ export function CompactionCard({ compaction, strip }: CompactionProps) {
       {summary === null ? (
         <p class="soft">The summary is not recorded.</p>
       ) : (
-        <TextView text={summary} label="The summary that took their place" />
+        <TextView text={summary} label="The summary that replaced them" />
       )}
       {dropped.length > 0 && (
         <details open={dropped.length < 40}>

@@ -48,7 +48,7 @@ function Whole({
       />
       {isCut && answer.state !== 'there' && (
         <button type="button" onClick={() => setWanted(true)}>
-          {isWanted ? 'Reading…' : 'Show all of it'}
+          {isWanted ? 'Reading…' : 'Show all'}
         </button>
       )}
     </>

@@ -72,7 +72,7 @@ const SPECIAL: Readonly<Record<string, Special>> = {
     throw new Refused(
       'not-in-file',
       0,
-      'a query asks a database, and this file holds answers: import the session and ask there',
+      'a query needs a database, and this file has only stored answers: import the session and query it there',
     );
   },
 };
@@ -98,11 +98,11 @@ export class EmbeddedSession implements AnswerSource {
     try {
       manifest = JSON.parse(new TextDecoder().decode(bytes)) as PageManifest;
     } catch {
-      throw broken('it does not say what it holds');
+      throw broken('its manifest is missing');
     }
-    if (manifest.format !== PAGE_FORMAT) throw broken('it holds something else');
+    if (manifest.format !== PAGE_FORMAT) throw broken('its manifest has another format');
     if (manifest.version > PAGE_VERSION)
-      throw new Refused('newer-version', 0, 'what this file holds is of a later version than its page');
+      throw new Refused('newer-version', 0, 'the content of this file is from a later version than its page');
     return new EmbeddedSession(manifest, await sha256(bytes));
   }
 
@@ -119,7 +119,7 @@ export class EmbeddedSession implements AnswerSource {
       throw new Refused(
         'not-in-file',
         0,
-        `this file holds one session as it was at one moment, and no answer to this: ${key}`,
+        `this file holds one session at one moment, without an answer to this request: ${key}`,
       );
     return this.#value(index[key] as Packed);
   }

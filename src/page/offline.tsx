@@ -36,7 +36,7 @@ function NoCompare({ session, parents = [] }: Pick<PageManifest, 'session' | 'pa
       <p>
         This file holds one session, and no call of another one, so there is nothing beside it.
         {parent !== undefined &&
-          ` It is a fork of ${oneLine(parent)}. Their shared past is here; what the parent did afterwards is not.`}
+          ` It is a fork of ${oneLine(parent)}. Their shared steps are here; the parent's later steps are not.`}
       </p>
       <p>
         To see two sessions side by side, ask for the bundle of each, and read both into a database. The review page of

@@ -99,7 +99,7 @@ function bindings(strip: Strip | undefined, onHelp: () => void): readonly KeyBin
             does: 'what changed since the call before',
             run: () => goTo(from('changes', { step: stepFor('changes', strip) })),
           },
-          ...(isServed() ? [{ key: 'f', does: 'follow the session, or stay where it is', run: toggleFollowing }] : []),
+          ...(isServed() ? [{ key: 'f', does: 'follow the session, or stop following', run: toggleFollowing }] : []),
         ];
   return [...calls, { key: '/', does: 'search', run: focusSearch }, { key: '?', does: 'these keys', run: onHelp }];
 }
@@ -151,7 +151,7 @@ function Trouble() {
   if (now === undefined) return null;
   return (
     <div class={`trouble ${now.kind}`} role="alert">
-      {now.kind === 'starting' ? 'The database is starting. This page asks again every second. ' : ''}
+      {now.kind === 'starting' ? 'The database is starting. This page retries every second. ' : ''}
       {now.text}
     </div>
   );

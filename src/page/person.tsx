@@ -21,15 +21,17 @@ const OFFERED: Readonly<Record<BandState, readonly SetVerb[]>> = {
 };
 
 const OUTCOMES: Readonly<Record<string, string>> = {
-  'already-active': 'It is active already.',
-  'already-pinned': 'It is pinned already.',
+  'already-active': 'It is already active.',
+  'already-pinned': 'It is already pinned.',
   'not-active': 'It is not active.',
   'not-pinned': 'It is not pinned.',
   'unknown-object': 'The session does not know it.',
 };
 
 const longer = (tokens: number): string =>
-  tokens === 0 ? 'as long as without it' : `${counted(Math.abs(tokens))} tokens ${tokens > 0 ? 'longer' : 'shorter'}`;
+  tokens === 0
+    ? 'as long as without the change'
+    : `${counted(Math.abs(tokens))} tokens ${tokens > 0 ? 'longer' : 'shorter'}`;
 
 function written(tokens: number): string {
   if (tokens === 0) return 'the next request writes nothing more for it';
@@ -122,7 +124,7 @@ export function UndoStep({ step }: { readonly step: number }) {
       ask={() => act<StepUndone>(path, { step, plan: true })}
       run={() => () => act<StepUndone>(path, { step })}
       renderPreview={({ changes }) =>
-        `Taking back step ${step}: ${(Object.keys(CHANGES) as SetVerb[])
+        `Undoing step ${step}: ${(Object.keys(CHANGES) as SetVerb[])
           .flatMap((verb) => (changes[verb] ?? []).map((id) => `${oneLine(shortId(id), 40)} ${CHANGES[verb]}`))
           .join('; ')}.`
       }

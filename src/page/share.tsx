@@ -49,7 +49,7 @@ function Download({ kind, label, rules }: DownloadProps) {
   return (
     <>
       <button type="button" disabled={doing.at === 'writing'} onClick={() => void save()}>
-        {doing.at === 'writing' ? 'Being written: keep this view open…' : label}
+        {doing.at === 'writing' ? 'Writing the file: keep this view open…' : label}
       </button>
       {doing.at === 'written' && (
         <p class="good" role="status">

@@ -128,7 +128,7 @@ describe('a session in use, in the page', () => {
       .click();
     await page.getByText(/becomes active/).waitFor();
     await page.getByRole('button', { name: 'Do it' }).click();
-    await page.getByText(/took back step/).waitFor();
+    await page.getByText(/undid step/).waitFor();
     expect((await api.call('getSession', id)).active).toContain(file);
     expectQuiet(watched);
     await page.close();

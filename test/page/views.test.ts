@@ -143,7 +143,7 @@ describe('every view of the review page', () => {
       return told;
     };
     for (const [region, found] of [
-      ['Without secrets', /^No text has/],
+      ['Without secrets', /^No text contains/],
       ['Share', /^\d+ texts? with/],
     ] as const) {
       const saved = async (kind: string): Promise<string> => {

@@ -60,7 +60,7 @@ function bySets(object: ObjectId, { acts }: Between): Told | undefined {
   const isPersons = by !== undefined && change !== 'index';
   const done = { deactivate: 'made inactive', activate: 'made active', index: 'found' }[change];
   if (isPersons) {
-    const person = undoes === undefined ? 'a person' : `a person who took back step ${undoes}`;
+    const person = undoes === undefined ? 'a person' : `a person who undid step ${undoes}`;
     return { actor: 'person', why: `${done} by ${person}, step ${seq}`, step: seq };
   }
   const named = `${acts.authorOf(step)}, step ${seq}`;

@@ -111,7 +111,7 @@ function lossClause(steps: readonly Step[], call: CountedCall, diff: PrefixDiff 
   if (call.usage.cacheMiss !== undefined) return `the provider says ${call.usage.cacheMiss.reason}`;
   if (diff === undefined) return undefined;
   const changed = clause === undefined ? '' : `; the change of the request explains ${grouped(diff.again)} of them`;
-  return `the provider's cache did not have them any more${changed}`;
+  return `the provider's cache no longer had them${changed}`;
 }
 
 /** The sentence about a call's lost cache, and the object that caused the loss. */

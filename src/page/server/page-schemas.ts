@@ -127,7 +127,7 @@ export const PAGE_ANSWERS = {
         step: count,
         turn: count,
         summary: z.string().nullable().describe("The harness's own text, whole"),
-        reported: count.nullable().describe('Number of dropped entries by its own account'),
+        reported: count.nullable().describe('Number of dropped entries, as the harness reported it'),
         dropped: z
           .array(z.object({ step: count, turn: count, name: z.string(), object: z.string().nullable(), chars: count }))
           .describe('The messages and calls that the summary replaces, oldest first'),

@@ -148,7 +148,7 @@ export class ReviewPage implements ServedPage {
     if (![this.#link, this.#token].some((known) => known !== undefined && sameSecret(token, known)))
       throw new ApiError(
         'unauthorized',
-        'this address is of a server that has ended, or its token is wrong: run palimpsest review for a new one',
+        'this address belongs to a server that has ended, or its token is wrong: run palimpsest review for a new one',
       );
     response.writeHead(200, { ...HEADERS, 'content-type': 'application/json', 'cache-control': 'no-store' });
     response.end(JSON.stringify({ secret: this.#secret, data: this.#data ?? null }));

@@ -239,7 +239,7 @@ export class SessionActors {
             ].join(' ')
           : (shellWhy({ back, putBack, shell, earlier }) ??
             (found === undefined
-              ? 'It changed on the disk, outside of the calls of this session. No trace of git or an editor was found.'
+              ? 'It changed on disk, outside the calls of this session. No trace of git or an editor was found.'
               : isFirst
                 ? firstWhy(found, version, last !== undefined)
                 : `It changed on the disk before ${found.call.name} read it in turn ${found.step.turn}.`));
@@ -332,8 +332,8 @@ function shellWhy({ back, putBack, shell, earlier }: LedTo): string | undefined 
 /** Says what shows that git or an editor made a version. */
 function outsideWhy(author: FileAuthor): string {
   return author.kind === 'git'
-    ? `git ${author.action} moved HEAD to ${author.commit.slice(0, 10)} then, and the file is that commit's.`
-    : `${author.editor} saved it: its files came and went beside the file then.`;
+    ? `git ${author.action} moved HEAD to ${author.commit.slice(0, 10)} then, and the file equals that commit's.`
+    : `${author.editor} saved it: its temporary files appeared beside the file at that time.`;
 }
 
 const moment = (step: Step | undefined): Partial<ReturnType<typeof placeOf>> =>

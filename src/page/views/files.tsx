@@ -18,13 +18,13 @@ type State = RestorePlan['files'][number]['state'];
 const STATES: Readonly<Record<State, { readonly name: string; readonly tone: 'good' | 'warn' | 'bad' | '' }>> = {
   same: { name: 'as the agent had it', tone: 'good' },
   changed: { name: 'another version', tone: 'warn' },
-  'newer-outside': { name: 'changed since, outside of what is recorded', tone: 'warn' },
+  'newer-outside': { name: 'changed since, outside the recorded calls', tone: 'warn' },
   missing: { name: 'gone', tone: 'bad' },
   'absent-then': { name: 'was deleted then', tone: 'warn' },
   'read-in-part': { name: 'read in part, never whole', tone: '' },
   'never-read': { name: 'never read', tone: '' },
   'not-kept': { name: 'only its hash was kept', tone: '' },
-  'outside-roots': { name: 'outside of the allowed folders', tone: '' },
+  'outside-roots': { name: 'outside the allowed folders', tone: '' },
   unreachable: { name: 'cannot be reached', tone: '' },
   'not-regular': { name: 'no longer a regular file', tone: 'bad' },
 };
@@ -35,7 +35,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'foreign-filesystem': 'on another machine',
   'no-permission': 'no permission to read it',
   io: 'the disk failed',
-  loop: 'its links lead in a circle',
+  loop: 'its symbolic links form a loop',
   'invalid-path': 'its path is not valid here',
 };
 

@@ -16,7 +16,7 @@ const EXAMPLES: readonly (readonly [string, string])[] = [
   ['Calls that failed', '{:find [?e ?tool] :where [[?e :status "fail"] [?e :tool ?tool]] :limit 100}'],
   ['What is pinned', '{:find [?id ?o] :where [[?s :session_id ?id] [?s :pinned_set ?o]]}'],
   [
-    'Files that are equal to what a call printed',
+    'Files that equal the output of a call',
     '{:find [?a ?b] :where [[?a :type "file"] [?b :type "toolcall"] [?a :content_hash ?h] [?b :content_hash ?h]] ' +
       ':limit 100}',
   ],

@@ -46,7 +46,7 @@ function verdictOf(check: Check, { kind }: Recorded, unequal: RequestView['unequ
   if (check.state === 'checking') return ['', 'This browser is hashing the request…'];
   if (check.state === 'failed') return ['bad', `The check failed: ${check.why}`];
   if (check.state === 'unequal')
-    return ['bad', `✗ This is not the request that was sent: ${unequal?.why ?? 'it has another hash'}`];
+    return ['bad', `✗ This is not the request that was sent: ${unequal?.why ?? 'its hash differs'}`];
   return kind === 'sent'
     ? ['good', '✓ Exactly what was sent to the model: this browser hashed it and found the recorded hash.']
     : [
@@ -60,7 +60,7 @@ function Verified({ view, request }: { readonly view: RequestView; readonly requ
   const check = useCheck(view.session, request.step, request.sha256);
   const [tone, verdict] =
     view.redacted === true
-      ? ['', 'A part of this request is masked, so it is not the one that was sent, whose hash is left out.']
+      ? ['', 'A part of this request is masked, so it differs from the sent request, whose hash is left out.']
       : verdictOf(check, request, view.unequal);
   return (
     <div class={`verdict ${tone}`} role="status" aria-label="Check">

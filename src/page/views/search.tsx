@@ -95,7 +95,7 @@ export function SearchView() {
             <>
               <p class="soft" role="status">
                 {hits.length === 0
-                  ? `No text has “${oneLine(q, 80)}”`
+                  ? `No text contains “${oneLine(q, 80)}”`
                   : `${plural(hits.length, 'text')} with “${oneLine(q, 80)}”, the first appearance first`}
                 {isCut && ', and there are more'}.{' '}
                 {isIndexed

@@ -94,7 +94,7 @@ function personText({ undoes, changes }: LoggedTurn['person'][number], style: Tu
   const done = VERBS.flatMap((verb) =>
     changes[verb].length === 0 ? [] : [`${verb} ${namesText(changes[verb], style)}`],
   );
-  const what = undoes === undefined ? '' : ` took back step ${undoes}:`;
+  const what = undoes === undefined ? '' : ` undid step ${undoes}:`;
   return `person${what} ${done.join('; ')}`;
 }
 

@@ -31,7 +31,7 @@ async function report({ session, undoes, step, verbs, nameOf }: Undone, flags: U
   const head =
     step === undefined
       ? `session ${session}: undoing step ${undoes} would`
-      : `session ${session}: step ${step} takes back step ${undoes}`;
+      : `session ${session}: step ${step} undoes step ${undoes}`;
   const lines = VERBS.flatMap((verb) => (verbs[verb] ?? []).map((id) => `  ${verb.padEnd(10)}  ${nameOf(id)}`));
   await writeOutput([head, ...lines].map(escapedLine), standardOutput(flags));
 }

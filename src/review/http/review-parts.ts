@@ -18,7 +18,7 @@ export const basis = z
   );
 /** Both clocks of a version. */
 export const times = {
-  valid_time: time.describe('From when on it is true, as far as is known'),
+  valid_time: time.describe('Beginning of its validity, as far as known'),
   tx_time: time.describe('When the database learned it'),
   tx_id: count,
 };

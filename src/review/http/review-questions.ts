@@ -179,7 +179,9 @@ export const QUESTIONS = {
         .string()
         .min(1)
         .max(1_000)
-        .describe('A text, case-insensitive unless it contains a capital, or an expression as /…/ with flags i, m, s'),
+        .describe(
+          'A text, case-insensitive unless it contains a capital, or a regular expression /…/ with flags i, m, s',
+        ),
       session: inSession.describe('Default: every session that this server may open'),
       type: z.enum(SEARCHED_KINDS).optional(),
       path: z.string().min(1).max(1_000).optional().describe('Path, folder or glob of files'),
@@ -238,7 +240,7 @@ export const QUESTIONS = {
       storage: z
         .enum(['true', 'false'])
         .optional()
-        .describe("Whether the documents that the database holds are asked instead of the SSOT's"),
+        .describe("Whether to query the stored documents instead of the SSOT's objects"),
     }),
     example: { query: '[:find ?e :where [?e :tool "bash"]]', limit: '20' },
     answer: 'Query',

@@ -60,7 +60,7 @@ describe('a log for people', () => {
       '       4  bash\\x1b[2J ls ✗ 12 chars',
       '          note a.ts was not taken up',
       "       4  a model call went out with the harness's own list: no answer within …",
-      '       4  person took back step 2: deactivate c1',
+      '       4  person undid step 2: deactivate c1',
       ' +active  c1',
       ' -active  ffffffffffff',
       '   valid  2026-01-01T00:00:01.000Z to 2026-01-01T00:00:02.000Z',
