@@ -1,11 +1,13 @@
 import { ownMember } from '../values/own-member.js';
 import { act, actionPath } from './act.js';
 import { askFresh, isServed } from './ask.js';
+import { useSessionStrip } from './calls.js';
 import { command } from './command.js';
 import { from, place } from './place.js';
 import { oneLine } from './shown-text.js';
 import { StepByStep } from './step-by-step.js';
 import { CopyButton } from './text-view.js';
+import { useForeign } from './transcript-note.js';
 import type { BandState, Forked, SetsChanged, StepUndone, VerbPrice } from './wire.js';
 import { counted, shortId } from './words.js';
 
@@ -136,6 +138,8 @@ export function UndoStep({ step }: { readonly step: number }) {
 /** Forks the address's session where the request of a call ends, so that the call is made anew. */
 export function ForkHere({ step, call }: { readonly step: number; readonly call: number }) {
   const { session } = place.value.of;
+  const strip = useSessionStrip();
+  const isForeign = useForeign(strip.state === 'there' ? strip.value : undefined);
   if (session === undefined || !isServed()) return null;
   return (
     <StepByStep<number, Forked>
@@ -149,8 +153,10 @@ export function ForkHere({ step, call }: { readonly step: number; readonly call:
       renderResult={({ id }) => (
         <>
           The new session <a href={from('strip', { session: id, tx: undefined, step: undefined })}>{oneLine(id)}</a> has
-          the chat, the sets and the prompt of that moment. It continues with the command of your agent:{' '}
-          <code>{command('mcp', '--session', id)}</code>{' '}
+          the chat, the sets and the prompt of that moment
+          {isForeign === true &&
+            ', as the transcript has them. The other agent does not know of it, and no file is put back'}
+          . It continues with the command of your agent: <code>{command('mcp', '--session', id)}</code>{' '}
           <CopyButton text={() => command('mcp', '--session', id)} label="Copy the command" />
         </>
       )}

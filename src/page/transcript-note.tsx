@@ -1,3 +1,31 @@
+import { isServed, useAnswer } from './ask.js';
+import type { Sessions, Strip } from './wire.js';
+
+/**
+ * Whether another agent goes on with a session by its own requests, so that only its transcript is
+ * known. A fork of such a session is ours until it has calls of its own. Undefined while it is not
+ * known.
+ */
+export function useForeign(strip: Strip | undefined): boolean | undefined {
+  const last = strip?.calls.at(-1);
+  const isTranscript = last?.kind === 'transcript';
+  const listed = useAnswer<Sessions>(isTranscript && isServed() ? '/v1/sessions' : undefined);
+  if (!isTranscript) return false;
+  if (listed.state !== 'there') return undefined;
+  const parent = listed.value.sessions.find(({ id }) => id === strip?.session)?.parent;
+  return parent === undefined || last.step > parent.at;
+}
+
+/** Says why no action on objects is offered in a session of another agent. */
+export function NoVerbs() {
+  return (
+    <p class="soft">
+      This session is another agent's. It builds its own requests, so nothing can be activated or pinned for it here. A
+      fork of it can be continued with Palimpsest.
+    </p>
+  );
+}
+
 /** Says what a transcript does not have of the requests: none of them was seen. */
 export function TranscriptNote() {
   return (

@@ -80,7 +80,19 @@ describe('a replayed session of each format', () => {
       .getByRole('status', { name: 'Check' })
       .getByText(/As the transcript has it|Exactly what was sent/)
       .waitFor();
-    if (object !== null) await shown(new URL(object, origin).href);
+    if (object !== null) {
+      await shown(new URL(object, origin).href);
+      // Another agent builds the requests of this session, so no action on objects works.
+      await page.getByText(/nothing can be activated or pinned for it here/).waitFor();
+      expect(await page.getByRole('button', { name: /^(?:de)?activate|^pin/ }).count()).toBe(0);
+      await shown(`${origin}/review/strip?session=${session}`);
+      await page.getByRole('button', { name: /^Fork from here/ }).click();
+      await page.getByText(/as the transcript has them. The other agent does not know of it/).waitFor();
+      const fork = await page.locator('main a', { hasText: /^2\d{7}-/ }).getAttribute('href');
+      await shown(new URL(fork ?? '', origin).href);
+      await page.locator('.band-name[href*="%40"]').first().click();
+      await page.getByRole('button', { name: /^(?:de)?activate/ }).waitFor();
+    }
     await shown(`${origin}/review/?text=${session}`);
     await shown(`${origin}/review/compare?session=${session}&with=${session}`);
     expectQuiet(watched);

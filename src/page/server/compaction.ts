@@ -58,29 +58,6 @@ async function workedOn({ present }: RequestReader['timeline'], steps: readonly 
   return found;
 }
 
-/** Returns the number of files that dropped steps used, and those that later steps needed again. */
-async function neededAfter(
-  timeline: RequestReader['timeline'],
-  { gone, later }: { readonly gone: readonly Step[]; readonly later: readonly Step[] },
-): Promise<Pick<Compaction, 'files' | 'needed'>> {
-  const [had, again] = await Promise.all([workedOn(timeline, gone), workedOn(timeline, later)]);
-  const needed = [...again].filter(([id]) => had.has(id)).sort(([, a], [, b]) => a.seq - b.seq);
-  const named = await describe(
-    timeline,
-    needed.flatMap(([id, { call }]) => [id, call.id]),
-  );
-  const nameOf = (id: ObjectId): string => named.get(id)?.name ?? id;
-  return {
-    files: had.size,
-    needed: needed.map(([object, { seq, call }]) => ({
-      object,
-      name: nameOf(object),
-      call: nameOf(call.id),
-      step: seq,
-    })),
-  };
-}
-
 /**
  * Returns the last compaction among the steps after `from` and up to `to`, with the entries that it
  * replaced.
@@ -93,14 +70,21 @@ export async function compactionBetween(
   const found = compactions.findLast(({ step: { seq } }) => seq > from && seq <= to);
   if (found?.step.event === undefined) return undefined;
   const gone = found.dropped.map(({ step }) => step);
-  const named = await describe(
-    timeline,
-    gone.flatMap(({ call }) => call?.id ?? []),
-  );
   const { seq: at, turn: inTurn, event } = found.step;
   const later = steps.filter(({ seq }) => seq > at);
+  const [had, again] = await Promise.all([workedOn(timeline, gone), workedOn(timeline, later)]);
+  const needed = [...again].filter(([id]) => had.has(id)).sort(([, a], [, b]) => a.seq - b.seq);
+  const shown = [...gone.flatMap(({ call }) => call?.id ?? []), ...needed.flatMap(([id, { call }]) => [id, call.id])];
+  const named = await describe(timeline, [...new Set(shown)]);
+  const nameOf = (id: ObjectId): string => named.get(id)?.name ?? id;
   return {
-    ...(await neededAfter(timeline, { gone, later })),
+    files: had.size,
+    needed: needed.map(([object, { seq, call }]) => ({
+      object,
+      name: nameOf(object),
+      call: nameOf(call.id),
+      step: seq,
+    })),
     step: at,
     turn: inTurn,
     ...defined({ summary: event.detail, reported: event.missing }),

@@ -39,7 +39,11 @@ export async function fileAuthors(asked: Timeline, name: string, object: string)
     basis: pinnedBasis(timeline.present.basis),
     object: id,
     versions: versions.map((version) => ({ ...version, by: shownActor(version.by) })),
-    unrecorded: unrecorded.map(({ step, by }) => ({ step: step.seq, turn: step.turn, at: new Date(step.at), by })),
+    unrecorded: unrecorded.map(({ step, isSure, by }) => ({
+      ...{ step: step.seq, turn: step.turn, at: new Date(step.at) },
+      isSure,
+      by,
+    })),
     calls: actors.calls(id).map(({ step, call, changes, lines }) => ({
       step: step.seq,
       turn: step.turn,

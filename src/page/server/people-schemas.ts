@@ -195,7 +195,9 @@ export const PEOPLE_ANSWERS = {
         )
         .describe('Oldest first'),
       unrecorded: z
-        .array(z.object({ ...row, by: actor }))
+        .array(
+          z.object({ ...row, is_sure: z.boolean().describe('Whether it changed the file for certain'), by: actor }),
+        )
         .describe('Changes by calls of the session whose text was not recorded, oldest first'),
       calls: z
         .array(

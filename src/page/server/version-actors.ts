@@ -41,6 +41,8 @@ export interface ActedVersion {
 /** A change of a file without a recorded version, because its text is not known. */
 export interface UnrecordedChange {
   readonly step: Step;
+  /** False for a command that names the file, such as a formatter, and may have left it alike. */
+  readonly isSure: boolean;
   readonly by: VersionActor;
 }
 
@@ -148,8 +150,10 @@ export class SessionActors {
   async unrecorded(object: ObjectId): Promise<readonly UnrecordedChange[]> {
     return (await this.#read(object)).unrecorded.map((touch) => {
       const { session, ...placed } = placeOf(touch);
-      const why = `${touch.call.name} changed it in turn ${touch.step.turn}, and the text was not recorded.`;
-      return { step: touch.step, by: { kind: 'agent', why, session, ...placed } };
+      const isSure = touch.call.changes;
+      const did = isSure ? 'changed it' : 'may have changed it';
+      const why = `${touch.call.name} ${did} in turn ${touch.step.turn}, and the text was not recorded.`;
+      return { step: touch.step, isSure, by: { kind: 'agent', why, session, ...placed } };
     });
   }
 

@@ -11,6 +11,7 @@ import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { makerOf } from '../strip-layout.js';
 import { TextView } from '../text-view.js';
+import { NoVerbs, useForeign } from '../transcript-note.js';
 import type { Authors, Log, LoggedVersion, Show, Stale, Strip, Who } from '../wire.js';
 import { counted, localTime, pathEnd, plural, rangesOf } from '../words.js';
 
@@ -136,7 +137,7 @@ function UnrecordedRow({ change }: { readonly change: Unrecorded }) {
   return (
     <tr>
       <td data-name="Version">
-        <span class="soft">changed, text not recorded</span>
+        <span class="soft">{change.is_sure ? 'changed' : 'perhaps changed'}, text not recorded</span>
       </td>
       <td data-name="By">
         <ActorLink by={change.by} />
@@ -314,6 +315,7 @@ function Shown({ id }: { readonly id: string }) {
   const band = there?.bands.find((one) => one.id === id);
   const state = band?.changes.at(-1)?.state;
   const answer = useQuestion<Log>('/v1/log', { object: id, limit: MOST_VERSIONS });
+  const isForeign = useForeign(there);
   const made = band?.type === 'toolcall' ? band.changes[0]?.step : undefined;
   return (
     <>
@@ -326,8 +328,9 @@ function Shown({ id }: { readonly id: string }) {
           <a href={from('conversation', { step: made })}>made by call {counted(makerOf(there, made))}</a>
         )}
         <span class="spread" />
-        {state !== undefined && isServed() && <SetVerbs object={id} name={name} state={state} />}
+        {state !== undefined && isServed() && isForeign === false && <SetVerbs object={id} name={name} state={state} />}
       </div>
+      {state !== undefined && isServed() && isForeign === true && <NoVerbs />}
       <StaleCalls id={id} />
       <AnswerBox answer={answer}>
         {({ versions }) => <History key={id} id={id} name={name} versions={versions ?? []} />}
