@@ -214,9 +214,10 @@ export class PastContexts {
     const last = requests.findLast(({ step, turn, at }) => step <= state.seq && turn === state.turn && at <= until);
     const step = isOneStep ? state.seq : (last?.step ?? state.seq);
     const reader = await this.timeline.transcript(session);
-    const parts = await reader.at(step);
+    const request = requests.find((one) => one.step === step);
+    const parts = await reader.at(request?.call?.step ?? step);
     const text = transcriptText(parts);
-    const counted = countedPrompt(requests.find((request) => request.step === step)?.usage);
+    const counted = countedPrompt(request?.usage);
     return {
       kind: 'transcript',
       source: 'transcript',

@@ -8,7 +8,7 @@ import { type ModelCall, modelCallsOf } from './model-calls.js';
 export interface SessionRequest {
   readonly kind: ContextKind;
   readonly turn: number;
-  /** The last step that it includes. */
+  /** The last step that it includes, at least 1: no moment is before the first step. */
   readonly step: number;
   readonly at: number;
   /** The record of a request that went out. */
@@ -68,7 +68,9 @@ export function sessionRequests({
     const { turn, step, at, usage } = call;
     const isKnown = known.some((one) => one.step > before && one.step <= step);
     before = step;
-    return isKnown ? [] : [{ kind: 'transcript', turn, step, at, call, ...defined({ usage }) }];
+    if (isKnown) return [];
+    // A session may begin with an answer. No moment is before its first step.
+    return [{ kind: 'transcript', turn, step: Math.max(1, step), at, call, ...defined({ usage }) }];
   });
   return [...known, ...told].sort((a, b) => a.step - b.step);
 }

@@ -42,7 +42,8 @@ export function transcriptColumns(
   let next = 0;
   const columns = new Map<SessionRequest, StripCall>();
   for (const request of requests) {
-    for (let change = changes[next]; change !== undefined && change.step <= request.step; change = changes[next]) {
+    const end = request.call?.step ?? request.step;
+    for (let change = changes[next]; change !== undefined && change.step <= end; change = changes[next]) {
       sums[change.section] += change.chars;
       next += 1;
     }

@@ -142,7 +142,7 @@ export class RequestReader {
   /** Reads a request as the transcript has it. */
   async #told(of: SessionRequest, count: CountTexts): Promise<Request> {
     const { turn, step, at, kind, usage } = of;
-    const parts = await (await this.timeline.transcript(this.session)).at(step);
+    const parts = await (await this.timeline.transcript(this.session)).at(of.call?.step ?? step);
     const pieces = parts.map(({ section, text, object, step: own, chars }): RequestPiece => {
       if (own === undefined) return { section, text };
       return { section, text, object, step: own, ...defined({ chars: chars === text.length ? undefined : chars }) };

@@ -83,6 +83,8 @@ describe('the requests of a transcript', () => {
     expect(shown([{ ...proof, delivered: 'gateway' }, replayed])[1]).toEqual(['sent', 3, 100]);
     expect(shown([replayed]).map(([kind]) => kind)).toEqual(Array.from({ length: 4 }, () => 'transcript'));
     expect(sessionRequests({ ...told, isTranscript: false, records: [replayed] })).toEqual([]);
+    const [first] = sessionRequests({ steps: [said(1, 'assistant')], records: [], isTranscript: true });
+    expect([first?.step, first?.call?.step]).toEqual([1, 0]);
   });
 });
 
