@@ -5,7 +5,6 @@ import { BundleError } from '../../../src/bundle/bundle-error.js';
 import { exportBundle } from '../../../src/bundle/export-bundle.js';
 import { importBundle } from '../../../src/bundle/import-bundle.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { RECORDING_FORMATS } from '../../../src/lab/recordings/neutral-session.js';
 import { findCorpus } from '../../../src/lab/replay/find-recordings.js';
 import type { SessionId } from '../../../src/objects/ids.js';
 import { verifySession } from '../../../src/review/verify/verify-session.js';
@@ -27,17 +26,16 @@ const figures = process.env.PALIMPSEST_CORPUS_FIGURES;
 
 async function recordings(): Promise<readonly (readonly [name: string, paths: readonly string[]])[]> {
   if (corpus !== '') return (await findCorpus(corpus)).files.map(({ name, path }) => [name, [path]] as const);
-  const all = await fixtures();
   return Promise.all(
-    RECORDING_FORMATS.map(
-      async (format) =>
-        [format, (await findCorpus(dirname(all.get(format)?.[0] ?? ''))).files.map(({ path }) => path)] as const,
+    [...(await fixtures())].map(
+      async ([format, [path = '']]) =>
+        [format, (await findCorpus(dirname(path))).files.map((file) => file.path)] as const,
     ),
   );
 }
 
 const all = await recordings();
-const cases = all.slice(0, effort(2, all.length));
+const cases = all.slice(0, effort(4, all.length));
 
 const nodes: OwnNode[] = [];
 const clients: XtdbClient[] = [];

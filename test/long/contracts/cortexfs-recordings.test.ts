@@ -13,7 +13,6 @@ import { nativeId } from '../../../src/contracts/projection/measured-entries.js'
 import { readProjection } from '../../../src/contracts/projection/read-projection.js';
 import { PastContexts } from '../../../src/history/rebuild/past-context.js';
 import { Timeline } from '../../../src/history/rebuild/timeline.js';
-import { RECORDING_FORMATS } from '../../../src/lab/recordings/neutral-session.js';
 import { findCorpus } from '../../../src/lab/replay/find-recordings.js';
 import { openReplayDatabase, type ReplayDatabase } from '../../../src/lab/replay/replay-database.js';
 import { replayFile } from '../../../src/lab/report/replay-file.js';
@@ -31,13 +30,11 @@ async function recordings(): Promise<readonly (readonly [string, string])[]> {
   const folder = process.env.PALIMPSEST_CORPUS;
   if (folder !== undefined && folder !== '')
     return (await findCorpus(folder)).files.map(({ name, path }) => [name, path] as const);
-  const all = await fixtures();
-  const own = await Promise.all(
-    RECORDING_FORMATS.map(
-      async (format) => [format, (await findCorpus(dirname(all.get(format)?.[0] ?? ''))).files[0]?.path ?? ''] as const,
+  return Promise.all(
+    [...(await fixtures())].map(
+      async ([format, [path = '']]) => [format, (await findCorpus(dirname(path))).files[0]?.path ?? ''] as const,
     ),
   );
-  return own;
 }
 
 const validators = publishedValidators();
@@ -56,7 +53,7 @@ function publishedFindings(files: Readonly<Record<string, string>>): readonly st
 }
 
 const all = await recordings();
-const cases = all.slice(0, effort(2, all.length));
+const cases = all.slice(0, effort(4, all.length));
 const opened = (database: ReplayDatabase, clock: () => number): Promise<ContextClient> =>
   ContextClient.create({
     address: database.address,
