@@ -5,19 +5,19 @@ import type { Sha256 } from '../objects/ids.js';
 import type { FoundSecrets } from '../redaction/stored-marks.js';
 import { defined } from '../values/defined.js';
 
-/** Puts marks in place of secrets before anything is recorded (decision 0026). */
+/** Replaces secrets by marks before anything is recorded (decision 0026). */
 export interface RecordMask {
   /** Returns a text with marks. Adds the secrets to `found`. */
   text(text: string, found?: FoundSecrets): string;
   /** Returns a JSON value with marks in its texts. */
   value(value: Json, found?: FoundSecrets): Json;
-  /** Whether agents get the answers of their tools with marks, too. */
+  /** Whether agents also get the results of their tools with marks. */
   readonly inAnswers?: boolean;
   /** Replaces secrets that were found elsewhere, and their lines. */
   withoutRepeated(text: string, found: FoundSecrets): string;
 }
 
-/** Loads the mask of what is recorded. Undefined: recorded as it is. */
+/** Loads the mask of recorded text. Undefined if text is recorded unchanged. */
 export type MaskLoader = () => Promise<RecordMask | undefined>;
 
 /** Masks nothing. */
@@ -59,7 +59,7 @@ export function maskedBody(mask: RecordMask, body: readonly string[]): readonly 
   return isSpanned ? [mask.text(pieces.join(''))] : pieces;
 }
 
-/** Returns a JSON value with other hashes in place of those of texts that were masked. */
+/** Returns a JSON value in which hashes of masked texts are replaced. */
 function renamed(value: Json, hashes: ReadonlyMap<string, string>): Json {
   if (typeof value === 'string') return hashes.get(value) ?? value;
   if (typeof value !== 'object' || value === null) return value;

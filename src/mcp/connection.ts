@@ -30,7 +30,7 @@ output never has to be produced again. deactivate, pin and unpin only mark objec
 in your conversation. context lists them. Errors begin with "Error:" and say what to call next.
 
 Objects are named by id, by a unique prefix of 8 or more characters, or by path. ls, find, grep and tree make files \
-known without reading them. edit needs text that stands exactly once in the file; several edits in one call are \
+known without reading them. edit needs text that occurs exactly once in the file; several edits in one call are \
 applied together or not at all. Long answers are cut at a line end and say how to continue.`;
 
 /** A client's connection: its protocol server and its sessions. */

@@ -274,7 +274,7 @@ export async function restoredBytes(
 const HINDERS: Readonly<Partial<Record<FileState, string>>> = {
   'newer-outside': 'has a change that the database does not have, which would be lost',
   'not-kept': 'cannot be restored: the database has only its hash',
-  'outside-roots': 'lies outside of the allowed folders (--root)',
+  'outside-roots': 'is outside the allowed folders (--root)',
   unreachable: 'cannot be reached',
   'not-regular': 'is no longer a regular file',
 };

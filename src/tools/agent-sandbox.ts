@@ -31,15 +31,13 @@ export function requireAllowed(
   const allows = allowed(sandbox);
   if (allows === 'all' || (allows === 'workspace' && !openWorldHint)) return;
   if (allows === 'workspace')
-    throw new ToolError('sandboxed', `${tool} runs outside ${named(sandbox)}, which could not hold it.`, {
+    throw new ToolError('sandboxed', `${tool} runs outside ${named(sandbox)}, which cannot restrict it.`, {
       next: `Run the command with the shell of ${sandbox.program} itself.`,
     });
   const why =
-    allows === undefined
-      ? 'which Palimpsest does not know, so nothing is changed in it'
-      : 'in which nothing is changed';
+    allows === undefined ? 'which Palimpsest does not know, so it allows no changes' : 'which allows no changes';
   throw new ToolError('sandboxed', `${tool} is refused by ${named(sandbox)}, ${why}.`, {
-    next: `Reading goes on. To have something changed, ask the user to let ${sandbox.program} write.`,
+    next: `Reading is allowed. To change something, ask the user to let ${sandbox.program} write.`,
   });
 }
 

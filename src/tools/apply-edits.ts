@@ -58,7 +58,7 @@ function almost(text: string, wanted: string): string | undefined {
   if (first === undefined) return undefined;
   const bare = squeezed(first.line);
   const like = findLine(text, (line) => line.length >= bare.length && squeezed(line) === bare);
-  return like && `line ${like.number} is like it but for white space`;
+  return like && `line ${like.number} differs only in white space`;
 }
 
 /** The text to edit, its file, and the name of the current edit in errors. */
@@ -85,7 +85,7 @@ function notFound({ name, path, text }: Target, wanted: string): ToolError {
   return new ToolError(
     'no-match',
     `${name}: the text was not found in ${path}${near === undefined ? '' : ` (${near})`}. Nothing was changed.`,
-    { next: `Read the lines first and give oldText exactly as they stand, white space included: read path=${path}` },
+    { next: `Read the lines first and give oldText exactly as shown, white space included: read path=${path}` },
   );
 }
 
@@ -93,9 +93,9 @@ function several({ name, path, text }: Target, { places, count }: Places): ToolE
   const lines = places.map(({ start }) => lineEnds(text, start) + 1);
   return new ToolError(
     'ambiguous',
-    `${name}: the text stands ${count} times in ${path} (lines ` +
+    `${name}: the text occurs ${count} times in ${path} (lines ` +
       `${lines.join(', ')}${count > places.length ? ', ...' : ''}). Nothing was changed.`,
-    { next: 'Make oldText longer until it stands only once, or give one edit for each place.' },
+    { next: 'Make oldText longer until it occurs only once, or give one edit for each place.' },
   );
 }
 
@@ -103,7 +103,7 @@ function locate(edit: Edit, index: number, target: Target): Replacement {
   const { text, name } = target;
   if (edit.oldText === '') {
     throw new ToolError('invalid-arguments', `${name} is empty. Nothing was changed.`, {
-      next: 'Name the text to replace; write makes a new file.',
+      next: 'Give the text to replace; write creates a new file.',
     });
   }
   const found = find(text, edit.oldText);
@@ -167,7 +167,7 @@ export function applyEdits(original: string, edits: readonly Edit[], path: strin
   }
   const text = [...pieces, original.slice(position)].join('');
   if (text === original) {
-    throw new ToolError('nothing-done', `the edits leave ${path} as it is. Nothing was changed.`, {
+    throw new ToolError('nothing-done', `the edits would not change ${path}. Nothing was changed.`, {
       next: 'Give a newText that differs from oldText.',
     });
   }

@@ -4,7 +4,7 @@ import { ownMember } from '../values/own-member.js';
 import { similarNames } from '../values/similar-names.js';
 import { type InputSchema, ToolError } from './tool.js';
 
-/** Keys that clients add themselves or that only explain. They are dropped without a remark. */
+/** Keys that clients add themselves or that only explain. They are ignored without a remark. */
 const IGNORED: ReadonlySet<string> = new Set([
   'wait_for_previous',
   'session',

@@ -67,8 +67,8 @@ const NEXT: Readonly<Record<SourceErrorCode, Next>> = {
 };
 
 const MEND: Readonly<Record<PatternErrorCode, string>> = {
-  'invalid-regex': 'Mend the pattern, or set literal=true to search for it as plain text.',
-  'invalid-glob': 'Mend the glob, for example *.ts or src/**/*.{ts,js}.',
+  'invalid-regex': 'Correct the pattern, or set literal=true to search for it as plain text.',
+  'invalid-glob': 'Correct the glob, for example *.ts or src/**/*.{ts,js}.',
 };
 
 function isAbort(error: unknown): boolean {

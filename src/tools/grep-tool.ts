@@ -44,13 +44,13 @@ function resultLines(
 function leftOutError({ why, bytes }: LeftOutFile, name: string): ToolError {
   if (why === 'binary')
     return new ToolError('not-text', `${name} is not searched: it is binary (${bytes} bytes, a NUL among them).`, {
-      next: 'Search another file; lines of text can be searched alone.',
+      next: 'Search another file; only text can be searched.',
     });
   return new ToolError(
     'too-large',
     `${name} is left out: it has ${bytes} bytes, and files over 64 MiB are not searched.`,
     {
-      next: 'Search it with a command of the shell, or split it into smaller files.',
+      next: 'Search it with a shell command, or split it into smaller files.',
     },
   );
 }

@@ -41,9 +41,9 @@ export function notReadable(
 const UNREACHABLE: Readonly<Record<Extract<SourceReading, { kind: 'unreachable' }>['reason'], string>> = {
   'no-permission': 'permission denied',
   io: 'the system reports a read error',
-  'mount-absent': 'the folder or mount that holds it is not there',
-  'foreign-filesystem': 'it lies on a filesystem that cannot be reached from here',
-  'outside-roots': 'it lies outside the allowed folders',
-  loop: 'it runs through a loop of symbolic links',
+  'mount-absent': 'its folder or mount is absent',
+  'foreign-filesystem': 'it is on a filesystem that cannot be reached from here',
+  'outside-roots': 'it is outside the allowed folders',
+  loop: 'its path has a loop of symbolic links',
   'invalid-path': 'no file can have this name',
 };

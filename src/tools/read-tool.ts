@@ -61,7 +61,7 @@ async function readStored(
   const at = version === undefined ? '' : ` at version ${version}`;
   if (loaded === undefined)
     throw new ToolError('not-found', `the object ${headerValue(id)} has nothing stored${at}.`, {
-      next: 'Leave version out for the newest.',
+      next: 'Omit version for the newest one.',
     });
   requireText(loaded, id, at);
   const { kind, fields } = describe(loaded, work);

@@ -31,7 +31,7 @@ export function didYouMean(paths: readonly string[], wanted: string): string {
   if (paths.length === 0) return '';
   const shown = paths.map((path) =>
     letters(path) === letters(wanted) && !path.endsWith(wanted)
-      ? `${escapedName(path)} (the same letters, composed otherwise)`
+      ? `${escapedName(path)} (the same letters in another Unicode form)`
       : shownName(path),
   );
   return `Did you mean ${shown.join(' or ')}? `;

@@ -115,7 +115,7 @@ const WHY: Readonly<Record<VerbFailure, Explain>> = {
     way === 'mcp' ? 'is deleted; an older version can be read with read id=... version=...' : 'is deleted',
   'not-text': () => 'is not text and cannot be loaded',
   inaccessible: () => 'is inaccessible: its source cannot be read now',
-  'outside-roots': () => 'is inaccessible: it lies outside the allowed folders',
+  'outside-roots': () => 'is inaccessible: it is outside the allowed folders',
 };
 
 const nameOf = (metadata: ObjectMetadata): string =>
@@ -154,7 +154,7 @@ export interface VerbWords {
 }
 
 /** Said after a deactivation, because the model still sees the text. */
-const LEAVES = 'Text that you still see leaves at the next border: with one of the next messages of the user.';
+const LEAVES = 'Text that you still see will leave your context with one of the next messages of the user.';
 
 /**
  * Formats the result of a planned verb. `content` has one line per object; for activate, `show`

@@ -184,7 +184,7 @@ async function edit(path: string, edits: readonly Edit[], work: Work): Promise<P
 }
 
 const EDIT = z.object({
-  oldText: z.string().describe('Text that stands exactly once in the file'),
+  oldText: z.string().describe('Text that occurs exactly once in the file'),
   newText: z.string().describe('Text to put in its place'),
 });
 

@@ -9,8 +9,8 @@ import { SoleWriter } from './sole-writer.js';
 import type { Delivered, PlannedWrite, Writer } from './writers.js';
 
 /**
- * The writer of a client without a database. The client itself knows the versions that it wrote,
- * and its sessions end with it.
+ * The writer of a client without a database. The client keeps the versions that it wrote, and its
+ * sessions end with it.
  */
 class UnstoredWriter implements Writer {
   readonly acknowledgesAtOnce = true;
@@ -50,6 +50,6 @@ interface WriterParts {
 /** Returns the writer of a client. */
 export function openWriter({ store, metadata, versions, files, isStored, isSole, journal }: WriterParts): Writer {
   if (!isStored) return new UnstoredWriter(metadata, versions);
-  // A sole writer brings files of another time, such as a replay's.
+  // A sole writer, such as a replay, records files of an earlier time.
   return isSole ? new SoleWriter(store, { pipelined: journal === undefined }) : new SharedWriter(store, files.authorOf);
 }

@@ -27,7 +27,7 @@ const MOST_CHARS = 72;
 const MOST_SEGMENTS = 2;
 const MOST_FILES = 2;
 
-/** Returns the last two parts of a path. They say more than its beginning. */
+/** Returns the last two parts of a path, which identify a file better than its beginning. */
 function shortPath(path: string): string {
   const parts = path.split(/[\\/]/).filter((part) => part !== '');
   return parts.length <= MOST_SEGMENTS ? path : parts.slice(-MOST_SEGMENTS).join('/');
@@ -61,7 +61,7 @@ function cut(text: string): string {
         .trimEnd()}…`;
 }
 
-/** Returns the first command of a script that does something, without a change of folder. */
+/** Returns the first command of a script that is not a mere change of folder. */
 function scriptLine(script: string): string {
   const line = script.split('\n').find((one) => one.trim() !== '' && !/^\s*(?:#|set -)/.test(one)) ?? script;
   return line.replace(/^\s*cd\s+(?:"[^"]*"|'[^']*'|[^\s;&|]+)\s*(?:&&|;)\s*/, '');
@@ -84,7 +84,7 @@ function readName(call: NamedCall): string {
   return `${filesText(pathsOf(call))}${range}`;
 }
 
-/** Names of arguments that say what any other tool did, the most telling first. */
+/** Arguments that describe a call of any other tool, the most informative first. */
 const TELLING = [
   'query',
   'url',

@@ -4,7 +4,7 @@ import type { Step } from '../../objects/step.js';
 /**
  * How the context of a model call is known (decision E12).
  *
- * - `sent`: the record covers the bytes that went out.
+ * - `sent`: the record covers the bytes of the sent request.
  * - `transcript`: an agent's own file reports it. Changes by the agent's harness may be missing.
  * - `unseen`: there is no record. An agent over plain MCP builds its own requests, or a harness
  *   sent its own list.
@@ -19,7 +19,7 @@ export const kindOfRecord = ({ delivered }: Pick<AssemblyProof, 'delivered'>): E
   TRANSCRIBED.has(delivered) ? 'transcript' : 'sent';
 
 /**
- * Returns the records whose contexts went out. It drops a record if the next step reports that the
+ * Returns the records whose contexts were sent. Drops a record if the next step reports that the
  * harness sent its own list instead.
  */
 export function withoutBypassed(records: readonly AssemblyProof[], steps: readonly Step[]): readonly AssemblyProof[] {
@@ -28,8 +28,8 @@ export function withoutBypassed(records: readonly AssemblyProof[], steps: readon
 }
 
 /**
- * Drops a record if another one has the bytes of its call. A replay rendered it, or a gateway
- * planned it before it sent the request.
+ * Drops a record if another one has the sent bytes of its call. The dropped one is what a replay
+ * rendered, or what a gateway planned before it sent the request.
  */
 export function withoutKnownBytes(records: readonly AssemblyProof[]): readonly AssemblyProof[] {
   const seen = new Set(records.flatMap(({ sent, step }) => (sent === undefined ? [] : [step])));

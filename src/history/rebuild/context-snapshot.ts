@@ -15,8 +15,8 @@ import type { StoredDocument } from '../../xtdb/documents.js';
 import { type ListingCall, listedSources } from './listed-sources.js';
 
 /**
- * The part of a snapshot that contexts are made of. Its source is a store, or a store with
- * something hidden.
+ * The part of a snapshot that contexts are made of. Its source is a store, or a store with some
+ * content hidden.
  */
 export interface ContextSnapshot
   extends Pick<

@@ -3,7 +3,7 @@ import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { isOfEpoch } from './epoch-chain.js';
 
 /**
- * Number of records in work at a time, so that the database answers one while another is rebuilt.
+ * Number of records processed at a time, so that the database answers one while another is rebuilt.
  */
 export const READ_AT_ONCE = 8;
 

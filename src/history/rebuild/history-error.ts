@@ -29,7 +29,7 @@ export type HistoryErrorCode =
   | 'malformed-query'
   /** The query calls a function that is not on the list. */
   | 'query-refused'
-  /** The query needs more folds than one query may do. The message names the limit. */
+  /** The query folds more sessions than one query may. The message names the limit. */
   | 'query-too-wide'
   | 'query-timeout'
   /** A verification exceeded its time limit. */
@@ -54,8 +54,8 @@ const USAGE: ReadonlySet<HistoryErrorCode> = new Set([
 ]);
 
 /**
- * A question about the past cannot be answered. The message says what was asked, why there is no
- * answer, and what to ask instead.
+ * Thrown if a question about the past cannot be answered. The message names the question, the
+ * reason and an alternative.
  *
  * @example
  * ```ts

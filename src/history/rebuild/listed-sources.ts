@@ -13,7 +13,7 @@ export interface ListingCall {
 
 /** Number of added objects from which reading the output costs less than reading each source. */
 const LEAST_ADDED = 64;
-/** Maximum output per added object in UTF-16 units. Longer outputs say more than names. */
+/** Maximum output per added object in UTF-16 units. Longer outputs contain more than names. */
 const MOST_UNITS = 512;
 
 /** Returns the calls among some steps that added many objects. */

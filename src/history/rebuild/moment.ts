@@ -13,7 +13,7 @@ export type Moment =
   /** The state that was valid at a time, by today's knowledge (decision F7). */
   | { readonly kind: 'time'; readonly time: Date };
 
-/** The time of a question: a moment, and each clock by itself. */
+/** The time of a question: a moment, and optionally each clock separately. */
 export interface When {
   readonly moment?: Moment | undefined;
   /** Restricts the valid time (decision F7). */

@@ -61,7 +61,7 @@ export class AssemblyRebuilder {
   readonly #reader = new ContextReader({ usesListings: false });
   readonly #chains = new EpochChains();
   /**
-   * Displays by the mounts and folders of a record, so that equal ones share the lines of a file.
+   * Path displays by the mounts and folders of a record, so that equal ones share a file's line.
    */
   readonly #paths = new Map<string, DisplayPaths>();
   readonly #exact: Source = { newest: () => this.#newest(), at: (basis) => this.#snapshot(basis), isExact: true };

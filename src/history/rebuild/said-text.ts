@@ -1,6 +1,6 @@
 import type { Message } from '../../objects/object-type.js';
 
-/** Text that harnesses put in front of what a person wrote. No person reads it as a prompt. */
+/** Text that harnesses put before a person's prompt. It is not part of the prompt. */
 const NOT_SAID = new RegExp(
   [
     /^\s*<(?:environment_context|permissions|user_instructions|INSTRUCTIONS)/,
@@ -19,6 +19,6 @@ const NOT_SAID = new RegExp(
 /** Names of a program's own messages have a mark in them, as in `hook_additional_context`. */
 const PROGRAM_NAME = /^[a-z]+(?:[_-][a-z]+)+$/;
 
-/** Returns whether a message has words of a person. */
+/** Returns whether a message contains text of a person. */
 export const isSaid = ({ role, name, text }: Pick<Message, 'role' | 'name' | 'text'>): boolean =>
   role === 'user' && !NOT_SAID.test(text) && (name === undefined || !PROGRAM_NAME.test(name));

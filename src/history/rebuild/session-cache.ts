@@ -20,7 +20,7 @@ const KEPT_UNITS = 4 * 1_048_576;
 /** Caches the immutable data of one session: its steps, some states, its calls. */
 export class SessionCache {
   readonly calls = new Map<ObjectId, ObjectMetadata>();
-  /** Calls that a context showed in full. The next context mostly shows them too. */
+  /** Calls that a context showed in full. The next context usually shows them too. */
   readonly versions = new LRUCache<ObjectId, ObjectVersion>({
     maxSize: KEPT_UNITS,
     sizeCalculation: ({ content }) => (content?.length ?? 0) + 256,

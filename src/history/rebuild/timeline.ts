@@ -78,8 +78,8 @@ const CANONICAL: DisplayPaths = { display: ({ path }) => path };
 
 /**
  * The base of questions about the past: a store with its present pinned once, and the display of
- * paths. Every moment is resolved against that present, so a timeline answers the same question
- * always alike.
+ * paths. Every moment is resolved against that present, so a timeline always gives the same
+ * answer to the same question.
  *
  * @example
  * ```ts
@@ -105,9 +105,9 @@ export class Timeline {
   ) {}
 
   /**
-   * Pins the present of a store: the newest of everything, including versions dated ahead by a fast
-   * clock. `paths` shows paths; the default is canonical. A process that writes through a client
-   * passes the result of `ContextClient.delivered`.
+   * Pins the present of a store: the newest versions, including those dated ahead by a fast clock.
+   * `paths` shows paths; the default is canonical. A process that writes through a client passes
+   * the result of `ContextClient.delivered`.
    *
    * @throws {XtdbError}
    */
@@ -333,7 +333,7 @@ export class Timeline {
 const KEPT_MS = 60_000;
 /** Maximum number of sessions with cached data. Beyond it the cache is dropped. */
 const MOST_SESSIONS = 8;
-/** Pinned addresses whose timelines are kept. A followed page pins each event. */
+/** Maximum number of cached timelines at pinned transactions. A followed page pins each event. */
 const MOST_PINNED = 4;
 
 /**

@@ -15,7 +15,7 @@ export const ENTRY_KINDS = ['message', 'toolcall', 'file', 'system_prompt', 'for
   | 'fork'
 )[];
 
-/** A text that is stored apart can be compared before its version is read. */
+/** A separately stored text can be compared before its version is read. */
 interface StoredText {
   /** The hash under which the text is stored. Absent for a text in its document. */
   readonly hash?: Sha256;

@@ -1,4 +1,4 @@
-/** Characters that an expression uses for itself. */
+/** Characters with a special meaning in an expression. */
 const SPECIAL = '.^$*+?()[]{}|\\';
 /** Escapes for one ordinary character, such as `\.`. */
 const ESCAPED = /[^A-Za-z0-9\s]/;
@@ -34,8 +34,8 @@ function hasAlternatives(source: string): boolean {
 }
 
 /**
- * Returns texts that each match of an expression contains. It reads only what stands outside of
- * groups, classes and repeats, so it may miss some. The result is empty if no text is certain.
+ * Returns texts that each match of an expression contains. It reads only the parts outside groups,
+ * classes and repeats, so it may miss some. The result is empty if no text is certain.
  */
 export function requiredTexts(source: string): readonly string[] {
   // Quoting, inline flags and named classes change the meaning of later characters.
@@ -59,7 +59,7 @@ export function requiredTexts(source: string): readonly string[] {
     if (unit === '' || isRepeated) end();
     else run += unit;
     if (isRepeated) next = repeat === '{' ? closedAfter(source, next, ['{', '}']) : next + 1;
-    // A code such as \x41 or \pL has more characters, which stand for no text.
+    // A code such as \x41 or \pL has more characters, which are not literal text.
     if (char === '\\' && CODE.test(source[at + 1] ?? '')) next += source.slice(next).search(/[^A-Za-z0-9{}]|$/);
     at = next;
   }

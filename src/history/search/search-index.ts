@@ -15,14 +15,14 @@ const OTHERS_MS = 600_000;
 /** Time that an answer to a program or an agent waits for its index, in milliseconds. */
 export const INDEX_WAIT_MS = 2_000;
 
-/** Reports how far the index is, in transactions. */
+/** Reports the progress of the index, in transactions. */
 export type IndexProgress = (done: number, all: number) => void;
 
-/** Options of bringing an index up to date. */
+/** Options for updating an index. */
 export interface CatchUpOptions {
   /** The transaction that it must cover. */
   readonly upto: number;
-  /** Time to wait, in milliseconds. The work goes on in the background. Default: no limit. */
+  /** Time to wait, in milliseconds. The work continues in the background. Default: no limit. */
   readonly limitMs?: number | undefined;
   readonly onProgress?: IndexProgress | undefined;
   /** Called with the reason if the index cannot be used. */
@@ -123,7 +123,7 @@ export class SearchIndex {
         position = { txId: last.txId, txTime: last.txTime.getTime() };
         onProgress?.(position.txId, upto);
         if (!draft.isFull) continue;
-        // A process that is killed later goes on from here.
+        // If this process is killed later, the next one continues from here.
         await index.add(draft, position);
         draft = new SegmentDraft();
       }

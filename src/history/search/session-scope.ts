@@ -44,7 +44,7 @@ export class SessionScope {
     return this.#timeline.paths;
   }
 
-  /** Whether all versions of this session's files are those of every other session. */
+  /** Whether this session has the same file versions as every other session. */
   get isShared(): boolean {
     return this.snapshot.documents.names === undefined;
   }
@@ -67,7 +67,7 @@ export class SessionScope {
     return [...[...(await this.#states()).keys()].toReversed(), systemPromptObjectId(this.session)];
   }
 
-  /** Returns whether the session knows an object, or it is its prompt. */
+  /** Returns whether the session knows an object, or the object is its prompt. */
   async knows(object: ObjectId): Promise<boolean> {
     return object === systemPromptObjectId(this.session) || (await this.#states()).has(object);
   }

@@ -9,7 +9,7 @@ import { requiredTexts } from './required-texts.js';
 export interface TextPattern {
   /** Yields the matches in a text, in order. */
   ranges(text: string): Iterable<TextRange>;
-  /** Texts that each match contains, in any case of letters. Empty if no such text is known. */
+  /** Texts that each match contains, in any letter case. Empty if no such text is known. */
   readonly required: readonly string[];
 }
 
@@ -37,7 +37,7 @@ function* expressionRanges(expression: RE2JS, text: string): Generator<TextRange
 function expressionPattern(pattern: string, source: string, flags: string): TextPattern {
   let expression: RE2JS;
   try {
-    // `^` and `$` mean lines, as in every search of lines.
+    // `^` and `$` match at the ends of lines.
     const bits = [...flags].reduce((sum, flag) => sum | (FLAGS.get(flag) ?? 0), RE2JS.MULTILINE);
     expression = RE2JS.compile(source, bits);
   } catch (error) {
@@ -54,8 +54,8 @@ function expressionPattern(pattern: string, source: string, flags: string): Text
 }
 
 /**
- * Parses a wanted text, or an expression as `/…/` with the flags i, m and s. A text is found in any
- * case of letters unless it contains a capital.
+ * Parses a wanted text, or an expression as `/…/` with the flags i, m and s. The case of letters is
+ * ignored unless the text contains a capital.
  *
  * @throws {HistoryError} `malformed-pattern`
  */

@@ -113,12 +113,12 @@ describe('an agent’s mistake is answered by an error with a remedy', () => {
       { path: 'x.txt' },
       /write: "content": expected string, received undefined \(The whole new text\)/,
     ],
-    ['an invalid glob', 'find', { pattern: '[a' }, /the glob "\[a" is invalid.*\nMend the glob, for example/],
+    ['an invalid glob', 'find', { pattern: '[a' }, /the glob "\[a" is invalid.*\nCorrect the glob, for example/],
     [
       'an invalid glob to search by',
       'grep',
       { pattern: 'a', glob: '{a' },
-      /the glob "\{a" is invalid.*\nMend the glob, for example/,
+      /the glob "\{a" is invalid.*\nCorrect the glob, for example/,
     ],
     [
       'a binary file to search',
@@ -133,10 +133,10 @@ describe('an agent’s mistake is answered by an error with a remedy', () => {
       /huge\.log is left out: it has 67108865 bytes, and files over 64 MiB are not searched\./,
     ],
     [
-      'a name that is composed otherwise',
+      'a name in another Unicode form',
       'read',
       { path: 'café.txt'.normalize('NFC') },
-      /Did you mean "cafe\\u0301\.txt" \(the same letters, composed otherwise\)\?/,
+      /Did you mean "cafe\\u0301\.txt" \(the same letters in another Unicode form\)\?/,
     ],
     ['a link to nothing', 'read', { path: 'dangling' }, /"dangling" .* does not exist\.\nList the folder/],
     ['an invalid regular expression', 'grep', { pattern: '(' }, /the pattern "\(" cannot be searched for/],
@@ -156,7 +156,7 @@ describe('an agent’s mistake is answered by an error with a remedy', () => {
       'an edit with several matches',
       'edit',
       { path: 'src/poem.txt', edits: [{ oldText: 'roses', newText: 'x' }] },
-      /stands 2 times in src\/poem\.txt \(lines 1, 3\)/,
+      /occurs 2 times in src\/poem\.txt \(lines 1, 3\)/,
     ],
     [
       'an edit of a missing file',
