@@ -18,3 +18,14 @@ export function command(...words: readonly string[]): string {
   const data = dataFolder === undefined ? [] : ['--data', dataFolder];
   return ['palimpsest', ...words, ...data].map(quoted).join(' ');
 }
+
+/**
+ * Returns the command that exports a session without secrets, with the typed rules on its standard
+ * input. A file of rules could be an older one, and then the export would leak a named text.
+ */
+export function maskedExport(session: string, rules: string): string {
+  const words = ['export', session, '--html', `${session}.html`, '--redact'];
+  return rules.trim() === ''
+    ? command(...words)
+    : `printf '%s\\n' ${quoted(rules)} | ${command(...words, '/dev/stdin')}`;
+}

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { AnswerBox } from './answer-box.js';
 import { fileAt } from './ask.js';
 import { useQuestion, useSessionStrip } from './calls.js';
-import { command } from './command.js';
+import { command, maskedExport } from './command.js';
 import { place } from './place.js';
 import { oneLine } from './shown-text.js';
 import { CopyButton, saveAs } from './text-view.js';
@@ -68,7 +68,7 @@ function Download({ kind, label, rules }: DownloadProps) {
 function Command({ text }: { readonly text: string }) {
   return (
     <p class="soft">
-      Or <code>{text}</code> <CopyButton text={() => text} label="Copy the command" />
+      Or <code class="command">{text}</code> <CopyButton text={() => text} label="Copy the command" />
     </p>
   );
 }
@@ -125,7 +125,11 @@ function Redacted() {
           </button>
         )}
       </div>
-      <Command text={command('export', session, '--html', `${session}.html`, '--redact')} />
+      {isShown ? (
+        <Command text={maskedExport(session, rules)} />
+      ) : (
+        <p class="soft">The command follows once you have looked at what is masked.</p>
+      )}
       <Preview key={rules} rules={rules} />
     </section>
   );

@@ -130,10 +130,17 @@ describe('every view of the review page', () => {
     await page.goto(`${origin}/review/${addresses.notes}`);
     await watched.settled();
     const share = page.getByRole('region', { name: 'Without secrets' });
+    const command = share.locator('code.command');
+    expect(await command.innerText()).toMatch(/^palimpsest export \S+ --html \S+ --redact --data /);
     await share.getByRole('textbox').fill('item.price');
+    // No command is shown that masks less than the texts that are typed.
+    expect(await command.count()).toBe(0);
     await share.getByRole('button', { name: 'Show what is masked' }).click();
     await share.locator('mark').first().waitFor();
     expect(new Set(await share.locator('mark').allTextContents())).toEqual(new Set(['item.price']));
+    expect(await command.innerText()).toMatch(
+      /^printf '%s\\n' item\.price \| palimpsest export \S+ --html \S+ --redact \/dev\/stdin --data /,
+    );
     const shownAt = async (file: string, wanted: string): Promise<string> => {
       const own = await browser.newContext({ offline: true });
       const opened = await own.newPage();
