@@ -12,7 +12,7 @@ import { defined } from '../../values/defined.js';
 import { ownMember } from '../../values/own-member.js';
 import { ACTORS, type Actor, type Between, type ChangeKind, toldOf } from './change-causes.js';
 import { type Compaction, compactionBetween, SUMMARY } from './compaction.js';
-import { countedCalls, lossSentence } from './counted-calls.js';
+import { countedCalls, fallSentence, lossSentence } from './counted-calls.js';
 import { describe } from './described-objects.js';
 import { unseenAt } from './request-view.js';
 
@@ -44,7 +44,13 @@ export interface CallChanges {
   /** The loss and its cause in one sentence: by the provider's count if there is one. */
   readonly sentence: string;
   /** The provider's count of the second request, if the first is the one before it. */
-  readonly counted?: { readonly read: number; readonly fresh: number; readonly again: number };
+  readonly counted?: {
+    readonly read: number;
+    readonly fresh: number;
+    readonly again: number;
+    /** How much shorter it is than the first, although nothing recorded left. */
+    readonly fewer: number;
+  };
   /** The last compaction between the two requests. */
   readonly compaction?: Compaction;
   readonly changes: readonly CallChange[];
@@ -211,14 +217,22 @@ export async function changesTo(timeline: Timeline, reader: RequestReader, pair:
   const { calls, steps } = await countedCalls(timeline, session);
   const call = isNext ? calls.find(({ request }) => request === pair.to.side.step) : undefined;
   const told = call === undefined ? undefined : lossSentence(call, steps, prefix);
+  const fall = call === undefined ? undefined : fallSentence(call, steps);
   return {
     session,
     tokenizer: TOKENIZER,
     prefix,
-    sentence: told?.sentence ?? prefixSentence(prefix),
+    sentence: [told?.sentence ?? prefixSentence(prefix), ...(fall === undefined ? [] : [fall])].join(' '),
     ...(call === undefined
       ? {}
-      : { counted: { read: call.usage.cacheRead ?? 0, fresh: call.fresh, again: call.again } }),
+      : {
+          counted: {
+            read: call.usage.cacheRead ?? 0,
+            fresh: call.fresh,
+            again: call.again,
+            fewer: fall === undefined ? 0 : call.fewer,
+          },
+        }),
     ...changesBetween({ acts, pool, named }),
     ...defined({ compaction }),
   };

@@ -1,3 +1,4 @@
+import { fallOf, LEAST_COUNTED, SHORTENING } from '../../history/rebuild/counted-fall.js';
 import { modelCallsOf } from '../../history/rebuild/model-calls.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
@@ -27,6 +28,8 @@ export interface CountedCall {
   readonly fresh: number;
   /** Prompt tokens that the request before had, too, and that were not read from the cache. */
   readonly again: number;
+  /** Prompt tokens that the request before had more. */
+  readonly fewer: number;
 }
 
 /** The counted calls of a session, with its steps and records. */
@@ -37,8 +40,6 @@ export interface CountedSession {
   readonly calls: readonly CountedCall[];
 }
 
-/** Smaller differences come from the provider's rounding and from texts that moved to the end. */
-const LEAST_AGAIN = 1_024;
 const LONG_PAUSE_MIN = 5;
 
 /** Returns the prompt tokens of a call, in and outside of the cache. */
@@ -57,10 +58,12 @@ export function comparedCalls<T extends Counts>(counts: readonly T[]): readonly 
     const { cacheRead = 0 } = one.usage;
     const prompt = promptOf(one.usage);
     const lost = last === undefined ? 0 : Math.min(promptOf(last.usage), prompt) - cacheRead;
-    const again = lost < LEAST_AGAIN ? 0 : lost;
+    // A small loss also comes from texts that moved to the end.
+    const again = lost < LEAST_COUNTED ? 0 : lost;
+    const fewer = last === undefined || prompt === 0 ? 0 : fallOf(promptOf(last.usage), prompt);
     const before = last?.step ?? 0;
     if (prompt > 0) last = one;
-    return { ...one, before, again, fresh: Math.max(0, prompt - cacheRead - again) };
+    return { ...one, before, again, fewer, fresh: Math.max(0, prompt - cacheRead - again) };
   });
 }
 
@@ -118,6 +121,19 @@ function lossClause(steps: readonly Step[], call: CountedCall, diff: PrefixDiff 
 export interface LossSentence {
   readonly sentence: string;
   readonly object?: ObjectId;
+}
+
+/**
+ * Says that the provider counted fewer tokens than for the call before, although the transcript has
+ * nothing that left. Undefined without such a fall.
+ */
+export function fallSentence(call: CountedCall, steps: readonly Step[]): string | undefined {
+  if (call.isSent || call.fewer === 0) return undefined;
+  const isTold = steps.some(
+    ({ seq, event }) => seq > call.before && seq <= call.step && SHORTENING.has(event?.kind ?? ''),
+  );
+  if (isTold) return undefined;
+  return `The provider counted ${grouped(call.fewer)} tokens fewer than at the call before; what left is not recorded.`;
 }
 
 /**

@@ -118,7 +118,12 @@ export const PAGE_ANSWERS = {
     why: z.string().nullable().describe('Why the request was not recorded'),
     sentence: z.string().describe('How much was written again, and why; as in /v1/money if the provider counted'),
     counted: z
-      .object({ read: count, fresh: count, again: count })
+      .object({
+        read: count,
+        fresh: count,
+        again: count,
+        fewer: count.describe('How much shorter it is than the first, although nothing recorded left'),
+      })
       .nullable()
       .describe("The provider's tokens of the second request: read from its cache, new, and written again"),
     prefix: prefix.nullable().describe('null if a request is not known'),

@@ -163,8 +163,11 @@ function Cause({ changes, prefix }: { readonly changes: Changes; readonly prefix
             <>
               <dt>Counted by the provider</dt>
               <dd>
-                {plural(provider.read, 'token')} from its cache, {counted(provider.fresh)} new,{' '}
-                {counted(provider.again)} written again
+                {plural(provider.read, 'token')} from its cache,{' '}
+                {provider.fewer > 0
+                  ? `${counted(provider.fresh + provider.again)} new or written again, ` +
+                    `${counted(provider.fewer)} fewer in all`
+                  : `${counted(provider.fresh)} new, ${counted(provider.again)} written again`}
               </dd>
             </>
           )}
@@ -238,6 +241,9 @@ function Found({ changes, strip }: { readonly changes: Changes; readonly strip: 
           <span class="soft">
             {counted(prefix.from.tokens)} → {plural(prefix.to.tokens, 'token')} (
             {signed(prefix.to.tokens - prefix.from.tokens)})
+            {changes.counted !== null &&
+              changes.counted.fewer > 0 &&
+              `, ${counted(changes.counted.fewer)} fewer by the provider's count`}
           </span>
         )}
         <span class="spread" />
@@ -285,7 +291,13 @@ function Found({ changes, strip }: { readonly changes: Changes; readonly strip: 
           </section>
         );
       })}
-      {shown.length === 0 && <p class="note">Nothing of that kind.</p>}
+      {shown.length === 0 && (
+        <p class="note">
+          {changes.counted !== null && changes.counted.fewer > 0
+            ? 'Nothing of that kind is recorded.'
+            : 'Nothing of that kind.'}
+        </p>
+      )}
       <p class="soft">{plural(stayed, 'part')} stayed as before.</p>
     </>
   );

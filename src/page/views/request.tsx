@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { AnswerBox } from '../answer-box.js';
 import { ask } from '../ask.js';
 import { askedStep, callNumber, knownTx, useQuestion, useStrip } from '../calls.js';
+import { countedFalls } from '../counted-falls.js';
 import { from, place } from '../place.js';
 import { sha256 } from '../sha256.js';
 import { oneLine } from '../shown-text.js';
@@ -217,6 +218,7 @@ function Head({ view, strip }: { readonly view: RequestView; readonly strip: Str
   const { request, previous, next, items } = view;
   const number = request === null || strip === undefined ? view.number : callNumber(strip, request.step);
   const tokens = items.reduce((sum, item) => sum + item.tokens, 0);
+  const fall = strip === undefined ? undefined : countedFalls(strip).find(({ step }) => step === request?.step);
   return (
     <div class="row call-head">
       <h2>
@@ -229,6 +231,9 @@ function Head({ view, strip }: { readonly view: RequestView; readonly strip: Str
         {plural(request?.tokens ?? tokens, 'token')}
         {request !== null && `, ${plural(request.bytes, 'byte')}`}
       </span>
+      {fall !== undefined && (
+        <span class="chip warn">the provider counted {counted(fall.fewer)} fewer; what left is not recorded</span>
+      )}
       {request?.epoch != null && <span class="chip">epoch {request.epoch}</span>}
       <span class="spread" />
       {previous !== null && (

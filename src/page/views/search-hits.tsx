@@ -1,4 +1,5 @@
 import { callNumber } from '../calls.js';
+import { countedFalls } from '../counted-falls.js';
 import { from, place } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { makerOf } from '../strip-layout.js';
@@ -8,6 +9,22 @@ import { counted, localTime, pathEnd, plural, speaker } from '../words.js';
 
 type Ranges = SearchHit['whole'];
 const MOST_RANGES = 12;
+
+/** Limits the claim that a text stayed: only the transcript says so where the count fell. */
+function Falls({ ranges, strip }: { readonly ranges: Ranges; readonly strip: Strip }) {
+  const falls = countedFalls(strip).filter(({ step }) =>
+    ranges.some(({ from: first, to }) => step > first && step <= to),
+  );
+  const [fall] = falls;
+  if (fall === undefined) return null;
+  return (
+    <span class="soft">
+      {' '}
+      by the transcript. At call {counted(fall.call)} the provider counted {counted(fall.fewer)} fewer; what left is not
+      recorded{falls.length > 1 && `, as at ${plural(falls.length - 1, 'later call')}`}.
+    </span>
+  );
+}
 
 function Exposure({
   label,
@@ -34,6 +51,7 @@ function Exposure({
         </span>
       ))}
       {ranges.length > MOST_RANGES && ` and ${counted(ranges.length - MOST_RANGES)} more`}
+      {strip !== undefined && <Falls ranges={ranges} strip={strip} />}
     </p>
   );
 }

@@ -271,7 +271,7 @@ describe('a page that was started in another folder', () => {
     const changes = await ask('/v1/changes', 'Changes', { session: id, range: `..step:${lost?.step}` });
     expect(changes).toMatchObject({
       sentence: lost?.sentence,
-      counted: { read: 0, fresh: 2_000, again: 20_000 },
+      counted: { read: 0, fresh: 2_000, again: 20_000, fewer: 0 },
       prefix: { to: { step: lost?.step } },
     });
   });

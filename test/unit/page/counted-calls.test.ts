@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Step } from '../../../src/objects/step.js';
-import { type CountedCall, comparedCalls, lossSentence } from '../../../src/page/server/counted-calls.js';
+import { type CountedCall, comparedCalls, fallSentence, lossSentence } from '../../../src/page/server/counted-calls.js';
 import type { PrefixDiff } from '../../../src/review/ask/prefix-diff.js';
 
 const MINUTE = 60_000;
@@ -17,6 +17,7 @@ const call: CountedCall = {
   isSent: true,
   fresh: 700,
   again: 19_243,
+  fewer: 0,
 };
 const diff = (again: number, more: Partial<PrefixDiff> = {}): PrefixDiff =>
   ({
@@ -63,6 +64,33 @@ describe('the sentence of a lost cache', () => {
     expect(why({ ...call, again: 0 }, steps, diff(18_000))).toBe(
       "Nothing was written again in turn 7: 500 tokens came from the provider's cache, and 700 were new.",
     );
+  });
+});
+
+describe('a fall of the provider’s count', () => {
+  const fallen = { ...call, isSent: false, fewer: 35_204 };
+
+  test('is named, and that the transcript does not have its cause', () => {
+    expect(fallSentence(fallen, steps)).toBe(
+      'The provider counted 35,204 tokens fewer than at the call before; what left is not recorded.',
+    );
+    expect(fallSentence({ ...fallen, fewer: 0 }, steps)).toBeUndefined();
+  });
+
+  test('is not named if the request or a compaction shows what left', () => {
+    expect(fallSentence({ ...fallen, isSent: true }, steps)).toBeUndefined();
+    const event = { kind: 'compacted' } as NonNullable<Step['event']>;
+    expect(fallSentence(fallen, [stepAt(1, 0), stepAt(2, MINUTE, { event })])).toBeUndefined();
+  });
+
+  test('is the difference of the prompts, without small ones and failed calls', () => {
+    const prompts = [135_152, 0, 99_948, 99_900].map((input, i) => ({
+      ...call,
+      number: i + 1,
+      step: i + 1,
+      usage: { input },
+    }));
+    expect(comparedCalls(prompts).map(({ fewer }) => fewer)).toEqual([0, 0, 35_204, 0]);
   });
 });
 
