@@ -44,7 +44,7 @@ const entries = {
  */
 const questions = Object.fromEntries([
   ['program', 'src/question-program.ts'],
-  ...['context', 'log', 'note', 'object', 'prefix', 'search', 'sessions', 'verify'].map((name) => [
+  ...['context', 'log', 'note', 'object', 'prefix', 'query', 'search', 'sessions', 'verify'].map((name) => [
     name,
     `src/review/cli/${name}.ts`,
   ]),

@@ -107,7 +107,7 @@ export function shortForm(run: DemoRun, page: DemoPage, colours: Colours): reado
     colours.bold(heading.join('  ')),
     ...seen.map((cells) => cells.join('  ')),
     colours.green(
-      `Saved in the next request: ${grouped(from - to)} of ${grouped(from)} tokens (${share}), as o200k_base counts.`,
+      `Saved in the next request: ${grouped(from - to)} of ${grouped(from)} tokens (${share}), in o200k_base.`,
     ),
     'The context of turn 1, rebuilt from the database, has the same bytes.',
     '',

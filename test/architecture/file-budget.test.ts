@@ -11,6 +11,7 @@ const SLICES: Readonly<Record<string, string>> = {
   'src/lab/recordings/read-calls.ts': 'says which calls read files, whatever is counted',
   'src/redaction/published-rules.ts': 'only this file touches the library of rules, so that another can take its place',
   'src/review/cli/note.ts': 'what a verb runs is bundled by its file: no other verb needs notes',
+  'src/review/cli/query.ts': 'what a verb runs is bundled by its file: no other verb needs the query language',
   'src/page/keys.ts': 'its one importer is the largest file of the page',
   'src/page/strip-changes.ts': 'unit tests run it without a browser, and follow.ts needs one',
   'src/page/unpacked-value.ts': 'unit tests run it without a browser, and embedded.ts needs one',

@@ -158,7 +158,7 @@ export function reviewCommands(contracts: readonly Contract[], reports: readonly
     .addOption(limitFlag('maximum number of rows (default: 1000)'))
     .addOption(new Option('--timeout <seconds>', 'maximum run time (default: 10)').argParser(numberBetween(0.001, 30)))
     .addOption(new Option('--storage', "query the stored documents, including parts, instead of the SSOT's objects"))
-    .action(async (text: string, flags: ReviewFlags) => (await logs()).queryAction(text, flags));
+    .action(async (text: string, flags: ReviewFlags) => (await import('./query.js')).queryAction(text, flags));
   const search = withMoment(new Command('search'))
     .description('search every message, call and file version for a text; shows the contexts that had it')
     .argument('<text>', 'text, case-insensitive unless it has a capital, or a regular expression /…/ (flags i, m, s)')

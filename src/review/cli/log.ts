@@ -1,5 +1,5 @@
 import { hanging } from '../../cli/fitted-table.js';
-import { type Colours, columns, escapedLine } from '../../cli/output.js';
+import { type Colours, escapedLine } from '../../cli/output.js';
 import {
   type Answer,
   answerReview,
@@ -10,12 +10,10 @@ import {
 } from '../../cli/review/answer.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { ranges } from '../../history/rebuild/turn-spans.js';
-import type { Json } from '../../objects/canonical-json.js';
 import type { ObjectId } from '../../objects/ids.js';
-import { askQuery, askTurns, askVersions, askWho } from '../ask/ask.js';
+import { askTurns, askVersions, askWho } from '../ask/ask.js';
 import type { LoggedTurn } from '../ask/logged-turn.js';
 import type { LoggedVersion } from '../ask/object-log.js';
-import type { QueryAnswer } from '../ask/run-query.js';
 import type { Sighting } from '../ask/sighting.js';
 import { namesFor } from './object-names.js';
 import { MOST_NAMES, turnLines } from './turn-lines.js';
@@ -140,36 +138,6 @@ export async function whoAction(object: string, flags: ReviewFlags): Promise<voi
           : [colours.bold(escapedLine(nameOf(id))), ...sightings.flatMap((one) => sightingLines(one, colours, width))],
       holds: basisText(basis),
       json: async () => (await import('../http/review-answers.js')).whoAnswer(basis, id, sightings),
-    };
-  });
-}
-
-const cell = (value: Json): string => escapedLine(typeof value === 'string' ? value : JSON.stringify(value));
-
-/** Formats the rows of a query. */
-function rowLines({ columns: headings, rows, limit, isCut }: QueryAnswer, colours: Colours): readonly string[] {
-  const table = columns(
-    headings,
-    rows.map((row) => row.map(cell)),
-    colours,
-  );
-  const cut = isCut ? [colours.yellow(`# cut at ${limit} rows: there are more (--limit, or :limit in the query)`)] : [];
-  return [...table, colours.dim(`# ${rows.length} rows`), ...cut];
-}
-
-/** `query '<datalog>'` */
-export async function queryAction(
-  text: string,
-  { at, asOf, validTime, tx, session, limit, args, timeout, storage, ...flags }: ReviewFlags,
-): Promise<void> {
-  const timeoutMs = timeout === undefined ? undefined : timeout * 1_000;
-  await answerReview(flags, async ({ timeline }) => {
-    const asked = { at: at ?? asOf, validTime, tx, session, limit, args, timeoutMs, storage };
-    const { point, answer } = await askQuery(timeline, text, asked);
-    return {
-      lines: (colours) => rowLines(answer, colours),
-      holds: pointText(point),
-      json: async () => (await import('../http/review-answers.js')).queryAnswer(point.basis, answer),
     };
   });
 }

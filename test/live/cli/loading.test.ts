@@ -34,6 +34,7 @@ describe('the code that a reviewer’s verb loads', () => {
     ['log', 8],
     ['note', 8],
     ['object', 8],
+    ['query', 8],
     // Its writing code is separate, which splits the shared code into more files.
     ['restore', 16],
     ['verify', 8],
@@ -48,7 +49,7 @@ describe('the code that a reviewer’s verb loads', () => {
     expect(source).not.toContain('ISO 8601, UTC');
   });
 
-  test.each(['context', 'log', 'note', 'object', 'restore', 'verify'])(
+  test.each(['context', 'log', 'note', 'object', 'query', 'restore', 'verify'])(
     '%s: loads the HTTP client with its first query, from compiled code',
     (verb) => {
       const clients = readdirSync(join(dist, 'review')).filter((name) => /^undici-\w+\.cjs$/.test(name));
@@ -60,7 +61,7 @@ describe('the code that a reviewer’s verb loads', () => {
     },
   );
 
-  test.each(['program', 'context', 'log', 'note', 'object', 'prefix', 'restore', 'tyrum', 'verify'])(
+  test.each(['program', 'context', 'log', 'note', 'object', 'prefix', 'query', 'restore', 'tyrum', 'verify'])(
     '%s: is compiled with the project',
     (name) => {
       const scripts = [...loadedWith([join(dist, 'review', `${name}.cjs`)])];

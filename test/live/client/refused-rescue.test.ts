@@ -142,7 +142,7 @@ describe('acknowledged steps of a lost session whose fork fails', () => {
       message: expect.stringMatching(
         new RegExp(
           `^step 2 of session ${session.id} was acknowledged and is not in the database: .*palimpsest doctor.*` +
-            'Where nodes share a log, palimpsest journal adopt',
+            'If nodes share a log, palimpsest journal adopt',
         ),
       ),
     };

@@ -147,7 +147,7 @@ describe('a process that starts while its nodes are down', () => {
         name: 'XtdbError',
         code: 'unreachable',
         message: expect.stringMatching(
-          new RegExp(`^session ${name} cannot be opened before .* cannot reach the node at .*palimpsest doctor`),
+          new RegExp(`^session ${name} cannot be opened until .* cannot reach the node at .*palimpsest doctor`),
         ),
       });
       await road.open();

@@ -193,7 +193,7 @@ describe('a replayed session', () => {
   test('keeps the last version of a file whose text becomes unknown, and takes a new one once shown', async () => {
     const text = 'one\n';
     const lines = new RecordingLines().user('go').reads('t1', '/p/a.ts', text);
-    lines.calls('t2', 'Bash', { command: "sed -i 's/one/two/' /p/a.ts" }).answers('t2', '');
+    lines.calls('t2', 'Bash', { command: "sed -i 's/o.e/two/' /p/a.ts" }).answers('t2', '');
     const before = await run(lines);
     expect((await objects(before)).all[0]).toMatchObject({ content: 'one\n' });
     expect(before.recorded.changes).toEqual({ followed: 0, unknown: 1 });

@@ -233,7 +233,7 @@ describe.each<{
     );
     expect(await text('report', 'detail', `${id}@turn:2`)).toMatch(/ (edit|Edit) /);
     expect(await text('context', `${id}@turn:2`)).toContain(
-      isSent ? 'the handed-out context (gateway), byte for byte' : 'from the transcript, rendered by replay',
+      isSent ? 'the handed-out context (gateway), byte for byte' : 'from the transcript, which does not have',
     );
     if (isSent) expect((await ask('context', `${id}@turn:2`, '--raw')).stdout).toBe(bodies[3]);
     expect(await text('diff', id, '--prefix')).toContain(isSent ? 'begins with all' : ', replay');
