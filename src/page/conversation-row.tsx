@@ -166,7 +166,7 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
 }
 
 function Message({ row }: { readonly row: RowOf<'message'> }) {
-  const { role, text, usage, cost, call, step } = row;
+  const { role, text, usage, is_uncounted: isUncounted, cost, call, step } = row;
   const strip = useSessionStrip();
   const there = strip.state === 'there' ? strip.value : undefined;
   const number = there === undefined ? call : makerOf(there, step);
@@ -178,8 +178,12 @@ function Message({ row }: { readonly row: RowOf<'message'> }) {
           {call !== null && number !== null && (
             <a href={from('request', { step: requestOf(there, step) })}>call {counted(number)}</a>
           )}
-          {usage?.output !== undefined && ` ${plural(usage.output, 'token')} out`}
-          {cost !== null && ` for ${money(cost, 'USD')}`}
+          {usage?.output !== undefined &&
+            (isUncounted ? ' output not counted' : ` ${plural(usage.output, 'token')} out`)}
+          {cost !== null &&
+            (isUncounted && usage?.cost === undefined
+              ? `, ${money(cost, 'USD')} without it`
+              : ` for ${money(cost, 'USD')}`)}
         </span>
         <span class="spread" />
         <CopyButton text={() => text} />

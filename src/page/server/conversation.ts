@@ -27,6 +27,7 @@ import { type SessionCall, sessionCalls } from '../../review/ask/session-calls.j
 import { diffTexts } from '../../review/ask/text-diff.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { costOf } from '../../review/money/call-cost.js';
+import { uncountedAnswers } from '../../review/money/uncounted-output.js';
 import { defined } from '../../values/defined.js';
 import { type Described, describe } from './described-objects.js';
 import { sessionActors } from './file-authors.js';
@@ -149,6 +150,8 @@ interface Facts {
   /** The numbers of tool calls and model calls by step. */
   readonly numbers: ReadonlyMap<number, number>;
   readonly answers: ReadonlyMap<number, number>;
+  /** The steps of answers whose output no provider counted. */
+  readonly uncounted: ReadonlySet<number>;
   readonly outputs: ReadonlyMap<string, { readonly output: string; readonly args: object; readonly display: string }>;
   readonly files: ReadonlyMap<ObjectId, Described>;
   readonly stale: ReadonlySet<number>;
@@ -216,6 +219,7 @@ function rowsOf(step: Step, facts: Facts): readonly Row[] {
       role: speakerOf(message),
       text,
       isCut: text.length < whole.length,
+      isUncounted: facts.uncounted.has(seq),
       ...defined({ call: facts.answers.get(seq), usage }),
       ...defined({ cost: usage === undefined ? undefined : costOf(usage, { at: step.at }) }),
     });
@@ -339,6 +343,7 @@ export async function conversation(
     calls,
     numbers,
     answers: callNumbers(models),
+    uncounted: uncountedAnswers(steps),
     outputs,
     files,
     versions,

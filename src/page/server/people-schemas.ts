@@ -53,6 +53,7 @@ const conversationRow = z.discriminatedUnion('kind', [
     is_cut: z.boolean().describe('The whole text is in /v1/log'),
     call: count.nullable().describe('The number of the model call that answered so'),
     usage: usage.nullable(),
+    is_uncounted: z.boolean().describe('Whether `usage.output` is too small for the answer: a placeholder'),
     cost: z.number().nullable().describe('US dollars'),
   }),
   z.object({
@@ -149,6 +150,7 @@ export const PEOPLE_ANSWERS = {
       alone_why: z.string().describe('How it was computed, or why it was not'),
       tokens: spentTokens.nullable(),
       calls: count,
+      uncounted: count.describe('Calls whose output is a placeholder in the transcript'),
       causes: z
         .array(
           z.object({

@@ -10,6 +10,7 @@ import { countHere } from '../../review/ask/token-count.js';
 import { pinnedBasis } from '../../review/http/review-answers.js';
 import { addCall, costOf, noSpending, shownCost, shownTokens } from '../../review/money/call-cost.js';
 import { DOLLAR_PRICES_AS_OF, dollarPricesOf } from '../../review/money/dollar-prices.js';
+import { uncountedAnswers } from '../../review/money/uncounted-output.js';
 import { defined } from '../../values/defined.js';
 import { costAlone } from './cost-alone.js';
 import { type CountedCall, countedCalls, type LossSentence, lossSentence, promptOf } from './counted-calls.js';
@@ -86,6 +87,7 @@ export async function sessionMoney(
   const calls = all.filter(({ step }) => step <= upto);
   const spent = noSpending();
   for (const { usage, at } of calls) addCall(spent, usage, { at });
+  const placeholders = uncountedAnswers(steps);
   const parts = calls.map((call) => ({ call, parts: partsOf(call) }));
   const moments = parts.flatMap(({ call, parts: own }) =>
     CAUSES.filter((cause) => cause !== 'rent').map((cause) => ({
@@ -110,7 +112,10 @@ export async function sessionMoney(
   const told = ({ call, cause, tokens }: (typeof moments)[number]): LossSentence => {
     if (cause === 'lost-cache') return lossSentence(call, steps, diffs.get(call.step));
     const { turn, before } = call;
-    if (cause === 'answers') return { sentence: `The model wrote ${grouped(tokens)} tokens in turn ${turn}.` };
+    if (cause === 'answers') {
+      const least = placeholders.has(call.step) ? 'at least ' : '';
+      return { sentence: `The model wrote ${least}${grouped(tokens)} tokens in turn ${turn}.` };
+    }
     const last = steps.findLast(({ seq, call: made }) => made !== undefined && seq > before && seq <= call.step)?.call;
     const after = last === undefined ? undefined : named.get(last.id)?.name;
     const where = `in turn ${turn}${after === undefined ? '' : ` after ${after}`}`;
@@ -140,6 +145,7 @@ export async function sessionMoney(
         : 'This session ran without Palimpsest, so its cost is that of the agent alone.'),
     tokens: shownTokens(spent),
     calls: calls.length,
+    uncounted: calls.filter(({ step }) => placeholders.has(step)).length,
     causes: CAUSES.map((cause) => ({
       cause,
       tokens: calls.reduce((sum, call) => sum + TOKENS[cause](call), 0),

@@ -227,6 +227,7 @@ export function MoneyView() {
           alone_why: why,
           tokens,
           calls,
+          uncounted,
           causes,
           costliest,
           by_call: byCall,
@@ -263,6 +264,12 @@ export function MoneyView() {
               {why !== '' && <p class="soft">{oneLine(why, 400)}</p>}
               {spent !== null && spent.unpriced > 0 && (
                 <div class="verdict warn">{plural(spent.unpriced, 'call')} without a price, left out of the sum.</div>
+              )}
+              {uncounted > 0 && (
+                <div class="verdict warn">
+                  The transcript has no final count of the output of {plural(uncounted, 'call')}, so tokens out and list
+                  prices are lower bounds.
+                </div>
               )}
               <Causes causes={causes} currency={currency} />
               <Costliest byCall={byCall} moments={costliest} currency={currency} strip={strip} />
