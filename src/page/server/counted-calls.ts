@@ -30,6 +30,8 @@ export interface CountedCall {
   readonly again: number;
   /** Prompt tokens that the request before had more. */
   readonly fewer: number;
+  /** The model of the call before, if it was another one. */
+  readonly modelBefore?: string;
 }
 
 /** The counted calls of a session, with its steps and records. */
@@ -62,8 +64,11 @@ export function comparedCalls<T extends Counts>(counts: readonly T[]): readonly 
     const again = lost < LEAST_COUNTED ? 0 : lost;
     const fewer = last === undefined || prompt === 0 ? 0 : fallOf(promptOf(last.usage), prompt);
     const before = last?.step ?? 0;
+    const { model } = one.usage;
+    const modelBefore = model === undefined || last?.usage.model === model ? undefined : last?.usage.model;
     if (prompt > 0) last = one;
-    return { ...one, before, again, fewer, fresh: Math.max(0, prompt - cacheRead - again) };
+    const fresh = Math.max(0, prompt - cacheRead - again);
+    return { ...one, before, again, fewer, fresh, ...defined({ modelBefore }) };
   });
 }
 
@@ -105,6 +110,8 @@ function lossClause(steps: readonly Step[], call: CountedCall, diff: PrefixDiff 
   const between = steps.filter(({ seq }) => seq > call.before && seq <= call.step);
   if (between.some(({ event }) => event?.kind === 'compacted')) return 'the harness compacted its history';
   if (between.some(({ event }) => event?.kind === 'diverged')) return 'the conversation was rewound';
+  // Each model has a cache of its own.
+  if (call.modelBefore !== undefined) return `the model changed from ${call.modelBefore} to ${call.usage.model}`;
   const clause = diff === undefined ? undefined : causeClause(diff);
   // A change that accounts for less than half of the loss is not its cause.
   if (diff !== undefined && clause !== undefined && diff.again * 2 >= call.again) return clause;
@@ -133,7 +140,11 @@ export function fallSentence(call: CountedCall, steps: readonly Step[]): string 
     ({ seq, event }) => seq > call.before && seq <= call.step && SHORTENING.has(event?.kind ?? ''),
   );
   if (isTold) return undefined;
-  return `The provider counted ${grouped(call.fewer)} tokens fewer than at the call before; what left is not recorded.`;
+  const other = call.modelBefore === undefined ? '' : ', which another model answered';
+  return (
+    `The provider counted ${grouped(call.fewer)} tokens fewer than at the call before${other}; ` +
+    'what left is not recorded.'
+  );
 }
 
 /**

@@ -14,8 +14,19 @@ import { counted, duration, localTime, money, pathEnd, plural, shortCount } from
 /** Lines of a last answer that are shown at once. */
 const OUTCOME_LINES = 8;
 
-const ROWS: readonly (readonly [string, (row: ListedSession) => string])[] = [
-  ['Agent, model', ({ agent, model }) => [agent, model].filter((one) => one !== null).join(', ') || 'not recorded'],
+/** Names the models that answered, with their calls if there are more; the list has one of them. */
+function modelsOf({ id, model }: ListedSession, moneys: readonly Money[]): string | null {
+  const used = moneys.find(({ session }) => session === id)?.prices.filter((price) => price.model !== '') ?? [];
+  if (used.length < 2) return model;
+  return used.map((price) => `${price.model} (${plural(price.calls, 'call')})`).join(', ');
+}
+
+type RowFormat = (row: ListedSession, moneys: readonly Money[]) => string;
+const ROWS: readonly (readonly [string, RowFormat])[] = [
+  [
+    'Agent, model',
+    (row, moneys) => [row.agent, modelsOf(row, moneys)].filter((one) => one !== null).join(', ') || 'not recorded',
+  ],
   ['Turns', ({ turns }) => counted(turns)],
   ['Answers of the model', ({ figures }) => (figures === null ? 'not counted' : counted(figures.calls))],
   ['Tool calls', ({ figures }) => (figures === null ? 'not counted' : counted(figures.tool_calls))],
@@ -31,9 +42,11 @@ const ROWS: readonly (readonly [string, (row: ListedSession) => string])[] = [
 
 function SideBySide({
   rows,
+  moneys,
   outcomes,
 }: {
   readonly rows: readonly ListedSession[];
+  readonly moneys: readonly Money[];
   readonly outcomes: readonly string[];
 }) {
   return (
@@ -51,7 +64,7 @@ function SideBySide({
         </thead>
         <tbody>
           {ROWS.map(([name, format]) => {
-            const values = rows.map(format);
+            const values = rows.map((row) => format(row, moneys));
             return (
               <tr key={name}>
                 <th scope="row">{name}</th>
@@ -151,7 +164,7 @@ function TwoSessions({ one, other }: { readonly one: string; readonly other: str
             )}
             {strips.some(({ calls: own }) => own.some(({ kind }) => kind === 'transcript')) && <TranscriptNote />}
             {strips.length === 2 && <Curves strips={strips} moneys={moneys} rows={rows} shared={calls} />}
-            <SideBySide rows={rows} outcomes={sides.map(({ outcome }) => outcome ?? '')} />
+            <SideBySide rows={rows} moneys={moneys} outcomes={sides.map(({ outcome }) => outcome ?? '')} />
             <Changed files={files} rows={rows} />
           </>
         );

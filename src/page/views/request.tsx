@@ -218,6 +218,7 @@ function Head({ view, strip }: { readonly view: RequestView; readonly strip: Str
   const { request, previous, next, items } = view;
   const number = request === null || strip === undefined ? view.number : callNumber(strip, request.step);
   const tokens = items.reduce((sum, item) => sum + item.tokens, 0);
+  const model = strip?.calls.find(({ step }) => step === request?.step)?.usage?.model;
   const fall = strip === undefined ? undefined : countedFalls(strip).find(({ step }) => step === request?.step);
   return (
     <div class="row call-head">
@@ -231,6 +232,7 @@ function Head({ view, strip }: { readonly view: RequestView; readonly strip: Str
         {plural(request?.tokens ?? tokens, 'token')}
         {request !== null && `, ${plural(request.bytes, 'byte')}`}
       </span>
+      {model !== undefined && <span class="chip">{oneLine(model, 60)}</span>}
       {fall !== undefined && (
         <span class="chip warn">the provider counted {counted(fall.fewer)} fewer; what left is not recorded</span>
       )}

@@ -97,6 +97,7 @@ function CallHead({ strip, call, fill, texts }: CallHeadProps) {
             ? `≈ ${plural(total, 'token')}`
             : plural(texts.total, 'token')}
       </span>
+      {call.usage?.model !== undefined && <span class="chip">{oneLine(call.usage.model, 60)}</span>}
       {call.epoch !== null && <span class="chip">epoch {call.epoch}</span>}
       {call.kind === 'unseen' && <span class="chip warn">request not seen</span>}
       <span class="spread" />

@@ -53,6 +53,20 @@ describe('the sentence of a lost cache', () => {
     expect(why(missed, steps)).toMatch(/because the provider says tools changed\.$/);
   });
 
+  test('names a change of the model before a pause', () => {
+    const usage = { ...call.usage, model: 'claude-sonnet-4-5' };
+    const other = { ...call, at: 66 * MINUTE, usage, modelBefore: 'claude-opus-4-5' };
+    expect(why(other, steps)).toBe(
+      '19,243 tokens were written again in turn 7 because the model changed from claude-opus-4-5 to claude-sonnet-4-5.',
+    );
+    const models = ['a', 'a', 'b', undefined].map((model, i) => ({
+      ...call,
+      step: i + 1,
+      usage: { input: 20_000, ...(model === undefined ? {} : { model }) },
+    }));
+    expect(comparedCalls(models).map(({ modelBefore }) => modelBefore)).toEqual([undefined, undefined, 'a', undefined]);
+  });
+
   test('claims no cause for a request that only a transcript shows', () => {
     const replayed = { ...call, isSent: false };
     expect(why(replayed, steps, diff(18_000))).toBe(
