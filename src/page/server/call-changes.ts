@@ -12,7 +12,7 @@ import { defined } from '../../values/defined.js';
 import { ownMember } from '../../values/own-member.js';
 import { ACTORS, type Actor, type Between, type ChangeKind, toldOf } from './change-causes.js';
 import { type Compaction, compactionBetween, SUMMARY } from './compaction.js';
-import { countedCalls, fallSentence, lossSentence } from './counted-calls.js';
+import { countedCalls, fallSentence, lossSentence, uncountedSentence } from './counted-calls.js';
 import { describe } from './described-objects.js';
 import { unseenAt } from './request-view.js';
 
@@ -218,11 +218,12 @@ export async function changesTo(timeline: Timeline, reader: RequestReader, pair:
   const call = isNext ? calls.find(({ request }) => request === pair.to.side.step) : undefined;
   const told = call === undefined ? undefined : lossSentence(call, steps, prefix);
   const fall = call === undefined ? undefined : fallSentence(call, steps);
+  const uncounted = isNext && prefix.isPrefix ? uncountedSentence(pair.to.of) : undefined;
   return {
     session,
     tokenizer: TOKENIZER,
     prefix,
-    sentence: [told?.sentence ?? prefixSentence(prefix), ...(fall === undefined ? [] : [fall])].join(' '),
+    sentence: [told?.sentence ?? uncounted ?? prefixSentence(prefix), ...(fall === undefined ? [] : [fall])].join(' '),
     ...(call === undefined
       ? {}
       : {

@@ -1,5 +1,6 @@
 import { fallOf, LEAST_COUNTED, SHORTENING } from '../../history/rebuild/counted-fall.js';
 import { modelCallsOf } from '../../history/rebuild/model-calls.js';
+import type { SessionRequest } from '../../history/rebuild/session-requests.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import type { ObjectId, SessionId } from '../../objects/ids.js';
@@ -129,6 +130,15 @@ export interface LossSentence {
   readonly sentence: string;
   readonly object?: ObjectId;
 }
+
+/**
+ * Says of a request that only a transcript shows that no provider counted it. Undefined for others.
+ * Without a count, an unchanged beginning does not mean that it came from the cache.
+ */
+export const uncountedSentence = ({ kind, usage }: Pick<SessionRequest, 'kind' | 'usage'>): string | undefined =>
+  kind === 'transcript' && usage === undefined
+    ? "The provider's count of this call is not recorded, so a loss of its cache is not known."
+    : undefined;
 
 /**
  * Says that the provider counted fewer tokens than for the call before, although the transcript has

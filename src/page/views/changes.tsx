@@ -130,9 +130,10 @@ function Row({
 function Cause({ changes, prefix }: { readonly changes: Changes; readonly prefix: Prefix }) {
   const { difference, shared, written, again, answers, cache, to } = prefix;
   const { counted: provider } = changes;
+  const isUnknown = provider === null && prefix.is_prefix && to.kind === 'transcript';
   const isLost = provider === null ? !prefix.is_prefix && again > 0 : provider.again > 0;
   return (
-    <div class={`verdict ${isLost ? 'warn' : 'good'}`} role="status" aria-label="Why">
+    <div class={`verdict ${isUnknown ? '' : isLost ? 'warn' : 'good'}`} role="status" aria-label="Why">
       <strong>{oneLine(changes.sentence, 500)}</strong>
       <details>
         <summary class="soft">Both requests, byte by byte, and the provider's count</summary>

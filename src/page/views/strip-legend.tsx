@@ -45,6 +45,7 @@ export function Legend({
   readonly strip: Strip;
   readonly hasPrice: boolean;
 }) {
+  const gaps = strip.calls.filter((call) => usedTokens(call) === undefined).length;
   const kinds = new Set(strip.marks.map(({ kind }) => kind));
   return (
     <ul class="legend" aria-label="Legend">
@@ -61,6 +62,7 @@ export function Legend({
       {strip.calls.some((call) => usedTokens(call) !== undefined) && (
         <li>
           <i class="line-sign" style={{ color: 'var(--ink)' }} /> {COUNTED}
+          {gaps > 0 && `; a gap is a call without a count (${counted(gaps)})`}
         </li>
       )}
       {strip.budget !== null && (

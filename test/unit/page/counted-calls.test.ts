@@ -1,6 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Step } from '../../../src/objects/step.js';
-import { type CountedCall, comparedCalls, fallSentence, lossSentence } from '../../../src/page/server/counted-calls.js';
+import {
+  type CountedCall,
+  comparedCalls,
+  fallSentence,
+  lossSentence,
+  uncountedSentence,
+} from '../../../src/page/server/counted-calls.js';
 import type { PrefixDiff } from '../../../src/review/ask/prefix-diff.js';
 
 const MINUTE = 60_000;
@@ -79,6 +85,12 @@ describe('the sentence of a lost cache', () => {
       "Nothing was written again in turn 7: 500 tokens came from the provider's cache, and 700 were new.",
     );
   });
+});
+
+test('a call of a transcript without a count has no claim about its cache', () => {
+  expect(uncountedSentence({ kind: 'transcript' })).toMatch(/^The provider's count of this call is not recorded/);
+  expect(uncountedSentence({ kind: 'transcript', usage: { input: 1 } })).toBeUndefined();
+  expect(uncountedSentence({ kind: 'sent' })).toBeUndefined();
 });
 
 describe('a fall of the provider’s count', () => {
