@@ -30,8 +30,9 @@ export function NoVerbs() {
 export function TranscriptNote() {
   return (
     <div class="verdict warn" role="note">
-      These are the requests as the agent's transcript has them. It has no tools, no hidden reasoning, no notes of the
-      harness, and often no system prompt. The provider counted these, too, and counts text with its own vocabulary.
+      These are the requests as the agent's transcript has them. It has no tools, no notes of the harness, and often no
+      system prompt. Reasoning is not shown, even if the transcript has it. The provider counted these, too, and counts
+      text with its own vocabulary.
     </div>
   );
 }
