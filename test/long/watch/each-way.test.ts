@@ -236,7 +236,9 @@ describe.each<{
       isSent ? 'the handed-out context (gateway), byte for byte' : 'from the transcript, which does not have',
     );
     if (isSent) expect((await ask('context', `${id}@turn:2`, '--raw')).stdout).toBe(bodies[3]);
-    expect(await text('diff', id, '--prefix')).toContain(isSent ? 'begins with all' : ', replay');
+    expect(await text('diff', id, '--prefix')).toMatch(
+      isSent ? /begins with all/ : /, transcript\n {2}begins with all/,
+    );
     expect(await text('diff', id, '1..2')).toMatch(/\+(edit|Edit) /);
     const { versions } = await asked('log', '--object', 'a.ts', '--session', id);
     // Without a transcript the file has a name and no text.
