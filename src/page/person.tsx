@@ -146,17 +146,19 @@ export function ForkHere({ step, call }: { readonly step: number; readonly call:
       key={step}
       label="Fork from here"
       name={`Fork from here, before call ${counted(call)}, into a new session`}
-      isDirect
       ask={() => Promise.resolve(step)}
       run={() => () => act<Forked>(actionPath(session, 'fork'), { at: `step:${step}` })}
-      renderPreview={() => null}
+      renderPreview={() =>
+        `A new session begins with what came before call ${counted(call)}. This session and your files stay as they are.`
+      }
       renderResult={({ id }) => (
         <>
           The new session <a href={from('strip', { session: id, tx: undefined, step: undefined })}>{oneLine(id)}</a> has
           the chat, the sets and the prompt of that moment
           {isForeign === true &&
             ', as the transcript has them. The other agent does not know of it, and no file is put back'}
-          . It continues with the command of your agent: <code>{command('mcp', '--session', id)}</code>{' '}
+          . Next, set this command as an MCP server of your agent, which then goes on in the new session:{' '}
+          <code class="command">{command('mcp', '--session', id)}</code>{' '}
           <CopyButton text={() => command('mcp', '--session', id)} label="Copy the command" />
         </>
       )}

@@ -22,20 +22,10 @@ export interface StepByStepProps<T, D> {
   readonly run: (preview: T) => (() => Promise<D>) | undefined;
   readonly renderPreview: (preview: T) => ComponentChildren;
   readonly renderResult: (result: D) => ComponentChildren;
-  /** Whether the action runs without a preview, because it only adds data. */
-  readonly isDirect?: boolean;
 }
 
 /** Shows a button, then the preview with a button to do it, then the result. */
-export function StepByStep<T, D>({
-  label,
-  name,
-  ask,
-  run,
-  renderPreview,
-  renderResult,
-  isDirect = false,
-}: StepByStepProps<T, D>) {
+export function StepByStep<T, D>({ label, name, ask, run, renderPreview, renderResult }: StepByStepProps<T, D>) {
   const [stage, setStage] = useState<Stage<T, D>>({ at: 'nothing' });
   const confirm = useRef<HTMLButtonElement>(null);
   const begin = useRef<HTMLButtonElement>(null);
@@ -66,11 +56,7 @@ export function StepByStep<T, D>({
         aria-expanded={stage.at !== 'nothing'}
         onClick={() => {
           setStage({ at: 'loading' });
-          ask().then((preview) => {
-            const work = isDirect ? run(preview) : undefined;
-            if (work === undefined) setStage({ at: 'preview', preview });
-            else perform(work);
-          }, refuse);
+          ask().then((preview) => setStage({ at: 'preview', preview }), refuse);
         }}
       >
         {label}

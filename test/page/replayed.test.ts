@@ -87,6 +87,7 @@ describe('a replayed session of each format', () => {
       expect(await page.getByRole('button', { name: /^(?:de)?activate|^pin/ }).count()).toBe(0);
       await shown(`${origin}/review/strip?session=${session}`);
       await page.getByRole('button', { name: /^Fork from here/ }).click();
+      await page.getByRole('button', { name: 'Do it' }).click();
       await page.getByText(/as the transcript has them. The other agent does not know of it/).waitFor();
       const fork = await page.locator('main a', { hasText: /^2\d{7}-/ }).getAttribute('href');
       await shown(new URL(fork ?? '', origin).href);
