@@ -176,8 +176,13 @@ describe('a session in use, in the page', () => {
     expect(await fork.boundingBox()).toEqual(place);
     await page.goto(`${origin}/review/files?session=${id}`);
     await watched.settled();
+    const write = page.getByRole('button', { name: 'Write the files there, into a new folder' });
+    await page.getByRole('textbox', { name: 'New folder' }).fill('/as-it-was');
+    await write.click();
+    await page.getByText('go into the new folder /as-it-was. Nothing there').waitFor();
     await page.getByRole('textbox', { name: 'New folder' }).fill('as-it-was');
-    await page.getByRole('button', { name: 'Write the files there, into a new folder' }).click();
+    await write.click();
+    await page.getByText('as-it-was, below the folder in which the server was started. Nothing there').waitFor();
     await page.getByRole('button', { name: 'Do it' }).click();
     await page.getByText(/1 file in/).waitFor();
     expect(await readFile(join(root, 'as-it-was/src/a.ts'), 'utf8')).toBe(LONG);

@@ -59,8 +59,9 @@ function CopyTo({ plan }: { readonly plan: RestorePlan }) {
         ask={() => Promise.resolve(had)}
         run={() => () => act<FilesCopied>(actionPath(session, 'restore'), { at: `step:${step}`, to })}
         renderPreview={(files) =>
-          `${plural(files, 'file')} as the agent had them go into the new folder ${oneLine(to, 120)}, below the ` +
-          'folder in which the server was started. Nothing there is overwritten.'
+          `${plural(files, 'file')} as the agent had them go into the new folder ${oneLine(to, 120)}` +
+          `${to.startsWith('/') ? '' : ', below the folder in which the server was started'}. ` +
+          'Nothing there is overwritten.'
         }
         renderResult={({ folder, written, not_kept: left }) => (
           <>
