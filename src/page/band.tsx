@@ -96,6 +96,6 @@ export function bandTip(
     tokens === undefined ? `≈ ${plural(aboutTokens(band.chars), 'token')}` : plural(tokens, 'token'),
     span === undefined
       ? `not in the context of call ${column + 1}`
-      : `${STATES[span.state]} since call ${span.from + 1} (${how}, step ${change?.step ?? '?'})`,
+      : `${STATES[span.state]} since call ${span.from + 1} (${how})`,
   ];
 }

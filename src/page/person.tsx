@@ -63,7 +63,7 @@ function priceText({
 
 const recorded = (step: number) => (
   <>
-    Recorded as step {step}, done by a person. <a href={from('conversation', { tx: undefined, step })}>See it</a>
+    Recorded as done by a person. <a href={from('conversation', { tx: undefined, step })}>See it</a>
   </>
 );
 
@@ -154,7 +154,7 @@ export function ForkHere({ step, call }: { readonly step: number; readonly call:
       renderResult={({ id }) => (
         <>
           The new session <a href={from('strip', { session: id, tx: undefined, step: undefined })}>{oneLine(id)}</a> has
-          the chat, the sets and the prompt of that moment
+          the messages, the loaded files and the prompt of that moment
           {isForeign === true &&
             ', as the transcript has them. The other agent does not know of it, and no file is put back'}
           . Next, set this command as an MCP server of your agent, which then goes on in the new session:{' '}

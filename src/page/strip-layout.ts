@@ -116,7 +116,7 @@ const SECTIONS: Readonly<Record<string, { readonly name: string; readonly color:
   system: { name: 'System prompt', color: '--data-system' },
   notes: { name: 'Notes of the epoch', color: '--data-notes' },
   pool: { name: 'One line each', color: '--data-other' },
-  list: { name: "Harness's messages", color: '--data-list' },
+  list: { name: 'User, model and tools', color: '--data-list' },
   chat: { name: 'Conversation', color: '--data-chat' },
   active: { name: 'Files and results', color: '--data-text' },
   untold: { name: 'Not in the transcript', color: '--data-other' },

@@ -229,7 +229,7 @@ function rowsOf(step: Step, facts: Facts): readonly Row[] {
   if (by !== undefined) {
     const changed = Object.values(step.changes).reduce((sum, ids) => sum + ids.length, 0);
     const things = `${changed} ${changed === 1 ? 'object' : 'objects'}`;
-    const text = undoes === undefined ? `A person changed the sets: ${things}.` : `A person undid step ${undoes}.`;
+    const text = undoes === undefined ? `A person changed the context: ${things}.` : `A person undid step ${undoes}.`;
     rows.push({ kind: 'person', ...where, text });
   }
   return rows;

@@ -9,6 +9,7 @@ import { from, place, refine } from '../place.js';
 import { oneLine } from '../shown-text.js';
 import { TextView } from '../text-view.js';
 import { TranscriptNote } from '../transcript-note.js';
+import { whyByCall } from '../why-by-call.js';
 import type { Change, Changes, RequestView, Strip } from '../wire.js';
 import { counted, localTime, pathEnd, plural, signed, speaker } from '../words.js';
 
@@ -84,9 +85,11 @@ function Texts({
 function Row({
   change,
   session,
+  strip,
   prefix,
 }: {
   readonly change: Change;
+  readonly strip: Strip;
   readonly session: string;
   readonly prefix: Prefix | null;
 }) {
@@ -108,7 +111,11 @@ function Row({
           <span class={`chip ${actor === 'agent' ? 'note-of' : actor === 'rendering' ? '' : 'warn'}`}>
             {ACTORS[actor]}
           </span>{' '}
-          {step === null ? oneLine(why) : <a href={from('conversation', { step })}>{oneLine(why)}</a>}
+          {step === null ? (
+            oneLine(why)
+          ) : (
+            <a href={from('conversation', { step })}>{oneLine(whyByCall(change, strip))}</a>
+          )}
         </td>
         <td class="number" data-name="Tokens">
           {signed(after - before)}
@@ -284,7 +291,7 @@ function Found({ changes, strip }: { readonly changes: Changes; readonly strip: 
                 </thead>
                 <tbody>
                   {own.map((change) => (
-                    <Row key={change.key} change={change} session={session} prefix={prefix} />
+                    <Row key={change.key} change={change} session={session} strip={strip} prefix={prefix} />
                   ))}
                 </tbody>
               </table>

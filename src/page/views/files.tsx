@@ -39,6 +39,13 @@ const REASONS: Readonly<Record<string, string>> = {
   'invalid-path': 'its path is not valid here',
 };
 
+/** Says the reason at the end of an obstacle in words. */
+const inWords = (obstacle: string): string =>
+  obstacle.replace(/ \(([a-z-]+)\)$/, (told, why: string) => {
+    const words = ownMember(REASONS, why);
+    return words === undefined ? told : ` (${words})`;
+  });
+
 /** Obstacles that are listed at once; more are behind a fold. */
 const MOST_OBSTACLES = 5;
 
@@ -88,7 +95,7 @@ function PutBack({ plan, call }: { readonly plan: RestorePlan; readonly call: nu
             </summary>
             <ul class="plain" aria-label="In the way">
               {plan.in_the_way.map((why) => (
-                <li key={why}>{oneLine(why, 300)}</li>
+                <li key={why}>{oneLine(inWords(why), 300)}</li>
               ))}
             </ul>
           </details>

@@ -97,10 +97,8 @@ export function SearchView() {
                 {hits.length === 0
                   ? `No text contains “${oneLine(q, 80)}”`
                   : `${plural(hits.length, 'text')} with “${oneLine(q, 80)}”, the first appearance first`}
-                {isCut && ', and there are more'}.{' '}
-                {isIndexed
-                  ? `The index ruled out every text but ${counted(texts)}.`
-                  : `${plural(texts, 'text')} with ${counted(chars)} characters were searched.`}
+                {isCut && ', and there are more'}.
+                {!isIndexed && ` ${plural(texts, 'text')} with ${counted(chars)} characters were searched.`}
               </p>
               <SearchHits hits={hits} strip={there} />
             </>

@@ -58,7 +58,7 @@ function Checked({ check }: Pick<ListedSession, 'check'>) {
   if (check === null)
     return (
       <span class="soft" title="Run palimpsest verify">
-        not checked
+        not verified yet
       </span>
     );
   const { findings, at } = check;
