@@ -149,7 +149,7 @@ export function ForkHere({ step, call }: { readonly step: number; readonly call:
       ask={() => Promise.resolve(step)}
       run={() => () => act<Forked>(actionPath(session, 'fork'), { at: `step:${step}` })}
       renderPreview={() =>
-        `A new session begins with what came before call ${counted(call)}. This session and your files stay as they are.`
+        `A new session begins with what came before call ${counted(call)}. This session and its files stay as they are.`
       }
       renderResult={({ id }) => (
         <>
