@@ -7,7 +7,7 @@ export const SYMBOLS: Readonly<Record<StripMark['kind'], { readonly sign: string
   epoch: { sign: '◆', name: 'new epoch' },
   verb: { sign: '▲', name: 'pinned, loaded or collapsed by hand' },
   event: { sign: '✂', name: 'compacted by the harness' },
-  version: { sign: '✎', name: 'changed on the disk' },
+  version: { sign: '✎', name: 'new version of a file, or its first whole text' },
 };
 
 /** Describes a mark in a sentence. */
@@ -22,7 +22,7 @@ export function markText(mark: StripMark, names: ReadonlyMap<string, string>): s
         : `: ${plural(price.written, 'token')} written again, ${counted(price.saved_per_call)} saved a call`)
     );
   if (kind === 'verb') return `${tool ?? ''} ${name}${by === null ? ', by the agent' : ', by a person'}`;
-  if (kind === 'version') return `${name} changed on the disk (version ${number ?? '?'})`;
+  if (kind === 'version') return `Version ${number ?? '?'} of ${name}, changed or read whole for the first time`;
   return `The harness: ${event ?? 'its history changed'}`;
 }
 
@@ -124,7 +124,12 @@ export function Ruler({
         </span>
       ))}
       {[...signs.values()].map(([column, own]) => (
-        <span key={column} class="ruler-mark" style={{ left: percent(column + 0.5) }}>
+        <span
+          key={column}
+          class="ruler-mark"
+          style={{ left: percent(column + 0.5) }}
+          title={[...new Set(own.map(({ kind }) => SYMBOLS[kind].name))].join('; ')}
+        >
           {[...new Set(own.map(({ kind }) => SYMBOLS[kind].sign))].slice(0, 2).join('')}
         </span>
       ))}
