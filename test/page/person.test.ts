@@ -119,7 +119,7 @@ describe('a session in use, in the page', () => {
     expect(await watched.barriers()).toEqual([]);
     expect((await api.call('getSession', id)).active).toContain(file);
     await page.keyboard.press('Enter');
-    await page.getByText('now one line only in the context').waitFor();
+    await page.getByText('at the last call one line only in the context').waitFor();
     expect((await api.call('getSession', id)).active).not.toContain(file);
     await page.goto(`${origin}/review/conversation?session=${id}&live=1`);
     await page

@@ -211,18 +211,16 @@ function History({
                       </span>
                     </td>
                     <td data-name="By">
-                      <ActorLink by={acted?.by} />
+                      {(version.state !== 'stub' || acted?.by.kind !== 'unknown') && <ActorLink by={acted?.by} />}
                     </td>
                     <td class="nowrap" data-name="Since">
                       {localTime(version.valid_time)}
                     </td>
                     <td data-name="In full at calls">
-                      {who.state === 'there'
-                        ? seenBy(version, { who: who.value, session, strip: there }) || <span class="soft">none</span>
-                        : '…'}
+                      {who.state === 'there' ? seenBy(version, { who: who.value, session, strip: there }) : '…'}
                     </td>
                     <td class="number" data-name="Characters">
-                      {counted(version.chars)}
+                      {version.state === 'text' && counted(version.chars)}
                     </td>
                     <td class="number">
                       <button type="button" onClick={() => refine({ a: undefined, b: version.number })}>
@@ -322,7 +320,7 @@ function Shown({ id }: { readonly id: string }) {
       <div class="row call-head">
         <h2 title={oneLine(name)}>{oneLine(pathEnd(name, 90))}</h2>
         {state !== undefined && (
-          <span class="chip">now {state === 'out' ? STATES.out : `${STATES[state]} in the context`}</span>
+          <span class="chip">at the last call {state === 'out' ? STATES.out : `${STATES[state]} in the context`}</span>
         )}
         {made !== undefined && there !== undefined && (
           <a href={from('conversation', { step: made })}>made by call {counted(makerOf(there, made))}</a>
