@@ -22,7 +22,7 @@ const STATES: Readonly<Record<State, { readonly name: string; readonly tone: 'go
   missing: { name: 'gone', tone: 'bad' },
   'absent-then': { name: 'was deleted then', tone: 'warn' },
   'read-in-part': { name: 'read in part, never whole', tone: '' },
-  'never-read': { name: 'never read', tone: '' },
+  'never-read': { name: 'not read by then', tone: '' },
   'not-kept': { name: 'only its hash was kept', tone: '' },
   'outside-roots': { name: 'outside the allowed folders', tone: '' },
   unreachable: { name: 'cannot be reached', tone: '' },
@@ -208,7 +208,8 @@ function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly cal
           </label>
         )}
         <span class="soft">
-          {plural(found.length, 'file')}, {counted(found.filter(({ changes }) => changes > 0).length)} changed
+          {plural(found.length, 'file')}, {counted(found.filter(({ changes }) => changes > 0).length)} changed in the
+          whole session
         </span>
       </div>
       {differing !== undefined && found.length === 0 && (
@@ -222,7 +223,7 @@ function Table({ rows, call }: { readonly rows: readonly FileRow[]; readonly cal
           <thead>
             <tr>
               <th>File</th>
-              <th class="number">Calls that changed it</th>
+              <th class="number">Calls that changed it, whole session</th>
               {hasPlan && <th>On the disk, beside call {counted(call)}</th>}
             </tr>
           </thead>
