@@ -115,7 +115,11 @@ function Changed({ files, rows }: { readonly files: Compared['files']; readonly 
           <tbody>
             {files.map(({ name, ids, same }) => (
               <tr key={name}>
-                <td title={oneLine(name)}>{oneLine(pathEnd(name, 60))}</td>
+                <td title={oneLine(name)}>
+                  {oneLine(pathEnd(name, 60))
+                    .split('/')
+                    .flatMap((part, i) => (i === 0 ? part : ['/', <wbr key={i} />, part]))}
+                </td>
                 {ids.map((id, i) => (
                   <td key={i}>
                     {id === null ? (
