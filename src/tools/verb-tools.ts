@@ -154,7 +154,7 @@ export interface VerbWords {
 }
 
 /** Said after a deactivation, because the model still sees the text. */
-const LEAVES = 'Text that you still see will leave your context with one of the next messages of the user.';
+const LEAVES = 'Text that you still see leaves at the next border: with one of the next messages of the user.';
 
 /**
  * Formats the result of a planned verb. `content` has one line per object; for activate, `show`
