@@ -58,9 +58,12 @@ export class ModelCallRule {
   }
 }
 
+/** Returns the tokens of a request by the provider's count, in and outside of the cache. */
+export const promptTokens = ({ input = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): number =>
+  input + cacheRead + cacheWrite;
+
 /** Returns whether a provider counted any token. A failed call has a count of nothing. */
-export const hasTokens = ({ input = 0, output = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): boolean =>
-  input + output + cacheRead + cacheWrite > 0;
+export const hasTokens = (usage: ModelUsage): boolean => promptTokens(usage) + (usage.output ?? 0) > 0;
 
 /** Returns whether an answer was counted and has no token: it failed, or a harness wrote it. */
 const isEmpty = ({ usage }: Step): boolean => usage !== undefined && !hasTokens(usage);

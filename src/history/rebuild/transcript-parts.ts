@@ -1,6 +1,7 @@
 import { chatObjectId, type ObjectId, type SessionId, systemPromptObjectId } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
+import { promptTokens } from './model-calls.js';
 import { type ShownCall, shownCalls } from './shown-calls.js';
 import { entriesAt, replacedAt, type TranscriptEntries, type TranscriptEntry } from './transcript-entries.js';
 import { type Presences, readPresences } from './transcript-presence.js';
@@ -24,9 +25,7 @@ export const NOT_TOLD =
 
 /** Returns the tokens of a request by the provider's count; undefined without one. */
 export function countedPrompt(usage: ModelUsage | undefined): number | undefined {
-  if (usage === undefined) return undefined;
-  const { input = 0, cacheRead = 0, cacheWrite = 0 } = usage;
-  return input + cacheRead + cacheWrite || undefined;
+  return usage === undefined ? undefined : promptTokens(usage) || undefined;
 }
 
 /** Reads the parts of a session's requests. Texts are read once. */

@@ -1,4 +1,5 @@
 import { pricesOf } from '../../assembly/epoch/prices.js';
+import { promptTokens } from '../../history/rebuild/model-calls.js';
 import type { ObjectId } from '../../objects/ids.js';
 import type { ModelUsage, Step } from '../../objects/step.js';
 import type { SessionCall } from '../../review/ask/session-calls.js';
@@ -22,8 +23,6 @@ export interface CostAlone {
 
 /** Above this size the agent would have compacted its history, which the estimate leaves out. */
 const USUAL_WINDOW = 200_000;
-
-const promptOf = ({ input = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): number => input + cacheRead + cacheWrite;
 
 /** Returns the estimated tokens of everything that was said and done up to each step. */
 function historyTokens(steps: readonly Step[], calls: ReadonlyMap<ObjectId, SessionCall>): ReadonlyMap<number, number> {
@@ -49,7 +48,7 @@ export function costAlone(
   const history = historyTokens(steps, calls);
   const [first] = counted;
   if (first === undefined) return undefined;
-  const base = Math.max(0, promptOf(first.usage) - (history.get(first.step) ?? 0));
+  const base = Math.max(0, promptTokens(first.usage) - (history.get(first.step) ?? 0));
   let [amount, unpriced, longest] = [0, 0, 0];
   let before: { readonly prompt: number; readonly at: number; readonly model: string } | undefined;
   for (const { step, at, usage } of counted) {

@@ -1,5 +1,5 @@
 import { fallOf, LEAST_COUNTED, SHORTENING } from '../../history/rebuild/counted-fall.js';
-import { modelCallsOf } from '../../history/rebuild/model-calls.js';
+import { modelCallsOf, promptTokens } from '../../history/rebuild/model-calls.js';
 import type { SessionRequest } from '../../history/rebuild/session-requests.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
@@ -45,10 +45,6 @@ export interface CountedSession {
 
 const LONG_PAUSE_MIN = 5;
 
-/** Returns the prompt tokens of a call, in and outside of the cache. */
-export const promptOf = ({ input = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): number =>
-  input + cacheRead + cacheWrite;
-
 type Counts = Pick<CountedCall, 'number' | 'step' | 'turn' | 'at' | 'usage' | 'request' | 'isSent'>;
 
 /** The counts of a call, and whether the session made it itself. */
@@ -59,11 +55,11 @@ export function comparedCalls<T extends Counts>(counts: readonly T[]): readonly 
   let last: T | undefined;
   return counts.map((one) => {
     const { cacheRead = 0 } = one.usage;
-    const prompt = promptOf(one.usage);
-    const lost = last === undefined ? 0 : Math.min(promptOf(last.usage), prompt) - cacheRead;
+    const prompt = promptTokens(one.usage);
+    const lost = last === undefined ? 0 : Math.min(promptTokens(last.usage), prompt) - cacheRead;
     // A small loss also comes from texts that moved to the end.
     const again = lost < LEAST_COUNTED ? 0 : lost;
-    const fewer = last === undefined || prompt === 0 ? 0 : fallOf(promptOf(last.usage), prompt);
+    const fewer = last === undefined || prompt === 0 ? 0 : fallOf(promptTokens(last.usage), prompt);
     const before = last?.step ?? 0;
     const { model } = one.usage;
     const modelBefore = model === undefined || last?.usage.model === model ? undefined : last?.usage.model;

@@ -1,4 +1,5 @@
 import { requireSession } from '../../history/rebuild/find-session.js';
+import { promptTokens } from '../../history/rebuild/model-calls.js';
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { wireShape } from '../../http/wire-shape.js';
 import type { SessionId } from '../../objects/ids.js';
@@ -13,7 +14,7 @@ import { DOLLAR_PRICES_AS_OF, dollarPricesOf } from '../../review/money/dollar-p
 import { uncountedAnswers } from '../../review/money/uncounted-output.js';
 import { defined } from '../../values/defined.js';
 import { costAlone } from './cost-alone.js';
-import { type CountedCall, countedCalls, type LossSentence, lossSentence, promptOf } from './counted-calls.js';
+import { type CountedCall, countedCalls, type LossSentence, lossSentence } from './counted-calls.js';
 import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 
 const MOST_COSTLY = 5;
@@ -164,7 +165,7 @@ export async function sessionMoney(
     byCall: calls.map((call) => ({
       step: call.request,
       ...defined({ amount: costOf(call.usage, { at: call.at }) }),
-      written: promptOf(call.usage) - (call.usage.cacheRead ?? 0),
+      written: promptTokens(call.usage) - (call.usage.cacheRead ?? 0),
       read: call.usage.cacheRead ?? 0,
       again: call.again,
     })),

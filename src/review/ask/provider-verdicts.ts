@@ -1,3 +1,4 @@
+import { promptTokens } from '../../history/rebuild/model-calls.js';
 import type { ModelUsage } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
 import type { RequestPiece } from './request-pieces.js';
@@ -68,12 +69,9 @@ export interface NextRequest {
 const CACHE_BLOCK = 1_024;
 const TOLERANCE = 0.1;
 
-const requestTokens = ({ input = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): number =>
-  input + cacheRead + cacheWrite;
-
 function cacheVerdict({ before, after, behind }: NextRequest): CacheVerdict | undefined {
   if (before === undefined || after?.cacheRead === undefined) return undefined;
-  const whole = requestTokens(before);
+  const whole = promptTokens(before);
   if (whole === 0) return undefined;
   const { cacheRead: read } = after;
   const expected = Math.max(0, whole - behind);

@@ -354,7 +354,7 @@ describe('history commands on the command line', () => {
       /no transaction 99999999 yet: the last one is \d+/,
     ],
     ['a malformed time', ['show', 'FILE@2026-99-01'], 64, /not a moment.*2026-11-21T14:05/],
-    ['a turn of nobody', ['show', 'FILE@turn:1'], 64, /name the session \(--session\)/],
+    ['a turn without a session', ['show', 'FILE@turn:1'], 64, /name the session \(--session\)/],
     ['two moments', ['show', 'FILE@turn:1', '--at', 'turn:2'], 64, /given twice/],
     ['an unknown object', ['show', 'no/such/file.ts'], 1, /no object "no\/such\/file.ts"/],
     ['an object before its time', ['cat', 'FILE@2001-01-01'], 1, /its first version holds from .*transaction/],
