@@ -9,13 +9,13 @@ import type { HeadMarks } from '../store/head.js';
 /** The effect of indexing on an object [§5.6]. */
 export type IndexOutcome = 'created' | 'updated' | 'unchanged';
 
-/** Maximum number of files that one call discovers; its answer names the rest (decision C7). */
+/** Maximum files that one call registers as stubs. Its answer counts the rest (decision C7). */
 export const MOST_DISCOVERED = 2_000;
 
 /**
- * Returns the valid time of a new version (decision F7): the earliest time at which it is known to
- * be true, never in the future. It is at least 1 ms after the object's previous version, so that
- * equal milliseconds hide nothing.
+ * Returns the valid time of a new version (decision F7): the earliest time at which its content is
+ * known to be true, never in the future. It is at least 1 ms after the object's previous version,
+ * because at an equal time one version would hide the other.
  */
 function versionTime(trueSinceMs: number, nowMs: number, previous: Date | undefined): Date {
   const wanted = Math.min(Math.floor(trueSinceMs), nowMs);
@@ -23,8 +23,8 @@ function versionTime(trueSinceMs: number, nowMs: number, previous: Date | undefi
 }
 
 /**
- * A client's observation of a file: that it exists (discovery), or the content of its source (full
- * indexing) [§5.6].
+ * A client's observation of a file [§5.6]: a mention says that it exists (discovery), a reading has
+ * the content of its source (full indexing).
  */
 export type FileObservation =
   | { readonly kind: 'mention'; readonly source: FilesystemSource; readonly mtimeMs: number }
@@ -32,7 +32,7 @@ export type FileObservation =
       readonly kind: 'read';
       readonly source: FilesystemSource;
       readonly reading: SourceReading;
-      /** The author of the change, as far as its tracker saw. */
+      /** The author of the change, if the tracker found one. */
       readonly author?: FileAuthor | undefined;
     };
 
@@ -71,8 +71,7 @@ interface Known {
 }
 
 /**
- * Returns the decision to write a version that is true since a moment. `marks` are stored with its
- * head.
+ * Returns the decision to write a version that is true since `sinceMs`. Its head stores `marks`.
  */
 function updated(
   { current, nowMs }: Known,
@@ -97,8 +96,8 @@ function decideText(
 }
 
 /**
- * One rule per result of reading. Orphans and paths that are not files leave the last version
- * unchanged (decision C5, §5.9).
+ * The rule for each kind of reading. If the source is unreachable or no regular file, the last
+ * version stays (decision C5, §5.9).
  */
 const BY_READING: { readonly [Kind in SourceReading['kind']]: Decide<Kind> } = {
   text: decideText,
@@ -116,8 +115,8 @@ const BY_READING: { readonly [Kind in SourceReading['kind']]: Decide<Kind> } = {
 };
 
 /**
- * Decides the indexing protocol for one file [§5.6] against the database: created, updated or
- * unchanged, and the version to write. Pure; `nowMs` is the time of acknowledgement.
+ * Decides how an observation changes a file in the database [§5.6]: the outcome, and the version to
+ * write. Pure; `nowMs` is the time of acknowledgement.
  */
 export function decideFile(
   observation: FileObservation,

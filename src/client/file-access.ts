@@ -35,12 +35,12 @@ export interface LocatedFile {
 }
 
 /**
- * Ids of recently named files, because listings repeat the same names. The cache is filled after
- * the call.
+ * Ids of recently named files, because listings repeat names. It is filled after the call, so that
+ * the response goes first.
  */
 const recentIds = new LRUCache<string, ObjectId>(counted(10_000));
 const deferred = new DeferredWork();
-/** A call asks for the id of its file several times. */
+/** The last answer, because a call asks for the id of its file several times. */
 let latest: { readonly source: FilesystemSource; readonly id: ObjectId } | undefined;
 
 /** Returns the object id of a file [§2.5]. */
@@ -60,15 +60,15 @@ export class FileAccess {
   readonly access: FilesystemAccess;
   readonly cwd: string;
   /**
-   * Folders whose files are shown, whichever client stored them: the roots, and the whole
-   * filesystem of a separate sandbox.
+   * Folders whose stored files the agent may see, whichever client stored them. They are the roots,
+   * and the whole filesystem of a separate sandbox.
    */
   readonly folders: readonly FilesystemSource[];
 
   /** Finds the author of a change that no call made. Never rejects. */
   readonly authorOf: FindAuthor = (source, reading) => gitAuthor(this.access, source, reading).catch(() => undefined);
 
-  /** `cwd` is the agent's working directory, in the agent's view. */
+  /** `cwd` is the agent's working directory, as the agent sees it. */
   constructor(access: FilesystemAccess, cwd: string) {
     this.access = access;
     this.cwd = cwd;
@@ -93,8 +93,8 @@ export class FileAccess {
   }
 
   /**
-   * Resolves an agent's path: relative to its working directory, through the mounts [§5.3], links
-   * resolved, inside the roots. A path on a filesystem that this process cannot see is only
+   * Resolves an agent's path against its working directory, the mounts [§5.3] and links. The result
+   * must lie inside the roots. If this process cannot see the path's filesystem, the path is only
    * normalised and marked unreachable.
    * @throws {SourceError} the path leads outside the roots, or the file does not exist and
    *   `mustExist` is not false
@@ -130,7 +130,7 @@ export class FileAccess {
     return { source, id: fileObjectId(source), display: this.display(source) };
   }
 
-  /** Returns whether a stored file or folder may be shown here. */
+  /** Returns whether the agent may see a stored file or folder. */
   shows(source: FilesystemSource): boolean {
     return liesIn(source, this.folders);
   }
@@ -140,7 +140,7 @@ export class FileAccess {
     return this.access.mounts.toDisplay(source.path, source.filesystemId);
   }
 
-  /** Resolves a relative path of the agent. */
+  /** Resolves a path of the agent against its working directory. */
   here(path: string): readonly string[] {
     return [resolveFrom(this.cwd, path)];
   }

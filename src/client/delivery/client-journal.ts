@@ -21,7 +21,7 @@ import type { NotKeptError } from './not-kept.js';
 import type { SessionWrite } from './session-write.js';
 import { encodeWrite } from './write-record.js';
 
-/** How a client stores its acknowledged writes. */
+/** The settings of a client's journal. */
 interface ClientJournalSettings {
   readonly dataDir: string;
   readonly durability: Durability;
@@ -71,7 +71,7 @@ async function* recordsOf(
 /** An adopted journal that is not fully read yet. */
 interface UnreadJournal {
   readonly journal: Journal;
-  /** Sequence of the last record that was handed over. */
+  /** Sequence of the last record that was passed to `adopt`. */
   upto: number;
 }
 
@@ -89,7 +89,10 @@ export interface Receipt {
 /** A write that another process acknowledged. */
 export interface OthersWrite {
   readonly write: SessionWrite;
-  /** Undefined if a living process has the journal. That process marks the record. */
+  /**
+   * Undefined if a living process owns the journal. Then that process marks the record as
+   * delivered.
+   */
   readonly receipt?: Receipt;
   /** Identifies the record in a living process's journal. */
   readonly place?: string;
@@ -133,9 +136,9 @@ interface LeftWrite extends OthersWrite {
 }
 
 /**
- * The journal of one client (decision H5). It also holds the journals of dead clients in the data
- * folder, which the first client to start adopts (decision F6). Closing keeps all undelivered
- * records on disk.
+ * The journal of one client (decision H5). It also holds adopted journals: the first client to
+ * start adopts those of dead clients in the data folder (decision F6). Closing keeps all
+ * undelivered records on disk.
  */
 export class ClientJournal {
   readonly #settings: ClientJournalSettings;
@@ -143,7 +146,7 @@ export class ClientJournal {
   readonly #adopted = new Set<Journal>();
   readonly #closing = new Set<Promise<void>>();
   readonly #refusals: JournalRefusals;
-  /** Journals whose read failed. The next `adoptAll` continues them. */
+  /** Adopted journals whose read failed. The next `adoptAll` continues the read. */
   readonly #unread = new Set<UnreadJournal>();
   /** Resolves once every running `adoptAll` has handed over its writes. */
   #adopting: Promise<void> = Promise.resolve();
@@ -174,8 +177,8 @@ export class ClientJournal {
   }
 
   /**
-   * Total bytes of those records, and the time of the oldest acknowledgement. `oldestAt` is
-   * undefined if no record waits.
+   * Total bytes of the waiting records, and the time of the oldest acknowledgement among them.
+   * `oldestAt` is undefined if no record waits.
    */
   get backlog(): { readonly bytes: number; readonly oldestAt: number | undefined } {
     const all = [this.#own, ...this.#adopted].map(({ status }) => status);
@@ -187,9 +190,9 @@ export class ClientJournal {
   }
 
   /**
-   * Makes a write durable. If it rejects, the write does not count.
-   * @param requireOurs throws if another process has taken the session. It runs after the append: a
-   *   process that takes the session later finds the record, one that took it earlier may have
+   * Makes a write durable. If it rejects, the write is not acknowledged.
+   * @param requireOurs throws if another process has taken the session. It runs after the append. A
+   *   process that takes the session over later finds the record; one that did so earlier may have
    *   missed it.
    */
   async append(write: SessionWrite, requireOurs: () => void = () => undefined): Promise<Receipt> {
@@ -198,7 +201,7 @@ export class ClientJournal {
       requireOurs();
       return receipt;
     } catch (error) {
-      // Takes the record back. The process that has the session now delivers it if it saw it.
+      // Take the record back. If the session's new process has read it already, it delivers it.
       receipt.done();
       throw error;
     }
@@ -213,7 +216,7 @@ export class ClientJournal {
    * Adopts the journals of dead processes. Calls `adopt` in order with every waiting write that can
    * be read. Unreadable parts are reported in notices, and their files stay (decision 0011).
    * Resolves once all writes are handed over, including those of earlier calls. It does not wait
-   * for their delivery. Rejects if a file cannot be read at present. The next call continues there.
+   * for their delivery. Rejects if a file cannot be read now. The next call continues at that file.
    */
   adoptAll(adopt: (adopted: LeftWrite) => void): Promise<void> {
     const adopted = this.#adopting.then(() => this.#adoptAll(adopt));
@@ -269,20 +272,21 @@ export class ClientJournal {
   }
 
   /**
-   * Closes an adopted journal without waiting records. It takes no new records, so its files and
-   * lock can go.
+   * Closes an adopted journal once no record waits. It gets no new records, so its files and lock
+   * can be removed.
    */
   #closeDrained(journal: Journal): void {
     if (journal.status.pending > 0 || !this.#adopted.delete(journal)) return;
     const closing = journal.close().finally(() => this.#closing.delete(closing));
-    // `close` reports a failure. The next client removes a remaining file.
+    // Only a `close` that runs meanwhile reports a failure. The next client removes remaining
+    // files.
     closing.catch(() => undefined);
     this.#closing.add(closing);
   }
 
   /**
    * Waits until the database has the records in other living processes' journals, including their
-   * adopted ones. The wait covers one session, or everything acknowledged before now. Calls
+   * adopted ones. The wait covers one session, or all records acknowledged before the call. Calls
    * `eachTime` before each check, because a process may end meanwhile. Returns false on timeout.
    */
   async othersDelivered(
@@ -301,7 +305,7 @@ export class ClientJournal {
 
   /**
    * Returns the waiting writes of a session in other processes' journals, in order. Skips writes
-   * whose places are known. Changes nothing.
+   * whose places are in `known`. Changes nothing.
    */
   async heldByOthers(session: SessionId, known: ReadonlySet<string>): Promise<readonly OthersWrite[]> {
     const { dataDir } = this.#settings;
@@ -318,7 +322,7 @@ export class ClientJournal {
 
   /**
    * Returns the records of a session in a journal. If the journal's process removes a delivered
-   * file during the read, it reads again.
+   * file meanwhile, the read starts again.
    */
   async #unlessTrimmed(journal: InspectedJournal, session: SessionId): Promise<readonly SessionRecord[]> {
     for (let tries = 1; ; tries++) {
@@ -339,14 +343,14 @@ export class ClientJournal {
   }
 
   /**
-   * Returns whether another living process holds a record that the database lacks. Covers one
-   * session, or every record acknowledged before a given time.
+   * Returns whether another living process holds a record that the database lacks. Checks one
+   * session, or all records acknowledged up to `until`.
    */
   async othersHold(until: number, session: SessionId | undefined): Promise<boolean> {
     for (const journal of await this.#others()) {
       const { pending, oldestAt, refused } = journal;
-      // Refused records are not in delivery. The refusal note may be older than the counts, so a
-      // session query compares it with the session's own records.
+      // Refused records are not in delivery. The note of refusals may be older than the counts, so
+      // for one session its records are read instead.
       const isRefused = session === undefined && refused.reduce((sum, { records }) => sum + records, 0) >= pending;
       if (oldestAt === undefined || isRefused) continue;
       if (session === undefined ? oldestAt <= until : await this.#holdsSession(journal, session)) return true;
@@ -355,8 +359,8 @@ export class ClientJournal {
   }
 
   /**
-   * Returns whether a record of a session in a journal is in delivery. Also true if the process
-   * trimmed the journal meanwhile, because it must be read again.
+   * Returns whether a record of a session in a journal is in delivery. Also returns true if the
+   * process trimmed the journal during the read, so that the caller checks again.
    */
   async #holdsSession(journal: InspectedJournal, session: SessionId): Promise<boolean> {
     try {

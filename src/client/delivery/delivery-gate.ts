@@ -2,7 +2,7 @@ import { withinLimit } from '../../process/within-limit.js';
 import { TIME_LIMITS } from '../time-limits.js';
 
 /**
- * Delays acknowledged writes while a model waits for its context, so that the context goes first
+ * Delays the delivery of writes while a model waits for its context, so that the context goes first
  * (decision 0010). The gate opens as soon as a caller waits for the database.
  */
 export class DeliveryGate {
@@ -48,7 +48,10 @@ export class DeliveryGate {
     }
   }
 
-  /** Resolves when no model waits or is announced, and after at most 100 ms. */
+  /**
+   * Resolves when no model waits or is announced, when a caller waits for the database, or after
+   * 100 ms.
+   */
   async passed(): Promise<void> {
     const end = performance.now() + TIME_LIMITS.gate;
     for (;;) {

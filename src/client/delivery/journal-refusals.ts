@@ -34,8 +34,8 @@ function bySession(refusals: ReadonlyMap<number, KeptRefusal>): readonly Refused
 }
 
 /**
- * Records which writes of this process's journals the database refused for good, and keeps the
- * notes beside the journals up to date.
+ * Records which writes of this process's journals the database refused for good, and updates the
+ * notes of refusals beside the journals.
  */
 export class JournalRefusals {
   readonly #onNotice: (line: string) => void;

@@ -33,7 +33,7 @@ class UnstoredWriter implements Writer {
   }
 }
 
-/** A client's store and knowledge, and how it writes. */
+/** The parts and properties of a client that decide about its writer. */
 interface WriterParts {
   readonly store: ObjectStore;
   readonly metadata: MetadataCache;
@@ -50,6 +50,6 @@ interface WriterParts {
 /** Returns the writer of a client. */
 export function openWriter({ store, metadata, versions, files, isStored, isSole, journal }: WriterParts): Writer {
   if (!isStored) return new UnstoredWriter(metadata, versions);
-  // A sole writer, such as a replay, records files of an earlier time.
+  // A sole writer, such as a replay, records files of the past, so it looks for no authors.
   return isSole ? new SoleWriter(store, { pipelined: journal === undefined }) : new SharedWriter(store, files.authorOf);
 }

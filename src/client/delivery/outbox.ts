@@ -22,7 +22,7 @@ import { localVersions, tellUsage, writeFacts } from './session-write.js';
 import type { Delivered, PlannedWrite, Writer, WrittenOne } from './writers.js';
 
 /**
- * Called once per transaction with all its writes in order, when the first one stops counting as in
+ * Called once per transaction with all its writes in order, once the first is no longer in
  * delivery. `txId` is undefined if the database had the writes already.
  */
 type AppliedListener = (writes: readonly WrittenOne[], txId: number | undefined) => void;
@@ -52,20 +52,23 @@ export interface Held extends Pick<SessionWrite, 'session'> {
   readonly lease?: SessionWrite['lease'] | undefined;
 }
 
-/** Keeps the writes that their session no longer takes. */
+/** Stores the writes that their session no longer accepts. */
 export interface LostWrites {
   /** Returns the error that ended a session for its writer. Undefined while it is writable. */
   failure(held: Held): Error | undefined;
   /**
-   * Stores a failed write elsewhere and returns the error to report. Rejects if no place takes it.
-   * `settled` resolves once the write is stored or refused.
+   * Stores a failed write elsewhere and returns the error to report. Rejects if it cannot be stored
+   * anywhere. `settled` resolves once the write is stored or refused.
    */
   keep(failed: AdoptedWrite, error: unknown, settled: Promise<void>): Promise<Error>;
-  /** Records that a write failed for good. Its writer must not continue over the gap. */
+  /**
+   * Records that a write failed for good. Its writer must not write later steps, because one is
+   * missing.
+   */
   fail(held: Held, error: unknown): void;
 }
 
-/** Reports each failure to its caller alone. */
+/** Stores no failed write, so only the caller learns of the failure. */
 const NO_RECOVERY: LostWrites = {
   failure: () => undefined,
   keep: async (_, error) => {
@@ -84,16 +87,16 @@ const MOST_AHEAD = 500;
  * Delivers a client's writes to the database (decisions F4 to F6). With a journal, a write is
  * acknowledged once it is journaled, then delivered once and in order, through outages. Without a
  * journal, it is acknowledged on commit. The writer decides about lanes and transactions.
- * Recovery keeps the writes that their session no longer takes.
+ * `LostWrites` stores the writes that their session no longer accepts.
  */
 export class Outbox {
   readonly #parts: OutboxParts;
   #lost: LostWrites = NO_RECOVERY;
   readonly #listeners = new Set<AppliedListener>();
   readonly #backpressure = new Backpressure();
-  /** Acknowledged writes without a final place yet, with their lanes. */
+  /** Acknowledged writes that are neither stored nor refused yet, with their lanes. */
   readonly #unsettled = new Set<{ readonly lane: string; readonly settled: Promise<void> }>();
-  /** Delays deliveries while a model waits. */
+  /** Delays deliveries while a model waits for its context. */
   readonly gate = new DeliveryGate();
   #outage: XtdbError | undefined;
   #pace: Promise<void> | undefined;
@@ -156,15 +159,15 @@ export class Outbox {
       await this.#keepPace();
       return this.adopt(write, { seen: false, journaled: true, receipt: await journal.append(write, requireOurs) });
     }
-    // Without a journal, rejects here the text that a journal would refuse as not exactly storable.
+    // Without a journal, sealing the call rejects text that cannot be stored exactly.
     void write.call?.version;
     if (writer.acknowledgesAtOnce) return this.adopt(write, { seen: false, journaled: false });
     return { applied: Promise.resolve(await this.#deliverNow(write, false)) };
   }
 
   /**
-   * Stores the record of a handed-out context (decision E7). Resolves once it is durable here; the
-   * database follows. Without a journal nothing outlives the client, so it resolves at once.
+   * Stores the record of a handed-out context (decision E7). Resolves once the record is journaled.
+   * Without a journal, it resolves at once, because nothing outlives the client.
    */
   async keep(write: SessionWrite): Promise<void> {
     if (this.#parts.journal === undefined) this.adopt(write, { seen: false, journaled: false });
@@ -174,7 +177,8 @@ export class Outbox {
   /**
    * Writes file observations that belong to no session [§5.6], such as a tracker's event or a
    * resume. Resolves when the database has them. Observations are not journaled, because files can
-   * be read again. If steps survive an outage, so do observations. Otherwise the call rejects.
+   * be read again. During an outage, the call waits if the client has a journal. Otherwise it
+   * rejects.
    */
   index(files: readonly FileObservation[], at: number): Promise<AppliedWrite> {
     return this.#deliverNow({ session: FILES_LANE, files: this.#parts.masked(files), heads: [], at }, this.isDurable);
@@ -192,7 +196,7 @@ export class Outbox {
     metadata.deferred.flush();
     const lane = session === undefined ? undefined : writer.laneOf(session);
     const accepted = [...this.#unsettled].filter((one) => lane === undefined || one.lane === lane);
-    // A write that its session refused has left its lane and is moving to a fork.
+    // Flushing misses a write that its session refused: it has left the lane and moves to a fork.
     const settled = () => Promise.all([store.writes.flush(lane), ...accepted.map((one) => one.settled)]);
     return endsWithin(this.gate.openFor(settled), limitMs);
   }
@@ -205,7 +209,7 @@ export class Outbox {
     );
   }
 
-  /** Waiting writes are held in memory, so a caller far ahead of the database is slowed down. */
+  /** Slows down a caller far ahead of the database, because waiting writes are held in memory. */
   async #keepPace(): Promise<void> {
     if (this.#outage !== undefined || this.#backpressure.count <= MOST_AHEAD) return;
     this.#pace ??= this.#backpressure.atMost(MOST_AHEAD).finally(() => {
@@ -270,7 +274,8 @@ export class Outbox {
       this.take(delivered);
       return { ...result, txId };
     } catch (error) {
-      // A refusal ends the outage, unless the database was not asked because the session was lost.
+      // A refusal by the database ends the outage. A write to a lost session fails without a
+      // request.
       if (!(error instanceof XtdbError) && this.#lost.failure(write) === undefined) this.#outage = undefined;
       throw error;
     } finally {
@@ -283,13 +288,14 @@ export class Outbox {
     this.#outage = error;
   }
 
-  /** Marks writes that the database has, and calls the listeners. */
+  /** Records that the database has these writes, and calls the listeners. */
   take({ result, txId, together }: Delivered): void {
     const { store, versions } = this.#parts;
     this.#outage = undefined;
     store.markStored(result.ops);
     versions.committed(result, txId);
-    // Counts as newest despite the writer's clock, so that own reads see it from now on.
+    // The other writer's clock may be ahead. Noting its time lets own reads see the version from
+    // now on.
     for (const { validTime } of result.observed) store.noteTime(validTime.getTime());
     if (together.length > 0) for (const listener of this.#listeners) listener(together, txId);
   }
@@ -315,7 +321,7 @@ export class Outbox {
         await this.gate.passed();
         await nextTurn();
       }
-      // A session that lost a write must not continue over the gap.
+      // A session that lost a write accepts no later ones, because its steps would have a gap.
       const failure = standsAlone(write) ? undefined : this.#lost.failure(write);
       if (failure !== undefined) throw failure;
     };

@@ -5,9 +5,9 @@ import type { Outbox } from './outbox.js';
 
 /**
  * Packs the steps of a client's sessions into pages in the background (decision 0015). It runs when
- * the last step of a page is in the database, and when a session is opened. The latter covers steps
- * of earlier versions and of processes that died. No caller waits for a page, and a missing page
- * harms nothing. A failure is left to the next opening.
+ * the last step of a page is in the database, and when a session is opened. The opening also packs
+ * steps of earlier program versions and of processes that died. No caller waits for a page, and a
+ * missing page harms nothing. After a failure, the next opening retries.
  */
 export class PageKeeper {
   readonly #store: ObjectStore;

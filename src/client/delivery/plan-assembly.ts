@@ -19,17 +19,17 @@ import { NOTHING_WRITTEN, type SessionWrite, type WriteResult } from './session-
 import { currentFile } from './writers.js';
 
 /**
- * Returns whether a write depends on no other. This is the assembly record of a context that was
- * read from the database. Its basis holds every included step, whichever client owns the session
- * now.
+ * Returns whether a write depends on no other. That holds for the assembly record of a context that
+ * was read from the database. Its basis contains every step of the context, whichever client owns
+ * the session now.
  */
 export function standsAlone({ assembly }: SessionWrite): boolean {
   return assembly !== undefined && assembly.basis !== null && assembly.ahead === undefined;
 }
 
 /**
- * Returns the lane of a write: its session's lane, or a separate one for independent writes. No
- * session can have the latter's name.
+ * Returns the lane of a write: its session's lane, or a separate one if the write stands alone. The
+ * separate lane's name is no valid session id.
  */
 export function laneOf(write: SessionWrite): string {
   return standsAlone(write) ? `.assemblies:${write.session}` : write.session;
@@ -50,10 +50,13 @@ function assemblyOps(store: ObjectStore, proof: AssemblyProof): readonly TxOp[] 
   return [...guards, { op: 'put', doc, validTime: new Date(proof.at) }];
 }
 
-/** Most UTF-16 units of a body that one transaction holds, far below a request's limit. */
+/** Maximum UTF-16 units of a body in one transaction, far below the limit of an HTTP request. */
 const MOST_BODY_UNITS = 4 * 1_048_576;
 
-/** Returns the operations that store the body of a request. A very large one is written ahead. */
+/**
+ * Returns the operations that store the body of a request. The chunks of a longer body are written
+ * ahead.
+ */
 async function bodyOps(store: ObjectStore, { sha256, chars }: AssemblyProof, body: readonly string[]) {
   if (chars > MOST_BODY_UNITS) return writeLargeText(store, { chunks: () => body, hash: sha256, length: chars });
   const pieces = body.map((text) => ({ text, hash: hashText(text) }));
@@ -85,9 +88,9 @@ export async function requireLease(
 }
 
 /**
- * Returns the operations for a context's files that the database lacks in the shown version. Each
- * keeps its own valid time and never covers a later version. Its observer may have ended before
- * writing it, and other clients may have written since.
+ * Returns the operations that store a context's file versions that the database lacks. The process
+ * that observed a version may have ended before it wrote it. Each version keeps its own valid time,
+ * so that it never hides a later version of another client.
  */
 async function decideShown(
   store: ObjectStore,
@@ -127,16 +130,16 @@ export interface KeepOptions {
   /** Whether an earlier process may have written the record. */
   readonly seen: boolean;
   /**
-   * Whether this writer has lost the session. Then the record goes where its steps are now, even if
-   * another client writes there.
+   * Whether this writer has lost the session. Then the record is put without the guard of the
+   * lease, although another client writes the session.
    */
   readonly isLost?: boolean;
 }
 
 /**
  * Plans the transaction that stores the assembly record of a context (decision E7). It puts the
- * record if absent, with the shown files that are absent. The session's lease guards the record
- * unless it stands alone.
+ * record and the shown versions of files, each only if absent. The session's lease guards the
+ * record unless it stands alone.
  */
 export function planAssembly(
   store: ObjectStore,

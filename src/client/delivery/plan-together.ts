@@ -8,8 +8,8 @@ import { decide, leaseOps, type PlanOptions, withoutRepeatedTexts } from './plan
 import type { SessionWrite, WriteResult } from './session-write.js';
 
 /**
- * The joint plan of several writes of a session: the operations, and the results of the included
- * writes, from the first one on.
+ * The joint plan of several writes of a session: the operations, and the results of the writes that
+ * it includes. It may leave out the last ones.
  */
 interface PlannedTogether {
   readonly ops: readonly TxOp[];
@@ -17,8 +17,8 @@ interface PlannedTogether {
 }
 
 /**
- * Returns whether a write may share a transaction. It must be a step inside a turn without large
- * texts, which are written ahead of it.
+ * Returns whether a write may share a transaction. It must be a step inside a turn. It must have no
+ * large texts, because those are written ahead of it.
  */
 export function mayShare({ step, lost, heads, lease, files }: SessionWrite): boolean {
   const isAhead = files.some((file) => file.kind === 'read' && file.reading.kind === 'large-text');
@@ -33,14 +33,14 @@ async function recordOf(store: ObjectStore, write: SessionWrite): Promise<WriteR
   return { ...result, ops };
 }
 
-/** Returns whether a write adds a version of a file that existed before. */
+/** Returns whether a write adds a version to a file that already had one. */
 const changesKnown = ({ outcomes }: WriteResult): boolean => [...outcomes.values()].includes('updated');
 
 /**
  * Plans consecutive writes of one session and one lease as one transaction. Each write is decided
  * against the state after the earlier ones. The plan ends before a write that changes a known file.
- * So at the transaction of each step or record, every file is as it was there. `own` has the files
- * of a sole writer, for which the database is not asked.
+ * So at the transaction, every file has the version that each included step or record saw. `own`
+ * holds the file states that a sole writer knows without a query.
  */
 export async function planTogether(
   store: ObjectStore,

@@ -27,9 +27,7 @@ import type { MarkedVersion, WrittenFile } from '../optimistic/known-versions.js
 import { NOTHING_WRITTEN, type SessionWrite, type WriteResult } from './session-write.js';
 import { currentFile, type OwnFiles } from './writers.js';
 
-/**
- * The lane of chunks. No session can have its name, because a session's write waits for its chunks.
- */
+/** The lane of chunks. It belongs to no session, because a session's write waits for its chunks. */
 const LARGE_TEXT_LANE = '.large-text';
 /** Chunks per transaction: 4 Mi UTF-16 units, far below the limit of a request body. */
 const CHUNKS_AT_ONCE = 8;
@@ -42,7 +40,7 @@ interface LargeText extends Pick<LargeTextReading, 'chunks' | 'length'> {
 /**
  * Writes the chunks of a large text ahead of the version that names them, in transactions of
  * bounded size. Returns the operation that lists them (decision G5). Chunks are content-addressed,
- * so those of a failed attempt are harmless and are found again. Texts above 64 MiB yield no
+ * so chunks of a failed attempt are harmless, and a retry finds them. Texts above 64 MiB yield no
  * operation.
  */
 export async function writeLargeText(
@@ -83,7 +81,9 @@ function distinct(files: readonly FileObservation[]): ReadonlyMap<ObjectId, File
 
 interface DecidedFile extends FileDecision {
   readonly file: FileObservation;
-  /** The head that must still be present. Undefined for no guard. */
+  /**
+   * The head that must still be current; null if the file must be absent. Undefined for no guard.
+   */
   readonly expect: StoredDocument | null | undefined;
 }
 
@@ -162,16 +162,18 @@ async function isApplied(store: ObjectStore, snapshot: StoreSnapshot, { step, he
 }
 
 /**
- * Returns whether the database has a write after an aborted or lost attempt.
- * @throws {SessionError} `taken-over` – another writer holds the session, has written this step, or
- *   has the call's id
+ * Returns whether the database already has a write whose transaction aborted or whose response was
+ * lost.
+ * @throws {SessionError} `taken-over` – another writer owns the session, has written this step, or
+ *   has used the call's id
  */
 export async function alreadyApplied(
   store: ObjectStore,
   snapshot: StoreSnapshot,
   write: SessionWrite,
 ): Promise<boolean> {
-  // Files are decided by their hashes: a file that is written already counts as unchanged.
+  // A write of files alone needs no look-up: `decideFile` finds a stored version unchanged by its
+  // hash.
   if (write.lease === undefined) return false;
   if (await isApplied(store, snapshot, write)) return true;
   const id = sessionObjectId(write.session);
@@ -197,8 +199,8 @@ export interface PlanOptions {
   /** Whether an earlier process may have applied the write. */
   readonly seen: boolean;
   /**
-   * A sole writer's knowledge of its files. The database is asked for other files only, unless the
-   * write is retried.
+   * The file states that a sole writer knows. The database is asked only for other files, or for
+   * all if the write is retried.
    */
   readonly own?: OwnFiles | undefined;
   /** Default: versions get no author. */
@@ -210,8 +212,8 @@ interface Against {
   readonly snapshot: StoreSnapshot | undefined;
   readonly heads: ReadonlyMap<string, Head>;
   /**
-   * The state of a file without its head, from a sole writer or from an earlier write of the same
-   * transaction.
+   * Returns the state of a file whose head was not read. It comes from a sole writer or from an
+   * earlier write of the same transaction.
    */
   readonly known: (id: ObjectId) => CurrentFile | undefined;
   /** Whether this client is the only writer of the files. */
@@ -219,9 +221,7 @@ interface Against {
   readonly findAuthor?: FindAuthor | undefined;
 }
 
-/**
- * Returns a decision with the author of the new version, if it changes a file that was read before.
- */
+/** Adds the author to a decision whose new version changes a file that was read before. */
 async function withAuthor(
   decision: FileDecision,
   {
@@ -254,8 +254,8 @@ export async function decide(
     outcomes.set(id, decision.outcome);
     if (head !== undefined && decision.outcome === 'unchanged') observed.push(head);
     // Another client may write the file at the same moment. The guard makes the later writer decide
-    // again. So a change that both saw is written once, and different contents get successive dates
-    // (decision F7). A sole writer needs no guard.
+    // again. So a change that both clients saw is written once, and different contents get
+    // successive valid times (decision F7). A sole writer needs no guard.
     ops.push(...(await fileOps(store, { ...decision, file, expect: isSole ? undefined : (head?.document ?? null) })));
     if (decision.write !== undefined) written.push({ ...decision.write, onlyIfAbsent: decision.onlyIfAbsent === true });
   }
@@ -276,25 +276,25 @@ export const leaseOps = (store: ObjectStore, { session, lease }: SessionWrite): 
 
 /**
  * Returns whether a write's transaction can commit only once. This holds for a new step and for a
- * new session. Such a write is tried before a look-up, because a look-up costs as many requests as
- * a few steps.
+ * new session. Such a write is submitted without a look-up first, because a look-up costs as many
+ * requests as a few steps.
  */
 const isGuarded = ({ step, lost, lease }: SessionWrite): boolean =>
   lease === null || (step !== undefined && lost === undefined);
 
-/** Guards against a step that a version before data format 2 has written. */
+/** Returns a guard against the same step as a program before data format 2 wrote it. */
 function formerGuards(store: ObjectStore, { step }: SessionWrite): readonly TxOp[] {
   return step === undefined ? [] : [store.guardOp(formerId(stepId(step.session, step.seq)), null)];
 }
 
 /**
- * Returns whether a write moves neither a step nor the session's head, such as a new prompt. Two
- * deliverers of one journal could commit it twice under one lease.
+ * Returns whether a write has no step and does not move the session's head, such as a new prompt.
+ * Two processes that deliver copies of one journal could commit it twice under one lease.
  */
 const isBare = ({ session, step, lease, heads }: SessionWrite): boolean =>
   step === undefined && lease != null && heads.every(({ head }) => head['xt/id'] !== sessionObjectId(session));
 
-/** Guards against a version that another deliverer puts at the valid time of a head. */
+/** Returns guards that fail if another process puts a version at the valid time of a head. */
 async function datedGuards(store: ObjectStore, heads: readonly StoredPut[]): Promise<readonly TxOp[]> {
   const guards: TxOp[] = [];
   for (const { head, validTime } of heads) {
@@ -311,16 +311,16 @@ export interface WritePlan {
   readonly write: SessionWrite;
   readonly plan: Plan<WriteResult>;
   /**
-   * Reports the result of a transaction shared with other writes. A later attempt may find the
-   * write stored.
+   * Stores the write's result in a transaction shared with other writes. A later attempt that finds
+   * the write stored returns that result.
    */
   readonly tried: (result: WriteResult) => void;
 }
 
 /**
- * Plans a write's transaction. It decides every file against the present database, puts the tool
- * call if absent, and appends the step. The session's lease guards all of it. A plan repeated after
- * an abort or a lost response finds stored parts.
+ * Plans a write's transaction. It decides every file against the current database, puts the tool
+ * call if absent, and appends the step. The session's lease guards all of it. After an abort or a
+ * lost response, the repeated plan finds what is already stored.
  */
 export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own, findAuthor }: PlanOptions): WritePlan {
   const ids = [...distinct(write.files).keys()];
@@ -330,11 +330,12 @@ export function planWrite(store: ObjectStore, write: SessionWrite, { seen, own, 
   const plan: Plan<WriteResult> = async (attempt) => {
     const again = attempt > 1 || (seen && !isTried) || isBare(write);
     const asked = again || own === undefined ? ids : ids.filter((id) => own.get(id) === undefined);
-    // Read before the look-up, so that no version can come between the two.
+    // Read the guards before the look-up, so that a version written between the two fails the
+    // guards.
     const dated = isBare(write) ? await datedGuards(store, write.heads) : [];
     const snapshot = again || asked.length > 0 ? await store.latest() : undefined;
     if (again && snapshot !== undefined && (await alreadyApplied(store, snapshot, write)))
-      // An earlier process applied the step, so this attempt was refused and wrote nothing.
+      // If an earlier process applied the step, this attempt was refused and wrote nothing.
       return { ops: [], result: seen ? NOTHING_WRITTEN : last };
     const heads = (await snapshot?.heads(asked)) ?? new Map<string, Head>();
     const known = (id: ObjectId): CurrentFile | undefined => (again ? undefined : own?.get(id));

@@ -37,11 +37,9 @@ export interface SessionHeads {
 
 /** The inputs of heads besides the state. */
 export interface HeadOptions {
-  /** The present position of the head. Undefined for a new session. */
+  /** The current position of the head. Undefined for a new session. */
   readonly before?: HeadPosition | undefined;
-  /**
-   * Time from which the heads hold, in milliseconds. It moves up if the earlier head is not older.
-   */
+  /** Valid time of the heads, in milliseconds. It is raised if the current head is not older. */
   readonly at: number;
   readonly term: number;
   /** The parent of a fork. Default: the parent in its earlier heads. */
@@ -51,7 +49,7 @@ export interface HeadOptions {
    * heads.
    */
   readonly roots?: readonly FilesystemSource[] | undefined;
-  /** Kept across turns, so that a turn of a long chat costs no more than one of a short chat. */
+  /** Hashes kept across turns, so that a turn costs the same in long and short chats. */
   readonly hashes?: HeadHashes;
 }
 
@@ -84,8 +82,8 @@ export interface TurnBoundary {
 }
 
 /**
- * Returns the heads to write where one turn ends and the next begins. They are the closed turn's
- * versions, unless already written, and the new turn's versions.
+ * Returns the heads to write where one turn ends and the next begins. They are the new turn's
+ * versions, and the closed turn's unless they are already written.
  */
 export function turnHeads({ before, after }: TurnBoundary, position: HeadPosition, hashes: HeadHashes): SessionHeads {
   const { term } = position;
@@ -130,9 +128,9 @@ function sharedSteps(parent: SessionId, steps: readonly Step[], at: number | und
 }
 
 /**
- * Returns the prompt after the shared steps, as set before the first unshared step. If the parent
- * is a fork itself, that step may belong to an ancestor. Then the prompt is the ancestor's, because
- * the parent did not exist yet.
+ * Returns the prompt after the shared steps, as it was just before the first unshared step. If the
+ * parent is itself a fork, that step may belong to an ancestor. Then the parent did not exist yet,
+ * so the ancestor's prompt is returned.
  */
 async function promptAfter(
   store: ObjectStore,
@@ -187,7 +185,10 @@ export async function forkHeads(
   return { id, parent, puts: all.map((put) => ({ ...put, expect: null })) };
 }
 
-/** Returns whether an id holds exactly the planned fork. Then only a response was lost. */
+/**
+ * Returns whether an id holds exactly the planned fork, because only the response of its write was
+ * lost.
+ */
 async function isWritten({ store }: ForkEnvironment, { id, puts }: ForkHeads): Promise<boolean> {
   const head = (await (await store.latest()).heads([sessionObjectId(id)])).get(sessionObjectId(id));
   const wanted = puts.find((put) => put.head.type === 'session');
@@ -199,10 +200,10 @@ async function isWritten({ store }: ForkEnvironment, { id, puts }: ForkHeads): P
 
 /**
  * Forks a session (decision F2) and returns where the fork begins. The new session has its parent's
- * chat, sets and prompt as they were after a step. It shares the parent's steps and its record of
- * roots, and numbers its own steps after them. It is opened like any other session.
- * @throws {SessionError} unknown-session – there is no such parent; sequence-gap – it lacks the
- *   step; session-exists – the new id is taken
+ * chat, sets and prompt as they were after the step `at`. It shares the parent's steps up to there
+ * and its roots, and numbers its own steps after them. It is opened like any other session.
+ * @throws {SessionError} unknown-session – the parent does not exist; sequence-gap – the parent
+ *   lacks the step; session-exists – the new id is taken
  * @throws {XtdbError} the database is down
  */
 export async function forkSession(

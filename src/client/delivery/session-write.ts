@@ -21,20 +21,20 @@ export interface ObservedFile {
 }
 
 /**
- * Everything that one step of a session writes (decision F3). It is plain data, acknowledged as it
- * is, and decided against the database only when applied (decision F6). Without a `step` it only
- * moves heads: a session begins, is taken over or pauses, or a prompt changes.
+ * Everything that one step of a session writes (decision F3). It is plain data. It is acknowledged
+ * unchanged, and decided against the database only when applied (decision F6). Without a `step`, it
+ * only writes heads: a session begins, is taken over or pauses, or a prompt changes.
  */
 export interface SessionWrite {
   readonly session: SessionId;
   /**
-   * The session's head as this writer left it, which guards its lease (decision F5). Null if the
-   * session must not exist yet. Absent for file observations without a session, such as a tracker's
-   * event or a resume [§5.6].
+   * The session's head as this writer last wrote it, which guards its lease (decision F5). Null if
+   * the session must not exist yet. Absent for file observations without a session, such as a
+   * tracker's event or a resume [§5.6].
    */
   readonly lease?: StoredDocument | null;
   readonly step?: Step;
-  /** Placeholders for steps before `step` that were lost with a damaged journal (decision 0011). */
+  /** Placeholders for the steps before `step` that a damaged journal lost (decision 0011). */
   readonly lost?: readonly Step[];
   readonly call?: StoredCall;
   readonly files: readonly FileObservation[];
@@ -47,20 +47,20 @@ export interface SessionWrite {
    */
   readonly assembly?: AssemblyProof;
   /**
-   * The body of a request of a gateway, in pieces. Pieces that requests share are stored once. Only
-   * with `assembly`, whose `sha256` is that of the whole body.
+   * The body of a gateway's request, in pieces. Pieces that requests share are stored once. Set
+   * only with `assembly`, whose `sha256` is the hash of the whole body.
    */
   readonly body?: readonly string[];
   /**
-   * Files that the context shows as only its process had observed them. They are not new
-   * observations, because their observer writes them too.
+   * File versions of the context that only its process had observed. They are not new observations:
+   * the process also writes them itself.
    */
   readonly shown?: readonly ObservedFile[];
   /** Time of acknowledgement, in milliseconds since 1970. */
   readonly at: number;
   /**
-   * The `traceparent` of the cause, if it has a trace. It is stored in the journal only, so that
-   * any delivering process continues the trace.
+   * The `traceparent` of the write's cause, if any. Only the journal stores it, so that any process
+   * that delivers the write continues the trace.
    */
   readonly trace?: string;
 }
@@ -129,7 +129,7 @@ interface KnownLocally {
   readonly newest: (id: ObjectId) => MarkedVersion | undefined;
 }
 
-/** Stands for the unknown version of a known file. Only the database knows which one it is. */
+/** Stands for the version of a known file if only the database knows the version. */
 const SOME_VERSION = { fileHash: null, gone: false, validTime: new Date(0) };
 
 /** Returns whether a reading of a file would produce this version. */
@@ -142,7 +142,7 @@ function localFile(
   { metadata, newest }: KnownLocally,
 ): readonly MarkedVersion[] {
   const known = file.kind === 'read' ? newest(fileObjectId(file.source))?.version : undefined;
-  // Sealing it again would give the same version.
+  // Reuse the sealed version, because sealing the reading would give the same one.
   if (known !== undefined && file.kind === 'read' && isOf(file, known))
     return [{ version: known, marks: {}, observed: { file, at } }];
   const current = metadata.get(fileObjectId(file.source)) === undefined ? undefined : SOME_VERSION;
@@ -155,8 +155,8 @@ function localFile(
 
 /**
  * Returns a write's objects as this client sees them before the database decides (decision F4). So
- * its own reads see what it acknowledged. The database's response corrects a mention of a file that
- * others have read.
+ * its own reads see what it acknowledged. If other clients have read a file that is only mentioned
+ * here, the database's response corrects it.
  */
 export function localVersions(write: SessionWrite, known: KnownLocally): readonly MarkedVersion[] {
   const files = write.files.flatMap((file) => localFile(file, write, known));

@@ -16,7 +16,8 @@ const MOST_TOGETHER = 32;
 /** Maximum text per transaction, in UTF-16 units. It is far below the limit of a request body. */
 const MOST_UNITS = 2 * 1_048_576;
 /**
- * Maximum files that one transaction's writes read or mention: as many as one listing discovers.
+ * Maximum files that the writes of one transaction read or mention. One listing may discover as
+ * many.
  */
 const MOST_FILES = MOST_DISCOVERED;
 
@@ -30,8 +31,8 @@ interface Waiting {
   /** Resolves when the write has finished. */
   ended: Promise<void>;
   /**
-   * The write whose transaction was to include this one. If that failed or its outcome is unknown,
-   * this write is looked up before it is written.
+   * The write whose transaction was planned to include this one. If that transaction failed or its
+   * outcome is unknown, this write is looked up before it is written.
    */
   carrier?: Waiting;
   /** The carrier's transaction that includes this write, and its result. */
@@ -46,10 +47,10 @@ interface Decided {
 
 /**
  * The writer of a client that shares the database with others. Writes that share a file run one
- * after another in all lanes (decision C11). Each is decided against the state that the earlier one
- * left. So a change that a session made and a tracker saw becomes one version (decision C12). A
- * listing of new files is not refused for each file that another session reads meanwhile. Steps of
- * a session that queue up share a transaction (decision 0004). If that fails, each gets its own.
+ * after another in all lanes (decision C11). Each is decided against the state after the earlier
+ * one. So a change that a session made and a tracker saw becomes one version (decision C12). So a
+ * listing of new files is not refused each time another session reads one of them. Steps of a
+ * session that queue up share a transaction (decision 0004). If that fails, each gets its own.
  */
 export class SharedWriter implements Writer {
   readonly acknowledgesAtOnce = false;
@@ -83,7 +84,7 @@ export class SharedWriter implements Writer {
       .then((written) => outcomeOf(waiting, written));
     const end = (): void => {
       waiting.hasEnded = true;
-      // Free the earlier writes, so that a waiting caller does not keep them in memory.
+      // Release the earlier writes, so that a waiting caller does not keep them in memory.
       waiting.before = [];
       for (const id of ids) if (this.#last.get(id) === waiting) this.#last.delete(id);
     };
@@ -107,8 +108,8 @@ export class SharedWriter implements Writer {
   }
 
   /**
-   * Returns whether an earlier process has applied a step. If not, it has applied none of the later
-   * ones.
+   * Returns whether an earlier process has applied a step. If not, it has not applied later steps
+   * either.
    */
   async #isThere({ write: { step }, seen = false }: PlannedWrite): Promise<boolean> {
     return (

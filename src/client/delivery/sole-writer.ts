@@ -12,7 +12,9 @@ const ONLY_LANE = '.all';
 const MOST_TOGETHER = 64;
 /** Maximum text per transaction, in UTF-16 units. It is far below the limit of a request body. */
 const MOST_UNITS = 2 * 1_048_576;
-/** Number of transactions without an outcome from which on writes queue up and share the next. */
+/**
+ * Maximum transactions without an outcome. Further writes queue up and share the next transaction.
+ */
 const MOST_UNANSWERED = 2;
 
 /** A write in the queue. */
@@ -21,17 +23,17 @@ interface Waiting {
   readonly options: WriteOptions;
   readonly resolve: (delivered: Delivered) => void;
   readonly reject: (error: unknown) => void;
-  /** Set after a transaction that it shared was refused. */
+  /** Whether the write needs a transaction of its own, because one that it shared was refused. */
   isAlone: boolean;
 }
 
-/** Returns whether a write may share a transaction: a step inside a turn, or a record. */
+/** Returns whether a write may share a transaction: a step inside a turn, or an assembly record. */
 function joins(write: SessionWrite): boolean {
   if (write.assembly === undefined) return mayShare(write);
   return !standsAlone(write) && write.shown === undefined && write.lease != null;
 }
 
-/** Returns the time of a write's step; for a record, a time before every step. */
+/** Returns the time of a write's step, or a time before all steps if it has none. */
 const stepTime = ({ step, at }: SessionWrite): number => (step === undefined ? Number.NEGATIVE_INFINITY : at);
 
 /** Returns a plan that waits until the write is ready before each attempt. */
@@ -43,10 +45,10 @@ function whenReady({ ready, plan }: Pick<PlannedWrite, 'ready' | 'plan'>): Plan<
 }
 
 /**
- * The writer of a client that alone writes its sessions and files, as in a replay. It asks the
- * database for each file once. All sessions share one lane, so that the process and the database
- * have the same history. If pipelined, no write waits for the previous one, and consecutive steps
- * and records of a session share transactions while the database is busy.
+ * The writer of a client that is the only writer of its sessions and files, as in a replay. It asks
+ * the database for each file once. All sessions share one lane, so that the database gets the
+ * writes in the process's order. If pipelined, no write waits for the previous one, and consecutive
+ * steps and records of a session share transactions while the database is busy.
  */
 export class SoleWriter implements Writer {
   readonly acknowledgesAtOnce: boolean;
@@ -76,7 +78,7 @@ export class SoleWriter implements Writer {
     });
   }
 
-  /** Writes in the lane's order, behind the queue. */
+  /** Writes in a transaction of its own, after the queued writes. */
   async #alone(planned: PlannedWrite, options: WriteOptions): Promise<Delivered> {
     while (this.#sending !== undefined) await this.#sending;
     const { txId, result } = await this.#store.writes.write(ONLY_LANE, whenReady(planned), options);
@@ -103,7 +105,7 @@ export class SoleWriter implements Writer {
       const { write } = next.planned;
       units += unitsOf(write);
       const follows = write.session === session && isDeepStrictEqual(write.lease, lease);
-      // Each step has a place of its own: a time and a transaction.
+      // Steps of one transaction need increasing times, so that each has its own place in history.
       const isLater = write.step === undefined || write.at > at;
       if (next.isAlone || !joins(write) || !follows || !isLater || units > MOST_UNITS) break;
       at = Math.max(at, stepTime(write));
@@ -145,7 +147,10 @@ export class SoleWriter implements Writer {
     });
   }
 
-  /** Writes of a refused transaction that is not in the log are tried again, each alone. */
+  /**
+   * Retries the writes of a refused transaction that is not in the log, each in its own
+   * transaction.
+   */
   #failed(sent: readonly Waiting[], error: unknown, isSubmitted: boolean): void {
     if (isSubmitted || sent.length === 1 || !isRefusal(error)) for (const { reject } of sent) reject(error);
     else {
@@ -162,7 +167,7 @@ export class SoleWriter implements Writer {
     };
   }
 
-  /** Their transaction has all of the writes or none, so the first one answers for all. */
+  /** The transaction contains all of the writes or none, so a retry looks up only the first. */
   #planOfAll(group: readonly [Waiting, ...(readonly Waiting[])]): Plan<readonly WriteResult[]> {
     const [{ planned: first }] = group;
     let results: readonly WriteResult[] = [];

@@ -24,8 +24,8 @@ export interface CallRecord extends CallTexts {
 }
 
 /**
- * The object of a tool call that is to be written. Its hashes are computed on first use, because
- * the agent gets its response first. The input must not change after construction.
+ * A tool call's object before it is written. Its hashes are computed on first use, so that the
+ * agent gets its response first. The input must not change after construction.
  */
 export class StoredCall {
   readonly made: ToolcallInput;
@@ -39,7 +39,7 @@ export class StoredCall {
     this.argsText = argsText;
   }
 
-  /** Wraps a version that was sealed before. */
+  /** Wraps a sealed version. */
   static of(version: ObjectVersion<'toolcall'>, texts: CallTexts): StoredCall {
     const {
       'xt/id': id,

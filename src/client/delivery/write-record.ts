@@ -89,7 +89,7 @@ const step = z.looseObject({
   fresh: ids.optional(),
 });
 
-/** A version to put. The first format held whole versions with every turn of the chat. */
+/** A version to put. Format 1 held whole versions with every turn of the chat. */
 const put = z
   .strictObject({
     head: storedDocument.optional(),
@@ -103,7 +103,7 @@ const put = z
 
 const partText = z.looseObject({ hash, text: z.string() });
 
-/** A call is stored as its input. Formats before the third held its sealed version. */
+/** A call, stored as its input. Formats 1 and 2 held its sealed version. */
 const call = z
   .looseObject({
     made: z
@@ -165,7 +165,7 @@ function decodePut(put: WriteRecord['heads'][number]): unknown {
 function decodeCall({ made, version, ...texts }: NonNullable<WriteRecord['call']>): StoredCall {
   if (made !== undefined) {
     const call = new StoredCall({ ...texts, made } as unknown as CallRecord);
-    // Detects a call that cannot be sealed here, and not later among other writes.
+    // Seal the call here, so that an invalid one fails now and not later among other writes.
     void call.version;
     return call;
   }
@@ -177,7 +177,7 @@ function decodeCall({ made, version, ...texts }: NonNullable<WriteRecord['call']
 
 /**
  * Checks a record without changing it. Its content is written as it was acknowledged, including
- * fields of other versions.
+ * fields of other program versions.
  */
 function checkedRecord(value: Json): WriteRecord {
   const parsed = writeRecord.safeParse(value);

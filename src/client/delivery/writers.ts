@@ -10,13 +10,13 @@ export function currentFile({ document, marks, validTime }: Head): CurrentFile {
   return { fileHash: document.file_hash as Sha256 | null, gone: marks.gone === true, validTime };
 }
 
-/** A write with its plan, as a writer takes it. */
+/** A write with its plan, as passed to a writer. */
 export interface PlannedWrite {
   readonly write: SessionWrite;
   /** The lane of the write. Writes of one lane are applied in order. */
   readonly lane: string;
   /**
-   * Resolves when the write may be planned, and rejects if it never may. Awaited before each
+   * Resolves when the write may be planned, and rejects if it must never be. Awaited before each
    * attempt.
    */
   readonly ready: () => Promise<void>;
@@ -38,18 +38,18 @@ export interface WrittenOne {
 
 /** The result of a delivered write. */
 export interface Delivered extends Written<WriteResult> {
-  /** All writes of the transaction in order, for its first write. Empty for the others. */
+  /** For the first write of a transaction, all its writes in order. Empty for the other writes. */
   readonly together: readonly WrittenOne[];
 }
 
 /**
- * Defines how a client's writes reach the database: their order, and the files known without a
+ * Brings a client's writes to the database: it decides their order, and the files known without a
  * query.
  */
 export interface Writer {
   /** Whether writes are acknowledged before commit although no journal holds them. */
   readonly acknowledgesAtOnce: boolean;
-  /** The files as this client left them, if it is their only writer. */
+  /** The last file states that this client wrote or saw, if it is their only writer. */
   readonly ownFiles: OwnFiles | undefined;
   /** Finds the author of a file that changed outside of a call. Default: no version has one. */
   readonly findAuthor?: FindAuthor | undefined;
@@ -63,8 +63,8 @@ const MOST_FILES = 200_000;
 
 /**
  * The heads of files that a sole writer has observed or written, so that the database is asked once
- * per file. Heads read from the database and stubs never replace known ones, because they may be
- * older. Nothing is evicted. Files beyond the limit are queried each time.
+ * per file. Heads read from the database and stubs never replace known heads, because they may be
+ * older. No file is evicted. Files beyond the limit are queried each time.
  */
 export class OwnFiles {
   readonly #files = new Map<ObjectId, CurrentFile>();
