@@ -13,9 +13,9 @@ export type IndexOutcome = 'created' | 'updated' | 'unchanged';
 export const MOST_DISCOVERED = 2_000;
 
 /**
- * Returns the valid time of a new version (decision F7): the earliest time at which its content is
- * known to be true, never in the future. It is at least 1 ms after the object's previous version,
- * because at an equal time one version would hide the other.
+ * Returns the valid time of a new version (decision F7): the earliest time at which it is known to
+ * be true, never in the future. At an equal time one version would hide the other, so it is at
+ * least 1 ms after the previous one.
  */
 function versionTime(trueSinceMs: number, nowMs: number, previous: Date | undefined): Date {
   const wanted = Math.min(Math.floor(trueSinceMs), nowMs);

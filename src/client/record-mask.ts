@@ -7,13 +7,15 @@ import { defined } from '../values/defined.js';
 
 /** Replaces secrets by marks before anything is recorded (decision 0026). */
 export interface RecordMask {
-  /** Returns a text with marks. Adds the secrets to `found`. */
+  /** Replaces the secrets in a text by marks, and adds them to `found`. */
   text(text: string, found?: FoundSecrets): string;
-  /** Returns a JSON value with marks in its texts. */
+  /** Replaces the secrets in the texts of a JSON value by marks. */
   value(value: Json, found?: FoundSecrets): Json;
-  /** Whether agents also get the results of their tools with marks. */
+  /** Whether the tool results that agents get are masked, too. */
   readonly inAnswers?: boolean;
-  /** Replaces secrets that were found elsewhere, and their lines. */
+  /**
+   * Replaces the secrets in `found` and single lines of them, which the rules alone may not detect.
+   */
   withoutRepeated(text: string, found: FoundSecrets): string;
 }
 
@@ -27,7 +29,10 @@ export const NO_MASK: RecordMask = {
   withoutRepeated: (text) => text,
 };
 
-/** Returns the text of a piece inside a JSON string; undefined if the piece is more than that. */
+/**
+ * Returns the unescaped text of a piece of a JSON string. Undefined if it has no escapes or is not
+ * one string.
+ */
 function textInside(piece: string): string | undefined {
   if (!piece.includes('\\')) return undefined;
   try {
@@ -38,8 +43,8 @@ function textInside(piece: string): string | undefined {
 }
 
 /**
- * Returns a piece of a JSON body with marks. A long string is a piece without its quotes. The rules
- * need its line endings, so they read it without escapes.
+ * Masks a piece of a JSON body. A long string is its own piece, without quotes. The rules read it
+ * unescaped, because they need its line ends.
  */
 export function maskedPiece(mask: RecordMask, piece: string): string {
   const inside = textInside(piece);
@@ -48,10 +53,13 @@ export function maskedPiece(mask: RecordMask, piece: string): string {
   return masked === inside ? piece : JSON.stringify(masked).slice(1, -1);
 }
 
-/** Masks the secrets in a sent body. Its pieces stay, unless a secret spans two of them. */
+/**
+ * Masks the secrets in a sent body. The division into pieces stays, unless a secret spans two of
+ * them.
+ */
 export function maskedBody(mask: RecordMask, body: readonly string[]): readonly string[] {
   const pieces = body.map((piece) => maskedPiece(mask, piece));
-  // A body usually repeats the pieces of the one before, so their pairs are masked already.
+  // This costs little, because the mask caches texts and a body mostly repeats the previous one.
   const isSpanned = pieces.some((piece, i) => {
     const both = `${pieces[i - 1]}${piece}`;
     return i > 0 && mask.text(both) !== both;

@@ -18,18 +18,18 @@ export const TIME_LIMITS = {
   /** Closing a client waits this long for deliveries. The rest stays in the journal. */
   close: 5_000,
   /**
-   * Assembling a context waits this long for the database to have every step. Then this process's
-   * knowledge serves.
+   * Assembling a context waits this long for the database to have every step. Then it uses this
+   * process's knowledge.
    */
   drain: 2_000,
-  /** The same, if only the database has some of the context's contents. */
+  /** The same limit, if only the database has some of the context's contents. */
   drainForContents: 60_000,
   /**
    * Recording a call waits this long for the look-up of its id, if the database has not answered
    * yet or is down.
    */
   callId: 250,
-  /** The same, if the database is up: a slow answer must give the same id as a quick one. */
+  /** The same limit, if the database is up: a slow answer must give the same id as a quick one. */
   callIdOfSlow: 10_000,
   /**
    * An optimistic context waits this long for the check for other writers. If it takes longer, the
@@ -43,7 +43,7 @@ export const TIME_LIMITS = {
    * or changed.
    */
   optimisticRead: 250,
-  /** The delivery gate stays closed this long for an announced model that does not ask. */
+  /** The delivery gate stays closed this long for an announced model whose call does not come. */
   announcedModel: 20,
   /** Recording a step waits this long while hundreds of steps are in delivery. */
   pace: 250,

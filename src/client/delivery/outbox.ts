@@ -294,8 +294,7 @@ export class Outbox {
     this.#outage = undefined;
     store.markStored(result.ops);
     versions.committed(result, txId);
-    // The other writer's clock may be ahead. Noting its time lets own reads see the version from
-    // now on.
+    // Another writer's clock may be ahead, so our reads must include its time.
     for (const { validTime } of result.observed) store.noteTime(validTime.getTime());
     if (together.length > 0) for (const listener of this.#listeners) listener(together, txId);
   }

@@ -200,10 +200,10 @@ async function isWritten({ store }: ForkEnvironment, { id, puts }: ForkHeads): P
 
 /**
  * Forks a session (decision F2) and returns where the fork begins. The new session has its parent's
- * chat, sets and prompt as they were after the step `at`. It shares the parent's steps up to there
- * and its roots, and numbers its own steps after them. It is opened like any other session.
- * @throws {SessionError} unknown-session – the parent does not exist; sequence-gap – the parent
- *   lacks the step; session-exists – the new id is taken
+ * roots, and the chat, sets and prompt as they were after step `at`. It shares the steps up to
+ * `at`, and numbers its own steps after them. It is opened like any other session.
+ * @throws {SessionError} unknown-session – no such parent; sequence-gap – the parent lacks the
+ *   step; session-exists – the new id is taken
  * @throws {XtdbError} the database is down
  */
 export async function forkSession(

@@ -18,7 +18,7 @@ export interface KnownContext {
    */
   readonly aheadOf: number | undefined;
   readonly ahead: readonly ShownAhead[];
-  /** Undefined if nothing is missing. */
+  /** The objects that could not be shown. Undefined if there are none. */
   readonly absent: AbsentObjects | undefined;
 }
 
@@ -47,7 +47,7 @@ interface ShownObject {
 
 /**
  * Returns an object's version in delivery, or else the last known stored version. Undefined if it
- * is unknown or not shown here.
+ * is unknown or outside this client's folders.
  */
 function shownOf({ metadata, versions, files }: Known, id: ObjectId): ShownObject | undefined {
   const pending = versions.pending(id);
@@ -63,7 +63,10 @@ function shownOf({ metadata, versions, files }: Known, id: ObjectId): ShownObjec
 
 const isGone = ({ metadata }: ShownObject): boolean => metadata.type === 'file' && metadata.state === 'deleted';
 
-/** Returns the shown version of an object if it is in memory. A call has only one version. */
+/**
+ * Returns the shown version of an object if it is in memory. A call has only one version, so its
+ * hash need not match.
+ */
 function contentOf({ versions }: Known, id: ObjectId, shown: ShownObject): MarkedVersion | undefined {
   const isShown = ({ version, marks }: MarkedVersion): boolean =>
     version.type === 'toolcall' || (version.object_hash === shown.hash && (marks.gone === true) === isGone(shown));
@@ -72,10 +75,10 @@ function contentOf({ versions }: Known, id: ObjectId, shown: ShownObject): Marke
 
 /**
  * Builds the parts of a context without the database, from the last known stored versions and the
- * versions in delivery. Each file has the version that the record names, or its newest version at
- * the transaction of the session's metadata. So the context can be rebuilt even if a delivery fails
- * (decision 0010). A tracker's observations are in no journal. The caller must store them before it
- * hands the context out.
+ * versions in delivery. Each file is shown in the version that `ahead` names, or else in its newest
+ * version at `aheadOf`. So the context can be rebuilt even if a delivery fails (decision 0010). A
+ * tracker's observations are in no journal, so the caller must store them before it hands the
+ * context out.
  */
 export function knownContext(known: Known, { state, prompt, readAt }: LoadedObjects): KnownContext {
   const { metadata: cache } = known;

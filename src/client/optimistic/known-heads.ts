@@ -51,12 +51,12 @@ export class KnownHeads {
   #asked: ReadonlySet<ObjectId> = new Set();
   #txId: number | undefined;
   #stale = false;
-  /** The last evicted transaction. Older reads and decisions are not used. */
+  /** The last evicted transaction. Reads and commits based on an older one are not used. */
   #since = Number.NEGATIVE_INFINITY;
 
   /**
-   * `isWanted` returns whether an object belongs to the session. Other objects are followed too,
-   * but never cause a read.
+   * `isWanted` returns whether an object belongs to the session. Versions of other objects are kept
+   * too, but never cause a read.
    */
   constructor(own: OwnTransactions, isWanted: (id: ObjectId) => boolean = () => true) {
     this.#own = own;
@@ -145,7 +145,7 @@ export class KnownHeads {
       this.#keep(txId, commit);
       return;
     }
-    // The basis includes every asked id. The other objects joined the session after its read.
+    // The read at the basis covers every asked id. The other objects joined the session later.
     const fresh = new Map([...commit.heads].filter(([id]) => !this.#asked.has(id)));
     if (fresh.size === 0) return;
     if (this.#isUncontested(txId, commit)) this.#add(fresh);
@@ -190,7 +190,8 @@ export class KnownHeads {
   }
 
   /**
-   * Returns whether no other process can have written between the read of a commit and the basis.
+   * Returns whether no other process can have written between the basis and the read that the
+   * commit was decided on.
    */
   #isUncontested(txId: number, { readAt = txId }: CommittedHeads): boolean {
     return readAt >= this.#since && this.#own.cover(readAt, this.#txId ?? readAt);

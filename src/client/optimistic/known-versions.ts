@@ -74,7 +74,7 @@ class PendingVersions {
   }
 }
 
-/** A failure here also fails the plan of the write, which reports it. */
+/** Returns no versions on failure. The write's plan fails with the same error and reports it. */
 function orNone(make: () => readonly MarkedVersion[]): readonly MarkedVersion[] {
   try {
     return make();
@@ -192,7 +192,7 @@ export class KnownVersions {
       const isNewest = this.#metadata.learn(version, marks, txId);
       if (isNewest && this.#pending.get(version['xt/id']) === undefined) this.#remember({ version, marks });
     }
-    // They were read when the write was planned, so a later commit is newer.
+    // The observed heads were read when the write was planned, so a later commit is newer.
     for (const { document, marks } of observed) this.#metadata.learn(document, marks, observedAt);
   }
 

@@ -5,7 +5,7 @@ import type { HeadMarks } from '../../store/head.js';
 import { DeferredWork } from '../../values/deferred-work.js';
 
 /**
- * Date of a version that may be older than the database's. It lies in the past, so the object is
+ * Due date of an object whose known version may be outdated. It is in the past, so the object is
  * read again.
  */
 const UNSURE = new Date(0);
@@ -31,7 +31,7 @@ export interface KnownObjects {
 /**
  * Metadata of the content objects that a client has observed [§3.1], shared by its sessions.
  * Database states are ordered by transaction, although the client may learn them in another order.
- * Acknowledged versions in delivery cover them. The cache records per session up to which
+ * Versions in delivery take precedence over them. The cache records per session up to which
  * transaction it is complete. While only this client writes, nothing is read again.
  */
 export class MetadataCache {
@@ -56,7 +56,7 @@ export class MetadataCache {
     return (this.#acknowledged.get(id) ?? this.#stored.get(id))?.metadata;
   }
 
-  /** Adds to a set the ids of all objects that are learned from now on, until it is released. */
+  /** Adds the ids of all objects learned from now on to a set, until `release`. */
   follow(learned: Set<ObjectId>): { release(): void } {
     this.deferred.flush();
     this.#followers.add(learned);
@@ -76,7 +76,7 @@ export class MetadataCache {
     return this.#stored.get(id);
   }
 
-  /** Adds an acknowledged version. It covers the database state until `settle`. */
+  /** Adds an acknowledged version. It takes precedence over the database state until `settle`. */
   acknowledge(version: object, marks: HeadMarks): void {
     const described = this.#described(version, marks);
     if (described === undefined) return;
@@ -100,8 +100,8 @@ export class MetadataCache {
   }
 
   /**
-   * Returns whether the last known state is the object's newest version at a transaction, despite a
-   * valid time from another clock.
+   * Returns whether the last known state is certainly the object's newest version at a transaction.
+   * It may not be if a version has a future valid time.
    */
   isNewestAt(id: ObjectId, txId: number): boolean {
     this.deferred.flush();
@@ -143,8 +143,8 @@ export class MetadataCache {
   }
 
   /**
-   * Records the valid time of an object's newest version, as read at a given time. If several are
-   * in the future, keeps the first until it has passed.
+   * Records that an object's newest version, read at the time `at`, is valid from `from`. Of
+   * several times in the future, it keeps the first until that has passed.
    */
   setDue(id: ObjectId, { from, at }: { readonly from: Date; readonly at: Date }): void {
     const before = this.#due.get(id);

@@ -12,7 +12,7 @@ import { type HeadsReading, type KnownHead, KnownHeads } from './known-heads.js'
 import type { KnownVersions, MarkedVersion, WrittenObjects } from './known-versions.js';
 import type { MetadataCache } from './metadata-cache.js';
 
-/** The parts of a context that waited for no transaction. */
+/** The parts of a context made without waiting for a transaction. */
 export interface OptimisticContext {
   readonly heads: ReadonlyMap<ObjectId, KnownHead>;
   /** The contents of the active objects. */
@@ -56,7 +56,10 @@ export interface CommittedWrite {
   readonly result: WrittenObjects;
 }
 
-/** The result of the check for other writers. If there are writes, a read of them has begun. */
+/**
+ * The result of the check for other writers. If others wrote, `reading` is the running read of
+ * their writes.
+ */
 interface ForeignWrites {
   /** The database's last transaction. Undefined if it has none, null if it did not answer. */
   readonly latest: number | null | undefined;
@@ -70,9 +73,9 @@ const BEFORE_FIRST = -1;
 
 /**
  * A session's view of the database that waits for none of its own transactions (decision 0010). It
- * holds the newest versions at a transaction, and acknowledged versions that survive the process.
- * Before each context it checks with one short query whether others wrote, and reads again only
- * then. The owner calls `wrote` for each stored transaction.
+ * holds the newest versions at a transaction, and the journaled versions in delivery. Before each
+ * context it checks with one short query whether others wrote, and reads again only if they did.
+ * The owner calls `wrote` for each stored transaction.
  */
 export class OptimisticView {
   readonly #options: OptimisticViewOptions;
@@ -91,7 +94,7 @@ export class OptimisticView {
   }
 
   /**
-   * Starts the check for other writers. The next context waits shortly for the result. Never
+   * Starts the check for other writers. The next context waits briefly for the result. Never
    * rejects.
    */
   refresh(): Promise<ForeignWrites> {
@@ -111,7 +114,7 @@ export class OptimisticView {
     return (isFresh ? this.#latest : undefined) ?? this.#options.store.latestTransaction();
   }
 
-  /** Returns the parts of a context. Undefined if a part is not known here. */
+  /** Returns the parts of a context. Undefined if a part is unknown. */
   async context(): Promise<OptimisticContext | undefined> {
     const latest = await this.#catchUp();
     const { state, prompt } = this.#options.session();
@@ -174,8 +177,8 @@ export class OptimisticView {
   }
 
   /**
-   * Applies other clients' writes within the time limits. Returns the database's last transaction
-   * before that.
+   * Waits, within the time limits, until the view has other clients' writes. Returns the last
+   * transaction that the check found.
    */
   async #catchUp(): Promise<ForeignWrites['latest']> {
     const { versions, session, isAway, stepsDelivered, filesDelivered } = this.#options;
@@ -190,7 +193,7 @@ export class OptimisticView {
     const limit = TIME_LIMITS.optimisticRead;
     const waits: Promise<unknown>[] = [filesDelivered(limit)];
     if (reading !== undefined) waits.push(reading);
-    // Only the database knows whether a file that was only mentioned exists already.
+    // Only the database knows whether a mentioned file has been read by another client.
     if (!isAway() && index.some(isStub)) waits.push(stepsDelivered(limit));
     await withinLimit(Promise.all(waits), limit, () => []);
     if (!isAway() && session().state.sets.index.some((id) => this.#shown(id) === undefined)) {
@@ -242,7 +245,7 @@ export class OptimisticView {
     const found = txId === BEFORE_FIRST ? new Map<string, Head>() : await store.newestAt(txId).heads(unread);
     for (const { document, marks, validTime } of found.values()) {
       metadata.learn(document, marks, txId);
-      // Counts as newest despite the writer's clock.
+      // Another writer's clock may be ahead, so our reads must include its time.
       store.noteTime(validTime.getTime());
     }
     const heads = new Map(unchanged);

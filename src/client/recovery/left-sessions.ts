@@ -30,13 +30,13 @@ export interface LeftSession {
   readonly stored: number;
   /** The first and last step among them. Undefined if there is none. */
   readonly steps: readonly [first: number, last: number] | undefined;
-  /** The fork for records that the session cannot take, and its first step. */
+  /** The fork for records that the session refuses, and its first step. */
   readonly fork: { readonly id: SessionId; readonly first: number } | undefined;
 }
 
 /**
- * Returns the fork that an earlier process began for refused steps before `seq`. Otherwise returns
- * the fork that a delivery would begin there.
+ * Returns the fork that an earlier process began for refused steps. Otherwise returns the fork that
+ * a delivery would begin at `seq`.
  */
 async function forkOf(
   snapshot: StoreSnapshot,
@@ -50,7 +50,7 @@ async function forkOf(
   return { id, first };
 }
 
-/** Follows the records of one session in order, like a delivery. */
+/** Decides a session's fate from its records, in the order of delivery. */
 class SessionJudge {
   readonly #session: SessionId;
   #fate: SessionFate = 'stored';
@@ -97,8 +97,7 @@ class SessionJudge {
   }
 
   /**
-   * Returns whether the database has a write. The result for the first missing write decides the
-   * fate of all later ones.
+   * Returns whether the database has a write. The first missing write decides the session's fate.
    */
   async #place(store: ObjectStore, snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
     if (this.#isRefused) return this.#inFork(snapshot, write);
@@ -119,8 +118,8 @@ class SessionJudge {
   }
 
   /**
-   * Returns whether the fork has a write that its session refuses. A head change without a step is
-   * not needed there.
+   * Returns whether the fork already has a write that the session refuses. A write without a step
+   * is not needed there, so it counts as stored.
    */
   async #inFork(snapshot: StoreSnapshot, write: SessionWrite): Promise<boolean> {
     const { step } = write;

@@ -24,7 +24,7 @@ import { forkHeads } from '../delivery/session-heads.js';
 import type { SessionWrite, WriteResult } from '../delivery/session-write.js';
 import { earlierFork, freeFork, type RescuePlace, termOf } from './rescue-fork.js';
 
-/** A fork that receives writes. */
+/** A fork that receives the writes of a lost session. */
 interface Rescue extends RescuePlace {
   readonly lease: StoredDocument;
   /** Maps each call id to its id in the fork. */
@@ -49,7 +49,7 @@ function renamed(changes: SetChanges, rename: Rename): SetChanges {
 
 /**
  * Turns a write of a lost session into a step of its fork. Content and order stay. The call's
- * object gets an id of the fork, because the other writer may have used the old id.
+ * object gets an id with the fork's suffix, because the other writer may have used the old id.
  */
 function rescuedWrite({ step, call, files, at }: SessionWrite, { fork, lease, renames }: Rescue): SessionWrite {
   const rename: Rename = (id) => renames.get(id) ?? id;
@@ -72,13 +72,13 @@ function rescuedWrite({ step, call, files, at }: SessionWrite, { fork, lease, re
   };
 }
 
-/** Adds the ids that belong to calls of a fork only. */
+/** Adds the renamed calls of a fork. Their ids end with the fork's suffix. */
 function learnCalls({ fork, renames }: Rescue, ids: Iterable<ObjectId>): void {
   const suffix = callSuffix(fork);
   for (const id of ids) if (id.endsWith(suffix)) renames.set(objectId(id.slice(0, -suffix.length)), id);
 }
 
-/** Returns where a rescued step is stored. */
+/** Returns the fork that stores a rescued step. */
 const placeOf = (rescue: Rescue, seq: number): Rescue =>
   rescue.onward === undefined || seq < rescue.onward.first ? rescue : placeOf(rescue.onward, seq);
 
@@ -97,7 +97,7 @@ interface LostSessionsOptions {
 
 /**
  * The sessions of a client that can no longer be written. If another writer takes a session over,
- * its acknowledged writes go into a fork, in order. So no acknowledged write is dropped (decision
+ * this client's acknowledged writes go into a fork, in order. So none of them is dropped (decision
  * F6).
  */
 export class LostSessions {
@@ -105,11 +105,11 @@ export class LostSessions {
   readonly #onRescued: RescuedListener;
   readonly #isDurable: boolean;
   readonly #writing: WriteOptions;
-  /** The error of the newest failed writer. Writers of later terms continue. */
+  /** Per session, the error of the newest failed term. Writers of later terms can continue. */
   readonly #failures = new Map<SessionId, { readonly error: Error; readonly term: number }>();
-  /** By session and term. */
+  /** The forks, by session and term. */
   readonly #rescues = new Map<string, Promise<Rescue>>();
-  /** Resolves once every refused write is stored in its final place. */
+  /** Per session, resolves once every failed write is stored or refused for good. */
   readonly #settling = new Map<SessionId, Promise<unknown>>();
 
   constructor(store: ObjectStore, { isDurable, onRescued, onOutage }: LostSessionsOptions) {
@@ -120,15 +120,18 @@ export class LostSessions {
   }
 
   /**
-   * Returns the error that ended a session's writer. Undefined while the writer can continue. A
-   * later writer of the same session is not affected.
+   * Returns the error that ended a session's writer. Undefined while the writer can continue.
+   * Writers of later terms are not affected.
    */
   failure({ session, lease }: Held): Error | undefined {
     const failed = this.#failures.get(session);
     return failed === undefined || termOf(lease) > failed.term ? undefined : failed.error;
   }
 
-  /** Records that a write failed for good. Its writer must not continue over the gap. */
+  /**
+   * Records that a write failed for good. Its writer must not write later steps, because one is
+   * missing.
+   */
   fail(held: Held, error: unknown): void {
     if (this.failure(held) === undefined) this.#report(held, errorOf(error));
   }
@@ -185,7 +188,7 @@ export class LostSessions {
 
   /**
    * Returns the error for a write refused for good. If an earlier write caused it, returns that
-   * write's error. `refusal` names who refused it.
+   * write's error. `refusal` says what refused it.
    */
   #notKept(write: SessionWrite, refusal: string, cause: unknown): NotKeptError {
     if (cause instanceof NotKeptError) return cause;
@@ -202,7 +205,7 @@ export class LostSessions {
     const rescue = this.#intoFork(write, this.#rescues.get(key));
     this.#rescues.set(key, rescue);
     const { fork } = placeOf(await rescue, write.step.seq);
-    // Name the fork only when it is complete, because a client that opens it takes it over.
+    // Name the fork only when it is complete, because opening it takes it over.
     await this.#atRest(key);
     const reported = new SessionError(
       'taken-over',
@@ -252,8 +255,8 @@ export class LostSessions {
   }
 
   /**
-   * Finds the fork with the earlier steps that another process began, or creates one before this
-   * step. An outage only delays it.
+   * Finds the fork that another process began for the earlier steps, or creates one that begins
+   * with this step. An outage only delays it.
    */
   async #begin(write: SessionWrite): Promise<Rescue> {
     const { session, step } = write;
@@ -284,7 +287,7 @@ export class LostSessions {
     }
   }
 
-  /** Returns a fork that an earlier process left, ready for the next step. */
+  /** Prepares a fork that an earlier process left for the next step. */
   async #rescueIn(place: RescuePlace, seq: number): Promise<Rescue> {
     const { fork } = place;
     const snapshot = await this.#store.latest();
@@ -296,7 +299,7 @@ export class LostSessions {
         `session ${fork} has ${steps.length} steps; the step acknowledged as ${seq} does not follow them`,
       );
     }
-    // Epoch 1 detects a client that has opened the fork since its creation.
+    // A fork has epoch 1 until a client opens it. The guard on epoch 1 detects such a client.
     const rescue: Rescue = { ...place, lease: { ...head.document, epoch: 1 }, renames: new Map() };
     learnCalls(
       rescue,
@@ -307,8 +310,8 @@ export class LostSessions {
 
   /**
    * Stores the assembly record of a context that was assembled without the database. It goes to the
-   * fork if the context includes a step there. Otherwise it goes to the session, which then has all
-   * its steps.
+   * fork if the context includes a step of the fork. Otherwise it goes to the session, which has
+   * all its steps.
    */
   async #keepAssembly(write: SessionWrite, proof: AssemblyProof): Promise<void> {
     const rescue = await this.#rescues.get(rescueKey(write));

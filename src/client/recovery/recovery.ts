@@ -31,7 +31,7 @@ export class Recovery implements LostWrites {
   /** Records of living processes' journals that this client also delivers or delivered. */
   readonly #takenUp = new Set<string>();
 
-  /** From now on the outbox hands over the writes that fail. */
+  /** From now on, the outbox passes failed writes to this object. */
   constructor(outbox: Outbox, parts: RecoveryParts) {
     this.#outbox = outbox;
     this.#parts = parts;
@@ -47,7 +47,10 @@ export class Recovery implements LostWrites {
     return this.#lost.failure(held);
   }
 
-  /** Throws the `failure` of a session. With `informs`, the user counts as informed of it. */
+  /**
+   * Throws the `failure` of a session. With `informs`, the user sees it, so it is not reported
+   * again.
+   */
   requireWritable(session: SessionId, lease: SessionWrite['lease'], informs: boolean): void {
     const failure = this.failure({ session, lease });
     if (failure === undefined) return;
@@ -68,7 +71,10 @@ export class Recovery implements LostWrites {
     }
   }
 
-  /** Keeps a refused write if a journal holds it. This client's user sees the error once. */
+  /**
+   * Keeps a refused write for a retry if a journal holds it. If this client acknowledged it, its
+   * user sees the error once.
+   */
   #refuse(refused: AdoptedWrite, error: NotKeptError): void {
     const { write, how } = refused;
     if (how.receipt === undefined) return;
@@ -82,7 +88,7 @@ export class Recovery implements LostWrites {
     return (await this.#parts.journal?.losses()) ?? 0;
   }
 
-  /** Adopts dead processes' journals (decision F6). Resolves when their writes are handed over. */
+  /** Adopts dead processes' journals (decision F6). Resolves when their writes are in delivery. */
   async adoptLeft(): Promise<void> {
     await this.#parts.journal?.adoptAll((adopted) => this.#takeUp(adopted));
   }
@@ -98,7 +104,10 @@ export class Recovery implements LostWrites {
     applied.catch(() => this.#takenUp.delete(place));
   }
 
-  /** Waits for other processes' deliveries, and adopts those that end. Returns false on timeout. */
+  /**
+   * Waits for other processes' deliveries, and adopts the journals of processes that end. Returns
+   * false on timeout.
+   */
   async othersDelivered(limitMs: number, session?: SessionId): Promise<boolean> {
     return (await this.#parts.journal?.othersDelivered(limitMs, { session, eachTime: () => this.adoptLeft() })) ?? true;
   }
@@ -111,11 +120,12 @@ export class Recovery implements LostWrites {
   }
 
   /**
-   * Delivers all records of a session in the data folder; the caller holds its lock. Delivers those
-   * of living processes too, so that a slow one does not block. Each step is written once.
+   * Delivers all records of a session in the data folder; the caller holds the session's lock.
+   * Includes records of living processes, so that a slow process does not block it. Each step is
+   * written once.
    */
   async #bringAll(session: SessionId): Promise<boolean> {
-    // A working process delivers faster alone than two that compete.
+    // Let a living process deliver first, because two processes that compete are slower.
     await this.othersDelivered(TIME_LIMITS.othersFirst, session);
     for (;;) {
       await this.adoptLeft();
@@ -129,10 +139,10 @@ export class Recovery implements LostWrites {
 
   /**
    * Makes a session writable for a client that holds its lock and is about to open it. Delivers
-   * everything acknowledged for it and retries its refused writes. Each part may take ten seconds;
-   * then it returns false.
+   * everything acknowledged for the session and retries its refused writes. Returns false if one of
+   * these takes more than ten seconds.
    * @throws {NotKeptError} a write of this client was refused for good and not reported yet; the
-   *   next call opens the session over the gap
+   *   next call opens the session without that write
    */
   async readies(session: SessionId): Promise<boolean> {
     const refused = this.#refused.of(session);

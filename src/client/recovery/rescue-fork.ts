@@ -25,8 +25,8 @@ const isNamed = (id: SessionId, name: string): boolean =>
   id.startsWith(name) && /^(?:-\d+)?$/.test(id.slice(name.length));
 
 /**
- * Returns the newest fork that an earlier process created for a session's steps. With a step, the
- * fork must reach up to it.
+ * Returns the newest fork that an earlier process created for a session's steps. With `seq`, the
+ * fork must begin at or before that step.
  */
 export async function earlierFork(
   snapshot: StoreSnapshot,
@@ -72,6 +72,6 @@ export async function stepsInForks(snapshot: StoreSnapshot): Promise<readonly St
   return Promise.all(forks.map(async (one) => ({ ...one, last: (await snapshot.steps(one.fork)).length })));
 }
 
-/** Describes which steps are only in which fork. */
+/** Says which steps only a fork has. */
 export const stepsInForkText = ({ session, fork, first, last }: StepsInFork): string =>
   `steps ${first} to ${last} that an earlier writer of session ${session} acknowledged are in session ${fork} only`;

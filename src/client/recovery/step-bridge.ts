@@ -28,18 +28,18 @@ const headIn = (puts: readonly StoredPut[], id: string): StoredPut | undefined =
   puts.findLast(({ head }) => head['xt/id'] === id);
 
 /**
- * Identifies a step across reads: a journal is read once to report its damage and again for
- * delivery.
+ * Returns a key for a step that is equal in every read of a journal. A damaged journal is read to
+ * report its damage, and again for delivery.
  */
 const placeOf = ({ session, seq }: Step): string => `${session}\0${seq}`;
 
-/** Returns the ids that a step expects to exist. */
+/** Returns the ids that a step expects in the index. */
 const namedBy = ({ changes }: Step): readonly ObjectId[] => [...(changes.activate ?? []), ...(changes.pin ?? [])];
 
 /**
- * Derives what lost steps added to the index from the steps after them. For the first readable step
- * after each gap, returns the ids that it and later steps expect. Ids that readable steps added are
- * left out.
+ * Returns the ids that lost steps must have added to the index, by the first readable step after
+ * each gap. They are the ids that this step and the next ones expect and that no readable step
+ * added.
  */
 function neededAfterGaps(writes: readonly SessionWrite[]): ReadonlyMap<string, readonly ObjectId[]> {
   const needed = new Map<string, ObjectId[]>();
@@ -81,15 +81,18 @@ export class StepBridge {
     this.#needed = neededAfterGaps(writes);
   }
 
-  /** Returns the write to plan. An earlier attempt may have been applied. */
+  /**
+   * Returns the write to plan. A retry reads the session again, because an earlier attempt may have
+   * been applied.
+   */
   async bridged(write: SessionWrite, attempt: number): Promise<SessionWrite> {
     const { session, lease, step } = write;
     if (lease === undefined) return write;
     const known = attempt === 1 ? this.#reached.get(session) : undefined;
     const reached = known ?? (await this.#read(session));
     const isOther = reached.lease !== null && termOf(reached.lease) !== termOf(lease);
-    // The usual checks handle a session's creation, stored steps and sessions that another writer
-    // took over.
+    // The usual checks handle a takeover by another writer, a stored step and a session that exists
+    // already.
     if (isOther || (step !== undefined && step.seq <= reached.state.seq) || (lease === null && reached.lease !== null))
       return write;
     const isGap = step !== undefined && step.seq > reached.state.seq + 1;
@@ -131,8 +134,8 @@ export class StepBridge {
     const count = step.seq - seq - 1;
     const turns = step.turn - (step.opens === undefined ? 0 : 1) - turn;
     const index = (this.#needed.get(placeOf(step)) ?? []).filter((one) => !state.has(one));
-    // Turns without any readable step begin as late as possible. But the first step of a session
-    // always begins a turn.
+    // Lost turns begin as late as possible, except that a session's first step always begins a
+    // turn.
     const openedUpTo = (i: number): number => (i < 0 ? 0 : Math.max(turn === 0 ? 1 : 0, turns - (count - 1 - i)));
     return Array.from({ length: count }, (_, i): Step => {
       const opened = openedUpTo(i);

@@ -40,8 +40,8 @@ async function metadataAt(
 
 /**
  * Returns the objects whose heads must be read at a snapshot. They were written since the last
- * read, were never read, or were dated in the future and their time has come. Returns all if the
- * writes are unknown.
+ * read, were never read, or had a future valid time that has come. Returns all if it is unknown
+ * which were written.
  */
 async function outdatedAt(
   { metadata, store }: SessionEnvironment,
@@ -97,7 +97,7 @@ async function currentMetadata(
   // right versions.
   if (txId !== undefined && !index.every((id) => metadata.isAsOf(id, txId)))
     return metadataAt(environment, snapshot, index);
-  // Copied now, because the session may write during the wait for the contents.
+  // Copy it now, because the session may write while the contents are read.
   const held = new Map(index.map((id) => [id, metadata.get(id)]));
   return (id) => held.get(id);
 }
@@ -107,7 +107,7 @@ interface Parts {
   readonly prompt: string | null;
   readonly metadata: MetadataOf;
   readonly version: (id: ObjectId) => MarkedVersion | undefined;
-  /** The basis of the read, and the objects shown at other versions than the basis has. */
+  /** The basis of the read, and the objects shown in another version than at the basis. */
   readonly place: Pick<SessionAssemblyRecord, 'basis' | 'ahead' | 'aheadOf' | 'behind' | 'absent'>;
 }
 
@@ -163,7 +163,7 @@ function assemblyOf(
     return text;
   };
   return {
-    // Lazy, because a loop renders another form, and its model call waits.
+    // Lazy, because a loop needs another form, and a model call waits for it.
     get sections() {
       return asText().sections;
     },
@@ -182,8 +182,8 @@ function assemblyOf(
 }
 
 /**
- * Returns whether a version in memory has the content that the snapshot's metadata names. Then it
- * need not be read.
+ * Returns whether a version in memory has the content that the snapshot's metadata names, so that
+ * it need not be read.
  */
 function isSame({ version }: MarkedVersion, metadata: ObjectMetadata | undefined): boolean {
   if (metadata === undefined || metadata.contentHash === null || version.content_hash !== metadata.contentHash)
@@ -214,8 +214,8 @@ async function assembleAt(
 }
 
 /**
- * Assembles without the database. The record names the shown versions, whether or not deliveries
- * succeed (decision 0010).
+ * Assembles without the database. The record names the shown versions, so it stays right if a
+ * delivery fails (decision 0010).
  */
 function assembleLocally(
   environment: SessionEnvironment,
@@ -234,7 +234,7 @@ function assembleLocally(
 
 /**
  * Assembles from this process's newest knowledge. The record needs no basis, because a sole
- * writer's steps and records reach the database in one order.
+ * writer's steps and records reach the database in the order in which they were made.
  */
 function assembleNewest(
   environment: SessionEnvironment,
@@ -278,11 +278,11 @@ async function assembleFromDatabase(
   options: AssembleOptions,
 ): Promise<SessionAssembly | undefined> {
   const { outbox, store } = environment;
-  // Waits longer for a slow database if the context would lack contents without it.
+  // Wait longer for a slow database if some contents are not in memory.
   const until = performance.now() + (hasContents(environment, loaded) ? 0 : TIME_LIMITS.drainForContents);
   while (outbox.status.outage !== undefined || !(await outbox.drained(loaded.state.id, TIME_LIMITS.drain)))
     if (outbox.status.outage !== undefined || performance.now() >= until) return undefined;
-  // Otherwise the context would lack our steps that were refused, for example after a takeover.
+  // Throw for a lost session: its refused steps, such as those after a takeover, would be missing.
   environment.recovery.requireWritable(loaded.state.id, loaded.lease, false);
   // Another process, or this one before its clock was set back, may have dated the loaded state in
   // the future.
@@ -292,8 +292,8 @@ async function assembleFromDatabase(
     const metadata = await currentMetadata(environment, snapshot, loaded.state);
     return await assembleAt(environment, snapshot, { ...loaded, metadata, options });
   } catch (error) {
-    // No write was under way that would have noticed the outage. A running node may also break off
-    // an answer, because its own storage is down.
+    // No write has noticed this outage yet. A running node may also break off a response, because
+    // its own storage is down.
     const isAway = isOutage(error) || (error instanceof XtdbError && error.code === 'cut-off');
     if (!outbox.isDurable || !isAway) throw error;
     return undefined;
@@ -303,7 +303,7 @@ async function assembleFromDatabase(
 /**
  * Renders the next context of a session that no other client writes, from its previous context.
  * Reads the database only for contents that this process no longer has in memory. `changed` names
- * the objects whose metadata may have changed since the previous context. It is cleared.
+ * the objects whose metadata may have changed since then. The set is cleared.
  */
 export async function renderGrowing(
   environment: SessionEnvironment,

@@ -15,7 +15,7 @@ import { TIME_LIMITS } from '../time-limits.js';
 import type { SessionEnvironment } from './session-environment.js';
 
 /**
- * Maximum length of a harness id that is kept as it is. Suffixes for uniqueness are added to it.
+ * Maximum length of a harness's call id. A longer id is cut. A suffix for uniqueness may follow.
  */
 const LONGEST = 400;
 
@@ -25,7 +25,7 @@ function repeated(state: SessionState, id: string): string {
   for (let n = 2; ; n++) if (!state.has(`${id}~${n}` as ObjectId)) return `${id}~${n}`;
 }
 
-/** The database's answer about an id before its call was stored. */
+/** The database's answer about an id, before its call is stored. */
 interface ExpectedId {
   readonly taken: boolean;
   /** The transaction of the query. */
@@ -35,7 +35,7 @@ interface ExpectedId {
 /** Number of upcoming call ids checked per query. */
 const STEPS_ASKED = 256;
 
-/** The call ids of consecutive steps, and which of them are taken once that is known. */
+/** A query for the call ids of consecutive steps. `known` is its result, once there is one. */
 interface AskedSteps {
   readonly from: number;
   readonly taken: Promise<ReadonlySet<string>>;
@@ -52,7 +52,7 @@ class ExpectedIds {
     this.#environment = environment;
   }
 
-  /** Checks the id of a call that has begun, so that its end need not wait. */
+  /** Checks the id of a running call, so that recording it need not wait. */
   expect(state: SessionState, given: string): void {
     const wanted = wantedOf(given);
     const id = repeated(state, wanted) as ObjectId;
@@ -62,8 +62,8 @@ class ExpectedIds {
   }
 
   /**
-   * Returns whether the id of the session's next call is taken. No other session can take it once
-   * the session exists, so one query covers many steps.
+   * Returns whether the id of the session's next call is taken. While the session exists, no other
+   * session takes such ids, so one query covers many steps.
    */
   isStepTaken({ id: session, seq }: SessionState, id: ObjectId, losses: number): boolean | Promise<boolean> {
     const next = seq + 1;
@@ -85,10 +85,7 @@ class ExpectedIds {
     return known?.has(id) ?? taken.then((found) => found.has(id));
   }
 
-  /**
-   * Returns the earlier answer about an id if it still holds, which means that no other client has
-   * written since.
-   */
+  /** Returns the earlier answer about an id. Undefined if another client may have written since. */
   async take(id: ObjectId, latest: () => Promise<number | undefined>): Promise<boolean | undefined> {
     const asked = this.#ids.get(id);
     if (asked === undefined) return undefined;
@@ -112,8 +109,8 @@ async function existing(
 }
 
 /**
- * Returns whether an id is a document of any kind, or whether another session exists that gives its
- * calls such ids.
+ * Returns whether an id is taken: by a document of any kind, or by another session that exists and
+ * gives its calls such ids.
  */
 async function lookUp(environment: SessionEnvironment, id: ObjectId, chat: SessionId): Promise<ExpectedId> {
   const owner = sessionOfStepCall(id);
@@ -130,7 +127,7 @@ function wantedOf(given: string): string {
 
 /** The inputs for the ids of a session's calls. */
 export interface CallIdRules {
-  /** Whether the session's id is random. Then ids derived from it are free. */
+  /** Whether the session's id is random. Then no other session has ids derived from it. */
   readonly hasRandomId: boolean;
   /** Number of damaged journals that may have held calls of the chat. */
   readonly losses: number;
@@ -138,16 +135,16 @@ export interface CallIdRules {
   readonly latest: () => Promise<number | undefined>;
 }
 
-/** The id that a harness gave a call, with the earlier answer about it. */
+/** The id that a harness gave a call, with the earlier queries about ids. */
 interface GivenId extends CallIdRules {
   readonly given: string | undefined;
   readonly expected: ExpectedIds;
 }
 
 /**
- * Returns how long a call may wait for the look-up of its id. A named session was opened with the
- * database, but a random one may begin while the node still starts. An outage may change an id, but
- * a slow database must not.
+ * Returns how long a call may wait for the look-up of its id. If the database has answered before,
+ * it is slow and not down, and a slow database must not change the id. A session with a random id
+ * may begin before the node is ready.
  */
 function lookUpLimit({ metadata, outbox }: SessionEnvironment, session: SessionId, hasRandomId: boolean): number {
   const hasAnswered = !hasRandomId || metadata.knownUpto(session) !== undefined;
@@ -155,8 +152,8 @@ function lookUpLimit({ metadata, outbox }: SessionEnvironment, session: SessionI
 }
 
 /**
- * Returns whether another chat has an id. Assumes so if the database is down, because an id with a
- * suffix is never wrong.
+ * Returns whether another chat has an id. Returns true if the database is down, because the id then
+ * gets a suffix, which is never wrong.
  */
 async function isTaken(
   environment: SessionEnvironment,
@@ -164,7 +161,7 @@ async function isTaken(
   { state, given, losses, hasRandomId, expected, latest }: GivenId & { readonly state: SessionState },
 ): Promise<boolean> {
   const { metadata, versions, outbox } = environment;
-  // Another session of this client has it.
+  // Another session of this client has the id.
   if (versions.pending(id) !== undefined || metadata.get(id) !== undefined) return true;
   const isOfStep = (given ?? '') === '' && id === stepCallId(state.id, state.seq + 1, losses);
   const asked = isOfStep
@@ -181,7 +178,10 @@ async function isTaken(
   );
 }
 
-/** Returns an id that only this session uses. Its suffix avoids the form of a part of a session. */
+/**
+ * Returns an id that only this session uses. A suffix is added if it looks like an infrastructure
+ * object's id.
+ */
 function ownId(state: SessionState, id: string): ObjectId {
   return objectId(repeated(state, isInfrastructureId(id) ? `${id}~1` : id));
 }
@@ -227,7 +227,7 @@ export class CallIds {
     return callIdFor(this.#environment, state, { ...this.#rules, given, expected: this.#expected });
   }
 
-  /** Checks the id of a call that has begun, so that its end need not wait. */
+  /** Checks the id of a running call, so that recording it need not wait. */
   expect(state: SessionState, given: string): void {
     this.#expected.expect(state, given);
   }

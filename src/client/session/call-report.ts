@@ -69,8 +69,8 @@ export type VerbEntry =
     };
 
 /**
- * One verb over several references, decided but not written. It becomes one step when its call is
- * recorded (decision D7).
+ * A verb on several references: decided, and written as one step when its call is recorded
+ * (decision D7).
  */
 export interface VerbPlan {
   readonly verb: Verb;
@@ -95,8 +95,8 @@ export interface CallReport {
   /** The harness's id of the call (decision B2). */
   readonly callId?: string;
   /**
-   * Start of the call, in milliseconds since 1970. A long call does not count as a pause (decision
-   * B7).
+   * Start of the call, in milliseconds since 1970. With it, a long call does not count as a pause
+   * (decision B7).
    */
   readonly startedAt?: number;
   /** The client's id of the turn (decision B7). */
@@ -126,13 +126,13 @@ export const readingsOf = ({
 /** An acknowledged call. */
 export interface RecordedCall {
   readonly callId: ObjectId;
-  /** The text for the agent. The stored hash covers it, with marks in place of its secrets. */
+  /** The text for the agent. The step stores the hash of this text with its secrets masked. */
   readonly answer: string;
   /** Objects that the window collapsed in this step [§4.3]. */
   readonly collapsed: readonly ObjectId[];
   /**
-   * The database's result [§5.6]. It includes the indexing outcomes, which are decided only then
-   * (decision F6).
+   * The database's result [§5.6]. It includes the indexing outcomes, which are decided only at
+   * delivery (decision F6).
    */
   readonly applied: Promise<AppliedWrite>;
 }
@@ -232,8 +232,8 @@ export function storedCall(
 }
 
 /**
- * Returns a call as retention by use needs it: its words, its shown texts, and the set changes that
- * the agent made with it.
+ * Returns a call as retention by use needs it: its texts, its files, and the set changes that the
+ * agent made with it.
  */
 export function ledgerCall({ tool, args, content, readings = [], plan }: CallReport, id: ObjectId): LedgerCall {
   const files = readings.flatMap(({ source, reading, activate }) =>

@@ -20,7 +20,8 @@ export interface CloseReport {
 export interface ContextClientOptions extends FileAccessOptions {
   /**
    * The database's address, or a function that finds it. Called at the first read or write. With
-   * `NO_NODE` and `soleWriter` nothing is stored: sessions end with the client and have no forks.
+   * `NO_NODE` and `soleWriter`, nothing is stored: sessions end with the client and cannot be
+   * forked.
    */
   readonly address: AskedAddress;
   readonly policy?: StepPolicy;
@@ -35,7 +36,7 @@ export interface ContextClientOptions extends FileAccessOptions {
   readonly journal?: boolean;
   /**
    * Failures that an acknowledged step survives: the death of every process (`process`, the
-   * default), or a power loss too (`power`, one sync per step).
+   * default), or also a power loss (`power`, one sync per step).
    */
   readonly durability?: Durability;
   /**
@@ -54,11 +55,11 @@ export interface ContextClientOptions extends FileAccessOptions {
    */
   readonly onNotice?: (line: string) => void;
   /**
-   * True: also opens sessions that used folders outside this client's roots. Their files there stay
-   * hidden.
+   * True: also opens sessions that used folders outside this client's roots. Files in those folders
+   * stay hidden.
    */
   readonly shareSessions?: boolean;
-  /** This process's name in another process's error, when that one asks for a session open here. */
+  /** The name of this process in the errors of processes that try to open its sessions. */
   readonly what?: string;
   /**
    * True: no other client writes this client's sessions, as in a replay. Then contexts come from

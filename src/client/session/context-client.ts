@@ -47,8 +47,8 @@ import { ViewedSession } from './viewed-session.js';
 const WHAT = 'a program that uses Palimpsest';
 
 /**
- * The context manager process [§5.1]. It wraps an agent's tools, keeps its sessions and assembles
- * its context, for several sessions over one database and one set of files. Close it.
+ * The context manager [§5.1]: wraps an agent's tools, keeps its sessions and assembles its
+ * contexts. It serves several sessions over one database and one set of files. Close it at the end.
  *
  * @example
  * ```ts
@@ -68,7 +68,7 @@ export class ContextClient {
   readonly #environment: SessionEnvironment;
   readonly #sessions = new SessionRegistry(
     (id: SessionId, options: OpenSessionOptions) => this.#open(id, options),
-    // A person's session follows no files and keeps its roots.
+    // A session that a person opens tracks no files and gets no new roots.
     ({ asPerson = false }) => asPerson,
   );
   readonly #assemble: AssembleSession;
@@ -136,7 +136,7 @@ export class ContextClient {
       dataDir === undefined || options.journal === false ? undefined : await ClientJournal.open({ dataDir, ...kept });
     const client = new ContextClient(files, journal, options);
     await client.#environment.recovery.adoptLeft();
-    // A delivery of another process could change a sole writer's decisions.
+    // Wait, because another process's delivery could change a sole writer's decisions.
     if (options.soleWriter === true) await client.#environment.recovery.othersDelivered(TIME_LIMITS.delivery);
     return client;
   }
@@ -148,9 +148,9 @@ export class ContextClient {
 
   /**
    * Opens the session with this id, with its chat and sets, or creates it. Without an id, creates a
-   * session, which needs no database. Returns the same object if it is open here and not lost. A
-   * client that tracks files indexes changes made during the pause [§3.6]. It waits at most a
-   * second for them, and the rest follows in the background.
+   * session, which needs no database. Returns the same object if the session is open here and not
+   * lost. A client that tracks files also indexes changes made during the pause [§3.6]. It waits
+   * for this at most a second; the rest follows in the background.
    * @throws {SessionError} `other-roots` – the session used folders outside this client's roots.
    * @throws {SessionError} `lease-held` – another process, which it names, has the session open,
    *   and `takeOver` is not set.
@@ -203,7 +203,7 @@ export class ContextClient {
     });
   }
 
-  /** Reads a session that another process writes, to answer calls in it; see `ViewedSession`. */
+  /** Opens a session that another process writes, to answer its calls here; see `ViewedSession`. */
   view(session: SessionId): Promise<ViewedSession | undefined> {
     return ViewedSession.open(this.#environment, session);
   }
@@ -227,7 +227,7 @@ export class ContextClient {
   isOnItsWay = async (session: string): Promise<boolean> =>
     (await this.#journal?.othersHold(Date.now(), session as SessionId)) === true;
 
-  /** Returns `delivered` at a basis. Default: the newest. Throws like it, and XtdbError. */
+  /** Returns a snapshot of `delivered` at a basis. Default: the newest. Throws XtdbError, too. */
   async snapshot(basis: AskedBasis = {}): Promise<StoreSnapshot> {
     const store = await this.delivered();
     return Object.keys(basis).length === 0 ? store.latest() : store.asOf(basis);
@@ -239,8 +239,8 @@ export class ContextClient {
   }
 
   /**
-   * Waits until at most `most` acknowledged writes are in delivery. Gives backpressure to a caller
-   * that writes faster than the database. `timeoutMs` defaults to ten seconds.
+   * Waits until at most `most` acknowledged writes are in delivery. It slows down a caller that
+   * writes faster than the database. `timeoutMs` defaults to ten seconds.
    * @throws {SessionError} `node-unavailable` – it took longer
    */
   async backpressure(most: number, timeoutMs: number = TIME_LIMITS.delivery): Promise<void> {
@@ -295,7 +295,7 @@ export class ContextClient {
     return this.#environment.shareSessions;
   }
 
-  /** Delays deliveries while a model waits. Close it before you make a context for a model. */
+  /** Delays deliveries while a model waits. Close the gate before you make a model's context. */
   get gate(): DeliveryGate {
     return this.#environment.outbox.gate;
   }
@@ -305,7 +305,7 @@ export class ContextClient {
     return this.#environment.clock();
   }
 
-  /** The backlog for the database, and its cause. */
+  /** The number of writes that wait for the database, and why they wait. */
   get status(): OutboxStatus {
     return this.#environment.outbox.status;
   }
@@ -355,8 +355,7 @@ export class ContextClient {
     if (takeOver) await this.requireRoots(id);
     const lock = this.#lease === undefined ? undefined : await lockSession(this.#lease, id, takeOver);
     try {
-      // Records that other processes acknowledged, dead or alive, must be stored before the session
-      // is read.
+      // First store the session's records that other processes acknowledged, dead or alive.
       const isThere = isNew || (await recovery.readies(id));
       if (!isThere) {
         throw new SessionError(

@@ -38,7 +38,7 @@ import { requireLock, type SessionParts } from './session-lease.js';
 import { type StepUses, stepUses } from './use-ledger.js';
 
 /**
- * An open session [§3]. It records what its agent does, one step at a time, each whole in one
+ * An open session [§3]. It records what its agent does as steps, one after another, each in one
  * transaction. Calls may overlap; steps never do. A step is visible only after its commit, and a
  * failed step changes nothing.
  *
@@ -56,16 +56,19 @@ export class ContextSession extends ReadableSession {
   #hashes: HeadHashes;
   readonly #callIds: CallIds;
   #queue: Promise<unknown> = Promise.resolve();
-  /** Ends with the requests that `keepSent` stores. */
+  /** Settles once every `keepSent` has ended. */
   #sending: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
   readonly #contexts: SessionContexts;
   /** Masks secrets in all that this session records. */
   readonly mask: RecordMask;
   readonly #places = new ChatPlaces();
-  /** For retention by use. An earlier process's steps are read before the first step. */
+  /**
+   * Counts uses for retention by use. Steps of earlier processes are read before the first new
+   * step.
+   */
   readonly #uses: StepUses;
-  /** Set if a write's outcome is unknown. The loaded state may be behind the database. */
+  /** Set if a write's outcome is unknown, so that the loaded state may be behind the database. */
   #uncertain = false;
 
   constructor(
@@ -123,14 +126,15 @@ export class ContextSession extends ReadableSession {
     return recorded;
   }
 
-  /** Starts the look-up of a begun call's id, so that recording need not wait for it. */
+  /** Starts the look-up of a running call's id, so that recording need not wait for it. */
   expectCall(callId: string): void {
     this.#callIds.expect(this.#loaded.state, callId);
   }
 
   /**
-   * Appends a message to the chat (decision B6). A user message begins a turn, unless it says
-   * otherwise. `native` is the harness's id, and `usage` the token count. Neither is in the chat.
+   * Appends a message to the chat (decision B6). A user message begins a turn, unless `opensTurn`
+   * says otherwise. `native` is the harness's id, and `usage` the token count. Neither is in the
+   * chat.
    */
   reportMessage({ opensTurn, ...message }: SaidMessage, native?: string, usage?: ModelUsage): Promise<void> {
     return this.#serial(async () => {
@@ -161,7 +165,7 @@ export class ContextSession extends ReadableSession {
 
   /**
    * Records a step that was planned elsewhere, in another database or from another program's data.
-   * Only the id of its call is decided here; it is the given one if that is free (decision B2).
+   * Only the id of its call is decided here: the given id if it is free (decision B2).
    * @throws {SessionError} `sequence-gap`, `out-of-order`, `unknown-object` – the step does not
    *   follow the session's last one; also the errors of `recordCall`
    */
@@ -184,7 +188,7 @@ export class ContextSession extends ReadableSession {
       const text = prompt === null ? null : this.mask.text(prompt.toWellFormed());
       if (text === this.#loaded.prompt) return;
       const { promptAt: before, state } = this.#loaded;
-      // Prompts of one millisecond hide each other. A prompt must not predate the step before it.
+      // A later prompt hides one of the same millisecond. A prompt must not predate earlier steps.
       const promptAt = Math.max(this.#environment.clock(), before + 1, state.lastAt);
       await this.#heads([storedPut({ version: systemPromptVersion(this.id, text), validTime: new Date(promptAt) })]);
       this.#loaded = { ...this.#loaded, prompt: text, promptAt };
@@ -226,8 +230,8 @@ export class ContextSession extends ReadableSession {
 
   /**
    * Stores the assembly record of a context (decision E7). Await it before you hand out the
-   * context: it is then durable like a step. A repetition stores nothing more. Rejects with
-   * JournalError.
+   * context: the record is then as durable as a step. Storing the same record again changes
+   * nothing. Rejects with JournalError.
    */
   deliver(record: SessionAssemblyRecord, how: HandedOut): Promise<SessionAssemblyRecord & HandedOut> {
     return this.#contexts.deliver(record, how);
@@ -235,8 +239,8 @@ export class ContextSession extends ReadableSession {
 
   /**
    * Writes records of this session (decision 0016) with the texts they reference by hash. Uses one
-   * transaction, after the database has every acknowledged step, and only while the session is
-   * ours. Steps wait meanwhile.
+   * transaction, after the database has every acknowledged step, and only while this client owns
+   * the session. Later steps wait until then.
    * @throws {SessionError} `taken-over`, `closed`: nothing was written; `node-unavailable` – the
    *   database does not take the earlier steps
    * @throws {DocumentError} a record is not valid
@@ -274,7 +278,8 @@ export class ContextSession extends ReadableSession {
     this.#closing ??= this.#sending
       .then(() => this.#inOrder(end, false))
       .catch((error: unknown) => {
-        // A lost session is not ours to close. The journal holds its undelivered writes.
+        // Another writer owns a lost session, so do not close it. The journal holds our undelivered
+        // writes.
         if (!isLoss(error)) throw error;
       })
       .finally(() => {
@@ -291,7 +296,10 @@ export class ContextSession extends ReadableSession {
     return failure !== undefined || this.#lock?.isStillOurs() === false;
   }
 
-  /** A session that another process took over must not acknowledge anything here (decision F5). */
+  /**
+   * Throws if another process took the session over: nothing more may be acknowledged here
+   * (decision F5).
+   */
   #requireLease(informs = true): void {
     this.#environment.recovery.requireWritable(this.id, this.#loaded.lease, informs);
     requireLock(this.#lock, this.id);
@@ -302,7 +310,10 @@ export class ContextSession extends ReadableSession {
     return Promise.reject(new SessionError('closed', `session ${this.id} is closed; open it again to continue`));
   }
 
-  /** Runs work after all earlier requests. `informs`: whether a user sees why it is lost. */
+  /**
+   * Runs work after all earlier requests. `informs`: whether the user sees the error of a lost
+   * session.
+   */
   #inOrder<T>(work: () => Promise<T>, informs = true): Promise<T> {
     const done = this.#queue.then(async () => {
       this.#requireLease(informs);
@@ -317,7 +328,10 @@ export class ContextSession extends ReadableSession {
     return done;
   }
 
-  /** Later than the prompt, so that a fork at an earlier step knows its prompt (decision F2). */
+  /**
+   * Returns a step time after the prompt's, so that a fork at an earlier step finds its prompt
+   * (decision F2).
+   */
   #stepAt(): number {
     return Math.max(this.#environment.clock(), this.#loaded.promptAt + 1);
   }

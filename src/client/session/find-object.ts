@@ -33,7 +33,7 @@ export function poolOf({
 
 /**
  * Returns the session's object that an agent names (decision D6): by id, unique prefix or display
- * path. A path may be relative to the agent's working directory, as everywhere else.
+ * path. A path may be relative to the agent's working directory.
  */
 export function resolveInSession(
   { metadata, files }: SessionEnvironment,
@@ -72,7 +72,7 @@ function localObject({ version, marks, wholeText }: MarkedVersion): LoadedObject
   return { version, gone: marks.gone === true, wholeText: async () => wholeText?.() ?? version.content };
 }
 
-/** Hides a file that is not shown here. */
+/** Returns undefined for a file outside this client's folders. */
 function shown(files: SessionEnvironment['files'], found: LoadedObject | undefined): LoadedObject | undefined {
   const source = found?.version.source ?? null;
   return source !== null && !files.shows(source) ? undefined : found;
@@ -81,7 +81,7 @@ function shown(files: SessionEnvironment['files'], found: LoadedObject | undefin
 /**
  * Loads an object's current version, including this client's acknowledged ones, or its version as
  * of a transaction. Returns undefined if it did not exist, or if the file is outside this client's
- * folders. During an outage, the last version that this client wrote or loaded serves.
+ * folders. During an outage, returns the last version that this client wrote or loaded.
  */
 export async function loadObject(
   environment: SessionEnvironment,
@@ -92,8 +92,7 @@ export async function loadObject(
   const pending = txId === undefined ? versions.pending(id) : undefined;
   if (pending !== undefined) return shown(files, localObject(pending));
   const known = txId === undefined ? versions.recent(id) : undefined;
-  // A tool call has one version, so the known one is final. It does not suffice if only its head
-  // and tail are in memory.
+  // A tool call has only one version, so the known one suffices unless it has only head and tail.
   if (known?.version.type === 'toolcall' && known.marks.whole === undefined) return localObject(known);
   try {
     return shown(files, await storedObject(store, id, txId));
@@ -108,7 +107,7 @@ async function storedObject(
   id: ObjectId,
   txId: number | undefined,
 ): Promise<LoadedObject | undefined> {
-  // The database would wait for a future transaction.
+  // Do not read at a future transaction: the database would wait for it.
   if (txId !== undefined && txId > ((await store.latestTransaction()) ?? -1)) return undefined;
   const snapshot = await (txId === undefined ? store.latest() : store.asOf({ txId }));
   const found = await snapshot.get(id);

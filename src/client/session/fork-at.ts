@@ -72,7 +72,7 @@ async function sharedSteps(
 ): Promise<number | undefined> {
   if (at === undefined || typeof at === 'number') return at;
   const id = sessionObjectId(parent);
-  // A missing session is the first error to report.
+  // Let the caller report a missing session before an error of the moment.
   if (!(await (await store.latest()).heads([id])).has(id)) return undefined;
   return stepAt(await Timeline.open(store), parent, {
     holder,

@@ -22,9 +22,9 @@ export interface MadeStep {
   readonly call?: CallObject & { readonly files: readonly ObjectId[] };
 }
 
-/** A step that was planned elsewhere and is made at the session's present position. */
+/** A step that was planned elsewhere and is made at the session's current position. */
 export interface GivenStep {
-  /** Present for a call's step: the given id of the call, or undefined if the session makes one. */
+  /** Set for the step of a call. `given` is the call's id; if undefined, the session makes one. */
   readonly callId?: { readonly given: string | undefined };
   readonly make: (place: StepPlace) => MadeStep;
 }

@@ -10,7 +10,7 @@ import { NO_MASK, type RecordMask } from '../record-mask.js';
 import { type CallObject, type CallReport, type ReportedReading, storedCall } from './call-report.js';
 import type { MadeStep } from './given-step.js';
 
-/** Returns a text that was read, with its hash and its form by its length. */
+/** Returns the reading of a text, as a whole text or as a large one. */
 function readingOf(text: string, { mtimeMs }: ReadingWithText): ReadingWithText {
   const readable = { fileHash: hashText(text), size: Buffer.byteLength(text), mtimeMs };
   if (!isLargeText(text)) return { kind: 'text', content: text, ...readable };
@@ -61,7 +61,7 @@ export const maskedEvent = (mask: RecordMask, { detail, ...event }: HistoryEvent
 function maskedCall<Call extends CallObject>(mask: RecordMask, call: Call, found: FoundSecrets): Call {
   const { args, argsDisplay, content } = call;
   const shown = (text: string): string => mask.withoutRepeated(mask.text(text, found), found);
-  // The output comes first, because it may hold a secret whose part an argument names.
+  // Mask the output first: an argument may contain only a part of a secret in the output.
   const stored = content === null ? null : shown(content);
   return {
     ...call,
@@ -126,7 +126,7 @@ function maskedStep(mask: RecordMask, made: MadeStep): MadeStep {
     message: message === undefined ? undefined : { ...message, text: mask.text(message.text, found) },
     event: event === undefined ? undefined : maskedEvent(mask, event),
   });
-  // The proof of an answer covers the true one.
+  // The proof of the answer covers the unmasked text, so drop it if the output was masked.
   const { call: proven, ...others } = step;
   const isSame = proven === undefined || stored?.content === call?.content;
   const kept = isSame ? step : { ...others, call: { id: proven.id, ...defined({ by: proven.by }) } };

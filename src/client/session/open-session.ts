@@ -25,8 +25,8 @@ export interface OpenSessionOptions {
   /** Takes the session over from another process. */
   readonly takeOver?: boolean;
   /**
-   * A person opens the session to change its sets. This client's folders are not added to its
-   * record, and no source is read again.
+   * Whether a person opens the session to change its sets. Then this client's folders are not added
+   * to the session's roots, and no source is read again.
    */
   readonly asPerson?: boolean;
   /**
@@ -37,8 +37,8 @@ export interface OpenSessionOptions {
 }
 
 /**
- * A session as loaded by this process: the fold of its steps, and its head with its position. The
- * head guards every write (decision F5).
+ * A session as loaded by this process: the state folded from its steps, and its head with its
+ * position. The head guards every write (decision F5).
  */
 export interface LoadedSession {
   readonly state: SessionState;
@@ -132,7 +132,10 @@ type MetadataListener = (ids: readonly ObjectId[]) => void;
 
 /** Objects per read, so that the first ones can be used while the last are read. */
 const LEARN_AT_ONCE = 500;
-/** A read that waits in the node already uses up its time limit. */
+/**
+ * Maximum concurrent reads. More would wait in the node, where the wait counts against their time
+ * limit.
+ */
 const READS_AT_ONCE = 3;
 
 async function loadMetadata(
@@ -144,7 +147,7 @@ async function loadMetadata(
     const heads = await snapshot.heads(ids);
     for (const { document, marks, validTime } of heads.values()) {
       metadata.learn(document, marks, snapshot.basis.txId);
-      // Another clock may run ahead. The newest version at the read must stay the newest.
+      // Another writer's clock may be ahead, so our reads must include its time.
       store.noteTime(validTime.getTime());
     }
     onLearned?.(ids);
@@ -156,11 +159,11 @@ async function loadMetadata(
 }
 
 /**
- * Takes over an existing session. The term in its head rises with a match and a put, so its former
- * writer notices at its next step (decision F5). The new head includes every step, and this
- * client's folders unless a person opens it. A step inside a turn does not move the head, and
- * neither does a prompt. For a complete takeover, separate guards check that neither came since the
- * read, from any node.
+ * Takes over an existing session. One transaction matches its head as read and raises the term, so
+ * the former writer notices at its next step (decision F5). The new head includes every step, and
+ * this client's folders unless a person opens the session. Steps inside a turn and prompts do not
+ * move the head. So a whole takeover also guards against those written since the read. Returns
+ * undefined if a guard fails.
  */
 async function takeOver(
   environment: SessionEnvironment,
@@ -183,9 +186,9 @@ async function takeOver(
 }
 
 /**
- * Rejects a person's takeover from an agent on another host, because this host's locks do not cover
- * it. The session was opened on another host and no record says that it was closed there. After a
- * close, the newest head is at the last step and has its former writer, not at the start of a turn.
+ * Rejects a person's takeover if an agent on another host may have the session open, because this
+ * host's locks do not cover that host. The session counts as closed there if its writer moved the
+ * head to the last step, and that step opened no turn.
  * @throws {SessionError} `lease-held`
  */
 async function requireClosedElsewhere(
@@ -229,7 +232,10 @@ async function newestFor(store: ObjectStore, id: SessionId): Promise<StoreSnapsh
   }
 }
 
-/** A follower of recordings would otherwise record an erased session again. */
+/**
+ * Rejects an erased session's id. Otherwise a follower of transcripts would record the session
+ * again.
+ */
 async function refuseErased({ documents }: StoreSnapshot, id: SessionId): Promise<void> {
   const tombstone = (await readTombstones(documents, [sessionObjectId(id)])).get(sessionObjectId(id));
   if (tombstone !== undefined)
@@ -237,18 +243,19 @@ async function refuseErased({ documents }: StoreSnapshot, id: SessionId): Promis
 }
 
 /**
- * Attempts at a complete takeover. After that, a session is taken over between its writer's steps
- * and read again, because a fast writer would always come first.
+ * Number of attempts at a whole takeover. A fast writer may defeat them all. So later attempts
+ * guard only the head, and read the session again after the takeover.
  */
 const MOST_WHOLE = 3;
 
 /**
  * Opens the session with this id, with its chat, sets and metadata, or creates it. Needs the
- * database. For an existing session, `onLearned` receives its index objects in parts, as soon as
- * their metadata was read.
+ * database. For an existing session, `onLearned` receives the objects of its index in parts, as
+ * soon as their metadata is read.
  * @throws {SessionError} `other-roots` – the session used folders outside this client's roots.
- * @throws {SessionError} `erased` – it was erased on order.
- * @throws {SessionError} `lease-held` – a person would take it from an agent elsewhere.
+ * @throws {SessionError} `erased` – the session was erased.
+ * @throws {SessionError} `lease-held` – a person opens it, and an agent on another host may have it
+ *   open.
  * @throws {SessionError} `taken-over` – other writers keep opening it at the same time.
  * @throws {XtdbError} the database cannot be reached.
  */
@@ -280,8 +287,8 @@ export async function openSession(
       return createSession(environment, id);
     }
     if (asPerson) await requireClosedElsewhere(environment, snapshot, existing);
-    // The takeover succeeds only on the head as read, so the lock is checked between the two. A
-    // process that took the lock before may have acknowledged steps under a newer head.
+    // Check the lock after the read: a process that took it may have acknowledged steps under a
+    // newer head. The takeover succeeds only on the head as read.
     requireOurs();
     const isWhole = attempt <= MOST_WHOLE;
     const taken = await takeOver(environment, existing, { asPerson, isWhole });
@@ -322,12 +329,9 @@ export async function reloadSession(environment: SessionEnvironment, before: Loa
 export interface SessionSummary {
   readonly id: SessionId;
   readonly turns: number;
-  /**
-   * Number of steps at its last head. It is exact for a closed session and for one open here.
-   * Otherwise it omits the running turn.
-   */
+  /** Number of stored steps. For a session open here, it includes acknowledged steps. */
   readonly steps: number;
-  /** Time of its last step by its head. It is exact for a session open here. */
+  /** Time of its last step, or of its head if that is later. */
   readonly lastActivity: Date;
   /** Its parent if it is a fork (decision F2). */
   readonly parent?: ForkPoint;
@@ -370,7 +374,8 @@ export async function listSessions(
   for (const { id, turns, upto, validTime, parent } of wanted)
     found.set(id, { id, turns, steps: upto, lastActivity: validTime, ...defined({ parent }), openHere: false });
   const isOpen = new Set(open.map(({ id }) => id));
-  // A running turn, or one that its process left unfinished, extends past the head.
+  // The head does not include the steps of a running turn, or of one that its process left
+  // unfinished.
   await pLimit(RUNNING_AT_ONCE).map(
     await snapshot.running(wanted.filter(({ id }) => !isOpen.has(id))),
     async (session) => {

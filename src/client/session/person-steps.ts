@@ -44,7 +44,7 @@ export async function changeByPerson(session: ContextSession, { verb, references
   return { entries: plan.entries, step };
 }
 
-/** The session continued between the read of its steps and the write of the undo step. */
+/** Thrown if the session continued between the read of its steps and the write of the undo step. */
 class WentOn extends Error {}
 
 /**

@@ -18,7 +18,7 @@ function unresolved(reference: string, resolution: Exclude<Resolution, { kind: '
     : { reference, ok: false, failure };
 }
 
-/** One object of a verb. */
+/** One object that a verb applies to. */
 interface Target {
   readonly state: SessionState;
   readonly reference: string;
@@ -37,8 +37,8 @@ function simpleEntry(verb: Verb, { state, reference, metadata }: Target): VerbEn
 }
 
 /**
- * Returns why a reading prevents activation (decision D5). Returns null if the last version must
- * serve, as for an orphan [§5.9].
+ * Returns why a reading prevents activation (decision D5). Returns null if the last stored version
+ * must be used, as for an orphan [§5.9].
  */
 function activationFailure(reading: SourceReading, known: boolean): VerbFailure | null | undefined {
   if (reading.kind === 'missing') return 'deleted';
@@ -110,8 +110,8 @@ async function activate(
 }
 
 /**
- * Activates a file new to the session by its path. A listing shows ignored files too, but makes no
- * stubs of them (decision C7).
+ * Activates a file new to the session by its path. This reaches ignored files: a listing shows
+ * them, but makes no stubs of them (decision C7).
  */
 async function activateNew(
   environment: SessionEnvironment,

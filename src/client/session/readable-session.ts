@@ -12,7 +12,7 @@ import type { SessionEnvironment } from './session-environment.js';
 /** The part of a session that a call reads. This or another process writes the session. */
 export abstract class ReadableSession {
   readonly id: SessionId;
-  /** The file versions that the agent saw last in the calls that were answered here. */
+  /** The file versions that the agent saw last in calls that this process answered. */
   readonly seen: SeenFiles;
   readonly #environment: SessionEnvironment;
 

@@ -17,8 +17,8 @@ const textOf = (reading: SourceReading): string | undefined => (reading.kind ===
 
 /**
  * Remembers the version of each file that a session's agent saw last, in its calls and in delivered
- * contexts. The memory is bounded and ends with the process. Changes of other files cause no
- * warning.
+ * contexts. The memory is bounded and ends with the process. A change of a file that is not
+ * remembered causes no warning.
  */
 export class SeenFiles {
   // Limited by size only, because the library preallocates for a maximum number of entries.
@@ -34,7 +34,7 @@ export class SeenFiles {
   readonly #deferred = new DeferredWork();
   readonly #mask: RecordMask;
 
-  /** A context shows a file as it is stored, with marks of `mask`. */
+  /** `mask` is the mask of stored text: contexts show files as they are stored. */
   constructor(mask: RecordMask = NO_MASK) {
     this.#mask = mask;
   }

@@ -20,18 +20,18 @@ export interface SessionAssemblyRecord extends AssemblyRecord {
   /** Undefined if it was assembled without the database during an outage. */
   readonly basis: Basis | undefined;
   /**
-   * Objects shown in another version than the basis has. Only for a context that waited for no
-   * transaction, or one without a basis (decision 0010).
+   * Objects whose shown version differs from the one at the basis. Set only for an optimistic
+   * context or one without a basis (decision 0010).
    */
   readonly ahead?: readonly ShownAhead[];
   /**
-   * The transaction at which all other objects have their shown version. Only without a basis;
-   * absent if `ahead` names everything.
+   * The transaction at which all other objects have their shown version. Set only without a basis,
+   * unless `ahead` names everything.
    */
   readonly aheadOf?: number;
   /** How far it is behind other writers, as in `AssemblyProof`. Absent if it is current. */
   readonly behind?: number | null;
-  /** Objects in the session's sets that it could not show. Only without a basis. */
+  /** Objects in the session's sets that it could not show. Set only without a basis. */
   readonly absent?: AbsentObjects;
   /** How it reached its model. Absent until it is handed out. */
   readonly delivered?: Delivery;
@@ -51,7 +51,7 @@ export interface SessionAssembly extends Assembly {
   readonly asMessages: () => SessionMessageAssembly;
   /** Returns the same context around the running turn that the harness keeps. */
   readonly asAround: (tail: FrozenTail) => SessionAroundTail;
-  /** The session at that time, which is the source of the context. */
+  /** The state of the session that the context shows. */
   readonly state: SessionState;
   readonly input: EpochInput;
   /**
@@ -70,13 +70,13 @@ export interface SessionAroundTail extends AroundTail {
   readonly record: SessionAssemblyRecord;
 }
 
-/** Literal behaviour and short ids. Default: the client's settings. */
+/** Options of one assembly. `strict` and `shortIds` default to the client's settings. */
 export interface AssembleOptions {
   readonly strict?: boolean;
   readonly shortIds?: boolean;
   /** Default: `ssot`. */
   readonly layout?: CallLayout;
-  /** Whether a guide for the model stands before our first text, in an epoch. Default: false. */
+  /** Whether an epoch's first text begins with a guide for the model. Default: false. */
   readonly guided?: boolean;
   /**
    * Time limit for the database, in milliseconds. After it, the context is assembled from this

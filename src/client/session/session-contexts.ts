@@ -22,8 +22,8 @@ import type { SessionEnvironment } from './session-environment.js';
 /** How a context is handed out. */
 export interface DeliverOptions extends AssembleOptions {
   /**
-   * How it reaches its model. If set, the record is stored before the context is returned (decision
-   * E7). If absent, no record is stored.
+   * How the context reaches its model. If set, the record is stored before the context is returned
+   * (decision E7). If absent, no record is stored.
    */
   readonly deliver?: Delivery;
   /** The rendering to hand out and to record. Default: `text`. */
@@ -114,7 +114,7 @@ export class SessionContexts {
   readonly #environment: SessionEnvironment;
   readonly #loaded: () => LoadedSession;
   readonly #assemble: AssembleSession;
-  /** Ids of the records stored at one step. */
+  /** Ids of the records stored at one step, to store each once. */
   #kept: { readonly step: number; readonly ids: Set<string> } = { step: -1, ids: new Set() };
   /** Created with the first optimistic context. */
   #followed: FollowedView | undefined;
@@ -145,8 +145,8 @@ export class SessionContexts {
   }
 
   /**
-   * Renders the next model context with full ids from the previous one, and stores its record. The
-   * cost grows with what has changed; that of `assemble` grows with the session. Use it only if no
+   * Renders the next model context with full ids from the previous one, and stores its record. Its
+   * cost grows with the changes; the cost of `assemble` grows with the session. Use it only if no
    * other client writes the session, as in a replay.
    */
   async next(delivered: Delivery): Promise<GrowingRecord & { readonly record: SessionAssemblyRecord }> {
@@ -205,11 +205,11 @@ export class SessionContexts {
 
   /**
    * Stores a request that an agent built itself as the context at a step. Resolves when it is as
-   * durable as a step. A repetition stores nothing more. `inOrder` runs work between the session's
-   * steps. Steps and contexts go on while this waits for the database.
+   * durable as a step. Storing the same request again changes nothing. `inOrder` runs work between
+   * the session's steps. Steps and contexts go on while this waits for the database.
    *
-   * Undefined, and nothing is stored, if the body is not Unicode text or if the database does not
-   * have the steps in time. A later call may succeed. Rejects with JournalError.
+   * Returns undefined and stores nothing if the body is not Unicode text, or if the database does
+   * not have the steps in time. A later call may succeed. Rejects with JournalError.
    */
   async keepSent(
     { body, step, turn, at, sent }: SentContext,
@@ -245,14 +245,18 @@ export class SessionContexts {
   }
 
   /**
-   * Returns the shown files that no journal holds. They must survive this process, like the record.
+   * Returns the shown file versions that no journal holds. They must survive this process, like the
+   * record.
    */
   #unkept({ ahead = [] }: SessionAssemblyRecord): readonly MarkedVersion[] {
     const { versions } = this.#environment;
     return ahead.flatMap(({ id, object_hash }) => versions.unjournaled(id, object_hash) ?? []);
   }
 
-  /** Writes records of the session; see `ContextSession.keepRecords`. Steps must wait meanwhile. */
+  /**
+   * Writes records of the session; see `ContextSession.keepRecords`. The caller must delay steps
+   * until it resolves.
+   */
   async keepRecords(
     records: readonly ContextRecord[],
     texts: readonly string[],
@@ -265,7 +269,7 @@ export class SessionContexts {
         'node-unavailable',
         `steps of session ${id} are not in the database yet; palimpsest doctor says why`,
       );
-    // Throws if one of those steps could not be written.
+    // Throws if an acknowledged step could not be written.
     requireWritable();
     const { lease } = this.#loaded();
     try {

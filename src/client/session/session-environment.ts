@@ -22,7 +22,9 @@ export interface SessionEnvironment {
   readonly policy: StepPolicy;
   /** Whether sessions that used other folders can be opened. */
   readonly shareSessions: boolean;
-  /** Literal behaviour of every divergence that has one (decision E8). */
+  /**
+   * Whether the specification is followed literally where a divergence allows that (decision E8).
+   */
   readonly strict: boolean;
   /** Whether the shortest unique id prefixes replace full ids (decision D6). */
   readonly shortIds: boolean;

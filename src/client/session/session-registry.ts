@@ -17,7 +17,7 @@ interface Entry<Session> {
   /** Undefined while the session opens. */
   session?: Session;
   users: number;
-  /** Whether it was opened for less than others need. */
+  /** Whether it was opened partially, for a use that needs less, such as a person's. */
   readonly isPartial: boolean;
   /** Resolves when the session is closed. */
   readonly ended: Promise<void>;
@@ -36,8 +36,8 @@ function moment(): readonly [Promise<void>, () => void] {
 /**
  * The open sessions of one client. Concurrent requests for an id share one opening. A session lost
  * to another process is dropped and opened again on the next request. A closing session is opened
- * again after it has closed. A partially opened session is shared only with users who need no more.
- * Other users open it again after it has closed.
+ * again after it has closed. A partially opened session is shared only with users who also open it
+ * partially. Other users open it again after it has closed.
  */
 export class SessionRegistry<Id extends string, Session extends RegisteredSession, Options> {
   readonly #openSession: (id: Id, options: Options) => Promise<Session>;
@@ -46,8 +46,8 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
   readonly #closing = new Map<Id, Promise<void>>();
 
   /**
-   * `openSession` opens a session that this registry does not hold. `isPartial` returns whether
-   * options open it for less than others need.
+   * `openSession` opens a session that this registry does not hold. `isPartial` returns whether the
+   * options open it partially.
    */
   constructor(
     openSession: (id: Id, options: Options) => Promise<Session>,
@@ -67,8 +67,8 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
   }
 
   /**
-   * Returns the open session of an id, or opens it. The caller closes it; users are not counted.
-   * Rejects with the error of opening.
+   * Returns the open session of an id, or opens it. The caller closes it, because it does not count
+   * as a borrower. Rejects with the error of opening.
    */
   async open(id: Id, options: Options): Promise<Session> {
     return (await this.#enter(id, options, 0)).opening;
@@ -145,7 +145,7 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
         return known;
       }
       this.#forget(id, known);
-      // Each of its steps has reported why it was lost.
+      // Ignore the error: each failed step has reported why the session was lost.
       await session.close().catch(() => undefined);
     }
   }

@@ -20,11 +20,13 @@ import { tokensOf } from '../../values/token-estimate.js';
 import { TIME_LIMITS } from '../time-limits.js';
 import type { SessionEnvironment } from './session-environment.js';
 
-/** Minimum lines of a text. A shorter text is repeated by chance. */
+/** Minimum lines for a text to count as repeated. Shorter texts repeat by chance. */
 const LEAST_LINES = 3;
-/** Number of an earlier process's steps that are read again. */
+/** Number of last steps from which a ledger is rebuilt. */
 const READ_AGAIN = 300;
-/** Factor of a text's age at a compaction. The harness's summary takes the place of older texts. */
+/**
+ * A compaction multiplies the age of each text by this. The harness's summary replaces old texts.
+ */
 const COMPACTION_AGES = 2;
 /** Number of calls after which an inactive text is forgotten, even if no base was reported. */
 const FORGOTTEN_AFTER = 120;
@@ -67,14 +69,14 @@ export interface LedgerCall {
   readonly content: string;
   /** Files that it read or wrote, with their current texts. */
   readonly files: readonly { readonly id: ObjectId; readonly text: string; readonly whole: boolean }[];
-  /** Objects that the agent activated or deactivated with it. */
+  /** `held`: objects that the agent activated with the call. `dismissed`: those it deactivated. */
   readonly held?: readonly { readonly id: ObjectId; readonly text: string | undefined }[];
   readonly dismissed?: readonly ObjectId[];
 }
 
 /**
- * Records which texts a session's model saw and which of them it used, for retention by use. The
- * ledger follows from the database: another process rebuilds it from the session's last steps.
+ * Records which texts a session's model saw and which of them it used, for retention by use. It is
+ * not stored: another process rebuilds it from the session's last steps in the database.
  */
 export class UseLedger {
   #entries = new Map<ObjectId, Entry>();
@@ -82,15 +84,15 @@ export class UseLedger {
   #held = new Set<ObjectId>();
   readonly #settings: RetentionSettings;
   /**
-   * Number of model calls. Without handed-out requests, the model's messages and tool calls count
-   * instead.
+   * Number of model calls. Without handed-out requests, the model's messages are counted instead,
+   * and without those its tool calls.
    */
   #calls = 0;
   #isHandedOut = false;
   #spoken = false;
   /**
-   * Tokens of the next request if its epoch continues. Undefined before the first request; then the
-   * shown texts count.
+   * Tokens of the last handed-out request. Before the first, the tokens of the shown texts are
+   * used.
    */
   request: number | undefined;
 
@@ -126,7 +128,7 @@ export class UseLedger {
 
   /**
    * Records a change of the harness's history. While the harness sends its own list, the model's
-   * messages count as calls. A compaction makes each text as old as twice as many calls would.
+   * messages count as calls. A compaction doubles the age of each text.
    */
   changed(kind: HistoryEventKind): void {
     if (kind === 'paused' || kind === 'bypassed') this.#isHandedOut = false;
@@ -155,17 +157,17 @@ export class UseLedger {
       // An edit or a partial read uses the file and changes its shown text.
       else if (before !== undefined) this.#show({ id: file, kind: before.kind, text }, before.shown);
     }
-    // A whole read shows its file's text.
+    // A whole read has no text of its own, because it shows its file's text.
     const input = this.#settings.inputs ? editInput({ tool, args }) : undefined;
     const text = input === undefined ? content : `${input}\n${content}`;
-    // A verb's answer says what it did to the sets, which the request shows.
+    // A verb's answer is not kept: it reports a change of the sets, and the request shows the sets.
     if (isVerb(tool)) this.#forget(id);
     else if (input !== undefined || !files.some(({ whole }) => whole))
       this.#show({ id, kind: KINDS[foreignTool(tool).kind], text });
     this.#choose(held, dismissed);
   }
 
-  /** Records which objects the agent or a person wants or dismisses. */
+  /** Records which objects the agent or a person activated and deactivated. */
   #choose(held: NonNullable<LedgerCall['held']>, dismissed: readonly ObjectId[]): void {
     for (const one of held) {
       this.#held.add(one.id);
@@ -204,12 +206,12 @@ export class UseLedger {
     return { leave, back: [...kept].filter((id) => !state.isActive(id)) };
   }
 
-  /** Applies a new base. Texts outside it are no longer visible. */
+  /** Applies a new base: forgets the texts that it does not show. */
   settled(state: SessionState): void {
     for (const id of [...this.#entries.keys()]) if (!state.isActive(id)) this.#forget(id);
   }
 
-  /** Rebuilds the ledger of a session from an earlier process. */
+  /** Rebuilds the ledger from the session's last steps in the database. */
   async load(store: ObjectStore, state: SessionState): Promise<void> {
     const snapshot = await store.latest();
     const [all, records] = await Promise.all([
@@ -272,7 +274,10 @@ export class UseLedger {
     }
   }
 
-  /** Without `shown`, the text is shown now. Otherwise it was shown then and is used now. */
+  /**
+   * Adds a text that this call shows. With `shown`, that earlier call showed it and this call uses
+   * it.
+   */
   #show({ id, kind, text }: ShownText, shown?: number): void {
     this.#forget(id);
     const lines = usableLines(text);
@@ -334,18 +339,22 @@ async function openLedger(
 ): Promise<UseLedger> {
   const ledger = new UseLedger(settings);
   if (state.seq === 0) return ledger;
-  // Without the ledger, earlier active texts leave sooner and return on request.
+  // With an empty ledger, earlier texts become inactive sooner, and the agent can activate them
+  // again.
   await ledger.load(store, state).catch(() => undefined);
   return ledger;
 }
 
-/** Records a session's steps by the rules of its policy. */
+/** Counts the uses of a session's steps, if its policy needs them. */
 export interface StepUses {
   /** Forgets the uses. If the session continues, they are read again. */
   forget(): void;
   /** Opens the ledger once the database has the acknowledged steps. Undefined without `use`. */
   open(): Promise<UseLedger | undefined>;
-  /** Records a step with its uses, which its set rules depend on. A failed step counts no uses. */
+  /**
+   * Records a step and its uses, on which the rules of its sets depend. A failed step counts no
+   * uses.
+   */
   counted<T>(record: (rules: StepRules) => Promise<T>, tell?: (uses: UseLedger) => void): Promise<T>;
 }
 
@@ -382,7 +391,7 @@ class SessionUses implements StepUses {
   }
 }
 
-/** Returns how a session counts uses. With retention by the window it does not. */
+/** Returns how a session counts uses. With retention by the window, it counts none. */
 export function stepUses(environment: SessionEnvironment, state: () => SessionState): StepUses {
   const { policy } = environment;
   if (policy.retention === 'use') return new SessionUses(environment, state);

@@ -9,8 +9,8 @@ import type { AssembleOptions, SessionAssembly } from './session-assembly.js';
 import type { SessionEnvironment } from './session-environment.js';
 
 /**
- * A session that another process writes. An agent's call is answered here, and the writer records
- * it from the agent's own record. Nothing is written here, so the call becomes one step.
+ * A session that another process writes. This process answers the agent's calls and writes nothing.
+ * The writer records each call from the agent's transcript, so it becomes one step.
  */
 export class ViewedSession extends ReadableSession {
   readonly #environment: SessionEnvironment;
@@ -44,7 +44,9 @@ export class ViewedSession extends ReadableSession {
     throw new SessionError('unknown-session', `session ${this.id} is no longer in the database; call again`);
   }
 
-  /** Returns the answer of a finished call. The id is the agent's, or empty if it gave none. */
+  /**
+   * Returns the answer of a finished call. Its id is the agent's, or empty if the agent gave none.
+   */
   async recordCall(report: CallReport): Promise<Omit<RecordedCall, 'applied'>> {
     for (const reading of readingsOf(report)) this.seen.read(reading);
     const callId = (report.callId ?? '') as ObjectId;

@@ -21,13 +21,13 @@ export interface IndexEnvironment {
 /** Callbacks for background work. */
 export interface IndexListeners {
   /**
-   * Called when a source was read but not written, because a call may have a newer reading. Runs
-   * after those calls have ended. The source must be indexed again.
+   * Called for a source that was read but not written, because a call may have a newer reading.
+   * Called after such calls have ended. The source must then be indexed again.
    */
   readonly onPostponed: (source: FilesystemSource) => void;
   /** Called when a source becomes unreachable or reachable again. */
   readonly onReach?: () => void;
-  /** Returns the editor that has just saved a source. Undefined for none, or without evidence. */
+  /** Returns the editor that has just saved a source. Undefined without evidence of one. */
   readonly editorOf?: (source: FilesystemSource) => Promise<Editor | undefined>;
 }
 
@@ -43,7 +43,7 @@ interface Round {
 
 /**
  * Indexes files without a session [§5.6]: reads sources and writes versions that differ. Changes
- * during a write go together into the next one. So a burst needs few transactions, and an outage
+ * that arrive during a write share the next one. So a burst needs few transactions, and an outage
  * holds a bounded amount of text. The journal is not needed, because files can be read again.
  */
 export class SourceIndexer {
@@ -90,9 +90,10 @@ export class SourceIndexer {
   }
 
   /**
-   * Reads a source and resolves when the database has its content. An unreadable source is not
-   * written (decision C5). Nor is one that still changes: `isStill`, called after the read, then
-   * returns false (decision C11). Rejects if the write fails, and with the reason of `close`.
+   * Reads a source and resolves when the database has its content. Writes nothing for an unreadable
+   * source (decision C5). The same holds if `isStill`, called after the read, returns false because
+   * the source still changes (decision C11). Rejects if the write fails, and with the reason of
+   * `close`.
    */
   index(source: FilesystemSource, isStill?: StillAtRest): Promise<void> {
     if (this.#stop.signal.aborted) return Promise.reject(this.#stop.signal.reason);
@@ -125,7 +126,7 @@ export class SourceIndexer {
         const id = fileObjectId(file.source);
         const calls = this.#recording.get(id);
         if (calls === undefined && metadata.get(id) === before.get(id)) fresh.push(file);
-        // A later write of the file must not be undone, so read it again.
+        // The file may have been written since the read, so read it again.
         else this.#postpone(file.source, calls);
       }
       if (fresh.length === 0) return;
@@ -166,7 +167,8 @@ export class SourceIndexer {
     const sources = new Map<ObjectId, Asked>();
     const done = this.#last.then(() => {
       this.#next = undefined;
-      // Others write too, so only the database knows whether the content is new.
+      // No hash is given: other clients write too, so only the database knows whether the content
+      // is new.
       const known = [...sources].map(([id, { source }]) => ({ id, source, fileHash: null, gone: false }));
       return this.#reconcile(known, sources, {});
     });

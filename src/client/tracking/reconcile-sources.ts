@@ -101,8 +101,8 @@ const JUDGES: { readonly [Kind in SourceReading['kind']]: Judge<Kind> } = {
 };
 
 /**
- * Hashes first: most sources are unchanged, and hashing needs little memory even for large files.
- * Bytes decide, never a date.
+ * Checks one source. It hashes first, because most sources are unchanged and hashing needs little
+ * memory. The bytes decide, never a date.
  */
 async function check(files: FileAccess, file: KnownFile, signal: AbortSignal | undefined): Promise<Finding> {
   if (file.fileHash !== null && (await hashSource(files.access, file.source, signal)) === file.fileHash)
@@ -127,7 +127,7 @@ async function* findings(
   try {
     for (const file of known) {
       const checking = check(files, file, signal);
-      // A failure is thrown in its turn. Until then it must not count as unhandled.
+      // A failure is thrown in file order. Until then, it must not count as unhandled.
       checking.catch(() => undefined);
       ahead.push(checking);
       const first = ahead.length < READS_AT_ONCE ? undefined : ahead.shift();
@@ -143,7 +143,7 @@ async function* findings(
  * Checks the sources of files read before, as on resume [§3.6, step 3]. Changed, recreated and
  * deleted files go to `onChanged` as observations for indexing. Unreachable files and files of a
  * foreign filesystem are orphaned (decisions C5, F8). Writes nothing. Rejects with the abort's
- * reason and with errors of `onChanged`. A fault of a source is never thrown.
+ * reason and with errors of `onChanged`. An unreadable source is never an error.
  */
 export async function reconcileSources(
   files: FileAccess,

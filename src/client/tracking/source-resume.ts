@@ -2,7 +2,7 @@ import type { ObjectId } from '../../objects/ids.js';
 import { endsWithin } from '../../process/within-limit.js';
 import type { KnownFile } from './reconcile-sources.js';
 
-/** Details for some of the files of a resume. */
+/** Options for a part of a resume's files. */
 export interface ResumePart {
   readonly signal: AbortSignal;
   /** Called with the number of these files read so far. */

@@ -24,13 +24,13 @@ export interface TrackingSettings extends TrackingOptions {
   readonly onStatus?: () => void;
 }
 
-/** The present tracking status [§5.9]. */
+/** The current tracking status [§5.9]. */
 export interface TrackingStatus {
   /** Number of sources under watch. */
   readonly attached: number;
   /** Number of sources that are not watched or not readable. Their last version stays. */
   readonly orphaned: number;
-  /** The sources among them whose last read failed, with the reason. */
+  /** The orphaned sources whose last read failed, with the reason. */
   readonly unreadable: readonly OrphanedFile[];
   /** Number of folders that are only polled, because the system has no free watches. */
   readonly sweptFolders: number;
@@ -43,7 +43,7 @@ interface Tracked {
   readonly sessions: Set<SessionId>;
 }
 
-/** Equals no existing file. */
+/** The state of a missing file. It equals no existing file. */
 const NOT_THERE: KnownContent = { size: -1, mtimeMs: -1 };
 
 type KnownFrom<Kind extends SourceReading['kind']> = (
@@ -224,14 +224,14 @@ export class SourceTracking {
     try {
       await this.#indexer.index(source, isStill);
     } catch (error) {
-      // A closing client leaves the change to the next one.
+      // A closing client leaves the change to the next client.
       if (this.#closing === undefined) throw error;
     }
   }
 
   /**
    * Indexes a file again if a step recorded older content than the tracker's last change. A file
-   * being written settles first.
+   * that is still being written settles first.
    */
   async #recheck({ source, known }: TrackRequest): Promise<void> {
     if (!this.#environment.files.access.mounts.isReachable(source.path, source.filesystemId)) return;
