@@ -21,15 +21,15 @@ export interface AroundTail {
   /** The tail's inactive results, each with the reference line that replaces it [§4.1]. */
   readonly references: ReadonlyMap<ObjectId, string>;
   /**
-   * Hashes and lengths are those of canonical JSON: the whole is `{system, before, references,
-   * after}`, and each section its messages.
+   * Its hashes and lengths are of canonical JSON: of `{system, before, references, after}` for the
+   * whole, and of its messages for a section.
    */
   readonly record: AssemblyRecord;
 }
 
 type Placed = Exclude<SectionName, 'system' | 'notes'>;
 
-/** The sections before and after the running turn, per layout. A new layout is one more line. */
+/** The sections before and after the running turn, per layout. */
 export const TAIL_PLACES: Readonly<
   Record<CallLayout, { readonly before: readonly Placed[]; readonly after: readonly Placed[] }>
 > = {
@@ -37,7 +37,7 @@ export const TAIL_PLACES: Readonly<
   ssot: { before: ['pool', 'chat'], after: ['active'] },
   // Sections that change with each call come last.
   'chat-first': { before: ['chat'], after: ['pool', 'active'] },
-  // Contents mostly grow at their end; results of the running turn collapse in its middle.
+  // Active contents mostly grow at their end, while results collapse in the running turn's middle.
   'pool-last': { before: ['chat', 'active'], after: ['pool'] },
 };
 
@@ -56,8 +56,8 @@ function showingCall({ metadata, content }: ActiveObject, calls: readonly Active
 }
 
 /**
- * Returns the active blocks beside a tail. No block repeats a content of the tail. If a call in the
- * tail shows a whole file, the file's block only names that call (decisions E2, E4).
+ * Returns the blocks of the active objects whose content is not in the tail. If a call in the tail
+ * shows a whole file, the file's block only names that call (decisions E2, E4).
  */
 function blocksBeside(frame: Frame, shown: ReadonlySet<ObjectId>, input: AssemblyInput): readonly Block[] {
   const calls = input.active.filter(({ metadata }) => shown.has(metadata.id));

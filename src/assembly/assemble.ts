@@ -80,7 +80,7 @@ function* piecesOfText(sections: readonly AssemblySection[]): Iterable<string> {
  */
 export function assemble(input: AssemblyInput): Assembly {
   const sections = sectionsOf(input);
-  // Concatenated rather than joined: it takes no extra memory until it is read, and a replay needs
+  // Concatenated, not joined: the text takes no extra memory until it is read, and a replay reads
   // only its hash.
   let text = '';
   for (const piece of piecesOfText(sections)) text += piece;

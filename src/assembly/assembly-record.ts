@@ -45,8 +45,8 @@ export const DEFAULT_LOOP_LAYOUT: LayoutName = 'epoch';
 
 /**
  * The part of a harness's own list that stays verbatim: everything from the user's last message on.
- * Models verify their own output there (signatures of reasoning, pairs of calls and results), so
- * none of it is rendered anew.
+ * Providers verify the model's output there (signatures of reasoning, pairs of calls and results),
+ * so none of it is rendered anew.
  */
 export interface FrozenTail {
   /** The tail's turn. Earlier turns are closed and appear in the chat section. */

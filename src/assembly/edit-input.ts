@@ -1,14 +1,14 @@
 import { foreignTool } from '../foreign-tools/tool-table.js';
 import { keptArgsHash } from '../objects/kept-args.js';
 
-/** A call as far as its input is shown. */
+/** The parts of a call from which its input is shown. */
 export interface ShownCall {
   readonly tool: string;
   readonly args: unknown;
 }
 
 const WRITES: ReadonlySet<string> = new Set(['write', 'edit', 'patch']);
-/** A shorter argument is named by the call's line, or says little. */
+/** Minimum length of a shown argument. A shorter one is in the call's line, or says little. */
 const LEAST_CHARS = 40;
 
 function textsOf(value: unknown, name: string): readonly string[] {

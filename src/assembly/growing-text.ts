@@ -23,8 +23,8 @@ const MARK_BYTES = 65_536;
 const LINE_END = 10;
 
 /**
- * A text of pieces with line endings between them, whose later states share most of their pieces. A
- * change costs the pieces after it, and the hash is computed from the last state before it.
+ * A text of pieces, separated by line ends, whose states share most of their first pieces. A change
+ * costs only the pieces after it. The hash continues from the last kept state before it.
  */
 export class GrowingText {
   #bytes = Buffer.allocUnsafe(MARK_BYTES);
@@ -33,7 +33,7 @@ export class GrowingText {
   readonly #charEnds: number[] = [];
   readonly #hashes: { readonly upTo: number; readonly hash: Hash }[] = [];
 
-  /** Number of pieces, with the missing ones. */
+  /** Number of pieces, including missing ones. */
   get size(): number {
     return this.#ends.length;
   }

@@ -106,7 +106,7 @@ function callsOf(message: Message, { metadata }: Pick<Frame, 'metadata'>): reado
   });
 }
 
-/** Returns a message with the lines of its tool calls; same errors. */
+/** Returns a message with the lines of its tool calls. Throws like `callsOf`. */
 export function chatEntry(message: Message, frame: Pick<Frame, 'metadata' | 'nameOf' | 'described'>): ChatEntry {
   const { nameOf, described = false } = frame;
   const lines = callsOf(message, frame).map((call) => referenceLine(call, nameOf) + (described ? argsMark(call) : ''));
@@ -194,7 +194,7 @@ export function chatLines({ message, references }: ChatEntry): readonly string[]
 
 interface TurnText {
   readonly text: string;
-  /** The tool calls with lines in it. */
+  /** The tool calls whose lines it contains. */
   readonly calls: readonly ObjectMetadata[];
 }
 

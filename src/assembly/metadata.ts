@@ -6,8 +6,8 @@ import { shortIds } from '../session/object-reference.js';
 import { renderedValue } from './rendered-value.js';
 
 /**
- * The knowledge of a file's text: only mentioned, read as text, read but not text (decision C2), or
- * confirmed deleted (decision C3).
+ * The known state of a file's text: only mentioned, read as text, read but not text (decision C2),
+ * or confirmed deleted (decision C3).
  */
 export type FileState = 'stub' | 'indexed' | 'not-text' | 'deleted';
 
@@ -48,9 +48,7 @@ export interface DisplayPaths {
   display(source: FilesystemSource): string;
   /** Returns whether a file is shown; default all. */
   shows?(source: FilesystemSource): boolean;
-  /**
-   * Whether calls are named by their tools alone. A mask cannot find a text that a name has cut.
-   */
+  /** Whether a call's name is only its tool. A mask cannot find secrets in shortened arguments. */
   readonly plainCalls?: true;
   /**
    * Returns the paths that a relative one may mean in the agent's folder. Without it a relative
@@ -65,8 +63,8 @@ export interface DisplayPaths {
 }
 
 /**
- * Stored facts beside a document on which its metadata depends: a confirmed deletion, and the
- * length of a call's output in UTF-16 units.
+ * Facts that are stored beside a document and that its metadata needs: a confirmed deletion, and
+ * the length of a call's output in UTF-16 units.
  */
 export interface MetadataMarks {
   readonly gone?: boolean;
@@ -240,7 +238,7 @@ export function poolLines(
   nameOf: NameOf,
   { strict, shortIds }: { readonly strict: boolean; readonly shortIds: boolean },
 ): readonly string[] {
-  // Short names depend on the other objects.
+  // Short names depend on the other objects, so their lines are not cached.
   if (shortIds) return pool.map((metadata) => metadataLine(metadata, nameOf, strict));
   const lines = known[strict ? 'strict' : 'plain'];
   return pool.map((metadata) => {

@@ -30,8 +30,8 @@ export interface MessageAssembly {
   readonly system: string | null;
   readonly messages: readonly RenderedMessage[];
   /**
-   * Hashes and lengths are those of canonical JSON: the whole is `{system, messages}`, and a
-   * section its messages. For the system section they are those of its text.
+   * Its hashes and lengths are of canonical JSON: of `{system, messages}` for the whole, and of its
+   * messages for a section. For the system section, they are of its text.
    */
   readonly record: AssemblyRecord;
 }
@@ -83,7 +83,7 @@ export function recordedChat(
     if (call === undefined) continue;
     const last = entries.at(-1);
     if (last?.message.role === ASSISTANT) last.references.push(lineOf(call));
-    // Its message is in an earlier request, or it had none.
+    // The call's message is in an earlier request, or the call had none.
     else entries.push({ message: { role: ASSISTANT, text: '' }, references: [lineOf(call)] });
   }
   return entries.flatMap(chatMessage);

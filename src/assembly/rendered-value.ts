@@ -24,7 +24,7 @@ export const isBare = (value: string): boolean => value !== '' && !NEEDS_QUOTES.
  * tool or id can therefore forge a line. A backslash alone needs no quotes.
  */
 export function renderedValue(value: string): string {
-  // Ids of sets were object keys; every line contains them.
+  // Every line contains ids of sets, which were object keys.
   if (isBare(value)) return directString(value);
   return JSON.stringify(value).replace(LEFT_BY_JSON, escaped);
 }

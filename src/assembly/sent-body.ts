@@ -10,7 +10,7 @@ type Json = Readonly<Record<string, unknown>>;
 export interface SentPart {
   readonly section: 'system' | 'chat';
   readonly text: string;
-  /** The role of the message, and the text of a text block alone. */
+  /** The role of the message. `said` is the text of a text block. */
   readonly role?: string;
   readonly said?: string;
   /** The agent's id of the call that the block makes or answers. */
@@ -27,7 +27,7 @@ const word = (value: unknown): string | undefined => (typeof value === 'string' 
 const jsonOf = (value: unknown): string =>
   JSON.stringify(value, (key, one: unknown) => (key === 'cache_control' ? undefined : one)) ?? '';
 
-/** Members that hold the messages, the prompt and the tools, by any wire. */
+/** Members that hold the messages, the prompt and the tools, in all supported wire formats. */
 const MESSAGES = ['messages', 'input', 'contents'] as const;
 const PROMPTS = ['system', 'instructions', 'systemInstruction', 'system_instruction'] as const;
 const OTHERS: ReadonlySet<string> = new Set([...MESSAGES, ...PROMPTS, 'tools', 'request']);

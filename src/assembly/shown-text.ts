@@ -24,7 +24,7 @@ function showsWith(output: string, text: string, numbers: readonly RegExp[]): bo
 export const showsText = (output: string, text: string): boolean => showsWith(output, text, [NUMBER, TIGHT_NUMBER]);
 
 /**
- * The rule of contexts rendered for each call since the first version. It does not recognise
- * numbers of indented lines without a space after them.
+ * As `showsText`, by the rule of the first version, which contexts rendered for each call keep. It
+ * does not recognise numbers of indented lines without a space after them.
  */
 export const showsNumbered = (output: string, text: string): boolean => showsWith(output, text, [NUMBER]);

@@ -11,7 +11,7 @@ export interface FilesToReplace {
   readonly ids?: readonly string[];
 }
 
-/** An open session whose agent works on such a file. */
+/** An open session whose agent works on a file to be replaced. */
 export interface OpenOnFiles {
   readonly session: string;
   /** A description of the process that has it open. */
@@ -38,7 +38,7 @@ async function pathIn(
 /**
  * Returns the first open session of a data folder that works on files to be replaced. This is the
  * session itself, or a session with such a file in its index or below its folders. Sessions that
- * the database does not hold yet are unknown. `openPresent` is called only if other sessions are
+ * the database does not have yet are not found. `openPresent` is called only if other sessions are
  * open.
  *
  * @throws {XtdbError}

@@ -131,8 +131,8 @@ async function copyAnswer({ timeline }: Review, { plan }: MadePlan, folder: stri
 }
 
 /**
- * Only these are written; the other files are already equal, were never known, or have no stored
- * text.
+ * The states of files that are written. Other files are already equal, were never known, or have no
+ * stored text.
  */
 const TO_WRITE: ReadonlySet<PlannedFile['state']> = new Set(['changed', 'missing']);
 

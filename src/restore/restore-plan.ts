@@ -29,7 +29,7 @@ import { defined } from '../values/defined.js';
  * - `changed`: the bytes of another version in the database
  * - `newer-outside`: bytes that no version in the database has
  * - `missing`: the file no longer exists
- * - `absent-then`: the file exists and had been deleted then
+ * - `absent-then`: the file exists now but was deleted then
  * - `read-in-part`: calls read lines of it, and the database never had all of it
  * - `never-read`: its name was known, but not its content
  * - `not-kept`: other bytes or no file, and only the hash of the agent's bytes is stored
@@ -81,7 +81,7 @@ export interface RestorePlan {
   readonly files: readonly PlannedFile[];
 }
 
-/** The present location of a recorded folder on this machine's own filesystem. */
+/** The current location of a recorded folder on this machine's own filesystem. */
 interface MovedFolder {
   readonly from: string;
   readonly to: string;
@@ -94,8 +94,8 @@ export interface RestoreOptions {
 }
 
 /**
- * Returns the present location of a source. A moved folder is on this machine, and an imported
- * filesystem is the one that the import named.
+ * Returns the current location of a source: in a moved folder on this machine, or on the filesystem
+ * that the import named for its own.
  */
 function located(
   source: FilesystemSource,
@@ -112,7 +112,7 @@ function located(
   );
 }
 
-/** An object at a moment. */
+/** The agent's file at a moment. */
 interface HadFile {
   readonly had: Sha256 | null;
   readonly gone: boolean;
@@ -133,7 +133,7 @@ const OUT_OF_REACH: Readonly<Record<UnreachableReason, FileState>> = {
 
 /**
  * Compares the agent's file with the one on disk. `isKnown` returns whether the database has a
- * version of some bytes.
+ * version with some hash.
  */
 async function compared(
   { had, gone, isKept }: HadFile,
@@ -220,7 +220,7 @@ export async function planRestore(
       : (await timeline.steps(session)).slice(0, point.place.seq);
   const last = steps.at(-1);
   const index = [...new Set(steps.flatMap(({ changes }) => changes.index ?? []))];
-  // Most objects are calls, which are not files. Their heads would cost the most.
+  // Skip calls: they are most of the objects, so reading their heads would cost the most.
   const heads = await snapshot.heads(index.filter((id) => snapshot.knownCall(id) === undefined));
   const { folders, filesystems } = await importedPlaces(timeline, session);
   const parts = await readParts(snapshot, steps);
@@ -264,7 +264,7 @@ export async function restoredBytes(
   if (!isKept || had === null) return undefined;
   const found = await point.snapshot.get(id);
   const text = found === undefined ? undefined : await point.snapshot.wholeText(found);
-  // The true bytes of a masked text are nowhere but on the disk.
+  // The unmasked bytes of a masked text are only on the disk.
   if (text !== undefined && marksIn(text.text).length > 0) return undefined;
   const bytes = text?.whole === true ? Buffer.from(text.text, 'utf8') : undefined;
   return bytes !== undefined && hashBytes(bytes) === had ? bytes : undefined;

@@ -10,7 +10,7 @@ export type SessionErrorCode =
   | 'repeated-call'
   | 'invalid-message'
   | 'unknown-session'
-  /** It was erased on order, so nothing is recorded under its name again. */
+  /** The session was erased, so nothing is recorded under its name again. */
   | 'erased'
   | 'session-exists'
   /** The request names the end of a turn that may continue. */

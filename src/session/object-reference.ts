@@ -23,8 +23,8 @@ export function shortIds(ids: Iterable<ObjectId>): ReadonlyMap<ObjectId, string>
 }
 
 /**
- * Returns whether a model is shown short ids (divergence D6): unless the letter was asked for, by
- * `strict` or by name.
+ * Returns whether a model sees short ids (divergence D6). Default: unless `strict` follows the
+ * specification literally.
  */
 export const showsShortIds = (of: { readonly strict?: boolean; readonly shortIds?: boolean }): boolean =>
   of.shortIds ?? of.strict !== true;
@@ -35,8 +35,8 @@ export function shortId(id: ObjectId, ids: Iterable<ObjectId>): string {
 }
 
 /**
- * The object that an agent's reference names (decision D6). A miss is a value. `candidates` are the
- * first five matches.
+ * The object that an agent's reference names (decision D6). A miss is a value, not an error.
+ * `candidates` are the first five matches.
  */
 export type Resolution =
   | { readonly kind: 'found'; readonly id: ObjectId }
@@ -46,7 +46,7 @@ export type Resolution =
 
 const CANDIDATES = 5;
 
-/** A value may come back quoted, as it was rendered (decision E3). */
+/** Removes the quotes of a value that the agent copied as it was rendered (decision E3). */
 function unquoted(text: string): string | undefined {
   if (!text.startsWith('"')) return undefined;
   try {
@@ -64,8 +64,8 @@ function one(matches: readonly ObjectId[]): Resolution | undefined {
 }
 
 /**
- * A full id beats a display path, and a path beats a prefix. A prefix match never makes an exact
- * match ambiguous.
+ * Finds exact matches. A full id beats a display path, and a path beats a prefix. A prefix match
+ * never makes an exact match ambiguous.
  */
 function resolveExactly(
   text: string,

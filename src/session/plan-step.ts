@@ -34,7 +34,7 @@ export interface CallPlan {
   /** Every read or mentioned file in order. They enter index and pool. */
   readonly index: readonly ObjectId[];
   readonly verbs?: SetVerbs;
-  /** File effects of the call that were rejected as reported. */
+  /** The rejected file effects of the call, and their reasons. */
   readonly notes?: readonly string[];
 }
 
@@ -103,8 +103,8 @@ function effective(state: SessionState, { index, activate, verbs }: Cause): SetC
 }
 
 /**
- * Adds the objects that leave and return. An object that this step would activate but that also
- * leaves is not activated.
+ * Adds the objects that leave the active set and those that return. An object that the step would
+ * activate and that leaves is not activated.
  */
 function withTurnover(state: SessionState, changes: SetChanges, { leave, back }: Turnover): SetChanges {
   const gone = new Set(leave);
@@ -146,7 +146,7 @@ function planStep(state: SessionState, cause: Cause, policy: StepRules): Step {
 
 /**
  * Plans the step of a tool call [§5.6, §5.7]. Files enter index and pool. Whole reads and the call
- * become active. The agent's verbs apply, then the window closes (decision D4). `at` never
+ * become active. The agent's verbs apply, and then auto-collapse (decision D4). `at` never
  * decreases (decision F7), and only effective changes are listed.
  * @throws {SessionError} `repeated-call` – the session has the id; `infrastructure-object`;
  *   `unknown-object` – a verb on an object outside the index
@@ -186,7 +186,7 @@ export interface MessagePlan {
 export type SaidMessage = Message & { readonly opensTurn?: boolean | undefined };
 
 /**
- * Plans the step of one message (decision B6). A user message opens a turn, unless the plan says
+ * Plans the step of one message (decision B6). A user message opens a turn, unless `opensTurn` says
  * otherwise.
  * @throws {SessionError} `invalid-message` – the message lists tool calls: they join it when they
  *   are recorded
@@ -231,12 +231,12 @@ export interface PersonPlan {
   readonly index?: readonly ObjectId[];
 }
 
-/** Applies only the requested changes. The window closes with the agent's next step. */
+/** Applies only the requested changes. Auto-collapse waits for the agent's next step. */
 const EXACTLY: StepRules = { ...DEFAULT_POLICY, turnover: () => ({ leave: [], back: [] }) };
 
 /**
- * Plans the step of a person's set changes (decision 0021). It contains only these, and begins a
- * turn only if there is none.
+ * Plans the step of a person's set changes (decision 0021). The step contains only these changes,
+ * and begins a turn only if there is none.
  * @throws {SessionError} like `planCall`
  */
 export function planPersonStep(state: SessionState, { verbs, at, undoes, index = [] }: PersonPlan): Step {

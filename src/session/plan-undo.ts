@@ -10,7 +10,7 @@ export interface UndoPlan {
   readonly session: SessionId;
   /** The undone step. */
   readonly undoes: number;
-  /** Each member has an object or is absent. */
+  /** A list without objects is absent. */
   readonly verbs: SetVerbs;
 }
 
@@ -21,8 +21,8 @@ const without = (ids: readonly ObjectId[] = [], others: readonly ObjectId[] = []
   ids.filter((id) => !others.includes(id));
 
 /**
- * Returns the opposite of a step's changes. An object that left and returned in it was a member
- * before too.
+ * Returns the opposite of a step's changes. An object that the step removed and added again was a
+ * member before, so it stays.
  */
 function oppositeOf({ activate, deactivate, pin, unpin }: SetChanges): SetVerbs {
   const verbs: SetVerbs = {
@@ -39,7 +39,8 @@ const objectsOf = (verbs: SetVerbs | SetChanges): ReadonlySet<ObjectId> =>
 
 /**
  * Plans how to undo a step's changes of the active and pinned sets. Index entries stay, because
- * nothing leaves the index. A reactivated text comes in its newest version, after the active ones.
+ * nothing leaves the index. A reactivated object has its newest version and follows the other
+ * active objects.
  * @throws {SessionError} `sequence-gap` – there is no such step; `nothing-to-undo`; `changed-since`
  *   – names the first later step that changed one of the same objects
  */

@@ -4,7 +4,7 @@ import { CHARS_PER_TOKEN } from '../values/token-estimate.js';
 /** The kind of an object's text: a file's current text, or the result of a tool family. */
 export type RetainedKind = 'file' | 'read' | 'command' | 'search' | 'edit' | 'other';
 
-/** A candidate for the base of the next epoch. Calls are model calls; the newest is 1 ago. */
+/** A candidate for the base of the next epoch. It counts in model calls, including the newest. */
 export interface RetentionCandidate {
   readonly id: ObjectId;
   readonly kind: RetainedKind;
@@ -44,20 +44,24 @@ export interface RetentionSettings {
   readonly request: number;
   /** Maximum factor by which a small request extends lifetimes. */
   readonly mostStretch: number;
-  /** Exponent of the size in the lifetime, because larger texts are needed more often. */
+  /**
+   * Exponent of the size in the lifetime. Larger texts stay longer, because models need them more
+   * often.
+   */
   readonly sizePower: number;
   /** Factor of the lifetime per kind. */
   readonly kinds: Readonly<Record<RetainedKind, number>>;
-  /** Maximum number of tokens that stay, and the share of the request allowed beyond it. */
+  /** Maximum tokens of the texts that stay: `most`, plus `mostShare` of the request. */
   readonly most: number;
   readonly mostShare: number;
-  /** Whether what an edit wrote stays with its result. */
+  /** Whether the text that an edit wrote stays with its result. */
   readonly inputs: boolean;
 }
 
 /**
- * Chosen by cross-validation on 18 recorded sessions with 2,361 model calls (decision 0031). Edits
- * stay long, because models repeat their own text more often than the text that they read.
+ * The default, chosen by cross-validation on 18 recorded sessions with 2,361 model calls (decision
+ * 0031). Edits stay long, because models repeat their own text more often than the text that they
+ * read.
  */
 export const RETENTION: RetentionSettings = {
   shown: 22,
@@ -71,10 +75,10 @@ export const RETENTION: RetentionSettings = {
   inputs: true,
 };
 
-/** Minimum length that a text counts as. */
+/** Length of a shorter text in the computation of lifetimes. */
 const LEAST_CHARS = 200;
 
-/** Returns the number of calls that a text has left. Below 0 it leaves. */
+/** Returns the number of calls that a text still stays. Below 0, it leaves. */
 function callsLeft(
   { kind, chars, shown, used }: RetentionCandidate,
   request: number,
@@ -87,10 +91,10 @@ function callsLeft(
 }
 
 /**
- * Returns the texts that stay whole when an epoch begins (retention by use). Held texts stay. So do
- * recently shown or used texts with lifetime left, longest remaining lifetime first, within the
- * token limit. A text that a later one repeats leaves. `request` is the token count of the next
- * request if the epoch continued. Pure: the same candidates give the same ids in the same order.
+ * Returns the texts that stay whole when an epoch begins (retention by use). Held texts stay. Of
+ * the others, those with lifetime left stay, the longest first, within the token limit. A text that
+ * a later one repeats leaves. `request` is the token count of the next request if the epoch
+ * continued. Pure: the same candidates give the same ids in the same order.
  */
 export function retained(
   candidates: readonly RetentionCandidate[],

@@ -17,7 +17,7 @@ export interface LiveSets {
   readonly pinned: PersistentSet<ObjectId>;
   /** The tool calls of the index. */
   readonly calls: PersistentSet<ObjectId>;
-  /** Active tool results without a pin, which auto-collapse may take [§4.3]. */
+  /** Active tool results without a pin, which auto-collapse may deactivate [§4.3]. */
   readonly loose: PersistentSet<ObjectId>;
 }
 
@@ -60,7 +60,10 @@ export function plainSets({ index, active, pinned }: LiveSets): SessionSets {
   return { index: index.toArray(), active: active.toArray(), pinned: pinned.toArray() };
 }
 
-/** The tool results that became fresh in each turn, newest last. One entry per result and turn. */
+/**
+ * The tool results that became fresh in each turn, newest last: those of its calls, and activated
+ * ones. One entry per result and turn.
+ */
 export interface ResultWindow {
   /** The turns before the last one with results. */
   readonly earlier: PersistentList<PersistentSet<ObjectId>>;
@@ -84,8 +87,8 @@ export function windowAfter({ earlier, last }: ResultWindow, turn: number, fresh
 }
 
 /**
- * Returns the newest results of a turn, newest first. The cost depends on the result's size, not on
- * the turn's.
+ * Returns the newest results of a turn, newest first. The cost grows with `count`, not with the
+ * turn.
  */
 export function newestResults({ earlier, last }: ResultWindow, turn: number, count: number): readonly ObjectId[] {
   const results = turn - 1 === earlier.size ? last : earlier.get(turn - 1);

@@ -34,7 +34,7 @@ interface Folded {
 /**
  * A session at one moment: the fold of its steps so far [§3, decision G3]. Immutable; only
  * `emptySession` and `applyStep` create it. `has`, `isActive`, `isPinned` and `isToolResult` take
- * constant time. `sets`, `turns` and `window` are built on first use.
+ * constant time. `sets`, `turns` and `marks` are built on first use.
  */
 export class SessionState {
   private readonly folded: Folded;

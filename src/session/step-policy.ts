@@ -15,9 +15,9 @@ export interface WindowPolicy {
 const DEFAULT_WINDOW: WindowPolicy = Object.freeze({ perTurn: 5, turns: 3 });
 
 /**
- * Returns the tool results that the window closes on (decision D4). They are active, not pinned,
- * and not among the newest of any turn in the window. Pinned and inactive results count in their
- * turn. Files never collapse.
+ * Returns the tool results that auto-collapse deactivates (decision D4). They are active, not
+ * pinned, and not among the newest of any turn in the window. Pinned and inactive results count in
+ * their turn. Files never collapse.
  */
 export function collapse(state: SessionState, { perTurn, turns }: WindowPolicy): readonly ObjectId[] {
   const kept = new Set<ObjectId>();
@@ -27,7 +27,7 @@ export function collapse(state: SessionState, { perTurn, turns }: WindowPolicy):
   return [...state.collapsible()].filter((id) => !kept.has(id));
 }
 
-/** A pause of a minute ends a turn if no better sign exists (decision B7). */
+/** A pause that ends a turn if no better sign exists (decision B7). */
 const DEFAULT_PAUSE_MS = 60_000;
 
 /**

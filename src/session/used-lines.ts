@@ -6,7 +6,7 @@ const LEAST_CHARS = 24;
  */
 const DECORATION = /^(?:user: )?(?:\d+(?:→|\t)\s*)?(?:[\w./@-]+:\d+[:-]\s*)?(?:[+-]\s*)?/;
 
-/** Returns a line as `usableLines` has it, or undefined if it is too short. */
+/** Returns a line without indentation and decoration, or undefined if it is too short. */
 function usableLine(line: string): string | undefined {
   const trimmed = line.trim();
   if (trimmed.length < LEAST_CHARS) return undefined;
@@ -16,8 +16,9 @@ function usableLine(line: string): string | undefined {
 
 /**
  * Returns the distinct lines of a text by which its use is recognised. A model used a text if its
- * own words or arguments have one of the text's lines. A line has at least 24 characters, without
- * indentation and the decoration of tools. Retention by use and the laboratory share this rule.
+ * own words or arguments contain one of the text's lines. A line has at least 24 characters,
+ * without indentation and the decoration of tools. Retention by use and the laboratory share this
+ * rule.
  */
 export function usableLines(text: string): ReadonlySet<string> {
   return new Set(text.split('\n').flatMap((line) => usableLine(line) ?? []));

@@ -9,8 +9,8 @@ export type Verb = (typeof VERBS)[number];
 export const isVerb = (tool: string | undefined): tool is Verb => VERBS.some((verb) => verb === tool);
 
 /**
- * The effect of a verb on one object's sets (decisions D1 to D3). The effect of reading its source
- * is not known here.
+ * The effect of a verb on one object's sets (decisions D1 to D3). Failures to read the object's
+ * source are not included.
  */
 export type SetOutcome =
   | 'done'

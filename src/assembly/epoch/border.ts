@@ -14,8 +14,8 @@ export interface EpochLedger {
   /** Time of the last request, milliseconds since 1970. */
   readonly lastAt: number;
   /**
-   * Whether the request is the first after a message of the user. Only there do all earlier turns
-   * leave together.
+   * Whether the request is the first after a message of the user. Only there can all earlier turns
+   * leave the request together.
    */
   readonly atUser: boolean;
   /** Whether the agent or its harness asked for a new epoch. */
@@ -47,7 +47,10 @@ export interface EpochSettings {
 
 /** Default window of a model, in tokens. */
 const USUAL_WINDOW = 200_000;
-/** The rest is for uncounted tokens: tools, reasoning, the answer. */
+/**
+ * Share of a window for the request. The rest is for uncounted tokens: tools, reasoning, the
+ * answer.
+ */
 const SHARE_OF_WINDOW = 0.7;
 
 /**
@@ -78,7 +81,7 @@ type Rule = (ledger: EpochLedger, terms: BorderTerms) => boolean;
 
 const frees = ({ goesOn, begins }: EpochLedger, share: number): boolean => begins < goesOn * (1 - share);
 
-/** In order of priority. */
+/** The rules for a border, in order of priority. */
 const RULES: readonly (readonly [BorderReason, Rule])[] = [
   ['history', ({ changed }) => changed],
   ['asked', ({ atUser, asked }) => atUser && asked],

@@ -1,13 +1,13 @@
 import { structuredPatch } from 'diff';
 
-/** Maximum edits; beyond it the changed lines are not worth showing. */
+/** With more edits than this, the changed lines are not worth showing. */
 const MOST_EDITS = 1_000;
 /** Lines of context around a change. */
 const AROUND_CHANGE = 1;
 
 /**
- * Returns the changed lines between two texts with their numbers; undefined if the text itself is
- * shorter.
+ * Returns the changed lines between two texts with their numbers; undefined if the whole new text
+ * is shorter.
  */
 export function changedLines(before: string, after: string): string | undefined {
   const patch = structuredPatch('', '', before, after, '', '', { context: AROUND_CHANGE, maxEditLength: MOST_EDITS });
@@ -33,8 +33,8 @@ export interface ReadAgain {
 }
 
 /**
- * Returns the replacement for a text that the request contains already, perhaps in an earlier
- * version. Undefined if the text itself is shorter.
+ * Returns the text that replaces a read's result if the request already shows the file, perhaps in
+ * an earlier version. Undefined if the result itself is shorter.
  */
 export function readAgainText({ path, name, before, after, inBlock }: ReadAgain): string | undefined {
   const where = inBlock ? `in the block ACTIVE_CONTENT id=${name}` : 'in what your last whole read of it answered';

@@ -30,8 +30,8 @@ export const charsOf = ({ before, notes }: EpochState): number =>
   sum(textsOf([...before, ...notes.map(({ message }) => message)]).map(({ length }) => length));
 
 /**
- * Returns how much of a base is the beginning of another one, in UTF-16 units of whole parts. A
- * provider's cache can reuse that.
+ * Returns the length of the beginning that two bases share, in UTF-16 units of whole parts. A
+ * provider's cache can reuse it.
  */
 export function sharedChars(a: Pick<EpochState, 'before'>, b: Pick<EpochState, 'before'>): number {
   const [one, other] = [textsOf(a.before), textsOf(b.before)];
@@ -40,8 +40,8 @@ export function sharedChars(a: Pick<EpochState, 'before'>, b: Pick<EpochState, '
 }
 
 /**
- * The input of an epoch's request: that of any context, and all ids of the session's index in
- * order, including those not shown.
+ * The input of an epoch's request. It adds all ids of the session's index in order, including those
+ * not shown.
  */
 export interface EpochInput extends AssemblyInput {
   readonly index: readonly ObjectId[];
@@ -49,7 +49,7 @@ export interface EpochInput extends AssemblyInput {
   readonly chatSince: (step: number) => readonly ChatMark[];
 }
 
-/** An addition to an epoch, and the number of kept messages before it. */
+/** An addition to an epoch, and the number of the harness's messages before it. */
 export interface EpochNote {
   readonly after: number;
   readonly message: RenderedMessage;
@@ -73,7 +73,7 @@ export interface EpochState {
   readonly shown: ReadonlyMap<ObjectId, string | null>;
   /** The active blocks and contents in the request. */
   readonly blocks: readonly Block[];
-  /** Replacement lines for some calls' answers in the harness's own list. */
+  /** The lines that replace some calls' results in the harness's own list. */
   readonly lines: ReadonlyMap<ObjectId, string>;
 }
 
@@ -95,7 +95,7 @@ function message(section: RenderedMessage['section'], parts: readonly RenderedPa
   return spoken.length === 0 ? [] : [{ section, role: 'user', parts: spoken }];
 }
 
-/** Returns the lines between a block's header and its result: what an edit wrote. */
+/** Returns the lines between a block's header and its result, with the text that an edit wrote. */
 function inputMark(call: ActiveObject['call'], { inputs = false }: AssemblyInput['options']): string {
   const text = call === undefined || !inputs ? undefined : editInput(call);
   return text === undefined ? '' : `\n${text}\n[result]`;
@@ -112,7 +112,7 @@ const fileLines = ({ pool, options }: AssemblyInput, { nameOf }: Frame): string 
 
 /**
  * Begins an epoch. Renders the turns before `turn`, one part each, then the files, then the active
- * contents, one part each. The most stable text comes first, so that two bases share their
+ * contents, one part each. The most stable text comes first, so that successive bases share their
  * beginning.
  * @throws {AssemblyError} `unknown-object` if the pool lacks a call of the chat
  */
@@ -173,7 +173,7 @@ export function noteInputOf({ index, options, pool, active, chatSince }: EpochIn
 }
 
 /**
- * Appends a request's additions to an epoch: the chat if there is no harness's list, then lines,
+ * Appends a request's additions to an epoch: the new chat if the harness sends no list, then lines,
  * texts, and changes of texts shown before. Earlier text is unchanged. Pure: a context's record
  * names its additions, so that they can be rendered again from the database alone.
  * @throws {AssemblyError} `unknown-object` for an unknown call of the chat
@@ -204,7 +204,7 @@ export function withNote(state: EpochState, note: NoteProof, input: NoteInput): 
     const changed = typeof before === 'string' && after !== null ? changedLines(before, after) : undefined;
     append(id, changed === undefined ? ' changed=whole' : ' changed=lines', changed ?? after);
   }
-  // After the changes, because the line represents the file's current text.
+  // References follow the changes, because they stand for the file's current text.
   for (const id of note.refs ?? []) append(id, '', fileRef(metadata(id), nameOf));
   const read = (note.reads ?? []).flatMap(({ call, file, inBlock }) => {
     const [described, before, after] = [metadata(file), state.shown.get(file), known(file)];
@@ -302,7 +302,7 @@ function baseHash(before: EpochState['before']): GrowingHash {
 
 type ToldSection = Omit<SectionRecord, 'name'>;
 
-/** Section records of messages that are alone in their section, like those of a base. */
+/** Cached records of sections with a single message, like those of a base, by that message. */
 const sections = new WeakMap<RenderedMessage, ToldSection>();
 
 function toldOf(messages: readonly RenderedMessage[]): ToldSection {

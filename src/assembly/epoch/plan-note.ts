@@ -6,9 +6,9 @@ import type { ObjectMetadata } from '../metadata.js';
 import type { EpochInput, EpochState } from './epoch-state.js';
 import { newReads, readAgain, type TailRead } from './read-again.js';
 
-/** The session's objects that the kept messages show. */
+/** The session's objects that the harness's own messages show. */
 export interface ShownByTail {
-  /** Number of kept messages before a new note. */
+  /** Number of those messages before a new note. */
   readonly count: number;
   /** The calls whose results are in those messages. */
   readonly results: ReadonlySet<ObjectId>;
@@ -29,7 +29,7 @@ interface ShortNames {
   readonly lengths: readonly number[];
 }
 
-/** Names are added to a copy, so a result is valid as long as its map. */
+/** Short names, cached by map: names are only added to a copy, so a map never changes. */
 const shortened = new WeakMap<EpochState['names'], ShortNames>();
 
 /**
@@ -112,11 +112,11 @@ export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail
     if (metadata.type === 'toolcall') {
       if (before === undefined && !tail.results.has(id)) (isRepeated(metadata) ? refs : contents).push(id);
     } else if (text !== null && tail.shows(metadata, text, before ?? undefined)) seen.push(id);
-    // Changed lines would seem to refer to that read's answer.
+    // After a new read, show the whole text: changed lines would seem to refer to that read.
     else if (before === undefined || (text !== null && isReadAnew.has(id))) contents.push(id);
     else {
       changes.push(id);
-      // The line shows the file's state.
+      // Without a text, the line shows the file's state.
       if (text === null) lines.push(id);
     }
     const isNamed = contents.at(-1) === id || changes.at(-1) === id;

@@ -8,8 +8,8 @@ export interface TailRead {
   readonly call: ObjectId;
   readonly output: string;
   /**
-   * Returns the whole text of one file if the answer is exactly that, apart from line numbers and
-   * the tool's frame. Computed at each call.
+   * Returns the whole text of one file if the result is exactly that, apart from line numbers and
+   * the tool's frame. Computed anew each time.
    */
   readonly whole: () => string | undefined;
   /** Whether it is newer than the last request. */
@@ -33,7 +33,7 @@ export function newReads(input: EpochInput, reads: readonly TailRead[]): Readonl
   return new Set(fresh.flatMap(({ call }) => files.get(call) ?? []));
 }
 
-/** Returns whether a call answered with this whole text. */
+/** Returns whether a read returned exactly this text. */
 const isWhole = ({ output, whole }: TailRead, text: string): boolean =>
   output.length >= text.trimEnd().length && whole()?.trimEnd() === text.trimEnd();
 
@@ -44,13 +44,13 @@ const isPlain = (output: string, text: string): boolean => output.includes(text.
 interface Above {
   /** The text that the request shows. */
   readonly before: string;
-  /** The last earlier read whose answer no line replaced. Undefined if a block shows the text. */
+  /** The last earlier read whose result was not replaced. Undefined if a block shows the text. */
   readonly answered: TailRead | undefined;
 }
 
 /**
  * Returns whether the earlier text is in the request as a whole, with line numbers if the new
- * answer has them. With several earlier texts, the last one counts.
+ * result has them. With several earlier texts, the last one counts.
  */
 function stands(
   { blocks }: EpochState,
@@ -66,9 +66,9 @@ const LEAST_SAVED = 100;
 
 /**
  * Finds new whole reads of active files that a line can replace. The request must already show the
- * whole current text of the file, or an earlier one, in a block or in an earlier answer. The line
- * refers to that text, so an uncertain read keeps its answer. So does a read right after such a
- * line, because the model asked for the text again.
+ * whole current text of the file, or an earlier one, in a block or in an earlier result. The line
+ * refers to that text, so in doubt the result stays. It also stays right after such a line, because
+ * the model asked for the text again.
  */
 export function readAgain(state: EpochState, input: EpochInput, reads: readonly TailRead[]): readonly ReadProof[] {
   if (newReads(input, reads).size === 0) return [];
