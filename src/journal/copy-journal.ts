@@ -15,9 +15,9 @@ import {
 /**
  * Copies a journal from another data folder into this one, where it counts as left by a dead
  * process and is adopted next. Only reads the other folder. Returns false and copies nothing if
- * this folder already has a journal of that name, or is just creating it. That journal may contain
- * more and is delivered first. If the process is killed during the copy, the beginning of the
- * journal remains, without a gap.
+ * this folder already has a journal of that name, or if another process holds its lock. The journal
+ * here may contain more and is delivered first. If the process is killed during the copy, the
+ * beginning of the journal remains, without a gap.
  * @throws {JournalError} unwritable, no-space, io – also if a file vanishes meanwhile, as happens
  *   while its process lives
  */

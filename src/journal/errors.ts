@@ -26,9 +26,9 @@ export interface JournalDamage {
   readonly offset: number;
   /** Its length in bytes; 0 if the end of a file is missing. */
   readonly length: number;
-  /** Readable waiting records of the whole journal before the range. */
+  /** Number of readable waiting records in the journal before the range. */
   readonly readableBefore: number;
-  /** Readable waiting records of the whole journal after the range. */
+  /** Number of readable waiting records in the journal after the range. */
   readonly readableAfter: number;
 }
 

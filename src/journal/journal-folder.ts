@@ -101,7 +101,7 @@ export function ownersIn({ segments, locks }: FolderListing): readonly string[] 
   return [...new Set([...segments.map(({ owner }) => owner), ...locks.map(({ name }) => name)])].sort(compareOwners);
 }
 
-/** Returns a unique name for a new journal, later than all existing ones. */
+/** Returns a unique name for a new journal. It sorts after all existing names. */
 export function newOwner(listing: FolderListing): string {
   const newest = Math.max(0, ...ownersIn(listing).map((owner) => Number.parseInt(owner, 10)));
   return `${String(newest + 1).padStart(6, '0')}-${randomBytes(4).toString('hex')}`;
@@ -153,10 +153,10 @@ export async function lastWriter(owner: string, { locks }: FolderListing): Promi
 }
 
 /**
- * Locks a journal for this process; undefined if another process has it. A lock's generations are
- * removed only after the journal's files, so no generation is created twice while files need
- * protection. `vacate` leaves a journal with records to the next process; `remove` ends one without
- * files.
+ * Locks a journal for this process. Returns undefined if another process has it. A lock's
+ * generations are removed only after the journal's files, so no generation is created twice while
+ * files need protection. `vacate` leaves a journal with records to the next process; `remove` ends
+ * a journal without files.
  * @throws {JournalError} unwritable, no-space, io – the lock file could not be created
  */
 export async function lockJournal(folder: string, owner: string, what: string): Promise<OwnedFile | undefined> {

@@ -9,7 +9,8 @@ import { RefusedNote, type RefusedRecords } from './refused-note.js';
 import { SegmentChain, type SegmentFile } from './segment-chain.js';
 
 /**
- * The failures that an acknowledged record survives: the end of all processes, or a power loss too.
+ * The failures that an acknowledged record survives: the end of all processes, or also a power
+ * loss.
  */
 export type Durability = 'process' | 'power';
 
@@ -17,7 +18,7 @@ export type Durability = 'process' | 'power';
 export interface JournalOptions extends PendingLimits {
   /** Default `process`. */
   readonly durability?: Durability;
-  /** The name of this program, shown to others: `palimpsest mcp`, `palimpsest serve`. */
+  /** The name of this program, shown to other processes: `palimpsest mcp`, `palimpsest serve`. */
   readonly what?: string;
   /** Size in bytes at which a new file begins; default 4 MiB. */
   readonly segmentBytes?: number;
@@ -76,7 +77,7 @@ export class Journal {
   readonly torn: readonly JournalDamage[];
   /** Other bytes that were cut off or skipped on adoption. */
   readonly damage: readonly JournalDamage[];
-  /** The acknowledged records lost with those bytes. */
+  /** The acknowledged records lost with the bytes in `damage`. */
   readonly loss: JournalLoss;
   readonly #durability: Durability;
   readonly #markDelayMs: number;
@@ -269,7 +270,7 @@ export class Journal {
     }
   }
 
-  /** Appends that arrive during a sync share the next one. */
+  /** Writes and syncs the queued appends. Those that arrive during a sync share the next one. */
   async #flush(): Promise<void> {
     while (this.#queue.length > 0) {
       const appends = this.#takeQueue();
@@ -294,8 +295,8 @@ export class Journal {
       for (const { sequence } of records) this.#pending.remove(sequence);
       this.#last -= records.length;
       this.#rollBack(file, start);
-      // After a failed sync the state of the unwritten pages is unknown, so nothing more is
-      // appended to them.
+      // After a failed sync, the state of the unwritten pages is unknown, so append nothing more to
+      // this file.
       this.#chain.retire();
       throw error;
     }
@@ -343,11 +344,11 @@ export class Journal {
         this.#rollBack(file, start);
       }
     } catch {
-      // The new file could not be created.
+      // The new file could not be created, so the mark stays due.
     }
   }
 
-  /** The database has every record, so the file only keeps texts that an erasure would miss. */
+  /** Removes the file once the database has all records: an erasure would miss the texts in it. */
   #dropIdle(): void {
     this.#idleTimer = undefined;
     if (this.#pending.count > 0 || this.#flushing !== undefined || this.#closing !== undefined) return;
@@ -361,7 +362,7 @@ export class Journal {
     if (isDrained && current !== undefined && current.size >= this.#resetBytes) this.#chain.retire();
     for (const segment of this.#chain.trim((number) => this.#pending.inSegment(number))) {
       this.#pending.forgetSegment(segment);
-      // The removed file contained the marks.
+      // The removed file may have contained the newest mark.
       this.#markDue = true;
     }
   }

@@ -153,8 +153,8 @@ export async function asideFiles(dataDir: string): Promise<readonly AsideFile[]>
 }
 
 /**
- * Moves damaged files, unchanged, to the folder where they no longer make the data folder
- * unhealthy. Returns their new paths.
+ * Moves damaged files, unchanged, to the folder of settled files, where they no longer count as a
+ * problem. Returns their new paths.
  */
 export async function settleAside(dataDir: string): Promise<readonly string[]> {
   const folder = settledFolder(dataDir);
@@ -190,9 +190,9 @@ export async function* waitingRecords(dataDir: string, owner: string): AsyncGene
 }
 
 /**
- * The state of a journal's files. `sound`: also while a living process writes. `torn`: the end of a
- * dead process's last write is missing, which loses nothing. `corrupt`: acknowledged records are
- * unreadable. `newer-format`: written by a later version. `unreadable`: a system error.
+ * The state of a journal's files. `sound`: undamaged, even while a living process writes. `torn`:
+ * the end of a dead process's last write is missing, which loses nothing. `corrupt`: acknowledged
+ * records are unreadable. `newer-format`: written by a later version. `unreadable`: a system error.
  */
 export type JournalState = 'sound' | 'torn' | 'corrupt' | 'newer-format' | 'unreadable';
 
@@ -230,7 +230,7 @@ export async function inspectJournals(
   const journals: InspectedJournal[] = [];
   for (const owner of ownersIn(listing).filter((name) => !except.has(name))) {
     const holder = await livingWriter(owner, listing);
-    // A living process removes files during the inspection.
+    // List the files of a living process again, because it removes some meanwhile.
     const fresh = holder === undefined ? listing : await listJournalFolder(folder);
     if (holder === undefined && !fresh.segments.some((segment) => segment.owner === owner)) continue;
     try {

@@ -129,7 +129,7 @@ function parseJson(bytes: Buffer): Json {
   }
 }
 
-/** Replaces numbers by their texts. */
+/** Replaces the references in a value by their texts. */
 function restore(value: Json, texts: readonly string[]): Json {
   if (typeof value === 'string') {
     if (!value.startsWith(SIGN)) return value;

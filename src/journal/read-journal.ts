@@ -81,10 +81,10 @@ interface Neighbours {
 }
 
 /**
- * Classifies a bad range. It was never acknowledged if no later frame knows of an acknowledged
- * record beyond the last one before the range. Valid frames may still follow, because after a power
- * loss the disk keeps any part of the writes since the last sync. The end of a file counts as torn
- * only if it is cut off.
+ * Classifies a bad range. It was never acknowledged if no later frame says that a record after the
+ * last one before the range was acknowledged. Valid frames may still follow, because after a power
+ * loss the disk may keep any part of the writes since the last sync. The end of a file counts as
+ * torn only if it is cut off, or if the next file continues without a gap.
  */
 function kindOf(bad: BadStretch, { frames }: SegmentScan, { last, firstLater }: Neighbours): FindingKind {
   if (firstLater !== undefined && firstLater > last + 1) return 'damaged';
@@ -150,8 +150,8 @@ class Pass {
   }
 
   /**
-   * A gap in file numbers means that files were trimmed. Between adjacent files no record may be
-   * missing.
+   * Checks the records between two files. A gap in file numbers means that files were trimmed.
+   * Between adjacent files, no record may be missing.
    */
   #continueFrom(file: ScannedSegment): void {
     const { segment, scan } = file;
@@ -246,7 +246,8 @@ function readSegment(path: string): Promise<Buffer | undefined> {
  */
 export async function readJournal(folder: string, owner: string, listing: FolderListing): Promise<JournalScan> {
   const files: ScannedSegment[] = [];
-  // Newest first: a file is complete once a later one was seen, even while its process writes.
+  // Read the newest file first: a file is complete once a later one was read, even while its
+  // process writes.
   for (const name of listing.segments.filter((segment) => segment.owner === owner).reverse()) {
     const path = join(folder, name.file);
     const bytes = await readSegment(path);

@@ -141,7 +141,7 @@ export class PendingRecords {
     this.#bySegment.set(record.segment, (this.#bySegment.get(record.segment) ?? 0) + 1);
   }
 
-  /** Returns whether the record was waiting. */
+  /** Removes a record. Returns whether it was waiting. */
   remove(sequence: number): boolean {
     const record = this.#records.get(sequence);
     if (record === undefined) return false;

@@ -7,9 +7,9 @@ const refusedSchema = z.object({
   session: z.string(),
   /** The first and last refused step; null if there is none. */
   steps: z.tuple([z.int(), z.int()]).nullable(),
-  /** Number of the session's refused records, including those that wait behind them. */
+  /** Number of the session's refused records, including those that wait behind a refused one. */
   records: z.int().positive(),
-  /** Why the first of them was refused. */
+  /** Why the session's first refused record was refused. */
   reason: z.string(),
   /** Time of the last attempt. */
   at: z.iso.datetime(),

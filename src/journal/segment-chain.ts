@@ -6,7 +6,9 @@ import { frameSalt } from './frame.js';
 import { segmentFile } from './journal-folder.js';
 import { encodeSegmentHeader, type SegmentHeader } from './segment-format.js';
 
-/** Writes all parts. An almost full disk accepts a part first and then fails. */
+/**
+ * Writes all parts, repeatedly if needed: an almost full disk accepts some bytes before it fails.
+ */
 function writeFully(fd: number, parts: readonly Uint8Array[], position: number): number {
   let rest = parts;
   let at = position;

@@ -123,7 +123,7 @@ export function scanSegment(bytes: Buffer, salt: number): SegmentScan | { readon
       badSince ??= offset;
       offset = nextFrame(bytes, offset + 1, salt) ?? bytes.length;
     } else if (frame.kind === 'record' && seen.has(frame.sequence)) {
-      // A copy of a record that was already found.
+      // A copy of a record that was already found counts as invalid bytes.
       badSince ??= offset;
       offset += FRAME_HEADER_BYTES + frame.length;
     } else {

@@ -25,8 +25,8 @@ export class LeaseError extends CodedError<LeaseErrorCode> {
 }
 
 /**
- * The program that holds the locks of sessions during an import. The texts of an import have no
- * name in the database until it is complete, so no session may be erased meanwhile.
+ * The program name under which an import holds the locks of sessions. Until the import is complete,
+ * no document names its texts, so no session may be erased meanwhile.
  */
 export const IMPORTER = 'palimpsest import';
 
@@ -93,8 +93,8 @@ function folderError(folder: string, cause: unknown): unknown {
 
 /**
  * Locks a session for this process in the data folder (decision F5). The lock of a dead process is
- * taken silently. The start time distinguishes it from a later process with its pid. If several
- * processes try at once, exactly one succeeds.
+ * taken silently. Its start time distinguishes it from a later process with the same pid. If
+ * several processes try at once, exactly one succeeds.
  * @throws {LeaseError} held – a living process owns the session and `takeOver` is not set;
  *   unwritable – the lock file cannot be written
  */
