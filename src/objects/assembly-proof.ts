@@ -36,8 +36,9 @@ export interface SentProof {
   /** Whether the request asked for a compaction, or carries the result of one. */
   readonly compaction?: 'asked' | 'carried';
   /**
-   * Number of earlier requests that the body is made of, with their answers. The request itself had
-   * only the new part, because the provider held the rest. Absent if the body went out as it is.
+   * Number of earlier requests from which, with their answers, the body was completed. The request
+   * itself had only the new part, because the provider held the rest. Absent if the body went out
+   * as it is.
    */
   readonly rebuilt?: number;
 }
@@ -67,7 +68,7 @@ export interface ShownAhead {
  * Objects in a session's sets that a context omitted because it was assembled without the database.
  */
 export interface AbsentObjects {
-  /** Objects of the index that nothing was known about. Their lines are missing. */
+  /** Unknown objects of the index. Their lines are missing. */
   readonly lines: readonly ObjectId[];
   /** Active objects whose text was unavailable. Their content is missing. */
   readonly texts: readonly ObjectId[];
@@ -108,7 +109,7 @@ export interface ReadProof {
  * Object ids refer to the record's own basis.
  */
 export interface NoteProof {
-  /** Number of the kept messages that precede the note. */
+  /** Number of the harness's own messages before the note. */
   readonly after: number;
   /**
    * Objects whose line appears here: new objects, objects whose short id became ambiguous, and
@@ -129,8 +130,8 @@ export interface NoteProof {
   /** Calls that read a whole file whose text is in the request. A line names the file. */
   readonly refs?: readonly ObjectId[];
   /**
-   * Set where no harness list is kept. The chat after this step, up to the record's step, comes
-   * before everything else.
+   * Set if the harness keeps no list. The note begins with the chat after this step, up to the
+   * record's step.
    */
   readonly chat?: number;
 }
@@ -202,8 +203,8 @@ export interface AssemblyProof {
   readonly sha256: Sha256;
   /**
    * The basis that was read: valid time in milliseconds since 1970, and transaction. Null without
-   * `ahead` means that a sole writer assembled the context, or a former version did while the
-   * database was down. It is then read at the transaction that wrote its step.
+   * `ahead` means that a sole writer assembled the context, or an older program did while the
+   * database was down. Then the context is rebuilt at the transaction that wrote its step.
    */
   readonly basis: { readonly validTime: number; readonly txId: number } | null;
   /**

@@ -51,8 +51,8 @@ export interface ChatRow {
  * The rows of one turn (decisions B6, G3), built entry by entry. A message is appended. A call
  * joins the message that made it, or the last assistant message.
  *
- * Tool calls belong to the assistant. Over plain MCP its own words are not visible, so the message
- * that carries the calls has no text. A reported message without text is a row of its own.
+ * Tool calls belong to the assistant. Over plain MCP, the model's own text is not visible, so the
+ * message that carries the calls has no text. A reported message without text is a separate row.
  */
 export class GrowingRows {
   readonly rows: {

@@ -34,7 +34,8 @@ const segment = z.strictObject({
  * - `budget`: a limit and the amount used
  * - `selection`: the candidates, the shown ones, and the omitted ones with the reason
  * - `injection`: the content that a target received, and its place; independent of any selection
- * - `compaction`: a view shows entries as lines or as a summary; `state` continues in the next view
+ * - `compaction`: the entries that a view shows as lines or as a summary, and the `state` with
+ *   which the next view continues
  * - `report`: the sizes of a context's parts, in a format of its own
  * - `event`: a named event
  * - `missing`: known missing data

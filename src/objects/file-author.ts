@@ -7,10 +7,10 @@ export type Editor = (typeof EDITORS)[number];
 
 /**
  * The author of a file version that no recorded call wrote, with the evidence found when the
- * version was written. Without evidence a version has none.
+ * version was written. Without evidence, a version has no author.
  */
 export type FileAuthor =
-  /** The content is that of the file in `commit`, and the command moved HEAD there then. */
+  /** The content is that of the file in `commit`, to which the command moved HEAD at that time. */
   | { readonly kind: 'git'; readonly action: (typeof GIT_MOVES)[number]; readonly commit: string }
-  /** The files that this editor makes during a save came and went beside the file. */
+  /** Files that this editor creates during a save appeared and disappeared beside the file. */
   | { readonly kind: 'editor'; readonly editor: Editor };

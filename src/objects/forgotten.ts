@@ -1,6 +1,6 @@
 /**
- * The content that an erasure order removes. A part of the program that keeps copies of recorded
- * content outside the database gets it.
+ * The content that an erasure order removes. Each part of the program that keeps copies of recorded
+ * content outside the database receives it.
  */
 export interface Forgotten {
   /** Sessions erased whole, by their ids. */
@@ -10,7 +10,7 @@ export interface Forgotten {
    * `chunk:{sha256}~`.
    */
   readonly documents: ReadonlySet<string>;
-  /** Texts that the order names. A copy that holds one of them goes too. */
+  /** Texts that the order names. A copy that contains one of them is erased, too. */
   readonly texts: readonly string[];
 }
 
@@ -44,8 +44,8 @@ export interface Forgetter {
   /** Returns one line for each copy that the order concerns. Changes nothing. */
   find(dataDir: string, forgotten: Forgotten): Promise<readonly string[]>;
   /**
-   * Erases these copies. When it resolves, no file of the data folder holds their bytes. A killed
-   * erasure calls it again, so it must not fail on what is gone.
+   * Erases these copies. When it resolves, no file of the data folder holds their bytes. A resumed
+   * erasure calls it again, so it must not fail on copies that are gone.
    *
    * @throws an error that names the process that must end first, if a living one holds a copy
    */

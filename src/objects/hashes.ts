@@ -91,8 +91,8 @@ export class GrowingHash {
 }
 
 /**
- * The last long text decoded from bytes, with its bytes. A file that was read is written to the
- * journal within the same call.
+ * The last long text decoded from bytes, with its bytes. The same call writes a file that it read
+ * to the journal.
  */
 let newest: { readonly text: string; readonly bytes: Buffer } | undefined;
 

@@ -23,8 +23,8 @@ export interface AnswerProof {
 }
 
 /**
- * A change of a harness to its own history that is neither message nor call (decision F1). It
- * deletes nothing of the session.
+ * A harness's change of its own history that is neither message nor call (decision F1). It deletes
+ * nothing of the session.
  * - `lost`: the step here was acknowledged, and its journal was damaged before the step reached the
  *   database (reading 0011)
  * - `bypassed`: a model call here used the harness's own list, because ours was late or failed
@@ -132,8 +132,8 @@ export interface Step {
   /** For a call, the files that could not be indexed as reported, with the reason. */
   readonly notes?: readonly string[];
   /**
-   * The author of a set change other than the agent, its harness or the window. Such a step is
-   * neither message nor call (decision 0021).
+   * The author of a set change that was not made by the agent, its harness or auto-collapse. Such a
+   * step is neither message nor call (decision 0021).
    */
   readonly by?: 'person';
   /** The step whose set changes this step reverts. */

@@ -112,7 +112,7 @@ export function systemPromptVersion(session: SessionId, prompt: string | null): 
 }
 
 /**
- * Creates the version of the session wrapper at one moment [§3.1]. Arrays keep insertion order
+ * Creates the version of a session object at one moment [§3.1]. Arrays keep insertion order
  * (decision A6).
  */
 export function sessionVersion(session: SessionId, sets: SessionSets): ObjectVersion<'session'> {
