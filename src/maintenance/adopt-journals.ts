@@ -193,9 +193,9 @@ const LOOK_MS = 200;
 
 /**
  * Delivers the journals of another host's data folder. Copies them to the settings' data folder,
- * where they are delivered like those of a dead process, once and in order. This also holds if it
- * is repeated or killed, or if the original process delivers at the same time. Only reads the other
- * folder. Returns the state afterwards.
+ * where they are delivered like those of a dead process, once and in order. This also holds if the
+ * call is repeated or killed, or if the original process delivers at the same time. Only reads the
+ * other folder. Returns the state afterwards.
  * @throws {AdoptionError} every code; with `incomplete`, the next client of the settings' data
  *   folder delivers the rest, as does another call.
  * @throws {JournalError} unwritable, no-space, io, newer-format
@@ -218,7 +218,8 @@ export async function adoptJournals(
     for (const owner of owners) if (!(await copyJournal(folder, owner, { to, what: options.what }))) before.push(owner);
     await deliverJournals(settings, options);
     await drained(to, { owners, folder, stuckMs: options.stuckMs });
-    // If an earlier adoption was killed, only the start of a journal may be copied here.
+    // A journal that was already here may be only the start of the original, if an earlier adoption
+    // was killed. Copy it again after its delivery.
     owners = before;
   }
   return planAdoption(folder, settings);

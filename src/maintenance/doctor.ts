@@ -136,7 +136,7 @@ function watchLines({ pid, since, followed, failed, notices }: WatchStatus): rea
   ];
 }
 
-/** A finding that does not stop recording: no repair, or one of an agent. */
+/** Returns whether a finding does not stop recording: it needs no repair, or concerns an agent. */
 const isElsewhere = ({ weight, code }: Finding): boolean => weight !== 'repair' || code.startsWith('agent-');
 
 /** Formats each finding: its meaning, the remedy, and the runbook section. */
@@ -209,7 +209,7 @@ function javaLine(found: FoundJava | NodeError): string {
   return `java      ${java.major} ${packaged === undefined ? '' : `of ${packaged.package} `}at ${java.command}`;
 }
 
-/** Examines the agents on this machine in this folder. Those that are set up are asked. */
+/** Examines the agents on this machine for this folder, and asks those that are set up. */
 async function askAgents(
   { agents }: DoctorFlags,
   { packageFolder, dataDir }: { readonly packageFolder: string; readonly dataDir: string },

@@ -81,7 +81,7 @@ export async function stopAll({
   const each = new Map(found.filter(({ pid }) => pid !== process.pid).map((owner) => [owner.pid, owner]));
   const ended = await Promise.all([...each.values()].map(async (owner) => ({ owner, ended: await endProcess(owner) })));
   const node = await stopNode(dataDir);
-  // The trial run of a build that just ended.
+  // Remove the drafts of a build's trial run that just ended.
   await removeDeadDrafts(tmpdir(), { isOurs: (name) => name.startsWith('palimpsest.'), recursive: true });
   return { stopped: ended.flatMap((one) => (one.ended ? [one.owner.pid] : [])), node };
 }
@@ -110,7 +110,7 @@ export async function leftovers({ dataDir, cacheDir, runtimeDir }: OwnFolders): 
 /** The entries of the cache folder that Palimpsest creates. */
 const isOwnCacheEntry = (name: string): boolean => /^(?:node-[0-9a-f]{16}|\.draft-[0-9a-f-]{36})/.test(name);
 
-/** Records and backups of changed settings, which an undo still needs. */
+/** Returns whether a folder has records of changed settings, which an undo still needs. */
 async function hasRecords(path: string): Promise<boolean> {
   return (await namesIn(path)).some((name) => name.endsWith('.json'));
 }
@@ -138,7 +138,7 @@ export async function removeLeftovers(found: readonly Leftover[]): Promise<reado
     const [ours, others] = await sorted(leftover);
     for (const name of ours) await rm(join(path, name), { recursive: true, force: true });
     kept.push(...others.map((name) => join(path, name)));
-    // Fails while it holds other files.
+    // This fails if the folder holds other files.
     await rmdir(path).catch(() => undefined);
   }
   return kept;
