@@ -137,7 +137,7 @@ class Running {
   }
 
   async idle(): Promise<void> {
-    // Answers are sent shortly after their work is done.
+    // An answer is sent shortly after its work is done, so wait one more turn.
     do {
       await Promise.allSettled(this.#work);
       await nextTurn();
@@ -195,7 +195,7 @@ export function createProtocolServer(options: AdapterOptions): ProtocolServer {
   };
   const running = new Running();
   server.setRequestHandler(ListToolsRequestSchema, () => running.track(list()));
-  // With a registered handler, the SDK would validate the request twice, and the result again.
+  // For a registered handler, the SDK would validate each request twice, and each result again.
   server.fallbackRequestHandler = async (request, extra) => {
     if (request.method !== 'tools/call') throw new RequestFailure(ErrorCode.MethodNotFound, 'Method not found');
     const refusal = refusalOf(request);

@@ -56,7 +56,7 @@ function codexSandbox(meta: Meta, turn: Meta): AgentSandbox | undefined {
   return { program: 'Codex', mode, workspaces: named.filter((folder) => folder.startsWith('/')).slice(0, 50) };
 }
 
-/** Reads the hints of known clients. Codex sends all of them, most others none. */
+/** Reads the hints of known clients. Codex sends all of them, and most other clients send none. */
 export function callHints(meta: Meta): CallHints {
   const codexTurn = mapAt(meta, 'x-codex-turn-metadata');
   const thread = textAt(meta, 'threadId', 'palimpsest/session') ?? textAt(codexTurn, 'thread_id');
@@ -97,15 +97,15 @@ export interface CallSession {
 interface HowNamed {
   readonly onProgress: (message: string) => void;
   /**
-   * Facts about the agent's call, unless the call or the settings name a session. `palimpsest
-   * watch` may record it.
+   * Facts that find the call in a session that `palimpsest watch` records. Undefined if the call or
+   * the settings name a session.
    */
   readonly asked?: AskedCall;
 }
 
 /** Maximum number of followed sessions that stay open to answer calls. */
 const MOST_VIEWS = 20;
-/** How long calls that no transcript has are not looked for, milliseconds. */
+/** Pause between searches for calls that are in no transcript, milliseconds. */
 const ABSENT_MS = 10_000;
 
 /**
@@ -119,12 +119,12 @@ export class CallSessions {
   readonly #held = new Map<string | undefined, HeldSession>();
   /** Sessions that another process took over, to be taken back by the next call with their name. */
   readonly #lost = new Map<string | undefined, SessionId>();
-  /** The sessions that `palimpsest watch` records. Their calls are only answered here. */
+  /** The sessions that `palimpsest watch` records. This process only answers their calls. */
   readonly #views = new LRUCache<SessionId, Promise<SessionView | undefined>>({
     ...counted(MOST_VIEWS),
     dispose: (view) => void view.then((one) => one?.close()).catch(() => undefined),
   });
-  /** Until when no transcript is searched for a call. */
+  /** Time of the next search in transcripts for a call. */
   #absentUntil = 0;
 
   constructor(backend: Backend) {
@@ -141,7 +141,8 @@ export class CallSessions {
    * error of opening.
    */
   async get(name: string | undefined, how: HowNamed): Promise<CallSession> {
-    // A conversation may have another session than a call that names it. No name has a space.
+    // A conversation and a call's `session` may have the same name and mean different sessions. The
+    // space keeps their keys apart, because no name has one.
     const key = how.asked !== undefined && name !== undefined ? ` ${name}` : name;
     const isOurs = name !== undefined && (await this.#idOf(key)) === name;
     const view = how.asked === undefined || isOurs ? undefined : await this.#view(how.asked);
@@ -167,7 +168,7 @@ export class CallSessions {
     await Promise.all(loans.map((loan) => (loan.status === 'fulfilled' ? loan.value.release() : undefined)));
   }
 
-  /** Returns the session that calls with a key have. Undefined if they have none. */
+  /** Returns the id of a key's open session. Undefined if there is none. */
   async #idOf(key: string | undefined): Promise<string | undefined> {
     return Promise.resolve(this.#held.get(key)?.loan).then(
       (loan) => loan?.session.id,
@@ -203,7 +204,8 @@ export class CallSessions {
     { onProgress, asked: call }: HowNamed,
   ): Promise<SessionLoan> {
     const lost = this.#lost.get(key);
-    // The watcher alone writes the session of a transcript. It may have just begun to.
+    // Only the watcher writes a transcript's session, and it may have just begun to. If so, use a
+    // new session.
     const isTaken =
       call?.thread !== undefined && lost === undefined && (await this.#backend.followed(call)) !== undefined;
     const asked = isTaken ? undefined : (lost ?? name);

@@ -68,8 +68,8 @@ const ID_AT_START = new RegExp(String.raw`^\s*\{\s*(?:${NAMED}\s*,\s*)*"id"\s*:\
 const ID_AT_END = new RegExp(String.raw`,\s*"id"\s*:\s*${SCALAR}\s*(?:,\s*${NAMED}\s*)*\}\s*$`);
 
 /**
- * Returns the id of a request from both of its ends. Null if neither holds it. A number becomes a
- * text for {@link stringifyExact}.
+ * Finds the id of an overlong request in one of its two ends. Null if neither has it. A number
+ * becomes a text for {@link stringifyExact}.
  */
 export function idIn(head: string, tail: string): unknown {
   const found = ID_AT_START.exec(head)?.[1] ?? ID_AT_END.exec(tail)?.[1];
@@ -90,8 +90,8 @@ export interface MessageRefusal {
 const DEEPEST_MESSAGE = 512;
 
 /**
- * Returns the error of a message that nests too deep, or undefined. `chars` is its length as JSON,
- * because each level takes two characters.
+ * Returns the error of a message that nests too deep, or undefined. `chars` is its length as JSON.
+ * Each level takes two characters, so a short message needs no check.
  */
 export function tooDeep(message: unknown, chars = Number.POSITIVE_INFINITY): MessageRefusal | undefined {
   if (chars <= 2 * DEEPEST_MESSAGE || !isDeeperThan(message, DEEPEST_MESSAGE)) return undefined;

@@ -22,7 +22,7 @@ const BYTE_ORDER_MARK = '\ufeff';
 /** Maximum number of messages in a batch, as over HTTP. */
 const LARGEST_BATCH = 100;
 
-/** The bytes of the present line, or both ends of an overlong one. */
+/** The bytes of the current line, or both ends of an overlong one. */
 class Line {
   readonly #longest: number;
   #pieces: Buffer[] = [];

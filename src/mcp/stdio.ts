@@ -20,8 +20,8 @@ export function openStdio(): { readonly transport: StdioTransport; readonly ende
     process.stdin.once('end', () => resolve('end of input'));
     process.stdin.once('close', () => resolve('end of input'));
     process.stdout.on('error', () => resolve('signal'));
-    // The listeners stay. A file being written has its own listener, which would end the process on
-    // the signal if it were the only one.
+    // Keep the listeners. Each file write has its own listener, which would end the process on the
+    // signal if it were the only one.
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve('signal'));
   });
   return { transport: new StdioTransport(process.stdin, process.stdout), ended };

@@ -41,8 +41,8 @@ async function passOn(address: string, { verb, args }: VerbCall, { meta, signal 
 }
 
 /**
- * Serves an agent whose requests a gateway steers. The model's calls reach the session that the
- * gateway steers. Other tools are left out, because the agent's own tools are recorded there.
+ * Serves an agent whose requests a gateway steers. It serves only the verbs, and passes them to the
+ * session that the gateway steers. The gateway records the agent's own tools there.
  */
 export async function serveSteered(address: string, version: string, logLevel: LogLevel): Promise<void> {
   const inputSchema = {
