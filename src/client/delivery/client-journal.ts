@@ -148,7 +148,7 @@ export class ClientJournal {
   readonly #refusals: JournalRefusals;
   /** Adopted journals whose read failed. The next `adoptAll` continues the read. */
   readonly #unread = new Set<UnreadJournal>();
-  /** Resolves once every running `adoptAll` has handed over its writes. */
+  /** Resolves once every running `adoptAll` has passed on its writes. */
   #adopting: Promise<void> = Promise.resolve();
 
   private constructor(settings: ClientJournalSettings, own: Journal) {
@@ -201,7 +201,7 @@ export class ClientJournal {
       requireOurs();
       return receipt;
     } catch (error) {
-      // Take the record back. If the session's new process has read it already, it delivers it.
+      // Take the record back. A new owner of the session that has read it already delivers it.
       receipt.done();
       throw error;
     }
@@ -350,7 +350,7 @@ export class ClientJournal {
     for (const journal of await this.#others()) {
       const { pending, oldestAt, refused } = journal;
       // Refused records are not in delivery. The note of refusals may be older than the counts, so
-      // for one session its records are read instead.
+      // a check of one session reads its records instead.
       const isRefused = session === undefined && refused.reduce((sum, { records }) => sum + records, 0) >= pending;
       if (oldestAt === undefined || isRefused) continue;
       if (session === undefined ? oldestAt <= until : await this.#holdsSession(journal, session)) return true;

@@ -22,8 +22,8 @@ import { localVersions, tellUsage, writeFacts } from './session-write.js';
 import type { Delivered, PlannedWrite, Writer, WrittenOne } from './writers.js';
 
 /**
- * Called once per transaction with all its writes in order, once the first is no longer in
- * delivery. `txId` is undefined if the database had the writes already.
+ * Called for each transaction with all its writes in order, when the first one leaves delivery.
+ * `txId` is undefined if the database had the writes already.
  */
 type AppliedListener = (writes: readonly WrittenOne[], txId: number | undefined) => void;
 
@@ -62,8 +62,8 @@ export interface LostWrites {
    */
   keep(failed: AdoptedWrite, error: unknown, settled: Promise<void>): Promise<Error>;
   /**
-   * Records that a write failed for good. Its writer must not write later steps, because one is
-   * missing.
+   * Records that a write failed for good. Its writer must write no later steps, because the session
+   * would have a gap.
    */
   fail(held: Held, error: unknown): void;
 }
@@ -190,7 +190,7 @@ export class Outbox {
     return store.writes.isBusy(writer.laneOf(FILES_LANE)) ? this.drained(FILES_LANE, limitMs) : Promise.resolve(true);
   }
 
-  /** Waits for every accepted write of one session or of all. Returns false on timeout. */
+  /** Waits for every accepted write of one session or of all sessions. Returns false on timeout. */
   drained(session: SessionId | undefined, limitMs: number): Promise<boolean> {
     const { metadata, store, writer } = this.#parts;
     metadata.deferred.flush();
@@ -274,8 +274,8 @@ export class Outbox {
       this.take(delivered);
       return { ...result, txId };
     } catch (error) {
-      // A refusal by the database ends the outage. A write to a lost session fails without a
-      // request.
+      // A refusal by the database shows that the outage is over. A write to a lost session fails
+      // without a request, which shows nothing.
       if (!(error instanceof XtdbError) && this.#lost.failure(write) === undefined) this.#outage = undefined;
       throw error;
     } finally {

@@ -89,7 +89,7 @@ export async function requireLease(
 
 /**
  * Returns the operations that store a context's file versions that the database lacks. The process
- * that observed a version may have ended before it wrote it. Each version keeps its own valid time,
+ * that observed a version may have ended before writing it. Each version keeps its own valid time,
  * so that it never hides a later version of another client.
  */
 async function decideShown(

@@ -282,7 +282,7 @@ export const leaseOps = (store: ObjectStore, { session, lease }: SessionWrite): 
 const isGuarded = ({ step, lost, lease }: SessionWrite): boolean =>
   lease === null || (step !== undefined && lost === undefined);
 
-/** Returns a guard against the same step as a program before data format 2 wrote it. */
+/** Returns a guard that fails if a program before data format 2 has written the step. */
 function formerGuards(store: ObjectStore, { step }: SessionWrite): readonly TxOp[] {
   return step === undefined ? [] : [store.guardOp(formerId(stepId(step.session, step.seq)), null)];
 }

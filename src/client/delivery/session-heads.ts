@@ -185,10 +185,7 @@ export async function forkHeads(
   return { id, parent, puts: all.map((put) => ({ ...put, expect: null })) };
 }
 
-/**
- * Returns whether an id holds exactly the planned fork, because only the response of its write was
- * lost.
- */
+/** Returns whether an id holds exactly the planned fork. If so, only the response was lost. */
 async function isWritten({ store }: ForkEnvironment, { id, puts }: ForkHeads): Promise<boolean> {
   const head = (await (await store.latest()).heads([sessionObjectId(id)])).get(sessionObjectId(id));
   const wanted = puts.find((put) => put.head.type === 'session');

@@ -164,7 +164,7 @@ export class SharedWriter implements Writer {
   }
 }
 
-/** Returns the result of a write, and reports to the other writes of its transaction. */
+/** Returns the result of a write, and sets the results of the other writes of its transaction. */
 function outcomeOf(waiting: Waiting, { result: decided, txId }: Written<readonly Decided[]>): Delivered {
   if (waiting.carried !== undefined) return { ...waiting.carried, together: [] };
   const [own, ...others] = decided;

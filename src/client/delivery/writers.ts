@@ -43,7 +43,7 @@ export interface Delivered extends Written<WriteResult> {
 }
 
 /**
- * Brings a client's writes to the database: it decides their order, and the files known without a
+ * Writes to the database for one client. It decides the order of writes, and which files need no
  * query.
  */
 export interface Writer {

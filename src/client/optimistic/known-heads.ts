@@ -16,7 +16,7 @@ export interface KnownHead {
 
 type Heads = ReadonlyMap<ObjectId, KnownHead>;
 
-/** Database heads at a transaction. An asked id without a head has no object. */
+/** Database heads at a transaction. An id in `asked` without a head has no object. */
 export interface HeadsReading {
   readonly txId: number;
   readonly asked: ReadonlySet<ObjectId>;

@@ -63,7 +63,7 @@ class PendingVersions {
     else entries.push(version);
   }
 
-  /** Removes a version. Returns true if it was the last one of its object. */
+  /** Removes a version. Returns true if its object has no other version here. */
   remove(version: MarkedVersion): boolean {
     const id = version.version['xt/id'];
     const entries = this.#entries.get(id) ?? [];

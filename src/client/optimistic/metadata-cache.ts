@@ -35,7 +35,7 @@ export interface KnownObjects {
  * transaction it is complete. While only this client writes, nothing is read again.
  */
 export class MetadataCache {
-  /** Acknowledged versions that are not applied yet. */
+  /** Acknowledged versions that the cache does not have yet. */
   readonly deferred = new DeferredWork();
   readonly #stored = new Map<ObjectId, StoredMetadata>();
   readonly #acknowledged = new Map<ObjectId, Described>();
@@ -93,7 +93,7 @@ export class MetadataCache {
     if (acknowledged !== undefined && !this.#stored.has(id)) this.#stored.set(id, { ...acknowledged, txId: 0 });
   }
 
-  /** Returns whether nothing known of an object is newer than a transaction. */
+  /** Returns whether the known state of an object is not newer than a transaction. */
   isAsOf(id: ObjectId, txId: number): boolean {
     this.deferred.flush();
     return !this.#acknowledged.has(id) && this.#due.get(id) !== UNSURE && (this.#stored.get(id)?.txId ?? 0) <= txId;

@@ -254,8 +254,8 @@ export class OptimisticView {
   }
 
   /**
-   * Returns the versions of objects that stayed the same from their read to a transaction. Empty if
-   * that is unknown.
+   * Returns the last read versions of the objects that have not changed up to a transaction. Empty
+   * if that is unknown.
    */
   async #unchanged(
     { txId: before, asked: known, heads }: HeadsReading,

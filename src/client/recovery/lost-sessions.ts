@@ -129,8 +129,8 @@ export class LostSessions {
   }
 
   /**
-   * Records that a write failed for good. Its writer must not write later steps, because one is
-   * missing.
+   * Records that a write failed for good. Its writer must write no later steps, because the session
+   * would have a gap.
    */
   fail(held: Held, error: unknown): void {
     if (this.failure(held) === undefined) this.#report(held, errorOf(error));
@@ -287,7 +287,7 @@ export class LostSessions {
     }
   }
 
-  /** Prepares a fork that an earlier process left for the next step. */
+  /** Returns a fork that an earlier process left, prepared for the next step. */
   async #rescueIn(place: RescuePlace, seq: number): Promise<Rescue> {
     const { fork } = place;
     const snapshot = await this.#store.latest();

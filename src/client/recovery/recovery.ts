@@ -48,8 +48,8 @@ export class Recovery implements LostWrites {
   }
 
   /**
-   * Throws the `failure` of a session. With `informs`, the user sees it, so it is not reported
-   * again.
+   * Throws the `failure` of a session. With `informs`, the user sees the error, so it is not
+   * reported again.
    */
   requireWritable(session: SessionId, lease: SessionWrite['lease'], informs: boolean): void {
     const failure = this.failure({ session, lease });

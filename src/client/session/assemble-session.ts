@@ -81,7 +81,7 @@ async function learnHeads(
 
 /**
  * Returns the known metadata of a session's objects, updated to a snapshot. If only this client
- * wrote since the last read, reads only heads whose future valid time has come.
+ * wrote since the last read, reads only heads whose valid time was in the future and has come.
  */
 async function currentMetadata(
   environment: SessionEnvironment,
@@ -97,7 +97,7 @@ async function currentMetadata(
   // right versions.
   if (txId !== undefined && !index.every((id) => metadata.isAsOf(id, txId)))
     return metadataAt(environment, snapshot, index);
-  // Copy it now, because the session may write while the contents are read.
+  // Copy the metadata now, because the session may write while the contents are read.
   const held = new Map(index.map((id) => [id, metadata.get(id)]));
   return (id) => held.get(id);
 }

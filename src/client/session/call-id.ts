@@ -19,7 +19,7 @@ import type { SessionEnvironment } from './session-environment.js';
  */
 const LONGEST = 400;
 
-/** Returns an id for a call id that repeats in a chat: `{id}~2`, `{id}~3`. */
+/** Returns a free form of a call id that the chat already has: `{id}~2`, `{id}~3`. */
 function repeated(state: SessionState, id: string): string {
   if (!state.has(id as ObjectId)) return id;
   for (let n = 2; ; n++) if (!state.has(`${id}~${n}` as ObjectId)) return `${id}~${n}`;

@@ -128,7 +128,7 @@ export interface RecordedCall {
   readonly callId: ObjectId;
   /** The text for the agent. The step stores the hash of this text with its secrets masked. */
   readonly answer: string;
-  /** Objects that the window collapsed in this step [§4.3]. */
+  /** Objects that auto-collapse deactivated in this step [§4.3]. */
   readonly collapsed: readonly ObjectId[];
   /**
    * The database's result [§5.6]. It includes the indexing outcomes, which are decided only at
@@ -249,7 +249,7 @@ export function ledgerCall({ tool, args, content, readings = [], plan }: CallRep
   return { id, tool, args, content, files, held, dismissed };
 }
 
-/** Returns the objects that the window, not the agent, made inactive in a step. */
+/** Returns the objects that the policy, not the agent, deactivated in a step. */
 export function collapsedBy(step: Step, { plan }: CallReport): readonly ObjectId[] {
   const asked = new Set(plan?.verb === 'deactivate' ? appliedIds(plan) : []);
   return (step.changes.deactivate ?? []).filter((id) => !asked.has(id));

@@ -32,7 +32,7 @@ export interface ContextClientOptions extends FileAccessOptions {
    * guards a session's writer, and a step is acknowledged on commit.
    */
   readonly dataDir?: string;
-  /** False: no journal although there is a data folder, as for a database without persistence. */
+  /** False: no journal in spite of a data folder, as for a database without persistence. */
   readonly journal?: boolean;
   /**
    * Failures that an acknowledged step survives: the death of every process (`process`, the

@@ -249,7 +249,7 @@ export class ContextClient {
 
   /**
    * Lists the stored sessions that this client may open by their recorded roots, and those open
-   * here. The last active session comes first.
+   * here. The most recently active one comes first.
    * @throws {XtdbError}
    */
   async listSessions(): Promise<readonly SessionSummary[]> {

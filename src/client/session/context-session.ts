@@ -240,7 +240,7 @@ export class ContextSession extends ReadableSession {
   /**
    * Writes records of this session (decision 0016) with the texts they reference by hash. Uses one
    * transaction, after the database has every acknowledged step, and only while this client owns
-   * the session. Later steps wait until then.
+   * the session. Later steps wait for it.
    * @throws {SessionError} `taken-over`, `closed`: nothing was written; `node-unavailable` – the
    *   database does not take the earlier steps
    * @throws {DocumentError} a record is not valid
@@ -369,7 +369,7 @@ export class ContextSession extends ReadableSession {
       return await this.#environment.outbox.accept(write, () => requireLock(this.#lock, this.id));
     } catch (error) {
       if (error instanceof XtdbError) this.#uncertain = true;
-      // The hashes may include a step that does not exist.
+      // After the failure, the cached hashes may include a step that was not written.
       this.#hashes = new HeadHashes(this.id);
       throw error;
     }

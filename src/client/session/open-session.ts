@@ -361,7 +361,7 @@ async function lastStep(snapshot: StoreSnapshot, { id, upto }: StoredSession): P
 
 /**
  * Returns all sessions at a snapshot, or those wanted by their heads, and this client's open
- * sessions that the snapshot lacks. The last active session comes first.
+ * sessions that the snapshot lacks. The most recently active one comes first.
  */
 export async function listSessions(
   snapshot: StoreSnapshot,
