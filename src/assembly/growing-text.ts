@@ -23,8 +23,8 @@ const MARK_BYTES = 65_536;
 const LINE_END = 10;
 
 /**
- * A text of pieces, separated by line ends, whose states share most of their first pieces. A change
- * costs only the pieces after it. The hash continues from the last kept state before it.
+ * A text of pieces, separated by line ends, that mostly changes near its end. A change costs only
+ * the pieces after it. The hash continues from the last kept state before it.
  */
 export class GrowingText {
   #bytes = Buffer.allocUnsafe(MARK_BYTES);

@@ -152,8 +152,8 @@ function* idsOf({ pool, active }: AssemblyInput): Iterable<ObjectId> {
 }
 
 /**
- * Lays out all sections of a context but the chat [§4.1]. Objects are named by the options or by
- * `nameOf`.
+ * Lays out all sections of a context but the chat [§4.1]. `nameOf` names the objects. Default: the
+ * names that the options choose.
  */
 export function frameOf(input: AssemblyInput, nameOf: NameOf = namesOf(idsOf(input), input.options.shortIds)): Frame {
   const { systemPrompt, pool, active, options } = input;
@@ -185,8 +185,8 @@ export function layoutOf(input: AssemblyInput): Layout {
 }
 
 /**
- * Returns the lines of a chat message: its text, if any, and its tool calls. A message's name is in
- * no line (decision E1).
+ * Returns the lines of a chat message: its text, if any, and its tool calls. A message's name is
+ * not shown (decision E1).
  */
 export function chatLines({ message, references }: ChatEntry): readonly string[] {
   return message.text === '' ? references : [`${renderedValue(message.role)}: ${message.text}`, ...references];

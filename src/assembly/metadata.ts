@@ -46,7 +46,7 @@ export type ObjectMetadata<T extends ContentType = ContentType> = {
 /** Translates the path of a source to the agent's view [§5.3], and selects visible sources. */
 export interface DisplayPaths {
   display(source: FilesystemSource): string;
-  /** Returns whether a file is shown; default all. */
+  /** Returns whether a file is shown. Default: all are. */
   shows?(source: FilesystemSource): boolean;
   /** Whether a call's name is only its tool. A mask cannot find secrets in shortened arguments. */
   readonly plainCalls?: true;

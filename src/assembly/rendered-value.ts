@@ -24,7 +24,7 @@ export const isBare = (value: string): boolean => value !== '' && !NEEDS_QUOTES.
  * tool or id can therefore forge a line. A backslash alone needs no quotes.
  */
 export function renderedValue(value: string): string {
-  // Every line contains ids of sets, which were object keys.
+  // Every line contains ids from sets, which may be pointers; see `directString`.
   if (isBare(value)) return directString(value);
   return JSON.stringify(value).replace(LEFT_BY_JSON, escaped);
 }

@@ -28,8 +28,8 @@ export interface JournalOptions extends PendingLimits {
    */
   readonly markDelayMs?: number;
   /**
-   * Time after the last waiting record was delivered until the journal removes its file, so that no
-   * delivered text stays in it; default 2 s.
+   * The journal removes its file this long after its last waiting record was delivered, so that no
+   * delivered text stays in it. Default: 2 s.
    */
   readonly idleMs?: number;
 }

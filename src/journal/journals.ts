@@ -220,7 +220,7 @@ export interface InspectedJournal {
   readonly reason: string | undefined;
 }
 
-/** Returns every journal of a data folder, oldest first, except those to skip. Read-only. */
+/** Returns every journal of a data folder, oldest first, except those in `except`. Read-only. */
 export async function inspectJournals(
   dataDir: string,
   { except = new Set() }: { readonly except?: ReadonlySet<string> } = {},

@@ -81,10 +81,10 @@ interface Neighbours {
 }
 
 /**
- * Classifies a bad range. It was never acknowledged if no later frame says that a record after the
- * last one before the range was acknowledged. Valid frames may still follow, because after a power
- * loss the disk may keep any part of the writes since the last sync. The end of a file counts as
- * torn only if it is cut off, or if the next file continues without a gap.
+ * Classifies a bad range. It was never acknowledged if all later frames count only records before
+ * the range as acknowledged. Valid frames may still follow, because after a power loss the disk may
+ * keep any part of the writes since the last sync. The end of a file counts as torn only if it is
+ * cut off, or if the next file continues without a gap.
  */
 function kindOf(bad: BadStretch, { frames }: SegmentScan, { last, firstLater }: Neighbours): FindingKind {
   if (firstLater !== undefined && firstLater > last + 1) return 'damaged';

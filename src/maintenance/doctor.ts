@@ -258,7 +258,7 @@ async function examine(flags: DoctorFlags, packageFolder: string): Promise<void>
     asked.length === 0 ? seen.node.running && seen.node.answers : asked.some(({ health }) => health === 'ready');
   const inspected = { ...seen, ...defined({ forks: answers ? await forksIn(settings) : undefined }) };
   const now = Date.now();
-  // With XTDB_URL clients never start the folder's own node, and a running node has a Java.
+  // With XTDB_URL, clients never start the folder's own node. A running node already has a Java.
   const looked = asked.length > 0 ? undefined : await lookForJava(settings.node);
   const java = inspected.node.running && looked instanceof Error ? undefined : looked;
   const findings = findingsOf(inspected, now, {

@@ -31,15 +31,15 @@ export interface InspectedDataFolder {
   readonly own: InspectedFolder;
   /** Files for each node that another program runs. */
   readonly remote: readonly InspectedFolder[];
-  /** Model calls that harnesses with our context in their loop sent without it. */
+  /** Model calls sent without our context by harnesses that use our context in their loop. */
   readonly loops: readonly LoopTrouble[];
   /** Model calls that a gateway forwarded without logging them. */
   readonly gateways: readonly GatewayTrouble[];
   /** Why this version must not use the folder: its format is newer or unknown. Null if it may. */
   readonly formatTrouble: { readonly code: string; readonly message: string } | null;
   /**
-   * Whether the node's log says that it stopped because the database lacks documents that its log
-   * names.
+   * Whether the node's log file says that the node stopped because documents that the transaction
+   * log names are missing.
    */
   readonly lacksDocuments: boolean;
   /** Whether an order to erase was recorded and is not finished. */

@@ -29,7 +29,7 @@ async function uninstall(undos: readonly UndoSetup[], flags: UninstallFlags): Pr
   ]);
   const folders = await ownFolders(readSettings(process.env, {}).node);
   const undone: string[] = [];
-  // Restores settings first, so that no agent starts a server again.
+  // Restore settings first, so that no agent starts a server again.
   for (const undo of undos) undone.push(...(await undo()));
   const { stopped, node } = await stopAll(folders);
   const found = await leftovers(folders);

@@ -93,7 +93,7 @@ export interface CallSession {
   lost(): Promise<void>;
 }
 
-/** How a call names its session. */
+/** Options for finding a call's session. */
 interface HowNamed {
   readonly onProgress: (message: string) => void;
   /**

@@ -30,7 +30,7 @@ export function openStdio(): { readonly transport: StdioTransport; readonly ende
 /**
  * Serves one client over stdin and stdout until its input ends or a signal arrives. Then lets
  * running calls finish, closes everything and resolves. `initialize` is answered before other code
- * is loaded. Node and client start right after it.
+ * is loaded. The node and the client start right after it.
  */
 export async function serveStdio(settings: ServerSettings, logLevel: LogLevel): Promise<void> {
   const log = createLog(logLevel);

@@ -91,8 +91,8 @@ export class GrowingHash {
 }
 
 /**
- * The last long text decoded from bytes, with its bytes. The same call writes a file that it read
- * to the journal.
+ * The last long text decoded from bytes, with its bytes. A call that reads a file also writes its
+ * text to the journal.
  */
 let newest: { readonly text: string; readonly bytes: Buffer } | undefined;
 

@@ -71,7 +71,7 @@ const idList = (ids: readonly ObjectId[]): string => canonicalJson(ids).slice(1,
  * covers the whole documents, as in `chatVersion` and `sessionVersion`, but only new members are
  * serialized.
  *
- * Ask for states in their order. After a rejected step, create a new instance.
+ * Pass states in their order. After a rejected step, create a new instance.
  */
 export class HeadHashes {
   readonly #session: SessionId;

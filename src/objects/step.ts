@@ -138,6 +138,6 @@ export interface Step {
   readonly by?: 'person';
   /** The step whose set changes this step reverts. */
   readonly undoes?: number;
-  /** Set if text of the step was erased on order. A mark replaces it. */
+  /** Set if an erasure removed text of the step. A mark replaces the text. */
   readonly erased?: true;
 }

@@ -95,7 +95,7 @@ export interface RestoreOptions {
 
 /**
  * Returns the current location of a source: in a moved folder on this machine, or on the filesystem
- * that the import named for its own.
+ * that replaced its own at the import.
  */
 function located(
   source: FilesystemSource,

@@ -103,8 +103,8 @@ function effective(state: SessionState, { index, activate, verbs }: Cause): SetC
 }
 
 /**
- * Adds the objects that leave the active set and those that return. An object that the step would
- * activate and that leaves is not activated.
+ * Adds the objects that leave the active set and those that return. The step does not activate an
+ * object that leaves.
  */
 function withTurnover(state: SessionState, changes: SetChanges, { leave, back }: Turnover): SetChanges {
   const gone = new Set(leave);
@@ -188,8 +188,8 @@ export type SaidMessage = Message & { readonly opensTurn?: boolean | undefined }
 /**
  * Plans the step of one message (decision B6). A user message opens a turn, unless `opensTurn` says
  * otherwise.
- * @throws {SessionError} `invalid-message` – the message lists tool calls: they join it when they
- *   are recorded
+ * @throws {SessionError} `invalid-message` – the message lists tool calls, which join it only when
+ *   they are recorded
  * @throws {DocumentError} a text cannot be stored exactly
  */
 export function planMessage(

@@ -75,7 +75,7 @@ export const RETENTION: RetentionSettings = {
   inputs: true,
 };
 
-/** Length of a shorter text in the computation of lifetimes. */
+/** Shorter texts count as this long. */
 const LEAST_CHARS = 200;
 
 /** Returns the number of calls that a text still stays. Below 0, it leaves. */

@@ -42,7 +42,7 @@ export interface StepPolicy {
    * (decision 0014). Default: `window`.
    */
   readonly retention?: 'window' | 'use';
-  /** Overrides the default lifetimes with `use`. */
+  /** With `use`, overrides the default lifetimes. */
   readonly uses?: Partial<RetentionSettings>;
 }
 
@@ -54,7 +54,7 @@ export interface Turnover {
 
 /** The policy at one step of a session. */
 export interface StepRules extends StepPolicy {
-  /** Replaces the window. */
+  /** Replaces the rule of the window. */
   readonly turnover?: ((after: SessionState) => Turnover) | undefined;
 }
 

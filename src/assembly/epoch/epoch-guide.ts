@@ -17,5 +17,5 @@ that you have not seen or quoted for a while, unless pinned or activated.`,
 /** The version of new requests. */
 export const EPOCH_GUIDE = 1;
 
-/** Returns the guide of a version. Empty without a version, or for one of a later program. */
+/** Returns the guide of a version. Empty without a version, or for a version of a later program. */
 export const guideText = (version: number | undefined): string => GUIDES[version ?? 0] ?? '';

@@ -33,8 +33,8 @@ interface ShortNames {
 const shortened = new WeakMap<EpochState['names'], ShortNames>();
 
 /**
- * Returns the names that are shorter than ids. They have few different lengths. Looking names up by
- * length keeps ten thousand new objects as cheap as reading their ids.
+ * Returns the names that are shorter than ids. They have few different lengths, so a look-up by
+ * length stays cheap for ten thousand new objects.
  */
 function shortNames(names: EpochState['names']): ShortNames {
   const known = shortened.get(names);
@@ -70,8 +70,8 @@ function freshLines({ names, begun }: EpochState, { pool, active, index }: Epoch
 }
 
 /**
- * Returns whether a call's output equals the text of an active file, which the request shows. One
- * line then names the file (divergence E4).
+ * Returns whether a call's output equals the text of an active file, which the request shows. If
+ * so, one line names the file (divergence E4).
  */
 function repeatedBy(active: EpochInput['active']): (call: ObjectMetadata<'toolcall'>) => boolean {
   const files = new Map(active.map(({ metadata }) => [metadata.id, metadata]));

@@ -40,8 +40,8 @@ const ROWS: readonly PriceRow[] = [
 
 /**
  * Returns the prices of a model by its name; `:1h` after the name means that its cache marks live
- * for an hour. Only their ratios decide. Unlisted models count as Claude with marks of five
- * minutes, the second most expensive cache to lose.
+ * for an hour. Only the ratios of the prices matter. Unlisted models count as Claude with marks of
+ * five minutes, the second most expensive cache to lose.
  */
 export function pricesOf(model = ''): ModelPrices {
   return ROWS.find(({ models }) => models.test(model)) ?? TARIFFS.anthropic;

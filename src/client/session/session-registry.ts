@@ -129,7 +129,7 @@ export class SessionRegistry<Id extends string, Session extends RegisteredSessio
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** Returns the entry of an id with `users` more users. */
+  /** Returns the entry of an id, and adds `users` to its users. */
   async #enter(id: Id, options: Options, users: number): Promise<Entry<Session>> {
     for (;;) {
       const known = this.#entries.get(id);

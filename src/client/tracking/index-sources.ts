@@ -73,8 +73,8 @@ export class SourceIndexer {
 
   /**
    * Announces a call that is recording its readings of files, which may take a while. Until it
-   * ends, this indexer's own readings of these files may be newer and would be dated earlier
-   * (decision F7). They are not written, and the files are read again afterwards. Calls of two
+   * ends, this indexer's own readings of these files may be newer but would get an earlier valid
+   * time (decision F7). They are not written, and the files are read again afterwards. Calls of two
    * sessions do not wait for each other. If both read a file, the one acknowledged last wins.
    */
   recording(files: readonly Pick<KnownFile, 'source'>[], recorded: Promise<unknown>): void {

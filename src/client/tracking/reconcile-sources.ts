@@ -39,7 +39,7 @@ export interface Reconciliation {
 export interface ReconcileOptions {
   /**
    * Receives changed and deleted files in batches, in the given order. The next batch waits for it,
-   * so memory stays bounded. An error of it ends the reconciliation.
+   * so memory stays bounded. An error in it ends the reconciliation.
    */
   readonly onChanged: (batch: readonly FileObservation[]) => Promise<void>;
   readonly onProgress?: (done: number, total: number) => void;
