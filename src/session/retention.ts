@@ -59,9 +59,8 @@ export interface RetentionSettings {
 }
 
 /**
- * The default, chosen by cross-validation on 18 recorded sessions with 2,361 model calls (decision
- * 0031). Edits stay long, because models repeat their own text more often than the text that they
- * read.
+ * The default, chosen by cross-validation on 18 sessions with 2,361 model calls (decision 0031).
+ * Edits stay long, because models repeat their own text more often than the text that they read.
  */
 export const RETENTION: RetentionSettings = {
   shown: 22,
