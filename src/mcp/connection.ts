@@ -109,7 +109,7 @@ export function openConnection(backend: Backend, settings: ServerSettings, log: 
     }
     const { callId, turnRef, sandbox } = hints;
     const { session } = used;
-    // `recall` searches all sessions, so it uses the connection's own client.
+    // `recall` may search other sessions, so it uses the connection's own client.
     const own = tool.name === 'recall' ? client : (used.client ?? client);
     const answer = await tool
       .run(args, { client: own, session, signal: exchange.signal, ...defined({ callId, turnRef, sandbox }) })
