@@ -5,7 +5,7 @@ import { ReplayError } from '../replay/replay-error.js';
 /**
  * Reads a configuration file and passes it to `parse`; `{}` if no file is named.
  * @throws {ReplayError} `bad-config` if the file cannot be read or is not JSON
- * @throws errors of `parse`, which receives the file's name for them
+ * @throws errors of `parse`, which gets the file's name for its messages
  */
 export async function readConfig<T>(
   path: string | undefined,

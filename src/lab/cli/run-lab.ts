@@ -27,7 +27,7 @@ export interface LabFlags {
   readonly test?: readonly string[];
 }
 
-/** Reads the configuration file. A flag takes precedence over it. */
+/** Reads the configuration file. Flags take precedence over it. */
 async function labConfig({ config: path, least, sweep }: LabFlags): Promise<LabConfig> {
   if (path === undefined) return parseLabConfig(defined({ least, sweep }), 'no configuration');
   return { ...(await readConfig(path, parseLabConfig)), ...defined({ least }) };

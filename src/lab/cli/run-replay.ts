@@ -32,16 +32,16 @@ export interface ReplayFlags {
 }
 
 /**
- * Size of the young generation. Contexts are large and short-lived: frequent collections cost time,
- * rare ones cost memory.
+ * Size of V8's young generation. Contexts are large and short-lived. A smaller size would cost time
+ * for collections, and a larger one memory.
  */
 const YOUNG_BYTES = 8 * 1_048_576;
 /**
- * Maximum growth of the old generation between collections. V8's default is several times as large.
+ * Maximum growth of V8's old generation between collections. The default is several times as large.
  */
 const GROWING_PERCENT = 20;
 
-/** Creates the folder for reports before the first replay. */
+/** Creates the folder for reports, before the first replay begins. */
 async function reportFolder(path: string | undefined): Promise<void> {
   if (path === undefined) return;
   await mkdir(path, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
@@ -55,7 +55,10 @@ async function reportFolder(path: string | undefined): Promise<void> {
   });
 }
 
-/** Notes the agent of a recording for the list of sessions. Their titles are their first words. */
+/**
+ * Stores the agent of a recording for the list of sessions. Without a title, the list shows the
+ * session's first words.
+ */
 async function noteReplayed(dataDir: string, path: string, { recording, sessions }: ReplayReport): Promise<void> {
   const [first] = sessions;
   if (first === undefined) return;
@@ -107,7 +110,7 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
       const jobs = paths.map((path) => ({ path, config, ...defined({ into: flags.into }) }));
       await replayInBatches(jobs, {
         open: () => openReplayDatabase(flags.data, { ...node, onProgress: progress }),
-        // A data folder is one database, whose node stores its data on disk.
+        // With a data folder there are no batches, because its node stores the data on disk.
         ...(flags.data === undefined ? {} : { batchBytes: Number.POSITIVE_INFINITY }),
         jobs: flags.jobs ?? availableParallelism(),
         onProgress: progress,
@@ -122,10 +125,10 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
 }
 
 const REPORT_EVERY_MS = 2_000;
-/** Maximum number of losses listed; the JSON lists more, up to its own limit. */
+/** Maximum number of losses that are printed. The JSON has more, up to its own limit. */
 const SHOWN_LOSSES = 20;
 
-/** Reports a recording that could not be read or replayed. */
+/** Reports a recording that could not be replayed. */
 function reportFailedRecording(path: string, error: Error, flags: ReplayFlags): void {
   process.exitCode = 1;
   const code = codeOf(error) ?? 'error';
@@ -149,7 +152,7 @@ function reportMissing(
 
 const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
 
-/** Runs `--dry-run`: prints a line per recording with its losses below it. Uses no database. */
+/** Runs `--dry-run`: prints a line for each recording, followed by its losses. Uses no database. */
 async function dryRun(paths: readonly string[], flags: ReplayFlags, progress: (line: string) => void): Promise<void> {
   for (const path of paths) {
     let reported = Date.now();

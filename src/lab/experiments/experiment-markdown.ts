@@ -2,13 +2,13 @@ import { STANDINGS } from '../replay/use-evidence.js';
 import { type Cell, table } from '../report/markdown.js';
 import type { Experiment, ExperimentResult } from './experiment.js';
 
-/** An experiment and the facts of its run. */
+/** Facts about an experiment and its run. */
 export interface ExperimentAbout {
   readonly experiment: Experiment;
   readonly command: string;
   readonly commit: string;
   readonly date: string;
-  /** The hash of the corpus. */
+  /** The hash of the replayed recordings. */
   readonly corpus: string;
   readonly failures: readonly string[];
 }
@@ -18,7 +18,7 @@ const sum = (results: readonly ExperimentResult[], of: (result: ExperimentResult
 const size = ({ tokens, bytes }: ExperimentResult): number => (tokens ?? bytes).sum;
 const SECTIONS = ['system', 'pool', 'chat', 'active'];
 
-/** Formats the difference from the size under the first parameters, such as `+8.8 %`. */
+/** Formats a size's difference from the size under the first parameters, such as `+8.8 %`. */
 function against(own: number, first: number): string {
   if (first === 0) return '';
   const percent = (100 * (own - first)) / first;
@@ -29,8 +29,8 @@ const usesOf = (results: readonly ExperimentResult[], use: 'edited' | 'quoted'):
   STANDINGS.map((standing) => sum(results, ({ uses }) => uses[use][standing])).join(' / ');
 
 /**
- * Returns one row for each set of parameters. Only recordings that were replayed with all of them
- * are compared.
+ * Returns one row for each set of parameters. It compares only recordings that were replayed with
+ * all sets.
  */
 function compared(experiment: Experiment, all: readonly ExperimentResult[]): readonly (readonly Cell[])[] {
   const names = experiment.parameters.map(({ name }) => name);
@@ -57,10 +57,7 @@ function compared(experiment: Experiment, all: readonly ExperimentResult[]): rea
   });
 }
 
-/**
- * Returns the figures of an experiment as Markdown: over all recordings, by format, and for each
- * recording.
- */
+/** Returns an experiment's figures as Markdown: in total, by format, and for each recording. */
 export function experimentMarkdown(about: ExperimentAbout, results: readonly ExperimentResult[]): string {
   const { experiment, command, commit, date, corpus, failures } = about;
   const unit = results.some(({ tokens }) => tokens !== undefined) ? 'tokens' : 'bytes';

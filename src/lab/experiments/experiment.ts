@@ -3,7 +3,7 @@ import { replayConfigSchema } from '../replay/replay-config.js';
 import { ReplayError } from '../replay/replay-error.js';
 import type { ReplayReport } from '../report/replay-report.js';
 
-/** An experiment: sessions × parameters [§6]. */
+/** An experiment: recordings, each replayed with several sets of parameters [§6]. */
 const experimentSchema = z.strictObject({
   name: z
     .string()
@@ -24,7 +24,8 @@ export type Experiment = z.output<typeof experimentSchema>;
 
 /**
  * Validates the description of an experiment. `name` is the name of its file in error messages.
- * @throws {ReplayError} bad-config – a value is not valid, or two parameters have one name
+ * @throws {ReplayError} bad-config – a value is invalid, or two sets of parameters have the same
+ * name
  */
 export function parseExperiment(value: unknown, name: string): Experiment {
   const parsed = experimentSchema.safeParse(value);
@@ -44,7 +45,7 @@ export function parseExperiment(value: unknown, name: string): Experiment {
 }
 
 /**
- * Returns the figures that an experiment keeps of a replay report. They contain no recorded text,
+ * Returns the figures of a replay report that an experiment keeps. They contain no recorded text,
  * path or author.
  */
 export function experimentResult(report: ReplayReport) {
@@ -65,7 +66,7 @@ export function experimentResult(report: ReplayReport) {
     contexts: contexts.count,
     tokens: contexts.total.tokens,
     bytes: contexts.total.bytes,
-    /** Sums over all contexts, in tokens; in bytes if tokens were not counted. */
+    /** Tokens over all contexts; bytes if tokens were not counted. */
     sections: Object.fromEntries(
       Object.entries(contexts.sections).map(([name, { tokens, bytes }]) => [name, (tokens ?? bytes).sum]),
     ),

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ReplayReport } from '../report/replay-report.js';
 
-/** The counts of a recording in the list that comes with a corpus. */
+/** The counts of a recording, from the list that comes with a corpus. */
 export interface ListedCounts {
   readonly bytes: number;
   readonly messages: number;
@@ -10,9 +10,7 @@ export interface ListedCounts {
   readonly reads: number;
 }
 
-/**
- * Reads only the counts in a corpus's `PROVENANCE.tsv`, by file name; empty if the file is missing.
- */
+/** Reads the counts in a corpus's `PROVENANCE.tsv`, by file name. Empty if the file is missing. */
 export async function readProvenance(folder: string): Promise<ReadonlyMap<string, ListedCounts>> {
   const text = await readFile(join(folder, 'PROVENANCE.tsv'), 'utf8').catch(() => '');
   const [head = '', ...rows] = text.split('\n').filter((line) => line !== '');
@@ -35,7 +33,7 @@ export async function readProvenance(folder: string): Promise<ReadonlyMap<string
 type Recorded = Pick<ReplayReport, 'recording' | 'recorded' | 'sessions'>;
 type Field = 'items' | 'calls' | 'reads';
 
-/** A listed count and our differing count. */
+/** A listed count, and our count, which differs. */
 interface Difference {
   readonly field: Field;
   readonly own: number;
@@ -43,18 +41,15 @@ interface Difference {
 }
 
 /**
- * Explains a difference by another version of the file: ours has less than nine tenths of the
- * listed bytes.
+ * Explains a difference by another version of the file, if our file has less than nine tenths of
+ * the listed bytes.
  */
 function otherFile({ recording }: Recorded, listed: ListedCounts): string | undefined {
   if (listed.bytes === 0 || recording.bytes >= listed.bytes * 0.9) return undefined;
   return `counted in a file of ${listed.bytes} bytes; the one here has ${recording.bytes} of them`;
 }
 
-/**
- * Explains a difference by sub-agents. The list counts the conversation without them, and here they
- * are sessions of their own.
- */
+/** Explains a difference by sub-agents. The list leaves them out, and we count them as sessions. */
 function subAgents({ recorded, sessions }: Recorded, { field, own, listed }: Difference): string | undefined {
   const agents = sessions.filter(({ relation }) => relation === 'subagent').length;
   if (agents === 0 || recorded.main[field] !== listed) return undefined;
@@ -65,8 +60,8 @@ function subAgents({ recorded, sessions }: Recorded, { field, own, listed }: Dif
 }
 
 /**
- * Explains a difference by the list's other rules for reads: reads by a shell, and files that no
- * call read.
+ * Explains a difference by the list's rules for reads. They differ for reads by a shell and for
+ * files that no call read.
  */
 function reads({ recorded }: Recorded, { field, own, listed }: Difference): string | undefined {
   if (field !== 'reads') return undefined;
@@ -84,8 +79,8 @@ function reads({ recorded }: Recorded, { field, own, listed }: Difference): stri
 }
 
 /**
- * Compares the counts of a replayed recording with the listed ones. Returns a line for each
- * difference with a reason whose numbers add up, or with `unexplained`.
+ * Compares our counts of a recording with the listed ones. Returns a line for each difference. It
+ * names a reason whose numbers add up, or says `unexplained`.
  */
 export function countDifferences(report: Recorded, listed: ListedCounts): readonly string[] {
   const { recorded } = report;

@@ -10,19 +10,19 @@ import { type BatchOptions, type ReplayJob, type ReplayOutcome, replayInBatches 
 import type { ReplayReport } from '../report/replay-report.js';
 import { countDifferences, type ListedCounts, readProvenance } from './listed-counts.js';
 
-/** Settings of a corpus replay, and the facts that its results state. */
+/** Settings of a corpus replay, and the facts that its results name. */
 export interface CorpusRun extends Pick<BatchOptions, 'open' | 'jobs' | 'onProgress' | 'signal'> {
   /** The folder of the recordings. */
   readonly corpus: string;
   /** The folder for the results. */
   readonly out: string;
-  /** The command line, commit and date that the results name. */
+  /** The command line of the run, for the results. */
   readonly command: string;
   readonly commit: string;
   readonly date: string;
 }
 
-/** Replays recordings of a corpus and reports each finished one to `onProgress`. */
+/** Returns the replay jobs of a corpus. Each finished replay is reported to `onProgress`. */
 export function replayJobs(
   { open, jobs, onProgress, signal }: CorpusRun,
   all: readonly ReplayJob[],
@@ -40,10 +40,10 @@ export function replayJobs(
   return replayInBatches(all, { open, jobs, onOutcome, ...defined({ onProgress, signal }) });
 }
 
-/** Returns why a report is missing, without the path of the corpus. */
+/** Returns the error message of a failed replay, without the path of the corpus. */
 export const failureOf = ({ corpus }: CorpusRun, error: Error): string => error.message.replaceAll(corpus, 'CORPUS');
 
-/** Returns the hash of a set of recordings, by their contents alone. */
+/** Returns a hash over the contents of a set of recordings. */
 export function corpusHash(reports: readonly ReplayReport[]): string {
   const hashes = [...new Set(reports.map(({ recording }) => recording.sha256))].sort();
   return createHash('sha256').update(hashes.join('\n')).digest('hex');
@@ -80,7 +80,7 @@ function cells({ name, listed, report, failure, ms }: CorpusResult): readonly st
 }
 
 /**
- * Counts other files by folder and reason. Their names are left out because they may name people.
+ * Counts the other files by folder and reason. It leaves out their names, which may name people.
  */
 function otherLines(others: Corpus['others']): readonly string[] {
   const counts = new Map<string, number>();
@@ -92,10 +92,10 @@ function otherLines(others: Corpus['others']): readonly string[] {
   return [...counts].map(([what, count]) => `- ${what}, ${count} ${count === 1 ? 'file' : 'files'}`);
 }
 
-/** Facts of a run for its summary. The machine and its load help to judge the seconds. */
+/** Facts of a run for its summary. Machine and load put the measured seconds into perspective. */
 type RunFacts = Pick<CorpusRun, 'command' | 'commit' | 'date'> & { readonly machine: string };
 
-/** Returns the summary of a replayed corpus as Markdown. */
+/** Returns the summary of a corpus replay as Markdown. */
 function corpusMarkdown(run: RunFacts, results: readonly CorpusResult[], others: Corpus['others']): string {
   const reports = results.flatMap(({ report }) => (report === undefined ? [] : [report]));
   const differing = results.flatMap((result) => {
@@ -149,8 +149,8 @@ function corpusMarkdown(run: RunFacts, results: readonly CorpusResult[], others:
 }
 
 /**
- * Returns the summary as data: each report without single contexts, uses and losses, which name and
- * quote recorded text.
+ * Returns the summary as data. It leaves out single contexts, uses and losses, which name or quote
+ * recorded text.
  */
 function corpusJson(run: RunFacts, results: readonly CorpusResult[]): unknown {
   return {

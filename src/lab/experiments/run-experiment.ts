@@ -12,8 +12,8 @@ import { type CorpusRun, corpusHash, failureOf, replayJobs } from './replay-corp
 interface ExperimentRun extends CorpusRun {
   readonly experiment: Experiment;
   /**
-   * Whether the report of every replay is also written. Reports name the recorded files, so they
-   * are confidential.
+   * Whether each replay's report is also written. Reports name the recorded files, so they are
+   * confidential.
    */
   readonly reports: boolean;
 }
@@ -29,7 +29,7 @@ function chosen(all: readonly CorpusFile[], wanted: readonly string[]): readonly
   return files;
 }
 
-/** Writes JSON with one result per line, so that runs can be compared by line. */
+/** Writes JSON with one result per line, so that a line diff can compare runs. */
 const jsonLines = (fields: Readonly<Record<string, unknown>>, results: readonly unknown[]): string => {
   const head = JSON.stringify(fields, undefined, 1).replace(/\n}$/, '');
   return `${head},\n "results": [\n${results.map((one) => `  ${JSON.stringify(one)}`).join(',\n')}\n ]\n}\n`;
@@ -37,9 +37,9 @@ const jsonLines = (fields: Readonly<Record<string, unknown>>, results: readonly 
 
 /**
  * Runs an experiment: replays every chosen recording with every set of parameters. Writes the
- * folder `DATE-NAME` with the command, the commit, the corpus hash and the figures (`figures.md`,
- * `experiment.json`). The folder contains no text, name or path of a recording; a person adds the
- * interpretation. Returns the folder and the number of failed replays.
+ * folder `DATE-NAME` with `figures.md` and `experiment.json`. They name the command, the commit and
+ * the corpus hash, but no text, name or path of a recording. Returns the folder and the number of
+ * failed replays.
  * @throws {ReplayError} bad-target – the corpus folder cannot be read
  * @throws {ReplayError} bad-config – the corpus has no recording of a given name
  */

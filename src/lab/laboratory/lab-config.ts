@@ -4,7 +4,7 @@ import { policySchema } from './policy-table.js';
 
 type PolicyInput = z.input<typeof policySchema>;
 
-/** The published setting of each family, and ours. */
+/** The published setting of each family that is not ours. */
 const PUBLISHED = [
   { policy: 'last-results', keep: 10 },
   { policy: 'truncate-oldest', over: 100_000, keep: 50_000 },
@@ -49,9 +49,9 @@ const VARIED = [
   { policy: 'dcp', turns: 1 },
 ] as const satisfies readonly PolicyInput[];
 
-/** Settings of our retention: lifetimes in calls, and what stays of edits. */
+/** Settings of our retention: lifetimes in calls, and a factor for the lifetimes of edits. */
 const RETENTIONS = [
-  // The default until edits stayed with what they wrote.
+  // The previous default. Later, edits stay with the text that they wrote.
   { shown: 22, used: 11, inputs: false, edits: 0.4, mostShare: 0.2 },
   { shown: 14, used: 6, edits: 50 },
 ] as const;
@@ -64,7 +64,9 @@ const BOUNDS = [
 
 const DEFAULT_POLICIES: readonly PolicyInput[] = [...PUBLISHED, ...OURS, ...BOUNDS];
 
-/** Every family with further settings, each of them also with the rights of our own policy. */
+/**
+ * Every family with further settings. Each setting also appears with the rights of our own policy.
+ */
 const SWEPT_POLICIES: readonly PolicyInput[] = [
   ...PUBLISHED,
   ...VARIED,
@@ -102,10 +104,7 @@ const labConfigSchema = z
 
 export type LabConfig = z.output<typeof labConfigSchema>;
 
-/**
- * Validates a configuration; `{}` is the default one.
- * @throws {ReplayError} `bad-config`, naming the invalid value
- */
+/** Validates a configuration; `{}` gives the default one. */
 export function parseLabConfig(value: unknown, name: string): LabConfig {
   const result = labConfigSchema.safeParse(value);
   if (result.success) {

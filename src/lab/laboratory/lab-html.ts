@@ -24,7 +24,7 @@ svg .axis{text-anchor:end}svg .unit{display:none}svg .point{fill:#1d2330}
 details{margin:.4rem 0}summary{cursor:pointer}
 `;
 
-/** Colours by the policy's family, in the order of comparison. */
+/** Colours for the policies of each kind, in the order of comparison. */
 const COLOURS: Readonly<Record<LabPolicy['kind'], readonly string[]>> = {
   baseline: ['#8b93a5', '#5a6274'],
   peer: ['#d9822b', '#c23030', '#8f398f', '#9e6b3f', '#b83a84', '#6b4e9b', '#bf7326', '#a82a2a'],
@@ -32,7 +32,7 @@ const COLOURS: Readonly<Record<LabPolicy['kind'], readonly string[]>> = {
   bound: ['#2965cc', '#48aff0', '#1f4b99'],
 };
 
-/** Returns how each policy is drawn in every plot. */
+/** Returns each policy's mark, which is the same in every plot. */
 function marksOf(policies: readonly LabPolicy[]): ReadonlyMap<string, Mark> {
   const used = { baseline: 0, peer: 0, own: 0, bound: 0 };
   return new Map(
@@ -68,7 +68,7 @@ function drawn({ policies, families }: LabReport): readonly LabPolicy[] {
   return policies.filter(({ name }) => names.has(name));
 }
 
-/** Plots cost against kept calls, over the sessions that the report's sentences are about. */
+/** Plots cost against kept calls, over the sessions that the report's sentences describe. */
 function frontierPlot(report: LabReport, marks: ReadonlyMap<string, Mark>): string {
   const side = reportedSide(report);
   const points = drawn(report).flatMap(({ name, pooled }): readonly PlotPoint[] => {
@@ -96,7 +96,7 @@ const accumulated = (values: readonly number[]): readonly number[] => {
   });
 };
 
-/** Plots size, price and cache hits of each call of a session under every policy. */
+/** Plots the size, price and cache hits of each call of a session, under every policy. */
 function sessionPlots({ name, calls, policies }: LabSession, marks: ReadonlyMap<string, Mark>): string {
   const scored = Object.entries(policies).flatMap(
     ([policy, { score }]): readonly { readonly mark: Mark; readonly score: PolicyScore }[] => {
@@ -126,7 +126,7 @@ function sessionPlots({ name, calls, policies }: LabSession, marks: ReadonlyMap<
 }
 
 /**
- * Returns the report as one page with plots. It has no script, loads nothing, and contains no
+ * Returns the report as one HTML page with plots. It has no script, loads nothing, and contains no
  * recorded text.
  */
 export function labHtml(report: LabReport): string {

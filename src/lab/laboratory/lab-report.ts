@@ -5,16 +5,19 @@ import type { PooledScore } from '../scorecard/pooled.js';
 import type { PolicyScore } from '../scorecard/score.js';
 import type { LabConfig } from './lab-config.js';
 
-/** The result of a policy on one session, or why the session does not count for it. */
+/** A policy's result on one session, or the reason why the session is excluded for the policy. */
 export type SessionPolicy =
   | { readonly score: PolicyScore; readonly unsupported?: undefined }
   | { readonly score?: undefined; readonly unsupported: string };
 
 /** A session of a recording. */
 export interface LabSession {
-  /** The format and the first digits of the recording's hash. */
+  /** The format, the first digits of the recording's hash, and the session's number in it. */
   readonly name: string;
-  /** The first digits of a hash of its project's folder, or the name of a session without one. */
+  /**
+   * The first digits of a hash of the project's folder, or of the recording's hash without a
+   * folder.
+   */
   readonly group: string;
   readonly format: string;
   readonly calls: number;
@@ -22,22 +25,22 @@ export interface LabSession {
   readonly items: number;
   /** The price table of the recorded model. */
   readonly priceTable: string;
-  /** Whether all of the recording could be read. */
+  /** Whether the whole recording could be read. */
   readonly complete: boolean;
   readonly losses: number;
-  /** Tokens of system prompt and tools, as far as the provider's counts show them. */
+  /** Number of tokens of system prompt and tools, if the provider's counts show it. */
   readonly fixed: number;
-  /** Limits of the session's figures that apply to every policy. */
+  /** Reasons why the session's figures are limited under every policy. */
   readonly marks: readonly string[];
   readonly calibration?: Calibration;
-  /** Results by the name of the policy. */
+  /** Results by name of policy. */
   readonly policies: Readonly<Record<string, SessionPolicy>>;
 }
 
-/** A side of the split that a figure is from. */
+/** The sessions that a figure covers: one side of the split, or all. */
 export type Side = 'train' | 'test' | 'all';
 
-/** A policy over the sessions that count for it, by side. */
+/** A policy with its figures for each side, over the sessions that are not excluded. */
 export interface LabPolicy extends PolicyFacts {
   readonly pooled: Readonly<Partial<Record<Side, PooledScore>>>;
 }
@@ -47,33 +50,38 @@ export interface LabFamily {
   readonly family: string;
   readonly kind: LabPolicy['kind'];
   readonly published: string;
-  /** The best setting on the training side, if there are several. */
+  /** The best setting on the training side; absent if the family has only one setting. */
   readonly best?: string;
 }
 
-/** Our settings, each chosen on the other projects. */
+/**
+ * The figures of our policy when each project uses the setting that is best on all other projects.
+ */
 export interface LabLeftOut {
   readonly chosen: readonly { readonly sessions: readonly string[]; readonly policy: string }[];
   readonly pooled: PooledScore;
 }
 
-/** The result of a run. Equal recordings and configuration give equal bytes. */
+/** The report of a run. Equal recordings and configuration give equal bytes. */
 export interface LabReport {
   readonly report: 'laboratory';
   readonly version: 2;
   /** SHA-256 over the sorted hashes of the recordings. */
   readonly corpus: string;
   readonly recordings: number;
-  /** Recordings that an interrupted run did not reach. */
+  /** Number of recordings that an interrupted run did not reach. */
   readonly missing: number;
-  /** The number of sessions with too few model calls. */
+  /** Number of sessions that were excluded for too few model calls. */
   readonly leftOut: number;
   readonly config: LabConfig;
   readonly prices: {
     readonly asOf: string;
     readonly tables: readonly (Omit<PriceTable, 'models'> & { readonly models: string })[];
   };
-  /** `named` if the user named both sides. A side may be empty. */
+  /**
+   * The split of the sessions. `by` is `named` if the user named the training recordings. A side
+   * may be empty.
+   */
   readonly split: {
     readonly by: 'named' | 'project';
     readonly train: readonly string[];
@@ -85,5 +93,5 @@ export interface LabReport {
   readonly sessions: readonly LabSession[];
 }
 
-/** The time to make requests, by policy. Only this part differs between runs. */
+/** The time that each policy took to make requests. Only this part differs between runs. */
 export type LabTimes = Readonly<Record<string, { readonly calls: number; readonly ms: number }>>;

@@ -4,7 +4,7 @@ import { COST_PARTS, type PolicyScore } from '../scorecard/score.js';
 import type { LabFamily, LabPolicy, LabReport, Side } from './lab-report.js';
 import { intervalText, reportedSide, verdictsOf } from './verdicts.js';
 
-/** A table of a report for Markdown and HTML. */
+/** A table of a report, for both Markdown and HTML. */
 export interface LabTable {
   readonly heading: string;
   /** The paragraphs above it. */
@@ -19,7 +19,7 @@ const percent = (share: number, digits = 1): string => `${(100 * share).toFixed(
 const times = (ratio: number): string => ratio.toFixed(2);
 const points = (value: number): string => (100 * value).toFixed(1);
 
-/** Cost, recall, hits and reasoning, which always appear together. */
+/** The columns for cost, recall, cache hits and reasoning, which always appear together. */
 const FIGURES = [
   'cost where all fits',
   'cost of what was sent',
@@ -39,7 +39,9 @@ const figures = (pooled: PooledScore): readonly Cell[] => [
   percent(pooled.reasoningKept),
 ];
 
-/** Returns the settings that represent the families: the published one, and the best on train. */
+/**
+ * Returns two settings for each family: the published one, and the one that was best in training.
+ */
 function shown({ families, policies }: LabReport): readonly { readonly role: string; readonly policy: LabPolicy }[] {
   const find = (name: string | undefined) => policies.find((policy) => policy.name === name);
   return families.flatMap((family: LabFamily) => {
@@ -178,7 +180,7 @@ function settingsTable({ policies, split }: LabReport): LabTable {
   };
 }
 
-/** Formats a session under a policy: costs, calls kept, reasoning, last exact call. */
+/** Formats a policy's figures on a session: two costs, calls kept, reasoning, last exact call. */
 function sessionCell(score: PolicyScore, { raw, sent }: Pick<ScoredSession, 'raw' | 'sent'>, table: string): string {
   const { calls, callsKept } = score.needed;
   const upTo = (one: PolicyScore): number => one.series.cost.slice(0, raw.fits).reduce((sum, cost) => sum + cost, 0);
@@ -267,7 +269,7 @@ function calibrationTable({ sessions }: LabReport): LabTable {
   };
 }
 
-/** Shows our settings, each chosen on all other projects. */
+/** Shows the figures of our policy when each project uses the setting chosen on all others. */
 function leftOutTable({ leftOutProjects }: LabReport): readonly LabTable[] {
   if (leftOutProjects === undefined) return [];
   const { chosen, pooled } = leftOutProjects;

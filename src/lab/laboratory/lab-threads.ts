@@ -5,7 +5,7 @@ import type { NodeAddress } from '../../xtdb/address.js';
 import type { LabConfig } from './lab-config.js';
 import type { LabFinding, LabHost } from './score-recording.js';
 
-/** A message of a worker. An `ask` waits for the reply with its number. */
+/** A message from a worker. The reply to an `ask` has its number. */
 export type FromWorker =
   | { readonly ask: number; readonly isNew: string }
   | { readonly ask: number; readonly open: true }
@@ -20,22 +20,25 @@ export type ToWorker =
   | { readonly reply: number; readonly address: NodeAddress }
   | { readonly reply: number; readonly error: unknown };
 
-/** Megabytes for new objects. Scoring makes many, so that a small area is searched too often. */
+/** Megabytes for new objects. Scoring makes many, and a small area would be collected too often. */
 const YOUNG_MB = 64;
 
-/** Returns the workers' program beside the running one. Undefined if there is none. */
+/**
+ * Returns the path of the workers' program, which is next to the running program; undefined if
+ * there is none.
+ */
 export function labWorker(): string | undefined {
   const path = join(dirname(realpathSync(process.argv[1] ?? '.')), 'lab-worker.js');
   return existsSync(path) ? path : undefined;
 }
 
-/** A recording in work. */
+/** A recording that a worker is scoring. */
 interface Job {
   readonly path: string;
   readonly end: () => void;
 }
 
-/** Scores recordings in worker threads, one recording in each at a time. */
+/** Scores recordings in worker threads. Each worker scores one recording at a time. */
 export class LabThreads {
   readonly #program: string;
   readonly #config: LabConfig;
@@ -48,11 +51,11 @@ export class LabThreads {
     this.#program = program;
     this.#config = config;
     this.#host = host;
-    // A running policy does not stop by itself. Sessions that are complete stay in the report.
+    // A running policy does not stop by itself. The report keeps the sessions that are complete.
     host.signal?.addEventListener('abort', () => void this.end(), { once: true });
   }
 
-  /** Scores one recording in an idle worker, or in a new one. */
+  /** Scores one recording in an idle worker, or in a new worker. */
   recording(path: string): Promise<void> {
     const worker = this.#idle.pop() ?? this.#start();
     return new Promise((resolve) => {
@@ -61,7 +64,7 @@ export class LabThreads {
     });
   }
 
-  /** Ends all workers, and the recordings that they work on. */
+  /** Ends all workers and their current recordings. */
   async end(): Promise<void> {
     await Promise.all([...this.#all].map((worker) => worker.terminate()));
   }
@@ -104,7 +107,10 @@ export class LabThreads {
     worker.postMessage(await answer().catch((error: unknown): ToWorker => ({ reply, error })));
   }
 
-  /** A worker without memory ends. The others and a new one go on. */
+  /**
+   * Records a worker that ended, for example without memory. Other workers continue, and a new one
+   * replaces it.
+   */
   #failed(worker: Worker, error: Error): void {
     this.#all.delete(worker);
     const job = this.#ended(worker);

@@ -7,7 +7,7 @@ import { type LabHost, RecordingScorer } from './score-recording.js';
 
 type Reply = Extract<ToWorker, { readonly reply: number }>;
 
-/** The run of this worker, which is in the main thread. */
+/** The worker's access to the run, which is in the main thread. */
 class MainThread implements LabHost {
   readonly #port: MessagePort;
   readonly #waiting = new Map<number, (reply: Reply) => void>();
@@ -21,7 +21,7 @@ class MainThread implements LabHost {
     const reply = await this.#ask({ open: true });
     if ('error' in reply) throw errorOf(reply.error);
     if (!('address' in reply)) throw new Error('BUG: a database without an address');
-    // The main thread closes it.
+    // The main thread closes the database.
     return { address: reply.address, dataDir: undefined, close: async () => undefined };
   };
 

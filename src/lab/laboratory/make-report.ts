@@ -10,13 +10,13 @@ import { pooledScore, type ScoredSession } from '../scorecard/pooled.js';
 import type { LabConfig } from './lab-config.js';
 import type { LabFamily, LabReport, LabSession, Side } from './lab-report.js';
 
-/** The input of a report beside its sessions. */
+/** The facts of a report other than its sessions. */
 export interface ReportFacts {
   readonly config: LabConfig;
   readonly leftOut: number;
   readonly missing: number;
   readonly hashes: readonly string[];
-  /** The sides of sessions that the user named; undefined to split by project. */
+  /** The sides that the user named; undefined to split by project. */
   readonly named?: Split | undefined;
 }
 
@@ -87,7 +87,7 @@ export function makeReport(
   };
 }
 
-/** The family that the sentences of a report are about. */
+/** The family that the report's sentences describe. */
 export const OWN_FAMILY = 'Palimpsest epoch';
 
 const factsOf = ({ name, family, kind, source, fidelity, about, reach, guide }: ContextPolicy): PolicyFacts => ({

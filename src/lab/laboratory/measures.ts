@@ -1,11 +1,11 @@
-/** The meaning and limits of a measure. The report prints both. */
+/** The meaning and the limits of a measure, which the report prints. */
 export interface Measure {
   readonly name: string;
   readonly says: string;
   readonly cannot: string;
 }
 
-/** The measures of a report in the order of its columns. */
+/** The measures of a report, in the order of its columns. */
 export const MEASURES: readonly Measure[] = [
   {
     name: 'cost',

@@ -1,17 +1,20 @@
-/** A line or a point of a plot. */
+/** How a policy appears in plots, as a line or a point. */
 export interface Mark {
   readonly name: string;
   readonly colour: string;
-  /** Dashed lines and hollow points mark bounds that no policy can reach from the past alone. */
+  /**
+   * Whether lines are dashed and points are hollow. They are for bounds, which no real policy can
+   * reach.
+   */
   readonly hollow: boolean;
 }
 
-/** A line through one value for each call. */
+/** A line through one value per call. */
 export interface PlotLine extends Mark {
   readonly values: readonly number[];
 }
 
-/** A point with its interval. */
+/** A point with its intervals. */
 export interface PlotPoint extends Mark {
   readonly x: { readonly value: number; readonly low: number; readonly high: number };
   readonly y: { readonly value: number; readonly low: number; readonly high: number };
@@ -33,7 +36,7 @@ interface Range {
 }
 
 const MARGIN = { left: 56, right: 12, top: 24, bottom: 34 };
-/** Maximum points of a line; more are not visible. */
+/** Maximum number of points of a line; more would not be visible. */
 const MOST_POINTS = 120;
 
 /** Escapes text for HTML and SVG. */
@@ -51,14 +54,14 @@ function ticks({ from, to }: Range): readonly number[] {
   return Array.from({ length: Math.max(0, count) }, (_one, i) => (first + i) * step);
 }
 
-/** Returns a drawable range even if all values are equal. */
+/** Returns the range of some values. It has a width even if all values are equal. */
 function rangeOf(values: readonly number[], least?: number): Range {
   const from = least ?? Math.min(...values);
   const to = Math.max(...values);
   return to > from ? { from, to } : { from: from - 0.5, to: from + 0.5 };
 }
 
-/** Adds a margin for labels beside the outermost points. */
+/** Adds a margin for the labels of the outermost points. */
 const padded = ({ from, to }: Range): Range => ({ from: from - (to - from) / 20, to: to + (to - from) / 20 });
 
 const short = (value: number): string => {
@@ -118,7 +121,7 @@ class Scales {
   }
 }
 
-/** Returns evenly spaced values with their indexes, up to a maximum number. */
+/** Returns evenly spaced values with their indexes, at most as many as a line may have. */
 function thinned(values: readonly number[]): readonly (readonly [number, number])[] {
   const step = Math.max(1, values.length / MOST_POINTS);
   const places = Array.from({ length: Math.min(values.length, MOST_POINTS) }, (_one, i) =>
@@ -144,12 +147,15 @@ export function linePlot(frame: PlotFrame, lines: readonly PlotLine[]): string {
   );
 }
 
-/** Points beyond this multiple of the median are drawn at the edge with their value. */
+/** Points beyond this multiple of the median are drawn at the edge, with their value. */
 const MOST_STRETCH = 2;
-/** Width of the column of labels, and the height of a label. */
+/** The width of the column of labels, and the height of one label. */
 const LABELS = { width: 270, height: 13 };
 
-/** Returns positions at least a label apart, as near to the wanted ones as the order allows. */
+/**
+ * Returns positions that are at least one label apart. They keep their order and are as near as
+ * possible to the wanted ones.
+ */
 export function spread(wanted: readonly number[], from: number, to: number): readonly number[] {
   const order = wanted.map((_one, at) => at).sort((a, b) => (wanted[a] ?? 0) - (wanted[b] ?? 0));
   const step = Math.min(LABELS.height, (to - from) / Math.max(1, wanted.length));
@@ -170,8 +176,8 @@ export function spread(wanted: readonly number[], from: number, to: number): rea
 }
 
 /**
- * Draws one point for each policy, with its intervals as a cross. Labels form a column beside the
- * plot, joined to their points by lines. One expensive policy does not stretch the axis.
+ * Draws one point for each policy, with its intervals as a cross. Labels form a column next to the
+ * plot, and lines join them to their points. An expensive policy does not stretch the axis.
  */
 export function pointPlot(frame: PlotFrame, points: readonly PlotPoint[]): string {
   const values = points.map(({ x }) => x.value).sort((a, b) => a - b);

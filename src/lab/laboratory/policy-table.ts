@@ -29,7 +29,7 @@ const rights = {
   borders: z.boolean().default(false).describe('Drops only where a message of the user begins a turn'),
 };
 
-/** A policy with its parameters. */
+/** The schema of a policy with its parameters. */
 export const policySchema = z.discriminatedUnion('policy', [
   z.strictObject({
     policy: z.literal('last-results'),
@@ -126,7 +126,7 @@ type Makers = {
   readonly [K in Kind]: (config: Extract<PolicyConfig, { policy: K }>, open: OpenDatabase) => ContextPolicy;
 };
 
-/** Returns the settings of a policy with its rights in one member. */
+/** Returns the settings of a policy, with its rights in the member `rights`. */
 function settingsOf<T extends { readonly policy: Kind } & Rights>({ policy: _kind, ...config }: T) {
   return { ...config, rights: { arguments: config.arguments, borders: config.borders } };
 }
@@ -150,7 +150,10 @@ const MAKERS: Makers = {
   clairvoyant: ({ where }) => clairvoyant(PRICE_TABLES[0], where),
 };
 
-/** Returns the baselines, and then the policies of a configuration. `open` is for our own. */
+/**
+ * Returns the baselines, followed by the policies of a configuration. Our own policies use the
+ * database of `open`.
+ */
 export function policiesOf(configs: readonly PolicyConfig[], open: OpenDatabase): readonly ContextPolicy[] {
   const make = (config: PolicyConfig): ContextPolicy =>
     (MAKERS[config.policy] as (one: PolicyConfig, open: OpenDatabase) => ContextPolicy)(config, open);

@@ -12,28 +12,30 @@ import { type LabFinding, type LabHost, RecordingScorer } from './score-recordin
 /** Options of a laboratory run. */
 export interface LabOptions {
   readonly config: LabConfig;
-  /** Opens a database for our own policies, which write to it. It is closed at the end. */
+  /** Opens a database, to which our own policies write. It is closed at the end. */
   readonly open: OpenDatabase;
-  /** Number of recordings that are read and scored in parallel; 1 if omitted. */
+  /** Number of recordings that are scored in parallel; 1 if omitted. */
   readonly jobs?: number;
-  /** The program of worker threads, one for each job. Without it, this thread does all the work. */
+  /** The program of the worker threads. Without it, this thread does all the work. */
   readonly worker?: string | undefined;
   readonly onProgress?: (line: string) => void;
-  /** If it aborts, the report has the sessions that are complete by then. */
+  /** If it aborts, the report has the sessions that are complete at that time. */
   readonly signal?: AbortSignal;
-  /** The paths on which settings are chosen, if the user named them. Others are for the test. */
+  /**
+   * The paths of the recordings for training, if the user named them. All others are for the test.
+   */
   readonly train?: ReadonlySet<string>;
 }
 
-/** A laboratory run: its reproducible report, and the times it took. */
+/** The result of a laboratory run: its reproducible report and the measured times. */
 export interface LabRun {
   readonly report: LabReport;
   readonly times: LabTimes;
-  /** Recordings that could not be read or scored, with the errors. The report has the others. */
+  /** Recordings that could not be read or scored, with the errors. The report covers the others. */
   readonly failures: readonly { readonly path: string; readonly error: Error }[];
 }
 
-/** The databases of a laboratory run. One serves all sessions until a session fails in it. */
+/** The databases of a laboratory run. All sessions share one until a session fails in it. */
 class LabDatabases {
   readonly #make: OpenDatabase;
   readonly #all: Promise<ReplayDatabase>[] = [];
@@ -43,7 +45,7 @@ class LabDatabases {
     this.#make = make;
   }
 
-  /** Returns the database of the sessions that begin now. */
+  /** Returns the database for new sessions. */
   readonly open: OpenDatabase = () => {
     if (this.#current === undefined) {
       this.#current = this.#make();
@@ -53,20 +55,20 @@ class LabDatabases {
   };
 
   /**
-   * Gives sessions that begin from now on an empty database. A session that is repeated must not
-   * find the steps of its first attempt.
+   * Makes new sessions use an empty database. A session's second attempt must not find the steps of
+   * its first.
    */
   renew(): void {
     this.#current = undefined;
   }
 
-  /** Closes all of them. */
+  /** Closes all databases. */
   async close(): Promise<void> {
     await Promise.all(this.#all.map(async (one) => (await one.catch(() => undefined))?.close()));
   }
 }
 
-/** The findings of one run. */
+/** The state of one run: collects what is found about the recordings. */
 class LabWork implements LabHost {
   readonly sessions: LabSession[] = [];
   readonly failures: LabRun['failures'][number][] = [];
@@ -116,7 +118,7 @@ class LabWork implements LabHost {
     }
   }
 
-  /** Runs the work on one recording, unless the run was aborted. */
+  /** Scores one recording, unless the run was aborted. */
   async recording(path: string, score: (path: string) => Promise<void>): Promise<void> {
     if (this.signal?.aborted) return;
     await score(path);
@@ -126,7 +128,7 @@ class LabWork implements LabHost {
   }
 }
 
-/** Returns the recordings, the largest first. Then no thread ends long after the others. */
+/** Sorts recordings by size, the largest first, so that all threads end at about the same time. */
 async function largestFirst(paths: readonly string[]): Promise<readonly string[]> {
   const size = (path: string): Promise<number> =>
     stat(path).then(
@@ -154,7 +156,7 @@ export async function runLab(paths: readonly string[], options: LabOptions): Pro
     const all = (await largestFirst(paths)).map((path) =>
       limit(() => work.recording(path, (one) => scorer.recording(one))),
     );
-    // Where one fails, the others end before their database is closed.
+    // If one job fails, the others finish before their database is closed.
     await Promise.allSettled(all);
     await Promise.all(all);
   } finally {

@@ -13,37 +13,37 @@ import type { Timeline } from '../timeline/timeline.js';
 import type { LabConfig } from './lab-config.js';
 import type { LabSession, SessionPolicy } from './lab-report.js';
 
-/** A finding about a recording, in the order in which they are made. */
+/** A fact about a recording. The facts are reported in the order in which they are found. */
 export type LabFinding =
   | { readonly kind: 'session'; readonly session: LabSession }
   /** A session with too few model calls. */
   | { readonly kind: 'short' }
   | { readonly kind: 'failure'; readonly error: Error }
   | { readonly kind: 'progress'; readonly line: string }
-  /** The time that a policy took for the requests of a session. */
+  /** The time that a policy took to make the requests of a session. */
   | { readonly kind: 'time'; readonly policy: string; readonly calls: number; readonly ms: number };
 
-/** The run to which a recording belongs, perhaps in another thread. */
+/** The run that a recording belongs to. It may be in another thread. */
 export interface LabHost {
-  /** Returns whether no earlier recording has these bytes. */
+  /** Returns true if no earlier recording has these bytes. */
   isNew(sha256: string): boolean | Promise<boolean>;
-  /** Opens the database of the sessions that begin now. */
+  /** Opens the database for new sessions. */
   readonly open: OpenDatabase;
   /**
-   * Gives sessions that begin from now on an empty database. A session that is repeated must not
-   * find the steps of its first attempt.
+   * Makes new sessions use an empty database. A session's second attempt must not find the steps of
+   * its first.
    */
   renew(): void;
-  /** Takes a finding about a recording. */
+  /** Stores a fact about a recording. */
   found(path: string, finding: LabFinding): void;
-  /** Ends the work. */
+  /** Aborts the work. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Runs of a policy on a session: the first, and one more if it fails. */
+/** Maximum number of attempts to run a policy on a session. */
 const MOST_ATTEMPTS = 2;
 
-/** A session of a recording: the `nth` in it. */
+/** A session of a recording, with its number `nth` there. */
 interface ReadSession {
   readonly timeline: Timeline;
   readonly path: string;
@@ -75,13 +75,13 @@ async function scoreOne(
   return { score: scorer.finish(), ms };
 }
 
-/** Returns the name of a session, without recorded text. */
+/** Returns a session's name, which contains no recorded text. */
 const nameOf = ({ format }: Timeline, sha256: string, nth: number): string =>
   `${format} ${sha256.slice(0, 8)}${nth === 0 ? '' : `.${nth + 1}`}`;
 
 /**
- * Returns the project of a session without its name: folders of one name are one project, on any
- * machine. Sessions of a recording without a folder belong together.
+ * Returns a hash that stands for a session's project. Folders of the same name are one project on
+ * any machine. Sessions without a folder are grouped by recording.
  */
 const groupOf = ({ cwd }: Timeline, sha256: string): string =>
   cwd === undefined
@@ -91,7 +91,7 @@ const groupOf = ({ cwd }: Timeline, sha256: string): string =>
         .digest('hex')
         .slice(0, 8);
 
-/** Returns why the whole session's figures are limited. */
+/** Returns the reasons why a session's figures are limited. */
 function marksOf(timeline: Timeline, hasCounts: boolean): readonly string[] {
   const { calls, compactions, unknownRewinds, copiedCalls } = timeline;
   const first = compactions[0]?.before;
@@ -160,7 +160,10 @@ export class RecordingScorer {
     };
   }
 
-  /** Scores a policy on a session. If its run fails, as in a slow database, it runs once more. */
+  /**
+   * Scores a policy on a session. If a run fails, for example because the database is slow, it runs
+   * once more.
+   */
   async #compare(policy: ContextPolicy, scored: Scored): Promise<SessionPolicy> {
     const { path } = scored;
     const { signal } = this.#host;

@@ -4,7 +4,7 @@ import { type Candidate, type Interval, isNoWorse, type PooledScore } from '../s
 import type { LabFamily, LabPolicy, LabReport, Side } from './lab-report.js';
 import { OWN_FAMILY, scoredSessions } from './make-report.js';
 
-/** The side whose figures the report's sentences use: held out if there is one. */
+/** The sessions behind the report's sentences: the test side if there is a split, otherwise all. */
 export const reportedSide = ({ split }: LabReport): Side =>
   split.test.length > 0 && split.train.length > 0 ? 'test' : 'all';
 
@@ -17,7 +17,9 @@ export const intervalText = ({ value, low, high }: Interval, show: (value: numbe
 const policyOf = ({ policies }: LabReport, name: string | undefined): LabPolicy | undefined =>
   policies.find((policy) => policy.name === name);
 
-/** Returns the setting of a family that the sentences are about: the one that training chose. */
+/**
+ * Returns the setting of a family that the report's sentences describe: the one chosen in training.
+ */
 const shownSetting = (report: LabReport, { best, published }: LabFamily): LabPolicy | undefined =>
   policyOf(report, best ?? published);
 
@@ -26,7 +28,7 @@ function candidateOf({ sessions, split }: LabReport, name: string, side: Side): 
   return { name, sessions: scoredSessions(sessions, name).filter(({ session }) => names.has(session)) };
 }
 
-/** Says whether the cost is below what was sent, by the interval. */
+/** Says whether the policy costs less than the sent requests, judged by the interval. */
 function costSentence(name: string, { vsSent, vsRaw, sessions, calls }: PooledScore): string {
   const verdict = vsSent.high < 1 ? 'costs less than' : vsSent.low > 1 ? 'costs more than' : 'costs about as much as';
   const fitting = vsRaw === undefined ? '' : `; where everything fits the window, ${intervalText(vsRaw)} of that`;
@@ -36,7 +38,7 @@ function costSentence(name: string, { vsSent, vsRaw, sessions, calls }: PooledSc
   );
 }
 
-/** Says what the requests kept, and whether that reaches the goal by its lower limit. */
+/** Says how much the requests kept, and whether the interval's lower limit reaches the goal. */
 function keptSentence({ callsKept, linesKept, shares, reasoningKept }: PooledScore): string {
   const goal =
     callsKept.value >= 0.95 && linesKept.value >= 0.98
@@ -49,7 +51,10 @@ function keptSentence({ callsKept, linesKept, shares, reasoningKept }: PooledSco
   );
 }
 
-/** Names the policies of others that keep as much for no more cost on the common sessions. */
+/**
+ * Names the policies of other programs that keep as much at no higher cost, on the sessions that
+ * all of them cover.
+ */
 function peersSentence(report: LabReport, own: LabPolicy, side: Side): string {
   const ours = candidateOf(report, own.name, side);
   const rivals = report.families
@@ -64,8 +69,8 @@ function peersSentence(report: LabReport, own: LabPolicy, side: Side): string {
 }
 
 /**
- * Returns the three sentences that sum up a report: cost, what is kept, and the others. Rules
- * compute every clause from figures. Empty if our policy was not compared.
+ * Returns the three sentences that sum up a report: cost, what is kept, and comparison with others.
+ * Every clause is computed from figures. Empty if our policy was not compared.
  */
 export function verdictsOf(report: LabReport): readonly string[] {
   const family = report.families.find((one) => one.family === OWN_FAMILY);
@@ -76,7 +81,7 @@ export function verdictsOf(report: LabReport): readonly string[] {
   return [costSentence(own.name, pooled), keptSentence(pooled), peersSentence(report, own, side)];
 }
 
-/** Returns the limits of the report, as far as its own data shows them. */
+/** Returns the limits of the report that its own data shows. */
 export function limitsOf(report: LabReport): string {
   const { sessions, split, policies } = report;
   const side = reportedSide(report);

@@ -7,7 +7,10 @@ import { labHtml } from './lab-html.js';
 import { labMarkdown } from './lab-markdown.js';
 import type { LabRun } from './run-lab.js';
 
-/** Writes JSON with rounded numbers. Figures of single calls are left out; the page draws them. */
+/**
+ * Writes JSON with rounded numbers. It leaves out the figures of single calls, which the page
+ * draws.
+ */
 function rounded(value: unknown): string {
   const text = JSON.stringify(
     value,
@@ -19,7 +22,7 @@ function rounded(value: unknown): string {
 
 /**
  * Writes a run into a folder. `laboratory.md`, `laboratory.json` and `laboratory.html` have equal
- * bytes for equal input; `times.json` differs. Returns the paths.
+ * bytes for equal input, unlike `times.json`. Returns the paths of the files.
  * @throws {ReplayError} bad-target – the folder cannot be written
  */
 export async function writeLab(folder: string, { report, times }: LabRun): Promise<readonly string[]> {

@@ -34,7 +34,7 @@ export const asSent: ContextPolicy = {
 const charsBefore = ({ visible }: RecordedCompaction, items: ReturnType<typeof itemsOf>): number =>
   items.slice(0, visible).reduce((sum, { text }) => sum + text.length, 0);
 
-/** Returns the summary followed by the kept and the later items. */
+/** Returns the system prompt, the summary, the kept items and the items after the compaction. */
 function compacted(
   { kept, visible }: RecordedCompaction,
   summary: RequestPart | undefined,

@@ -5,17 +5,17 @@ import { callLine } from './masking.js';
 import { type ContextPolicy, itemsOf, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
 
 /**
- * Where a clairvoyant policy may rewrite the context: at user messages, there only by ski rental,
- * or before any call.
+ * Where a clairvoyant policy may rewrite the context. `by rent`: only once a ski rental has paid
+ * for the rewrite.
  */
 type Where = 'at borders' | 'at borders by rent' | 'anywhere';
 
-/** More calls would take too long to search. */
+/** Maximum number of calls to choose from; the search over more would take too long. */
 const MOST_CHOICES = 1_000;
 
 /**
- * Returns the last call that needs each result and the arguments of each call, by the newest holder
- * of every needed line.
+ * Returns, for each result and each call's arguments, the last model call that needs it. A needed
+ * line counts for its newest holder only.
  */
 function lastNeeds(timeline: Timeline): ReadonlyMap<TimelineItem, number> {
   const last = new Map<TimelineItem, number>();
@@ -28,7 +28,7 @@ function lastNeeds(timeline: Timeline): ReadonlyMap<TimelineItem, number> {
   return last;
 }
 
-/** The contexts of a session after a rewrite before any of its calls. */
+/** The contexts that a session would have after a rewrite before any of its calls. */
 class Rewrites {
   readonly #calls: readonly ModelCall[];
   readonly #last: ReadonlyMap<TimelineItem, number>;
@@ -58,8 +58,8 @@ class Rewrites {
   }
 
   /**
-   * Returns the text for an item after a rewrite before call `from`; undefined for nothing. `from`
-   * 0 means no rewrite.
+   * Returns an item's text after a rewrite before call `from`, or undefined if it is removed.
+   * `from` 0 means no rewrite.
    */
   part(item: TimelineItem, from: number): RequestPart | undefined {
     if (from === 0 || item.position >= this.call(from).visible) return wholePart(item);
@@ -70,7 +70,7 @@ class Rewrites {
     return item.kind === 'call' ? this.#line(item) : wholePart(item);
   }
 
-  /** Returns the first call that does not need the item any more. */
+  /** Returns the first call that no longer needs the item. */
   freeFrom(item: TimelineItem): number {
     const closed = this.#turnEnds.get(item.turn) ?? this.#calls.length;
     return Math.max(closed, (this.#last.get(item) ?? -1) + 1);
@@ -81,8 +81,8 @@ class Rewrites {
   }
 
   /**
-   * Returns the common prefix, in characters, of the last request of one rewrite and the first of
-   * the next.
+   * Returns the size, in characters, of the prefix that the last request of a rewrite shares with
+   * the first request of the next one.
    */
   same(before: number, from: number): number {
     const [last, first] = [this.call(from - 1), this.call(from)];
@@ -106,7 +106,7 @@ class Rewrites {
     return chars;
   }
 
-  /** Returns a call as a line without arguments and result. */
+  /** Returns the line that replaces a call without its result. */
   #line(item: TimelineItem): RequestPart {
     const known = this.#lines.get(item) ?? { text: callLine(item) };
     this.#lines.set(item, known);
@@ -114,15 +114,14 @@ class Rewrites {
   }
 }
 
-/** The cheapest way to a call: its price so far, and the previous rewrite. */
+/** The cheapest sequence of rewrites up to a call: its price, and the previous rewrite. */
 interface Way {
   readonly cost: number;
   readonly before: number | undefined;
 }
 
 /**
- * Returns the cumulative prices of the calls after a rewrite, up to the end, without another
- * rewrite.
+ * Returns the cumulative prices of the calls from a rewrite to the end, without another rewrite.
  */
 function costsBehind(
   rewrites: Rewrites,
@@ -169,9 +168,9 @@ function cheapestRewrites({ calls }: Timeline, rewrites: Rewrites, prices: Price
 }
 
 /**
- * Returns the savings and the cost of a rewrite by ski rental. It saves the rent of removable
- * items, for every call since they became removable. It costs the price of rewriting the text after
- * the first change.
+ * Returns, as in a ski rental, what a rewrite would have saved so far and what it costs. The rent
+ * is the price of reading removable items since they became removable. The cost is the price of
+ * writing all text after the first change.
  */
 function rentOf(
   rewrites: Rewrites,
@@ -196,7 +195,7 @@ function rentOf(
 
 /**
  * Returns the rewrites of a policy that knows future needs but not the length of the session. It
- * rewrites once the rent has paid for it, or when the cache is cold.
+ * rewrites once the accumulated rent exceeds the cost, or when the cache is cold.
  */
 function rentedRewrites(rewrites: Rewrites, prices: PriceTable): readonly number[] {
   const chosen = [0];
@@ -215,9 +214,9 @@ const WHERE: Readonly<Record<Where, string>> = {
 };
 
 /**
- * The upper bound. It keeps exactly the texts of closed turns that a later answer needs, and
- * rewrites the context where that makes the whole session cheapest. No real policy knows future
- * needs. The gap to this bound is the price of not knowing.
+ * The upper bound for all policies. It keeps exactly those texts of closed turns that a later
+ * answer needs, and rewrites the context where that is cheapest. No real policy knows future needs.
+ * The distance to this bound is the price of not knowing them.
  */
 export function clairvoyant(prices: PriceTable, where: Where): ContextPolicy {
   return {

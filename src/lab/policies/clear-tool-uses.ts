@@ -2,9 +2,9 @@ import type { ModelCall, TimelineItem } from '../timeline/timeline.js';
 import { maskingPolicy, type Rights, wholeResults } from './masking.js';
 import type { ContextPolicy, MaskedConversation } from './policy.js';
 
-/** Settings of clearing tool uses. */
+/** Settings of LangChain's edit that clears tool uses. */
 interface ClearToolUsesSettings {
-  /** The token count, by LangChain's estimate, above which results are cleared. */
+  /** Results are cleared above this number of tokens by LangChain's estimate. */
   readonly over: number;
   /** Number of newest results that stay. */
   readonly keep: number;
@@ -25,8 +25,8 @@ interface Edit {
 }
 
 /**
- * The used part of the npm package `langchain`, an optional development dependency that is loaded
- * when the policy runs.
+ * The part of the npm package `langchain` that we use. It is an optional development dependency and
+ * is loaded when the policy runs.
  */
 interface LangChain {
   readonly AIMessage: new (fields: object) => object;
@@ -41,7 +41,7 @@ interface LangChain {
 const PACKAGE: string = 'langchain';
 let loaded: Promise<LangChain | undefined> | undefined;
 
-/** Loads the package once. It takes a second, so a thread without this policy does not. */
+/** Loads the package once, and only on demand, because loading takes a second. */
 function loadLangChain(): Promise<LangChain | undefined> {
   loaded ??= import(PACKAGE).then(
     (package_: LangChain) => package_,
@@ -54,14 +54,14 @@ function loadLangChain(): Promise<LangChain | undefined> {
 const CHARS_PER_TOKEN = 4;
 
 /**
- * Returns an edit that counts each message once. The middleware counts all of them for every call
- * and every cleared result.
+ * Returns an edit that counts each message once. The middleware itself counts all messages again
+ * for every call and every cleared result.
  */
 function countingOnce(edit: Edit): Edit {
   const sizes = new WeakMap<object, number>();
   return {
     apply: ({ countTokens, ...request }) => {
-      // The estimate is rounded up. Four copies of a message have one token per character.
+      // countTokens rounds up. Counting each message four times keeps the fractions.
       const sizeOf = (message: object): number => {
         const known = sizes.get(message) ?? countTokens(new Array(CHARS_PER_TOKEN).fill(message));
         sizes.set(message, known);
@@ -76,10 +76,10 @@ function countingOnce(edit: Edit): Edit {
   };
 }
 
-/** A conversation as LangChain's messages: an answer is one message with its calls. */
+/** A conversation as LangChain's messages. An answer and its calls form one message. */
 class LangChainMessages {
   readonly #langChain: LangChain;
-  /** The middleware changes this list in place, as it does with an agent's own. */
+  /** The middleware changes this list in place, as it would change an agent's list. */
   readonly list: object[] = [];
   #items: readonly TimelineItem[] = [];
   #seen = 0;
@@ -89,8 +89,8 @@ class LangChainMessages {
   }
 
   /**
-   * Appends items since the previous call. After a rewind the list is rebuilt with the cleared
-   * results.
+   * Appends the items since the previous call. After a rewind it rebuilds the list, in which
+   * cleared results stay cleared.
    */
   follow(call: ModelCall, conversation: MaskedConversation): void {
     if (call.items !== this.#items) {
@@ -154,8 +154,8 @@ class LangChainMessages {
 const PLACEHOLDER = '[cleared]';
 
 /**
- * Clears tool uses by LangChain's published middleware. Sessions have no result if the package is
- * not installed.
+ * Clears tool uses with LangChain's published middleware. If the package is not installed, the
+ * policy has no figures.
  */
 export function clearToolUses({ over, keep, rights }: ClearToolUsesSettings): ContextPolicy {
   return maskingPolicy({

@@ -4,17 +4,19 @@ import { type ContextPolicy, charsOf, itemsOf } from './policy.js';
 import { summarised, withoutSystem } from './summary.js';
 
 interface CodexNotesSettings {
-  /** Tokens of a request above which a new context begins. */
+  /** A new context begins above this number of tokens. */
   readonly over: number;
-  /** Characters of the notes that the model carries over. */
+  /** Size in characters of the notes that the model takes into the new context. */
   readonly notes: number;
   readonly rights: Rights;
 }
 
-/** Newest tokens of the user's messages that stay. */
+/** Number of newest tokens of user messages that stay. */
 const USER_TOKENS = 20_000;
 
-/** Codex's notes: the model keeps notes, and `new_context` begins anew with them. */
+/**
+ * Codex's notes: the model keeps notes, and its tool `new_context` starts a new context from them.
+ */
 export function codexNotes({ over, notes, rights }: CodexNotesSettings): ContextPolicy {
   return maskingPolicy({
     name: `Codex notes, over ${over / 1_000}k`,

@@ -2,11 +2,11 @@ import { tokensOf } from '../../values/token-estimate.js';
 import { maskingPolicy, type Rights, wholeResults } from './masking.js';
 import { type ContextPolicy, charsOf } from './policy.js';
 
-/** Fields of `clear_tool_uses_20250919`; tokens. */
+/** Parameters of `clear_tool_uses_20250919`, in tokens. */
 interface ContextEditingSettings {
   readonly over: number;
   readonly keep: number;
-  /** Minimum that a clearing must free. */
+  /** Minimum number of tokens that a clearing must free. */
   readonly least: number;
   readonly rights: Rights;
 }

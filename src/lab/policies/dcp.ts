@@ -3,7 +3,7 @@ import { maskingPolicy, type Rights, wholeResults } from './masking.js';
 import { type ContextPolicy, itemsOf } from './policy.js';
 
 interface DcpSettings {
-  /** Turns after which the arguments of a failed call go. */
+  /** Number of turns after which a failed call loses its arguments. */
   readonly turns: number;
   readonly rights: Rights;
 }
@@ -12,7 +12,7 @@ const PRUNED = '[Output removed to save context - information superseded or no l
 const INPUT = '[input removed]';
 const signature = ({ text }: TimelineItem): string => text;
 
-/** Dynamic context pruning by its automatic strategies. Models prune more by its tools. */
+/** The automatic strategies of dynamic context pruning. With DCP's tools, models prune more. */
 export function dcp({ turns, rights }: DcpSettings): ContextPolicy {
   return maskingPolicy({
     name: `DCP, errors after ${turns} turns`,

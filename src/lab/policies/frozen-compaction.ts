@@ -3,14 +3,17 @@ import { maskingPolicy, type Rights, wholeResults } from './masking.js';
 import type { ContextPolicy } from './policy.js';
 
 interface FrozenSettings {
-  /** Tokens of whole results behind the newest ones that are compacted together. */
+  /**
+   * Whole results that are older than the newest ones are shortened together once they have this
+   * many tokens.
+   */
   readonly batch: number;
-  /** Newest results that stay whole. */
+  /** Number of newest results that stay whole. */
   readonly keep: number;
   readonly rights: Rights;
 }
 
-/** Characters of the beginning and of the end that stay. */
+/** Characters that stay at each end of a shortened result. */
 const SHOWN = 400;
 
 /** Returns a result as its beginning and its end. */
@@ -19,7 +22,7 @@ function shortened(text: string): string {
   return `${text.slice(0, SHOWN)}\n[${text.length - 2 * SHOWN} characters left out]\n${text.slice(-SHOWN)}`;
 }
 
-/** Frozen compactions: a batch of old results is shortened once, and then never changes again. */
+/** Frozen compaction: shortens a batch of old results once and never changes it again. */
 export function frozenCompaction({ batch, keep, rights }: FrozenSettings): ContextPolicy {
   return maskingPolicy({
     name: `frozen compactions of ${batch / 1_000}k, keep ${keep}`,

@@ -5,13 +5,16 @@ import { type ContextPolicy, charsOf, itemsOf } from './policy.js';
 import { summarised, summaryChars, withoutSystem } from './summary.js';
 
 interface IdleCompactionSettings {
-  /** Minutes without a call, and the tokens of a request above which it compacts then. */
+  /** Minutes without a call after which it compacts. */
   readonly minutes: number;
+  /** Smaller requests, in tokens, are not compacted. */
   readonly over: number;
   readonly rights: Rights;
 }
 
-/** Compaction in an idle time: the cache is cold anyway, so the summary costs one more reading. */
+/**
+ * Compacts after an idle time. The cache is cold by then, so the summary costs only one more read.
+ */
 export function idleCompaction({ minutes, over, rights }: IdleCompactionSettings): ContextPolicy {
   return maskingPolicy({
     name: `idle compaction, ${minutes} min, over ${over / 1_000}k`,

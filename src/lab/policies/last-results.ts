@@ -1,21 +1,18 @@
 import { maskingPolicy, type Rights, wholeResults } from './masking.js';
 import type { ContextPolicy } from './policy.js';
 
-/** Settings of last-N masking. */
+/** Settings of observation masking. */
 interface LastResultsSettings {
   /** Number of results that stay whole. */
   readonly keep: number;
-  /** Number of further results that accumulate before they are masked together. */
+  /** Number of older results that accumulate before they are masked together. */
   readonly step: number;
   readonly rights: Rights;
 }
 
 const lineCount = (text: string): number => text.split('\n').length;
 
-/**
- * Observation masking: the newest results stay, and older ones become a line, one step of results
- * at a time.
- */
+/** Observation masking: the newest results stay, and each batch of older ones becomes lines. */
 export function lastResults({ keep, step, rights }: LastResultsSettings): ContextPolicy {
   return maskingPolicy({
     name: step === 1 ? `last ${keep} results` : `last ${keep} results, in steps of ${step}`,

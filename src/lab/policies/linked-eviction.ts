@@ -4,8 +4,9 @@ import { maskingPolicy, type Rights, wholeResults } from './masking.js';
 import { type ContextPolicy, charsOf, itemsOf } from './policy.js';
 
 interface LinkedSettings {
-  /** Tokens of a request above which it evicts, and the tokens that it evicts down to. */
+  /** It evicts above this number of tokens. */
   readonly over: number;
+  /** It evicts until the request has this number of tokens. */
   readonly to: number;
   readonly rights: Rights;
 }
@@ -13,10 +14,10 @@ interface LinkedSettings {
 /** Number of newest results that always stay. */
 const NEWEST = 5;
 
-/** Returns the files that a result shows or changes, and the first words of its call. */
+/** Returns the files that a result shows or changes. */
 const linksOf = ({ files }: TimelineItem): readonly string[] => [...files.shows, ...files.changes];
 
-/** Evicts old episodes, except those that a later one depends on through a file. */
+/** Evicts old results. Results that share a file with a later one go last. */
 export function linkedEviction({ over, to, rights }: LinkedSettings): ContextPolicy {
   return maskingPolicy({
     name: `linked eviction, over ${over / 1_000}k to ${to / 1_000}k`,

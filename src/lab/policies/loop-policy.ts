@@ -19,7 +19,7 @@ import type { ModelCall, Timeline } from '../timeline/timeline.js';
 import { type ContextPolicy, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
 import { type ReportedList, ReportedLists } from './reported-list.js';
 
-/** Settings of retention by use. `edits` is the factor of the lifetime of edits. */
+/** Settings of retention by use. Edits live `edits` times as long as other items. */
 interface LoopUses {
   readonly shown: number;
   readonly used: number;
@@ -28,12 +28,12 @@ interface LoopUses {
   readonly mostShare?: number | undefined;
 }
 
-/** Settings of our own context. */
+/** Settings of Palimpsest's own policy. */
 export interface LoopSettings {
   readonly layout: LayoutName;
   /**
-   * Whether the context is rebuilt for every call, or for the first call of a turn, to which later
-   * calls append.
+   * When the context is rebuilt: for every call, or for the first call of a turn. Later calls of
+   * the turn append to it.
    */
   readonly per: 'call' | 'turn';
   readonly shortIds: boolean;
@@ -42,29 +42,29 @@ export interface LoopSettings {
    * `window`.
    */
   readonly retention?: StepPolicy['retention'] | undefined;
-  /** Retention by use, if not the defaults. */
+  /** Settings of retention by use; the defaults if omitted. */
   readonly uses?: LoopUses | undefined;
-  /** Tokens of the model's window, from which an epoch's budget follows; the default if omitted. */
+  /** The model's window in tokens, from which an epoch's budget follows; the default if omitted. */
   readonly window?: number | undefined;
 }
 
-/** Opens a database for sessions of our own policies; one is open at a time. */
+/** Opens the database for sessions of our own policies. Only one is open at a time. */
 export type OpenDatabase = () => Promise<ReplayDatabase>;
 
-/** Characters around a verb's description and parameters in a provider's tool list. */
+/** Characters that a provider's tool list adds around a verb's description and parameters. */
 const AROUND_VERB = 60;
-/** Characters of the four verbs in such a list. */
+/** Characters of the four verbs in a provider's tool list. */
 const VERB_CHARS = Object.entries(VERBS).reduce(
   (sum, [name, description]) =>
     sum + name.length + description.length + JSON.stringify(VERB_INPUT).length + AROUND_VERB,
   0,
 );
-/** A filesystem id that no recording has, so that the client never reads a recorded path. */
+/** A filesystem id that no recording has. It keeps the client from reading recorded paths. */
 const NO_FILESYSTEM = filesystemId('replay-none');
-/** Maximum number of steps and contexts in flight to the database. */
+/** Maximum number of steps and contexts that wait for the database. */
 const MOST_WAITING = 48;
 
-/** A message of a list as the parts of a request. */
+/** A message as parts of a request. */
 type Parts = readonly RequestPart[];
 
 const ownParts = ({ parts }: RenderedMessage): Parts => parts.map(({ text }) => ({ text }));
@@ -74,11 +74,11 @@ function usesOf({ edits, inputs, mostShare, ...lifetimes }: LoopUses): NonNullab
   return { ...lifetimes, ...defined({ inputs, mostShare, kinds }) };
 }
 
-/** Returns true if an epoch begins because the request would not have fitted. */
+/** Returns true if an epoch began because the request would otherwise not have fitted. */
 const isPressed = (context: LoopContext | undefined): boolean =>
   context?.epoch?.begins === true && context.epoch.reason === 'pressure';
 
-/** Returns the harness's list with our context in it, by the code that the extensions use. */
+/** Returns the harness's list with our context in it, composed by the code of the extensions. */
 function listOf({ groups }: ReportedList, context: LoopContext | undefined): readonly Parts[] {
   const messages = groups.map((items) => items.map(wholePart));
   if (context === undefined) return messages;
@@ -94,12 +94,12 @@ function listOf({ groups }: ReportedList, context: LoopContext | undefined): rea
 }
 
 /**
- * Returns whether a recording needs a database. A rewind continues in a fork, which the database
- * makes. All else is in the memory of a client that stores nothing, at a third of the cost.
+ * Returns whether a recording needs a database. Only a rewind does: it continues in a fork, which
+ * the database makes. Other sessions run in a client without storage, at a third of the cost.
  */
 const needsDatabase = ({ calls }: Timeline): boolean => calls.some(({ items }) => items !== calls[0]?.items);
 
-/** A recorded session in the real loop. It performs an extension's actions before each call. */
+/** Runs a recorded session in the real loop. Before each call it does what an extension does. */
 class LoopRun {
   readonly #settings: LoopSettings;
   readonly #client: ContextClient;
@@ -107,7 +107,7 @@ class LoopRun {
   readonly #loop: LoopSession;
   readonly #lists: ReportedLists;
   readonly #handed = new HandedLists();
-  /** The previous request, and the number of its list's messages. */
+  /** The parts of the previous request, and the number of messages in its list. */
   #before: { readonly parts: Parts; readonly messages: number } | undefined;
   #opened = false;
 
@@ -158,8 +158,8 @@ class LoopRun {
       system: system === '' ? null : system,
       ...defined({ model: call.model, window: this.#settings.window }),
     };
-    // A session is found by its first message alone, because another session may begin with the
-    // same messages.
+    // The session is opened with its first message alone. With more messages, another session that
+    // begins with the same ones could be found.
     if (!this.#opened) await this.#loop.follow({ ...history, messages: history.messages.slice(0, 1) });
     this.#opened = true;
     const before = this.#before;
@@ -176,11 +176,13 @@ class LoopRun {
     return { parts, stored, ...(isPressed(context) ? { pressed: true } : {}) };
   }
 
-  /** Keeps the record of the sent request, as an extension does, and returns its size. */
+  /**
+   * Records the sent request, as an extension does, and returns the size of the record in bytes.
+   */
   async #hand(list: readonly Parts[]): Promise<number> {
     const record = await this.#loop.handed(this.#handed.of(list.map((parts) => parts.map(({ text }) => text))));
     if (record === undefined) return 0;
-    // The place and time of the read differ between runs.
+    // The basis differs between runs.
     const { basis: _basis, ahead: _ahead, ...kept } = record;
     return Buffer.byteLength(JSON.stringify(kept));
   }
@@ -191,7 +193,7 @@ class LoopRun {
   }
 }
 
-/** Returns a policy's name with the settings that differ from the defaults. */
+/** Returns a policy's name with the settings that are not the default. */
 function nameOf({ layout, per, shortIds, retention, uses, window }: LoopSettings): string {
   const settings = [
     ...(per === 'turn' ? ['once a turn'] : []),
@@ -204,8 +206,8 @@ function nameOf({ layout, per, shortIds, retention, uses, window }: LoopSettings
 }
 
 /**
- * Our own context as in the loop of a harness: the recorded list passes through the real session,
- * client and assembly, call by call.
+ * Palimpsest's own policy. The recorded list of messages passes, call by call, through the real
+ * session, client and assembly.
  */
 export function loopPolicy(settings: LoopSettings, open: OpenDatabase): ContextPolicy {
   const name = nameOf(settings);
@@ -216,7 +218,7 @@ export function loopPolicy(settings: LoopSettings, open: OpenDatabase): ContextP
     kind: 'own',
     source: 'this program',
     fidelity: 'exact',
-    // In an epoch the guide is a part of the requests.
+    // In an epoch the guide is part of the requests.
     guide: (guideOf(layout)?.length ?? 0) + VERB_CHARS,
     about:
       `Layout \`${layout}\` as a harness's extension hands it out, ` +

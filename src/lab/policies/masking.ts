@@ -2,48 +2,48 @@ import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js'
 import { type ContextPolicy, itemsOf, MaskedConversation, type PolicyFacts, type PolicyRequest } from './policy.js';
 
 /**
- * Rights that each policy may have, so that policies compare by their rules alone. `arguments`: a
- * dropped result takes the arguments of its call with it. `borders`: it drops only where a turn of
- * the user begins.
+ * Rights that are given to every policy alike, so that the comparison shows only their rules. With
+ * `arguments`, a call whose result is dropped loses its arguments too. With `borders`, results are
+ * dropped only at a message of the user.
  */
 export interface Rights {
   readonly arguments: boolean;
   readonly borders: boolean;
 }
 
-/** An item that leaves, and its replacement; undefined for none. */
+/** An item that is removed, and the text that replaces it, if any. */
 export interface Masking {
   readonly item: TimelineItem;
   readonly text: string | undefined;
 }
 
-/** A rule's decision before a call. */
+/** A rule's decision before a model call. */
 export interface Decision {
   readonly leave: readonly Masking[];
-  /** Text that takes the place of the dropped beginning, such as a summary. */
+  /** Text that replaces the dropped beginning, such as a summary. */
   readonly summary?: string;
   readonly summarised?: PolicyRequest['summarised'];
 }
 
-/** Decides for one session, call by call, which items leave. Items never come back. */
+/** Decides before each call of one session which items are removed. Removed items never return. */
 export type MaskingRule = (
   call: ModelCall,
   conversation: MaskedConversation,
 ) => Decision | undefined | Promise<Decision | undefined>;
 
-/** A policy of others that drops items of the conversation. */
+/** A policy of another program that removes items of the conversation. */
 export interface MaskingPolicy
   extends Omit<PolicyFacts, 'kind' | 'guide' | 'reach'>,
     Partial<Pick<ContextPolicy, 'guide' | 'reach' | 'keepsReasoning' | 'unsupported'>> {
   readonly rights: Rights;
-  /** Returns the rule of a session. */
+  /** Returns the rule for a session. */
   readonly rule: (timeline: Timeline) => MaskingRule | Promise<MaskingRule>;
 }
 
-/** Characters of a call's arguments that stay when they are dropped. */
+/** Characters that stay of a call's dropped arguments. */
 const SHOWN_ARGUMENTS = 40;
 
-/** Returns the line that stays for a call without its arguments. */
+/** Returns the line that replaces a call whose arguments are dropped. */
 export function callLine({ tool = '', argumentTexts }: TimelineItem): string {
   const [first = ''] = argumentTexts;
   return `[${tool} ${first.trim().split('\n')[0]?.slice(0, SHOWN_ARGUMENTS) ?? ''}]`;
@@ -58,7 +58,7 @@ function rightsName({ arguments: args, borders }: Rights): string {
   return named.length === 0 ? '' : ` + ${named.join(', ')}`;
 }
 
-/** Returns the policy of a rule. Rights appear in its name. */
+/** Returns the policy that applies a rule. Its rights are part of its name. */
 export function maskingPolicy({ rule, rights, ...facts }: MaskingPolicy): ContextPolicy {
   return {
     guide: 0,

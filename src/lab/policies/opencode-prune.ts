@@ -2,14 +2,14 @@ import type { ModelCall, TimelineItem } from '../timeline/timeline.js';
 import { maskingPolicy, type Rights } from './masking.js';
 import { type ContextPolicy, itemsOf, type MaskedConversation } from './policy.js';
 
-/** OpenCode's own estimate. */
+/** OpenCode's own estimate of a token. */
 const CHARS_PER_TOKEN = 4;
 const PLACEHOLDER = '[Old tool result content cleared]';
 
 interface PruneSettings {
-  /** Tokens of the newest results that stay. */
+  /** Number of tokens of newest results that stay. */
   readonly keep: number;
-  /** Tokens that a pruning must exceed to happen. */
+  /** Results are pruned only if that frees more tokens than this. */
   readonly least: number;
   /** Number of newest turns that are never pruned. */
   readonly turns: number;
@@ -17,8 +17,8 @@ interface PruneSettings {
 }
 
 /**
- * Returns the results that are cleared at the end of the turn before a call: those older than the
- * protected ones.
+ * Returns the results that are cleared at the end of the previous turn: those older than the
+ * protected results.
  */
 function cleared(
   call: ModelCall,
@@ -26,7 +26,7 @@ function cleared(
   { keep, least, turns: protectedTurns }: PruneSettings,
 ): readonly TimelineItem[] {
   const items = itemsOf(call);
-  // The message that opens the new turn did not exist when the turn before it ended.
+  // The previous turn ended before the message that opens the new turn existed.
   const last = items.findLastIndex(({ kind }) => kind === 'user');
   const found: TimelineItem[] = [];
   let [turns, passed, foundTokens] = [0, 0, 0];
@@ -35,7 +35,7 @@ function cleared(
     if (item === undefined) break;
     if (item.kind === 'user') turns += 1;
     if (turns < protectedTurns || item.kind !== 'result' || item.tool === 'skill') continue;
-    // A result that was cleared before ends the search.
+    // The search ends at a result that is already cleared.
     if (conversation.isMasked(item)) break;
     const tokens = Math.round(item.text.length / CHARS_PER_TOKEN);
     passed += tokens;
@@ -46,7 +46,7 @@ function cleared(
   return foundTokens > least ? found : [];
 }
 
-/** OpenCode's pruning by its documented rule, at the end of a turn. */
+/** OpenCode's pruning at the end of a turn, by its documented rule. */
 export function opencodePrune(settings: PruneSettings): ContextPolicy {
   const { keep, least, turns } = settings;
   return maskingPolicy({

@@ -4,13 +4,14 @@ import { summarised, summaryChars, withoutSystem } from './summary.js';
 import { itemsBefore } from './truncate-oldest.js';
 
 interface CondenserSettings {
-  /** Events above which it condenses, and the oldest ones that stay. */
+  /** It condenses above this number of events. */
   readonly events: number;
+  /** Number of oldest events that stay. */
   readonly first: number;
   readonly rights: Rights;
 }
 
-/** OpenHands' condenser: a summary replaces the middle, half of the events stay. */
+/** OpenHands' condenser: half of the events stay, and a summary replaces those in the middle. */
 export function openhandsCondenser({ events, first, rights }: CondenserSettings): ContextPolicy {
   return maskingPolicy({
     name: `OpenHands condenser, ${events} events`,

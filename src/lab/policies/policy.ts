@@ -1,9 +1,9 @@
 import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
 
-/** A text of a request: an unchanged item of the conversation, or a replacement of items. */
+/** A text of a request: an unchanged item of the conversation, or a text that replaces items. */
 export interface RequestPart {
   readonly text: string;
-  /** The item; undefined for a text of the policy's own. */
+  /** The unchanged item; undefined for a text that the policy made. */
   readonly item?: TimelineItem;
 }
 
@@ -12,60 +12,70 @@ export interface PolicyRequest {
   readonly parts: readonly RequestPart[];
   /** Bytes that the policy wrote to disk since the previous call. */
   readonly stored?: number;
-  /** True if thinking that was sent before was omitted to fit the request. */
+  /** True if earlier thinking was omitted to fit the request. */
   readonly pressed?: boolean;
-  /** A further model call that made a summary for this request: its prompt and its answer. */
+  /**
+   * Sizes of an additional model call that wrote a summary for this request: its prompt and its
+   * answer.
+   */
   readonly summarised?: { readonly read: number; readonly written: number };
 }
 
-/** How a model can fetch a dropped text. `activate`: the policy gives it back by its name. */
+/** How a model can get a dropped text back. `activate`: by its name, from the policy. */
 export type Reach = 'activate' | 'none';
 
 /**
- * How far a policy's requests are those of the named program. `exact`: its published code or rule.
- * `bounded`: a part needs a model or is unpublished, and the policy's description names that part.
+ * How exactly a policy follows the named program. `exact`: it uses the published code or rule.
+ * `bounded`: one part needs a model or is unpublished, and `about` names that part.
  */
 export type Fidelity = 'exact' | 'bounded';
 
-/** Facts about a policy, without its requests. */
+/** Facts about a policy, apart from its requests. */
 export interface PolicyFacts {
   /** The name with its parameters, as tables show it. */
   readonly name: string;
-  /** The settings of one family compete. The first one of a configuration is the published one. */
+  /**
+   * The name shared by all settings of one policy. A configuration lists the published setting
+   * first.
+   */
   readonly family: string;
-  /** Whether it is a baseline, a peer's policy, ours, or a bound that no policy can reach. */
+  /** A baseline, another program's policy, our own, or a bound that no real policy can reach. */
   readonly kind: 'baseline' | 'peer' | 'own' | 'bound';
-  /** The program or paper that it follows. */
+  /** The program or paper whose rule it follows. */
   readonly source: string;
   readonly fidelity: Fidelity;
   /** A sentence that describes it. */
   readonly about: string;
   readonly reach: Reach;
-  /** Characters that it adds to every system prompt and tool list: its guide and its own tools. */
+  /**
+   * Characters that the policy adds to every system prompt and tool list: its guide and its own
+   * tools.
+   */
   readonly guide: number;
 }
 
 /**
- * Decides what each model call of a session receives. Pure: equal timelines give equal requests.
+ * A policy: decides what each model call of a session receives. Equal timelines must give equal
+ * requests.
  */
 export interface ContextPolicy extends PolicyFacts {
-  /** Present if the requests are those that the recorded model received. */
+  /** Set if the requests are those that the recorded model received. */
   readonly asRecorded?: true;
-  /** Present if the provider itself edits the context, which leaves reasoning valid. */
+  /** Set if the provider itself edits the context, so that reasoning stays valid. */
   readonly keepsReasoning?: true;
-  /** Returns why a session does not count for the policy; undefined if it does. */
+  /** Returns why the policy cannot be applied to a session; undefined if it can. */
   readonly unsupported?: (timeline: Timeline) => string | undefined | Promise<string | undefined>;
   /** Returns one request for each call of the timeline, in order. */
   requests(timeline: Timeline): AsyncIterable<PolicyRequest> | Iterable<PolicyRequest>;
 }
 
 const WHOLE = new WeakMap<TimelineItem, RequestPart>();
-/** The parts of each conversation, which grows in place. */
+/** The parts of each conversation. The lists grow with the conversations. */
 const WHOLES = new WeakMap<readonly TimelineItem[], RequestPart[]>();
 
 /**
- * Returns an unchanged item as a part. The same item gives the same object, so that requests
- * compare quickly.
+ * Returns an unchanged item as a part. An item always gives the same object, so that requests can
+ * be compared by identity.
  */
 export function wholePart(item: TimelineItem): RequestPart {
   const known = WHOLE.get(item);
@@ -89,20 +99,20 @@ export function wholeParts({ items, visible }: ModelCall): readonly RequestPart[
 /** Returns the items of a call's request. */
 export const itemsOf = ({ items, visible }: ModelCall): readonly TimelineItem[] => items.slice(0, visible);
 
-/** Takes the place of a removed item. */
+/** The part of an item that was removed without replacement. */
 const GONE: RequestPart = { text: '' };
 
 /** A conversation in which some items are permanently removed or replaced by a short text. */
 export class MaskedConversation {
   readonly #masked = new Map<TimelineItem, RequestPart>();
-  /** The parts of the newest call, which a rule and its request both ask for. */
+  /** Cache of the newest call's parts, which a rule and its request both need. */
   #last: { readonly call: ModelCall; readonly parts: readonly RequestPart[] } | undefined;
 
   isMasked(item: TimelineItem): boolean {
     return this.#masked.has(item);
   }
 
-  /** Replaces an item by a text; without one, removes it. */
+  /** Replaces an item by a text, or removes it if no text is given. */
   mask(item: TimelineItem, text: string | undefined): void {
     this.#masked.set(item, text === undefined ? GONE : { text });
     this.#last = undefined;
@@ -121,7 +131,7 @@ export class MaskedConversation {
   }
 }
 
-/** Returns the characters of a request. */
+/** Returns the number of characters of a request. */
 export function charsOf(parts: readonly RequestPart[]): number {
   let chars = 0;
   for (const { text } of parts) chars += text.length;

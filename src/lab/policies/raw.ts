@@ -2,8 +2,8 @@ import type { Timeline } from '../timeline/timeline.js';
 import { type ContextPolicy, type PolicyRequest, wholeParts } from './policy.js';
 
 /**
- * Appends every message, call and result and never changes them. It is a baseline only as long as
- * its requests fit the model's window.
+ * The baseline: appends every message, call and result and never changes them. It is valid only
+ * while its requests fit the model's window.
  */
 export const raw: ContextPolicy = {
   name: 'raw',

@@ -6,7 +6,7 @@ import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js'
 export interface ReportedList {
   readonly system: readonly TimelineItem[];
   readonly messages: readonly ReportedMessage[];
-  /** For each message, the recorded items that it was made of. */
+  /** The recorded items that each message consists of. */
   readonly groups: readonly (readonly TimelineItem[])[];
 }
 
@@ -14,26 +14,26 @@ interface Grown {
   readonly system: TimelineItem[];
   readonly messages: ReportedMessage[];
   readonly groups: TimelineItem[][];
-  /** The calls that the list announces. */
+  /** The ids of the calls in the list. */
   readonly called: Set<string | undefined>;
   upTo: number;
 }
 
-/** Rebuilds from a recording the list of messages that a harness had before each model call. */
+/** Rebuilds from a recording the messages that a harness had before each model call. */
 export class ReportedLists {
   readonly #key: string;
   readonly #cwd: string | undefined;
   readonly #byConversation = new WeakMap<readonly TimelineItem[], Grown>();
 
-  /** `variant` keeps the ids of calls apart from those of other policies in the same database. */
+  /** `variant` makes the ids of calls differ from those of other policies in the same database. */
   constructor({ key, cwd }: Timeline, variant: string) {
     this.#key = `${key}\n${variant}`;
     this.#cwd = cwd;
   }
 
   /**
-   * Returns the list before a call. Ask in the order of the calls: the list of a conversation grows
-   * in place.
+   * Returns the list before a call. Callers must ask in the order of the calls, because a
+   * conversation's list grows in place.
    */
   before(call: ModelCall): ReportedList {
     const known = this.#byConversation.get(call.items);
@@ -49,7 +49,7 @@ export class ReportedLists {
     const last = groups.at(-1);
     if (item.kind === 'system' && messages.length === 0) system.push(item);
     else if (item.kind === 'result') {
-      // A rewind removed the call, so its result must go too.
+      // A rewind removed the call, so its result is left out too.
       if (!called.has(item.callId)) return;
       messages.push(this.#result(item));
       groups.push([item]);
@@ -66,7 +66,7 @@ export class ReportedLists {
     if (item.kind === 'call') called.add(item.callId);
   }
 
-  /** Returns an id of the length that providers use. It is the same in every run. */
+  /** Returns a reproducible id with the length of a provider's ids. */
   #id(callId: string | undefined): string {
     return `call_${createHash('sha256').update(`${this.#key}\n${callId}`).digest('hex').slice(0, 24)}`;
   }

@@ -7,12 +7,12 @@ import { startOfTail } from './truncate-oldest.js';
 interface ServerCompactionSettings {
   /** Tokens of a request above which the provider compacts. */
   readonly over: number;
-  /** Newest tokens that stay beside the summary. */
+  /** Number of newest tokens that stay next to the summary. */
   readonly keep: number;
   readonly rights: Rights;
 }
 
-/** The provider's own compaction: a summary replaces everything, and reasoning stays valid. */
+/** The provider's own compaction: a summary replaces older items, and reasoning stays valid. */
 export function serverCompaction({ over, keep, rights }: ServerCompactionSettings): ContextPolicy {
   return maskingPolicy({
     name: `server compaction, over ${over / 1_000}k${keep === 0 ? '' : `, keep ${keep / 1_000}k`}`,

@@ -2,7 +2,7 @@ import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js'
 import type { Decision } from './masking.js';
 import { charsOf, itemsOf, type MaskedConversation } from './policy.js';
 
-/** Median characters of recorded summaries, used where a recording has none. */
+/** Median size, in characters, of recorded summaries. Used for recordings without a summary. */
 const USUAL_SUMMARY = 9_000;
 
 /** Returns the size of a session's summaries: the median of its own, or the usual size. */
@@ -12,8 +12,8 @@ export function summaryChars({ compactions }: Timeline): number {
 }
 
 /**
- * Returns the decision that a summary replaces items. Its words are unknown, so it holds no needed
- * line. The call that writes it reads the whole context.
+ * Returns the decision to replace items by a summary. The summary's words are unknown, so it holds
+ * no needed line. The call that writes it reads the whole context.
  */
 export function summarised(
   call: ModelCall,
@@ -29,6 +29,6 @@ export function summarised(
   };
 }
 
-/** Returns the items of a call whose kinds a summary may replace. */
+/** Returns the items of a call that a summary may replace: all but the system prompt. */
 export const withoutSystem = (call: ModelCall): readonly TimelineItem[] =>
   itemsOf(call).filter(({ kind }) => kind !== 'system');

@@ -3,13 +3,16 @@ import { callLine, maskingPolicy, type Rights, wholeResults } from './masking.js
 import { type ContextPolicy, charsOf, itemsOf } from './policy.js';
 
 interface TransparentSettings {
-  /** Tokens of a request above which it compacts, and newest results that stay. */
+  /** It compacts above this number of tokens. */
   readonly over: number;
+  /** Number of newest results that stay. */
   readonly keep: number;
   readonly rights: Rights;
 }
 
-/** Text stays and outputs go: each old output becomes a mark by which the model can get it back. */
+/**
+ * Keeps text and drops outputs. Each old output becomes a mark with which the model can restore it.
+ */
 export function transparentCompact({ over, keep, rights }: TransparentSettings): ContextPolicy {
   return maskingPolicy({
     name: `transparent compact, over ${over / 1_000}k, keep ${keep}`,

@@ -3,7 +3,7 @@ import type { TimelineItem } from '../timeline/timeline.js';
 import { maskingPolicy, type Rights } from './masking.js';
 import { type ContextPolicy, charsOf, itemsOf } from './policy.js';
 
-/** The size above which the oldest part is removed, and the size that stays; tokens. */
+/** The size, in tokens, above which the oldest part is removed, and the size that remains. */
 interface TruncateSettings {
   readonly over: number;
   readonly keep: number;
@@ -11,8 +11,8 @@ interface TruncateSettings {
 }
 
 /**
- * Returns the first position after which at most `keep` tokens remain, never between a call and its
- * result.
+ * Returns the first position from which at most `keep` tokens remain. It never separates a call
+ * from its result.
  */
 export function startOfTail(items: readonly TimelineItem[], keep: number): number {
   let chars = 0;
@@ -21,20 +21,20 @@ export function startOfTail(items: readonly TimelineItem[], keep: number): numbe
     start -= 1;
     chars += items[start]?.text.length ?? 0;
   }
-  // Results are removed with their calls.
+  // Removes results together with their calls.
   const calls = new Set(items.slice(start).flatMap(({ kind, callId }) => (kind === 'call' ? [callId] : [])));
   while (start < items.length && items[start]?.kind === 'result' && !calls.has(items[start]?.callId)) start += 1;
   return start;
 }
 
-/** Returns the items before a position, and the results whose calls are before it. */
+/** Returns the items before a position, and the results of the calls before it. */
 export function itemsBefore(items: readonly TimelineItem[], start: number): readonly TimelineItem[] {
   const calls = new Set(items.slice(start).flatMap(({ kind, callId }) => (kind === 'call' ? [callId] : [])));
   return items.filter((item, at) => at < start || (item.kind === 'result' && !calls.has(item.callId)));
 }
 
 /**
- * A sliding window: a request over a size loses its oldest part. The system prompt and the first
+ * A sliding window: a request above a size loses its oldest part. The system prompt and the first
  * user message stay.
  */
 export function truncateOldest({ over, keep, rights }: TruncateSettings): ContextPolicy {

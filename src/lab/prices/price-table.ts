@@ -2,20 +2,20 @@ import { type ModelPrices, TARIFFS } from '../../assembly/epoch/prices.js';
 import type { ModelCall } from '../timeline/timeline.js';
 
 /**
- * Provider prices for the tokens of a request: a provider's own tariff, or one with another price
- * for a cached token.
+ * Prices of a request's tokens: a provider's own prices, or a variant with another price for cached
+ * tokens.
  */
 export interface PriceTable extends ModelPrices {
   readonly name: string;
-  /** The recorded models for which this table is their own. */
+  /** Matches the recorded models that have these prices. */
   readonly models: RegExp;
-  /** Price of a token of an answer. */
+  /** The price of a token of an answer. */
   readonly output: number;
 }
 
 /**
- * Results are compared under the first table. A model's own table is the first of the others that
- * matches it.
+ * All price tables. Comparisons use the first table. A model's own table is the first of the others
+ * that matches its name.
  */
 export const PRICE_TABLES: readonly [PriceTable, ...PriceTable[]] = [
   { name: 'Anthropic, 5 minutes', models: /claude/i, output: 5, ...TARIFFS.anthropic },
@@ -25,13 +25,13 @@ export const PRICE_TABLES: readonly [PriceTable, ...PriceTable[]] = [
   { name: 'OpenAI, read 0.5', models: /gpt-4|o[134]\b/i, output: 4, ...TARIFFS.openai, read: 0.5 },
 ];
 
-/** Returns a recorded model's own table, or the first table if none matches. */
+/** Returns a model's own table, or the first table if none matches. */
 export function tableOf(model: string | undefined): PriceTable {
   return PRICE_TABLES.find(({ models }) => model !== undefined && models.test(model)) ?? PRICE_TABLES[0];
 }
 
 /**
- * Returns true if the cache has expired by the time of a call. Without a clock in the recording, it
+ * Returns true if the cache has expired by the time of a call. In a recording without times it
  * never expires.
  */
 export function isCold({ lifetimeMs }: PriceTable, call: ModelCall, before: ModelCall | undefined): boolean {
@@ -39,7 +39,10 @@ export function isCold({ lifetimeMs }: PriceTable, call: ModelCall, before: Mode
   return call.at !== undefined && before.at !== undefined && call.at - before.at > lifetimeMs;
 }
 
-/** Returns the price of a request that is partly cached, in the unit of its sizes. */
+/**
+ * Returns the price of a partly cached request. The sizes, and so the price, count either
+ * characters or tokens.
+ */
 export function requestCost(
   { read, write }: PriceTable,
   { size, same }: { readonly size: number; readonly same: number },

@@ -4,9 +4,9 @@ import { excerpt, type LossReason, type OnLoss } from './importer.js';
 import { type EntryOf, type RecordedEntry, recordedEntrySchema } from './neutral-session.js';
 
 /**
- * Copies a JSON value with U+FFFD for every lone surrogate, in keys too, and without undefined
- * fields. UTF-8 cannot encode lone surrogates, so writing the text would change it. Calls
- * `onRepair` for each changed text.
+ * Copies a JSON value. It replaces lone surrogates by U+FFFD, also in keys, and leaves out
+ * undefined fields. UTF-8 cannot encode a lone surrogate, so writing the text would change it.
+ * Calls `onRepair` for each changed text.
  */
 function wellFormed(value: unknown, onRepair: () => void): unknown {
   if (typeof value === 'string') {
@@ -19,22 +19,23 @@ function wellFormed(value: unknown, onRepair: () => void): unknown {
   return Object.fromEntries(fields.map(([key, item]) => [wellFormed(key, onRepair), wellFormed(item, onRepair)]));
 }
 
-/** State of one session while its recording is read. It contains ids only, no text. */
+/** The state of one session while its recording is read. It holds ids and no text. */
 interface SessionState {
-  /** Calls without a result by the recording's id, with their own ids and places, oldest first. */
+  /** Calls without a result, by the recording's id, oldest first. Each has its own id and place. */
   readonly open: Map<string, { readonly id: string; readonly place: string }[]>;
-  /** Number of uses of each call id. */
+  /** Number of calls with each id. */
   readonly seen: Map<string, number>;
   latest: number | undefined;
 }
 
-/** The last time that a `Date` can hold. */
+/** The latest time that a `Date` can hold. */
 const LAST_MOMENT = 8.64e15;
 const shown = (moment: number): string =>
   Math.abs(moment) > LAST_MOMENT ? String(moment) : new Date(moment).toISOString();
 
 /**
- * Enforces the guarantees of `importRecording`, entry by entry. Reports every change and omission.
+ * Enforces the guarantees of `importRecording` for each entry. It reports every change and every
+ * entry that it leaves out.
  */
 export class EntryChecks {
   readonly #onLoss: OnLoss;
@@ -44,7 +45,7 @@ export class EntryChecks {
     this.#onLoss = onLoss;
   }
 
-  /** Returns the entry, repaired if necessary. Undefined if it must be left out. */
+  /** Returns the entry, repaired if needed. Undefined if the entry must be left out. */
   check(raw: RecordedEntry): RecordedEntry | undefined {
     const entry = this.#validated(raw);
     if (entry === undefined) return undefined;
@@ -67,7 +68,7 @@ export class EntryChecks {
     return entry.kind === 'result' ? this.#checkResult(state, entry) : entry;
   }
 
-  /** Reports the calls without a result at the end of the recording. */
+  /** Reports the calls that have no result, at the end of the recording. */
   finish(): void {
     for (const { open } of this.#sessions.values())
       for (const [id, calls] of open)

@@ -11,12 +11,15 @@ export function bump(counts: Counts, name: string): void {
   counts[name] = (counts[name] ?? 0) + 1;
 }
 
-/** Counts by name. No prototype, because a tool may be called `constructor`. */
+/**
+ * Returns an empty table of counts by name. It has no prototype, because a tool may be named
+ * `constructor`.
+ */
 const byName = (): Counts => Object.create(null) as Counts;
 
 /**
- * Counts of one or several sessions. Entries copied from a parent session also count under
- * `copied`.
+ * Counts over one or several sessions. Entries that were copied from a parent session are also
+ * counted in `copied`.
  */
 export class SessionCounts {
   /** By role. */
@@ -27,20 +30,20 @@ export class SessionCounts {
   readonly tools = byName();
   /** Tokens as the provider counted them. */
   readonly usage = { answers: 0, input: 0, output: 0, cache_read: 0, cache_write: 0 };
-  /** System prompts within session entries. */
+  /** Number of system prompts in session entries. */
   prompts = 0;
   /**
-   * Transcript items counted by the importer (`OnItem`). 0 for formats whose items follow from the
-   * entries.
+   * Number of transcript items that the importer reported (`OnItem`). 0 for formats whose items are
+   * computed from entries.
    */
   items = 0;
   calls = 0;
   results = 0;
-  /** Reads of files by calls; see `readsOfCall`. */
+  /** Number of file reads by calls; see `readsOfCall`. */
   reads = 0;
-  /** Those of `reads` by a command line. */
+  /** Number of those reads that a command line did. */
   shell_reads = 0;
-  /** Files attached to a prompt or added to the context by the program, without a call. */
+  /** Number of files that the person or the program added to the context without a call. */
   attached_files = 0;
   compactions = 0;
   copied = 0;
@@ -71,18 +74,18 @@ export class SessionCounts {
   }
 }
 
-/** Counts that others publish for a recording. */
+/** Counts of a session for comparison with published counts. */
 interface CountedItems {
   readonly items: number;
   readonly calls: number;
   readonly reads: number;
 }
 
-/** Counts the entries of a running import, in total and per session. */
+/** Counts the entries of an import while it runs, in total and per session. */
 export class ImportCounter {
   readonly total = new SessionCounts();
   readonly #sessions = new Map<string, SessionCounts>();
-  /** Formats of the sessions, in order. */
+  /** The format of each session, in the order of the sessions. */
   readonly #formats = new Map<string, RecordingFormat>();
 
   add(entry: RecordedEntry): void {
@@ -101,8 +104,8 @@ export class ImportCounter {
   }
 
   /**
-   * For each session: the transcript items by its own format's count, the calls, and the reads by
-   * any tool.
+   * For each session, the number of transcript items as its format counts them, of calls, and of
+   * reads by any tool.
    */
   get counted(): readonly CountedItems[] {
     return [...this.#formats].map(([id, format]) => {
@@ -124,24 +127,24 @@ const sum = (counts: Counts): number => Object.values(counts).reduce((all, count
 const messages = (counts: SessionCounts): number => sum(counts.messages);
 
 const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: SessionCounts) => number>>> = {
-  // Records of user and assistant; the messages of the file.
+  // Items are records of user and assistant; for Cline, the messages of the file.
   'claude-code': ({ items }) => items,
   cline: ({ items }) => items,
-  // Calls and outputs are items beside the messages.
+  // Calls and their outputs are separate items.
   codex: (counts) => messages(counts) + counts.calls + counts.results,
-  // Calls are blocks of messages; results are messages.
+  // Calls are parts of messages, and results are messages.
   pi: (counts) => messages(counts) + counts.results,
-  // The prompt is the first item of the list.
+  // The system prompt is the first item of the list.
   'swe-agent': (counts) => counts.prompts + messages(counts) + counts.results,
   'mini-swe-agent': (counts) => counts.prompts + messages(counts) + counts.results,
   'openai-chat': (counts) => counts.prompts + messages(counts) + counts.results,
-  // Messages contain calls and answers; the program's notes are messages, too.
+  // Calls and results are parts of messages, and the program's notes are messages.
   'gemini-cli': (counts) => messages(counts) + sum(counts.events),
 };
 
 /**
- * Returns the length of a session's transcript by its own format's count, for comparison with other
- * counts. Uses the importer's count, a rule over the entries, or messages plus results.
+ * Returns the length of a session's transcript as its format counts it, for comparison with
+ * published counts. It is the importer's count, a rule over the entries, or messages plus results.
  */
 export function transcriptItems(format: RecordingFormat, counts: SessionCounts): number {
   return (TRANSCRIPT_ITEMS[format] ?? ((all: SessionCounts) => messages(all) + all.results))(counts);
@@ -149,7 +152,7 @@ export function transcriptItems(format: RecordingFormat, counts: SessionCounts):
 
 const KEPT_LOSSES = 1_000;
 
-/** The losses of an import. Counts all, keeps the first thousand. */
+/** The losses of an import. It counts all of them and keeps the first thousand. */
 export class LossList {
   readonly each: Loss[] = [];
   readonly by_reason: Partial<Record<LossReason, number>> = {};
@@ -166,15 +169,15 @@ export class LossList {
     return this.by_reason['truncated-file'] === undefined;
   }
 
-  /** The losses as they appear in a report. */
+  /** The losses in the form that a report shows. */
   get report(): Pick<LossList, 'total' | 'by_reason' | 'each'> {
     return { total: this.total, by_reason: this.by_reason, each: this.each };
   }
 }
 
-/** Forms of tools that only read a file. */
+/** Forms of tools that do nothing but read files. */
 const READS: ReadonlySet<ToolForm> = new Set(['read-file', 'read-files', 'move-window']);
-/** Arguments that may contain a command line. */
+/** Names of arguments that may hold a command line. */
 const COMMAND_ARGUMENTS = ['command', 'cmd', 'commands', 'code', 'input'];
 /** Returns whether a tool runs a command line. */
 const isShell = (tool: string): boolean => foreignTool(tool).kind === 'shell';
@@ -198,7 +201,7 @@ function commandLine(args: JsonObject): string {
   return '';
 }
 
-/** Returns the words of a command without options and redirections. Quoted words count as one. */
+/** Returns the words of a command without options and redirections. A quoted text is one word. */
 function operands(words: string): readonly string[] {
   const found = words.match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? [];
   return found.filter((word) => !word.startsWith('-') && !/^\d*[<>]/.test(word));
@@ -218,10 +221,9 @@ function printsFile(pipeline: string): boolean {
 }
 
 /**
- * Returns how many file reads a call makes. A reading tool and an editor's `view` make one.
- *
- * A command line makes one for each command at the head of a pipeline that prints its file
- * argument: `cat`, `sed -n`, `nl`, `head`, `tail`. Here-documents and writes do not count.
+ * Returns the number of file reads that a call makes. A reading tool, or `view` of an editor, makes
+ * one. A command line makes one read for each pipeline whose first command prints a file that it
+ * names: `cat`, `sed -n`, `nl`, `head` or `tail`. Here-documents and writes do not count.
  */
 export function readsOfCall(tool: string, args: JsonObject): number {
   const { form } = foreignTool(tool);

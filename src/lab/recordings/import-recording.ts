@@ -43,7 +43,7 @@ export interface ImportOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Maximum bytes of a cut character at the end of a head. */
+/** Maximum bytes of an incomplete character at the end of the head. */
 const CUT_CHARACTER_BYTES = 3;
 
 function isText(head: Buffer): boolean {
@@ -52,7 +52,7 @@ function isText(head: Buffer): boolean {
 }
 
 /**
- * Returns the importer that recognises a recording with the greatest certainty.
+ * Returns the importer that is most certain to recognise a recording.
  *
  * @throws {RecordingError} `empty`, `binary` (not UTF-8 text) or `unrecognised`
  */
@@ -88,7 +88,9 @@ export function recogniseRecording(source: RecordingSource): Importer {
   );
 }
 
-/** Wraps a recording to report progress. A failed read ends the bytes and is reported as a loss. */
+/**
+ * Wraps a recording to report progress. A failed read ends the stream and is reported as a loss.
+ */
 function monitored(source: RecordingSource, { onLoss, onProgress, signal }: ImportOptions): RecordingSource {
   let done = 0;
   return {
@@ -99,8 +101,8 @@ function monitored(source: RecordingSource, { onLoss, onProgress, signal }: Impo
         for await (const chunk of source.open(member)) {
           signal?.throwIfAborted();
           own += chunk.length;
-          // A file may be read twice at the same time; the furthest position counts. A member of a
-          // folder is read once.
+          // If a file is read twice at the same time, the furthest position counts. A folder's
+          // files are read once each.
           done = member === undefined ? Math.max(done, own) : done + chunk.length;
           onProgress?.(Math.min(done, source.size), source.size);
           yield chunk;
@@ -118,15 +120,11 @@ function monitored(source: RecordingSource, { onLoss, onProgress, signal }: Impo
 /**
  * Streams the entries of a recording of any format. Guarantees for every format:
  * - every entry matches the schema, and its texts are well formed
- * - a session entry comes once, before the session's other entries
- * - call ids are unique within a session; a repeated one gets `~2`, as does its result
- * - every result follows its call, at most one per call; others become the events `orphan-result`
- *   and
- *   `further-result`
- *
- * Calls `onLoss` for each omission or change that this requires, for calls without a result, and
- * for clocks that run backwards.
- *
+ * - a session entry is unique and precedes the session's other entries
+ * - call ids are unique within a session; a repeated id gets the suffix `~2`, as does its result
+ * - every result follows its call, and each call has at most one. Other results become the events
+ *   `orphan-result` and `further-result` Calls `onLoss` for each entry that was omitted or changed
+ *   for this, for calls without a result, and for times that decrease.
  * @throws {RecordingError} `empty`, `binary`, `unrecognised`; only before the first entry
  * @throws the reason of an aborted `signal`
  */

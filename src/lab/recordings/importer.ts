@@ -1,6 +1,6 @@
 import type { RecordedEntry, RecordingFormat } from './neutral-session.js';
 
-/** The reasons why something in a recording could not be imported as it is. */
+/** Reasons why a part of a recording could not be imported unchanged. */
 export const LOSS_REASONS = [
   'malformed-record',
   'truncated-file',
@@ -19,39 +19,38 @@ export const LOSS_REASONS = [
 ] as const;
 export type LossReason = (typeof LOSS_REASONS)[number];
 
-/** Something in a recording that was left out or repaired. */
+/** A part of a recording that was left out or repaired. */
 export interface Loss {
   readonly reason: LossReason;
   /** Its place in the recording: `line 172`, `messages[3]`. */
   readonly place: string;
-  /** The event in words, with the value shortened to a readable length. */
+  /** The loss in words. Quoted values are shortened. */
   readonly detail: string;
 }
 
-/** Callback for every loss, as soon as it is found. */
+/** Called for every loss as soon as it is found. */
 export type OnLoss = (loss: Loss) => void;
 
 /**
- * Called for every transcript item as the format itself counts them: messages, calls and answers,
- * independent of the resulting entries. Only importers whose items cannot be counted from entries
- * call it.
+ * Called for every transcript item (message, call or result) as the format itself counts items.
+ * Only importers whose items cannot be computed from entries call it.
  */
 export type OnItem = (session: string) => void;
 
 /** A recording: one file, or a folder with one file per event. */
 export interface RecordingSource {
-  /** For messages to users. Importers recognise the format by the content alone. */
+  /** The name for messages to users. Importers recognise the format by content only. */
   readonly name: string;
-  /** Size of the file, or of all files of the folder, bytes. */
+  /** Size in bytes, of the file or of all files in the folder. */
   readonly size: number;
   /** The first bytes, at most 256 KiB. For a folder, those of its first file. */
   readonly head: Buffer;
-  /** Sorted file names of a folder. Undefined for a file. */
+  /** The sorted names of the files in a folder. Undefined for a single file. */
   readonly members: readonly string[] | undefined;
   /**
-   * Streams the bytes of the file, or of one member of a folder. Can be called more than once. An
-   * empty chunk marks a rest of a file that is still written. There, importers of JSON lines return
-   * the entries that wait for a possible change only.
+   * Streams the bytes of the file, or of one file of a folder. It can be called more than once. An
+   * empty chunk means that a growing file is at rest. Importers of JSON lines then return the
+   * entries that only wait for a possible change.
    */
   open(member?: string): AsyncIterable<Buffer>;
 }
@@ -64,15 +63,12 @@ export interface Importer {
    * importers never get a folder.
    */
   readonly readsFolders?: true;
-  /**
-   * Returns the certainty that the content has this format, from 0 to 1. Reads `head` and `members`
-   * only.
-   */
+  /** Returns how certain the format is, from 0 to 1. It only looks at `head` and `members`. */
   recognise(source: RecordingSource): number;
   /**
-   * Streams the entries in the order of the recording. A session entry comes before all other
-   * entries of its session. Content never causes an exception: `onLoss` receives what cannot be
-   * imported, and the import continues. Memory does not grow with the recording.
+   * Streams the entries in the order of the recording. A session entry precedes the session's other
+   * entries. No content makes it throw: `onLoss` gets what cannot be imported, and the import
+   * continues. Memory does not grow with the recording.
    */
   read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): AsyncIterable<RecordedEntry>;
 }
@@ -86,7 +82,10 @@ export function excerpt(text: string): string {
   return text.length > EXCERPT_CHARS ? `${clear}… (${text.length} characters)` : clear;
 }
 
-/** Returns the loss of a value that is not the expected object, such as `a message`. */
+/**
+ * Returns the loss for a value that is not an object. `expected` names the object, such as `a
+ * message`.
+ */
 export function notAnObject(value: unknown, expected: string, place: string): Loss {
   return {
     reason: 'malformed-record',
@@ -95,7 +94,7 @@ export function notAnObject(value: unknown, expected: string, place: string): Lo
   };
 }
 
-/** Returns the loss of an unknown role. Its message is kept as one of the program. */
+/** Returns the loss for an unknown role. The message is kept as a message of the program. */
 export function unknownRole(role: unknown, place: string, what = 'a message'): Loss {
   return {
     reason: 'unknown-record',
@@ -104,7 +103,7 @@ export function unknownRole(role: unknown, place: string, what = 'a message'): L
   };
 }
 
-/** Counts content that only the provider can read, such as encrypted thoughts and pictures. */
+/** Counts content that only the provider can read, such as encrypted thoughts and images. */
 export class OpaqueContent {
   readonly #kinds = new Map<string, { readonly place: string; count: number }>();
 
@@ -114,7 +113,7 @@ export class OpaqueContent {
     else known.count += 1;
   }
 
-  /** Reports the counts, one loss per kind. */
+  /** Reports one loss with a count for each kind of content. */
   finish(onLoss: OnLoss): void {
     for (const [kind, { place, count }] of this.#kinds) {
       onLoss({ reason: 'opaque-content', place, detail: `${kind}: ${count} of them, the first here` });

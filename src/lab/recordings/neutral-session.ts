@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** The formats that an importer reads. */
+/** The formats that importers read. */
 export const RECORDING_FORMATS = [
   'claude-code',
   'codex',
@@ -25,7 +25,7 @@ const json: z.ZodType<unknown> = z.json();
 const id = z.string().min(1);
 const moment = z.number().describe("The recording's own clock, milliseconds since 1970");
 
-/** Fields of every entry. */
+/** The fields that every entry may have. */
 const common = {
   session: id.describe('The session that it belongs to: `native_id` of a session entry before it'),
   place: z.string().describe('Its position in the recording: `line 172`, `messages[3]`'),
@@ -141,7 +141,8 @@ const entries = {
 };
 
 /**
- * One entry of the neutral session: an action of any recorded agent, in the order of the recording.
+ * The schema of an entry: an action of any recorded agent. Entries are in the order of the
+ * recording.
  */
 export const recordedEntrySchema = z.discriminatedUnion('kind', [
   entries.session,

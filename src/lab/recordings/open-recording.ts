@@ -6,11 +6,12 @@ import { codeOf } from '../../values/thrown.js';
 import type { RecordingSource } from './importer.js';
 import { StoredSessionsError, storedDocument, storedSession, storedSessionAt } from './opencode/stored-sessions.js';
 
-/** Why a recording cannot be read. */
+/** Reasons why a recording cannot be read. */
 export type RecordingErrorCode = 'unrecognised' | 'empty' | 'binary' | 'unreadable';
 
 /**
- * A recording cannot be read at all. Only thrown before the first entry; a later fault is a `Loss`.
+ * Thrown if a recording cannot be read at all, and only before the first entry. Later faults are
+ * losses.
  */
 export class RecordingError extends CodedError<RecordingErrorCode> {
   override readonly name = 'RecordingError';
@@ -27,13 +28,13 @@ export class RecordingError extends CodedError<RecordingErrorCode> {
   }
 }
 
-/** Number of bytes from which importers recognise the format. */
+/** Number of bytes by which importers recognise the format. */
 export const HEAD_BYTES = 256 * 1024;
 
-/** Larger reads take less time than the usual ones of 64 KiB. */
+/** Bytes per read. This is faster than the default of 64 KiB. */
 const CHUNK_BYTES = 512 * 1024;
 
-/** Opening a pipe without a writer would wait for one. */
+/** Without O_NONBLOCK, opening a pipe without a writer would block. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 async function readHead(path: string): Promise<Buffer> {
@@ -53,7 +54,7 @@ async function readHead(path: string): Promise<Buffer> {
 }
 
 async function openFile(path: string, size: number): Promise<RecordingSource> {
-  // The agent may still be writing. A fixed end makes every read see the same bytes.
+  // The agent may still be writing. With a fixed end, every read sees the same bytes.
   const range = size === 0 ? {} : { end: size - 1 };
   return {
     name: path,
@@ -64,7 +65,7 @@ async function openFile(path: string, size: number): Promise<RecordingSource> {
   };
 }
 
-/** Opens a session in OpenCode's database in the form of its export. */
+/** Opens a session in OpenCode's database as if it had been exported. */
 function openStored(
   path: string,
   { database, id }: { readonly database: string; readonly id: string },
@@ -96,7 +97,7 @@ async function openFolder(path: string): Promise<RecordingSource> {
   let size = 0;
   for (const name of names.sort()) {
     const found = await stat(join(path, name)).catch(() => undefined);
-    // A broken link counts as a file, so that reading it reports the fault.
+    // A broken link counts as a file. Reading it then reports the error.
     if (found?.isFile() === false) continue;
     members.push(name);
     size += found?.size ?? 0;
@@ -117,7 +118,7 @@ async function openFolder(path: string): Promise<RecordingSource> {
 
 /**
  * Opens the recording at a path: a file in its current state, or a folder with one file per event.
- * A path like `opencode.db#ses_…` names a session in OpenCode's database. Keeps no file open
+ * A path like `opencode.db#ses_…` names a session in OpenCode's database. No file stays open
  * between reads.
  *
  * @throws {RecordingError} `unreadable`; `empty` if the folder has no file

@@ -14,7 +14,7 @@ import { applyActs, type SeenFile } from './files/apply-acts.js';
 import type { FileTree, UndoTexts } from './files/file-tree.js';
 import { recordedTool } from './recorded-tools.js';
 
-/** The effects of a finished call, as recorded. */
+/** The recorded effects of a finished call. */
 export interface CallEffects {
   readonly kind: ToolKind;
   readonly acts: readonly FileAct[];
@@ -23,13 +23,13 @@ export interface CallEffects {
   readonly mentions: NonNullable<CallReport['mentions']>;
   /** The file that the call read, if it is a plain read of one file. */
   readonly read: WholeText | undefined;
-  /** The number of files whose text is unknown after the call. */
+  /** Number of files whose text is unknown after the call. */
   readonly unknown: number;
-  /** The number of files beyond the cap of decision C7. */
+  /** Number of files that were not reported because the call had too many (decision C7). */
   readonly left: number;
 }
 
-/** The input for judging effects. */
+/** The state by which a call's effects are judged. */
 interface EffectContext {
   readonly tree: FileTree;
   readonly undo: UndoTexts;
@@ -37,28 +37,30 @@ interface EffectContext {
   readonly filesystem: FilesystemId;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** The literal behaviour: a part of a file activates it, too (decision D8). */
+  /**
+   * Whether reading a part of a file also activates it, as the specification literally says (D8).
+   */
   readonly strict: boolean;
 }
 
 const DRIVE = /^([A-Za-z]):[\\/]/;
 const HOME = /^\/(?:home|Users)\/[^/]+(?=\/|$)|^\/root(?=\/|$)/;
 
-/** Converts a Windows path to its shell's spelling: `D:\repo\a` becomes `/d/repo/a`. */
+/** Converts a Windows path to the spelling of Git Bash: `D:\repo\a` becomes `/d/repo/a`. */
 function posixSpelling(path: string): string {
   const drive = DRIVE.exec(path);
   if (drive === null) return path;
   return `/${(drive[1] ?? '').toLowerCase()}/${path.slice(drive[0].length).replaceAll('\\', '/')}`;
 }
 
-/** Returns whether a folder has a drive, as on Windows. */
+/** Returns whether a folder's path begins with a drive letter, as on Windows. */
 const isOnWindows = (folder: string | undefined): boolean => folder !== undefined && DRIVE.test(folder);
 
 /**
- * Returns the canonical path of a recorded name (decision H6). Relative names are below the call's
- * folder, and `~` is resolved if that folder names the home. Undefined for an invalid path: empty,
- * with a NUL, too long, or relative without a folder. On Windows a backslash separates names, also
- * behind a folder in the shell's spelling.
+ * Returns the canonical path of a recorded name (decision H6). A relative name is below the call's
+ * folder. `~` is resolved if that folder is below a home. On Windows a backslash separates names,
+ * even if the folder is spelled for a shell. Undefined for an invalid path: empty, with a NUL, too
+ * long, or relative without a folder.
  */
 export function recordedPath(
   cwd: string | undefined,
@@ -83,7 +85,10 @@ function folderOf(call: EntryOf<'call'>, cwd: string | undefined): string | unde
   return own === undefined ? cwd : (recordedPath(cwd, own) ?? cwd);
 }
 
-/** An edit of the open file does not name it. The name is in the answer's view of the file. */
+/**
+ * Returns a call's arguments with the edited file's path. A call that edits the open file does not
+ * name it, but its result does.
+ */
 function withSubject(call: EntryOf<'call'>, result: EntryOf<'result'>): Readonly<Record<string, unknown>> {
   const subject = result.files?.at(-1)?.path;
   const names = Object.keys(call.args).some((name) => /path|file/i.test(name));
@@ -97,8 +102,8 @@ interface Sorted {
 }
 
 /**
- * Reports a file to the client: by its text if known, otherwise as a mention. An unknown text
- * leaves the last version unchanged (§5.9).
+ * Reports a file to the client: as a reading if its text is known, otherwise as a mention. A
+ * mention leaves the last version unchanged (§5.9).
  */
 function take({ path, how }: SeenFile, { tree, filesystem, now, strict }: EffectContext, sorted: Sorted): void {
   const source = filesystemSource(filesystem, path);
@@ -120,9 +125,9 @@ function take({ path, how }: SeenFile, { tree, filesystem, now, strict }: Effect
 }
 
 /**
- * Follows a finished call through the file tree and returns what to report to the client (decisions
- * C1, C7, D8). Whole texts become reads; other existing files become mentions. A failed call is
- * assumed to change no file.
+ * Applies a finished call to the file tree and returns what to report to the client (decisions C1,
+ * C7, D8). Whole texts become readings, other existing files mentions. A failed call is assumed to
+ * have changed no file.
  */
 export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, context: EffectContext): CallEffects {
   const tool = recordedTool(call.tool);
@@ -166,12 +171,12 @@ export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, co
 export class EffectCounts {
   failed = 0;
   unanswered = 0;
-  /** Calls by the purpose of the tool. A rare kind appears only if it occurred. */
+  /** Number of calls by kind of tool. Rare kinds are present only if they occurred. */
   readonly kinds = { read: 0, write: 0, edit: 0, patch: 0, list: 0, glob: 0, grep: 0, shell: 0, other: 0 };
-  /** Reads by any means: whole files, parts of files, and those of both by a shell. */
+  /** Number of reads: of whole files, of parts, and how many of these a shell did. */
   readonly reads = { whole: 0, part: 0, by_shell: 0 };
   readonly changes = { followed: 0, unknown: 0 };
-  /** Files that calls read or mentioned: reported to the client, or beyond the cap. */
+  /** Number of files that calls read or mentioned, and how many were not reported. */
   readonly observations = { reported: 0, left: 0 };
 
   add({ kind, seen, readings, mentions, unknown, left }: CallEffects, failed: boolean): void {
@@ -189,7 +194,7 @@ export class EffectCounts {
   }
 }
 
-/** A call as it is recorded in the session. */
+/** A call in the form in which the session records it. */
 interface MappedCall {
   readonly tool: string;
   readonly args: { readonly [key: string]: Json };
@@ -197,9 +202,7 @@ interface MappedCall {
   readonly content: string;
 }
 
-/**
- * Maps recorded tools to the wrapped tools [§5.1]. Tools without a counterpart keep their names.
- */
+/** The names of our tools for the kinds of recorded tools [§5.1]. Other tools keep their names. */
 const WRAPPED: Readonly<Record<Exclude<ToolKind, 'other'>, string>> = {
   read: 'read',
   write: 'write',
@@ -219,22 +222,22 @@ function displayOf(call: EntryOf<'call'>): string {
   return text.length <= LONGEST_DISPLAY ? text : `${text.slice(0, LONGEST_DISPLAY - 1).toWellFormed()}…`;
 }
 
-/** Returns the file of a call that only shows that file. */
+/** Returns the file that a call shows, if it does nothing else. */
 function onlyShown(acts: readonly FileAct[]): Extract<FileAct, { kind: 'show' }> | undefined {
   const [act, second] = acts;
   return second === undefined && act?.kind === 'show' ? act : undefined;
 }
 
-/** The file that a call read: its path, and its whole text if all was shown. */
+/** The file that a call read: its path, and its text if the call showed all of it. */
 export interface WholeText {
   readonly path: string;
   readonly text: string | undefined;
 }
 
 /**
- * Returns a recorded call under the name of its wrapped tool. A read, including one by a shell
- * command, becomes a `read` of the path. A whole file keeps its own text, as the wrapped tool does.
- * `args_display` holds the recorded form, and the step proves what the model saw.
+ * Returns a recorded call as a call of our own tool. A read becomes `read` of the path, even if a
+ * shell command did it. If the whole file was shown, the result is its text. `args_display` has the
+ * recorded arguments, and the step can prove what the model saw.
  */
 export function wrappedCall(
   call: EntryOf<'call'>,

@@ -13,33 +13,36 @@ import { ReplayError } from './replay-error.js';
 
 /** Stores the measures of contexts, so that an interrupted replay can resume. */
 export interface ContextLog {
-  /** Returns the measure that an earlier replay kept for the context after a step. */
+  /** Returns the measure of the context after a step, if an earlier replay stored one. */
   earlier(session: SessionId, step: number): ContextMeasure | undefined;
-  /** Stores a measure before the session continues. */
+  /** Stores a measure. The session continues only when it is stored. */
   keep(measure: ContextMeasure): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Returns a log for a temporary database, in which no replay resumes. */
+/** Returns a log for a temporary database, where no replay resumes. */
 export function memoryContextLog(): ContextLog {
   return { earlier: () => undefined, keep: async () => undefined, close: async () => undefined };
 }
 
 const key = (session: string, step: number): string => `${session} ${step}`;
-/** A log line: the configuration as canonical JSON (older logs have its hash), and a measure. */
+/**
+ * A line of the log: the configuration as canonical JSON, and a measure. Older logs have the
+ * configuration's hash.
+ */
 const lineSchema = z.strictObject({ config: z.string(), measure: contextMeasureSchema });
 
 interface KeptMeasures {
-  /** The measures of the requested configuration. */
+  /** The measures for the requested configuration. */
   readonly measures: Map<string, ContextMeasure>;
-  /** The configuration of the first measure, as in its line. */
+  /** The configuration of the first line. */
   readonly first: string | undefined;
   readonly bytes: number;
 }
 
 /**
  * Reads the measures of a log file up to its first damaged line, which a killed process can leave.
- * Returns them with the bytes they take.
+ * Also returns the number of bytes read.
  */
 async function readLog(path: string, config: string): Promise<KeptMeasures> {
   const mine = [config, hashText(config)];
@@ -60,8 +63,8 @@ async function readLog(path: string, config: string): Promise<KeptMeasures> {
 }
 
 /**
- * Returns the settings in which two configurations differ; empty if the other one is not fully
- * known.
+ * Returns the settings in which two configurations differ. Empty if the other configuration is
+ * known only by its hash.
  */
 function differences(other: string, config: ReplayConfig): string {
   const there = (parseJson(other) ?? {}) as Readonly<Record<string, unknown>>;
@@ -75,12 +78,11 @@ function differences(other: string, config: ReplayConfig): string {
 }
 
 /**
- * Opens the log of a replay's measures beside the database in the data folder. Each measure is a
- * line that is written before the session continues, so an interrupted replay resumes with it. The
- * caller closes it.
+ * Opens the log of a replay's measures in the data folder. Each measure is written before the
+ * session continues, so an interrupted replay can resume. The caller closes the log.
  *
  * @throws {ReplayError} `other-config` – the session was replayed there with another configuration,
- *   so its contexts differ
+ * so its contexts differ
  */
 export async function openContextLog(dataDir: string, session: SessionId, config: ReplayConfig): Promise<ContextLog> {
   const folder = join(dataDir, 'replays');

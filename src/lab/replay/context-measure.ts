@@ -31,7 +31,9 @@ export type ContextMeasure = z.infer<typeof contextMeasureSchema>;
 /** Counts the tokens of a text. */
 export type CountTokens = (text: string) => number;
 
-/** A counted text: the ends of its pieces, and the tokens before each end. */
+/**
+ * A text whose tokens are counted: the ends of its pieces, and the number of tokens up to each end.
+ */
 interface Counted {
   readonly text: string;
   readonly ends: readonly number[];
@@ -41,8 +43,8 @@ interface Counted {
 const NOTHING: Counted = { text: '', ends: [0], tokens: [0] };
 
 /**
- * Counts the tokens of growing texts. The prefix shared with the previous text is not counted
- * again. Texts are cut at line breaks, which changes a count by far less than one percent.
+ * Counts the tokens of a growing text without counting the unchanged beginning again. Texts are cut
+ * at line breaks, which changes a count by far less than one percent.
  */
 export class GrowingCount {
   readonly #count: CountTokens;
@@ -75,7 +77,7 @@ export class GrowingCount {
 
 const PIECE_UNITS = 512;
 
-/** Returns the end of the line in which a piece of the given size ends. */
+/** Returns the end of the line in which a piece of the given size would end. */
 function nextCut(text: string, from: number): number {
   const end = text.indexOf('\n', from + PIECE_UNITS);
   return end < 0 ? text.length : end + 1;
@@ -86,7 +88,7 @@ const measured = (
   pool: number,
 ): Omit<ContextMeasure, 'sections'> => ({ session, turn, step, sha256, active: blocks.length, pool });
 
-/** Returns the measure of a context whose tokens are not counted. */
+/** Returns the measure of a context without token counts. */
 export const measureOf = (
   { record, bytes }: Awaited<ReturnType<ContextSession['nextContext']>>,
   pool: number,
@@ -105,7 +107,7 @@ export class ContextMeter {
   /** The counters of the growing sections. */
   readonly #growing = new Map<SectionMeasure['name'], GrowingCount>();
 
-  /** Without `count`, no tokens are counted. */
+  /** Without `count`, tokens are not counted. */
   constructor(count: CountTokens | undefined) {
     this.#count = count;
   }
@@ -124,7 +126,8 @@ export class ContextMeter {
   #tokens(name: SectionMeasure['name'], text: string): number | undefined {
     const count = this.#count;
     if (count === undefined) return undefined;
-    // Active blocks change in the middle of the text, so each is counted by itself and cached.
+    // Active blocks change in the middle of the text, so each block is counted separately, with a
+    // cache.
     if (name === 'active') return text.split(/\n(?=ACTIVE_CONTENT id=)/).reduce((sum, block) => sum + count(block), 0);
     const growing = this.#growing.get(name) ?? new GrowingCount(count);
     this.#growing.set(name, growing);

@@ -4,7 +4,7 @@ import { type ImportOptions, importRecording } from '../recordings/import-record
 import { openRecording } from '../recordings/open-recording.js';
 import { recordingHash } from './replay-identity.js';
 
-/** The contents of a recording, without a replay. */
+/** The contents of a recording, counted without a replay. */
 interface RecordingSummary
   extends Pick<SessionCounts, 'items' | 'messages' | 'calls' | 'results' | 'compactions' | 'events' | 'tools'> {
   readonly report: 'recording';
@@ -15,7 +15,7 @@ interface RecordingSummary
     readonly formats: readonly string[];
   };
   readonly sessions: number;
-  /** Whether all of it was read. */
+  /** Whether the whole recording was read. */
   readonly complete: boolean;
   readonly losses: LossList['report'];
 }

@@ -13,17 +13,17 @@ export interface CorpusFile {
   readonly name: string;
 }
 
-/** The files below a folder: recordings, and the others with their reasons. */
+/** The files below a folder: recordings, and the other files with the reason why they are none. */
 export interface Corpus {
   readonly files: readonly CorpusFile[];
   readonly others: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** Returns whether a folder may be one conversation: it holds event files, or a folder of them. */
+/** Returns whether a folder may be one conversation: it has event files or a folder `events`. */
 const hasEvents = (names: readonly string[]): boolean =>
   names.some((name) => name === 'events' || /^(?:event-)?\d+[^.]*\.json$/.test(name));
 
-/** Returns the reason why a path is not a recording. Undefined if it is one. */
+/** Returns why a path is not a recording; undefined if it is one. */
 async function hindrance(path: string): Promise<string | undefined> {
   try {
     recogniseRecording(await openRecording(path));
@@ -40,8 +40,7 @@ class CorpusSearch {
   readonly others: Corpus['others'][number][] = [];
   readonly #folder: string;
   /**
-   * Visited real paths. A link may lead to a parent folder, or to a recording that was already
-   * found.
+   * Real paths that were visited. A link may lead back to a parent folder or to a found recording.
    */
   readonly #seen = new Set<string>();
 
@@ -49,7 +48,7 @@ class CorpusSearch {
     this.#folder = folder;
   }
 
-  /** Collects the recordings in a folder and below it. */
+  /** Collects the recordings in a folder and in its subfolders. */
   async visit(folder: string): Promise<void> {
     const entries = (await readdir(folder)).sort();
     this.#seen.add(await realpath(folder));
@@ -81,9 +80,8 @@ class CorpusSearch {
 }
 
 /**
- * Finds the recordings below a folder by their content, sorted by name, and follows links. A folder
- * with one file per event counts as one recording. A file with several names counts once.
- *
+ * Finds the recordings below a folder by their content, sorted by name. It follows links. A folder
+ * with one file per event is one recording, and a file with several names counts once.
  * @throws {ReplayError} bad-target – the folder cannot be read
  */
 export async function findCorpus(folder: string): Promise<Corpus> {
@@ -100,20 +98,20 @@ export async function findCorpus(folder: string): Promise<Corpus> {
   return search;
 }
 
-/** The results for the paths that the user named. */
+/** The recordings and other files at the paths that the user named. */
 export interface FoundRecordings {
-  /** Each path once, in the order of the command line. */
+  /** The recordings' paths, each once, in the order of the command line. */
   readonly paths: readonly string[];
-  /** Paths that no importer can read, with reasons. */
+  /** Paths that no importer can read, with the errors. */
   readonly failures: readonly { readonly path: string; readonly error: Error }[];
   /**
-   * Other files in the named folders: not a recording, or unreadable with the reason behind the
-   * name.
+   * The names of other files in the named folders. The name of an unreadable file is followed by
+   * the reason.
    */
   readonly others: readonly { readonly folder: string; readonly names: readonly string[] }[];
 }
 
-/** Reasons that need not follow a file's name. */
+/** Reasons that are not shown after a file's name. */
 const NO_RECORDING: ReadonlySet<string> = new Set<RecordingErrorCode>(['unrecognised', 'empty', 'binary']);
 const otherName = ({ name, reason }: Corpus['others'][number]): string =>
   NO_RECORDING.has(reason) ? name : `${name} (${reason})`;
@@ -141,8 +139,8 @@ async function recordingsAt(
 }
 
 /**
- * Checks every named path before the first replay begins. A path without a recording becomes one of
- * the `failures`, so that the others are still replayed.
+ * Finds the recordings at all named paths before the first replay begins. A path without a
+ * recording becomes one of the `failures`, and the others are still replayed.
  */
 export async function findRecordings(named: readonly string[]): Promise<FoundRecordings> {
   const paths = new Map<string, string>();
@@ -163,7 +161,7 @@ export async function findRecordings(named: readonly string[]): Promise<FoundRec
   return { paths: [...paths.values()], failures, others };
 }
 
-/** Returns the line about a folder's other files. */
+/** Returns the line that lists a folder's other files. */
 export const othersLine = ({ folder, names }: FoundRecordings['others'][number]): string =>
   `${folder}: ${names.length} ${names.length === 1 ? 'file is not a recording' : 'files are not recordings'}: ` +
   excerpt(names.join(', '));

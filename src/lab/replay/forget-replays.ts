@@ -9,7 +9,7 @@ async function logsOf(dataDir: string, { sessions }: Forgotten): Promise<readonl
   return (await namesIn(folderOf(dataDir))).filter((name) => sessions.has(name.replace(/\.jsonl$/, '')));
 }
 
-/** Erases the logs of replays of erased sessions. */
+/** Erases the replay logs of erased sessions. */
 export const FORGET_REPLAYS: Forgetter = {
   keeps: 'the logs of replays',
   find: async (dataDir, forgotten) =>

@@ -2,10 +2,12 @@ import type { ModelUsage } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
 import type { EntryOf, RecordingFormat } from '../recordings/neutral-session.js';
 
-/** Formats whose input tokens exclude those of the cache. */
+/** Formats whose input tokens do not include cached tokens. */
 export const INPUT_WITHOUT_CACHE: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'cline', 'opencode']);
 
-/** Returns a recorded usage as a step stores it. Undefined if nothing was counted. */
+/**
+ * Returns a recorded usage in the form in which a step stores it. Undefined if it has no counts.
+ */
 export function modelUsage(
   { format, model }: { readonly format: RecordingFormat; readonly model?: string | undefined },
   usage: EntryOf<'message'>['usage'],

@@ -14,38 +14,42 @@ import { recordedPath } from './call-effects.js';
 import { type ContextMeasure, ContextMeter, type CountTokens, measureOf } from './context-measure.js';
 import { ReplayError } from './replay-error.js';
 
-/** A pending call. */
+/** A call without a result yet. */
 export interface OpenRecordedCall {
   readonly entry: EntryOf<'call'>;
-  /** When it was made, in milliseconds since 1970. */
+  /** The time of the call, in milliseconds since 1970. */
   readonly at: number;
   /** The step of the message that made it, if recorded. */
   readonly by: number | undefined;
 }
 
-/** How the contexts of a session are rendered and measured. */
+/** Settings for rendering and measuring a session's contexts. */
 export interface ContextHow {
   readonly shortIds: boolean;
   readonly countTokens: CountTokens | undefined;
 }
 
-/** The event of a result whose text was replaced after an import recorded it. */
+/**
+ * Kind of the event that says: the agent replaced a result's text after an import had recorded it.
+ */
 const REPLACED = 'shortened';
 const isReplacement = (event: HistoryEvent | undefined): boolean => event?.kind === REPLACED;
 
-/** Our tools that change a session's sets, as agents name those of an MCP server. */
+/** Matches the names under which agents call our tools for a session's sets, also over MCP. */
 const OWN_VERB = /(?:^|__|[./:]|^mcp_[^_]+_)(activate|deactivate|pin|unpin)$/;
 
-/** Returns the references of a call. Undefined if its arguments are not those of our tools. */
+/**
+ * Returns the references in a call's arguments; undefined if they are not arguments of our tools.
+ */
 function referencesIn({ ids }: CallReport['args']): readonly string[] | undefined {
   const isOurs = Array.isArray(ids) && ids.length > 0 && ids.every((id) => typeof id === 'string');
   return isOurs ? (ids as readonly string[]) : undefined;
 }
 
 /**
- * Plans the effect of our own `activate`, `deactivate`, `pin` or `unpin` that an agent called over
- * MCP. `palimpsest mcp` answered the call and left it to the recording. Undefined for another call,
- * a failed one, and one that names no object of the session.
+ * Plans the effect of our `activate`, `deactivate`, `pin` or `unpin`, called by an agent over MCP.
+ * `palimpsest mcp` only answers the call; the import of the recording applies it. Undefined for
+ * other calls, failed calls, and calls that name no object of the session.
  */
 async function ownVerbPlan(
   session: Pick<ContextSession, 'planVerb' | 'resolve'>,
@@ -63,48 +67,51 @@ async function ownVerbPlan(
   return plan.entries.some(({ ok }) => ok) ? plan : undefined;
 }
 
-/** A session of the database with its existing steps. */
+/** A session opened in the database, with the steps that it already has. */
 interface OpenedSession {
   readonly session: ContextSession;
   readonly known: readonly Step[];
-  /** The number of steps that a branch shares with its parent. */
+  /** Number of steps that a branch shares with its parent. */
   readonly shared?: number;
 }
 
 /**
- * A session of a recording during a replay, or a branch after a rewind. Steps of an earlier,
- * interrupted replay are compared and skipped; new steps go through the real session. Repeated
- * replays therefore never create a second version of an object (decision B3).
+ * A recorded session during its replay, or a branch of it after a rewind. Steps that an earlier
+ * replay wrote are compared with the recording and skipped. New steps go through the real session.
+ * So a repeated replay never creates a second version of an object (decision B3).
  */
 export class RecordedSession {
   readonly entry: EntryOf<'session'>;
-  /** The parent of this branch. */
+  /** The session from which this branch was made. */
   readonly branchOf: SessionId | undefined;
-  /** Pending calls in the order in which they were made. */
+  /** Calls without results, in the order of the calls. */
   readonly open = new Map<string, OpenRecordedCall>();
   readonly contexts: ContextMeasure[] = [];
-  /** True while the model answers. Its context was assembled when it began. */
+  /**
+   * True from the start of a model's answer to the next input. The context was assembled at the
+   * start.
+   */
   answering = false;
-  /** The step of its last message since then. */
+  /** The step of the current answer's last message. */
   said: number | undefined;
-  /** The session as the model saw it when it began to answer. */
+  /** The session's state when the model began its current answer. */
   seen: SessionState;
-  /** Whether its first turn has only messages of the harness yet, before the person's prompt. */
+  /** Whether only the harness has sent messages so far, before the first prompt of the person. */
   #isPrelude = true;
-  /** The number of files inserted into the context without a call. */
+  /** Number of files inserted into the context without a call. */
   attached = 0;
-  /** The open session of the database. */
+  /** The session as opened in the database. */
   readonly session: ContextSession;
   readonly #known: readonly Step[];
   readonly #meter: ContextMeter;
   readonly #how: ContextHow;
   #passed: SessionState;
   /**
-   * True if an earlier version began this replay and omitted empty answers; the rest of the replay
-   * omits them, too.
+   * True if an older release began this replay. It omitted empty answers, so the rest omits them,
+   * too.
    */
   #leavesOut = false;
-  /** The last steps before and after each entry, by the recording's ids. */
+  /** For each entry, by its recorded id, the last steps before it and after it. */
   readonly #places = new Map<string, { readonly before: number; readonly after: number }>();
   /** The last step before each prompt of the user. */
   readonly #prompts: number[] = [];
@@ -133,14 +140,14 @@ export class RecordedSession {
     return this.#passing ? this.#passed : this.session.state;
   }
 
-  /** True if an earlier replay wrote the next step of the recording. */
+  /** True while the next step was already written by an earlier replay. */
   get #passing(): boolean {
     return this.#passed.seq < this.#known.length;
   }
 
   /**
-   * Records a message and returns its step. Undefined for an empty message in a session whose
-   * replay omits those.
+   * Records a message and returns its step. Undefined for an empty message in a replay that omits
+   * empty messages.
    */
   async message(
     message: Message,
@@ -165,8 +172,8 @@ export class RecordedSession {
   }
 
   /**
-   * Returns whether a message opens a turn. Texts that a harness puts in as the user's open none,
-   * and those before the first prompt belong to its turn.
+   * Returns whether a message opens a turn. A user message that the harness inserted opens none.
+   * Messages before the first prompt belong to its turn.
    */
   #opensTurn({ role }: Message, origin: EntryOf<'message'>['origin']): boolean {
     const { seq, turnRule } = this.state;
@@ -177,8 +184,8 @@ export class RecordedSession {
   }
 
   /**
-   * Passes the parts of an answer that an import recorded while the answer was still being written.
-   * Returns the rest of its text.
+   * Skips those parts of an answer that an import recorded while the agent was still writing it.
+   * Returns the rest of the text.
    */
   #withoutKnownParts({ role, text: whole }: Message): string {
     let text = whole.toWellFormed();
@@ -193,9 +200,9 @@ export class RecordedSession {
   }
 
   /**
-   * Records a call under an id that is unique in the database and equal in every replay.
-   * `isReplaced`: the model saw another text than the tool's, which an earlier import may not have
-   * known yet.
+   * Records a call under an id that is unique in the database and equal in every replay. With
+   * `isReplaced`, the model saw a text other than the tool's output. An earlier import may have
+   * recorded the output.
    */
   async call(report: CallReport & { readonly callId: string }, isReplaced = false): Promise<void> {
     const given = report.callId.toWellFormed();
@@ -209,7 +216,7 @@ export class RecordedSession {
     await this.session.recordCall({ ...report, ...defined({ plan }) });
   }
 
-  /** Records that the model was shown another text than a recorded result. */
+  /** Records that the model sees another text in place of a recorded result. */
   async replacement(detail: string): Promise<void> {
     const isSame = ({ event }: Step): boolean => isReplacement(event) && event?.detail === detail;
     if (this.#passing && this.#known.slice(this.#passed.seq).some(isSame)) return this.#passReplacements();
@@ -222,7 +229,7 @@ export class RecordedSession {
   }
 
   /**
-   * Assembles and measures the context of the next model call and keeps its record (decision E7).
+   * Assembles and measures the context of the next model call, and stores its record (decision E7).
    * Undefined if an earlier replay did so.
    */
   async context(): Promise<ContextMeasure | undefined> {
@@ -245,7 +252,7 @@ export class RecordedSession {
     await this.session.close();
   }
 
-  /** Stores the steps around an entry; `before` is the last one before it. */
+  /** Stores the last steps before and after an entry. */
   note(entry: Exclude<RecordedEntry, { kind: 'session' }>, before: number): void {
     if (entry.kind === 'message' && entry.origin === 'person') this.#prompts.push(before);
     if (entry.native_id === undefined) return;
@@ -254,8 +261,8 @@ export class RecordedSession {
   }
 
   /**
-   * Returns the last step that a rewind keeps. Undefined if the recording does not state it, or
-   * names an unknown entry.
+   * Returns the last step that a rewind keeps. Undefined if the recording does not say so, or names
+   * an unknown entry.
    */
   keptBy({ undone_from, undone_turns, parent_id }: EntryOf<'event'>): number | undefined {
     if (undone_turns !== undefined) return this.#prompts.at(-undone_turns);
@@ -272,7 +279,10 @@ export class RecordedSession {
     return branch;
   }
 
-  /** Passes notes on replaced results. A later reading finds the replacement at its result. */
+  /**
+   * Skips events about replaced results. A full read of the recording finds each replacement at its
+   * result.
+   */
   #passReplacements(): void {
     for (;;) {
       const step = this.#known[this.#passed.seq];

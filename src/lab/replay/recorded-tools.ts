@@ -6,14 +6,14 @@ import { certainNames, type ListedPlace } from '../../harness/tool-output/listed
 import { type ReadCall, readText } from '../../harness/tool-output/read-output.js';
 import { shellFileActs } from './files/shell-file-acts.js';
 
-/** The effects of a finished call on files, from its arguments and output. */
+/** Returns a finished call's effects on files, from its arguments and output. */
 type Acts = (call: ReadCall) => readonly FileAct[];
 
 const ANYTHING: readonly FileAct[] = [{ kind: 'anything' }];
 const anything: Acts = () => ANYTHING;
 const nothing: Acts = () => [];
 
-/** Returns the effects of a call on its file. A call without a path may have changed any file. */
+/** Interprets calls that name one file. A call without a path may have changed any file. */
 const onPath =
   (act: (path: string, call: ReadCall) => FileAct): Acts =>
   (call) => {
@@ -42,8 +42,8 @@ function replacementOf(args: ToolArguments): Replacement | undefined {
 }
 
 /**
- * Returns the replacements of a call, as a list or from its own arguments; undefined if one of them
- * is unknown.
+ * Returns the replacements of a call, from its list `edits` or from its own arguments. Undefined if
+ * the arguments of one are unknown.
  */
 function replacementsOf(args: ToolArguments): readonly Replacement[] | undefined {
   const given: readonly unknown[] = Array.isArray(args.edits) && args.edits.length > 0 ? args.edits : [args];
@@ -56,7 +56,9 @@ function replacementsOf(args: ToolArguments): readonly Replacement[] | undefined
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 const filled = (value: unknown): string | undefined => (value === '' ? undefined : text(value));
 
-/** Replacements, insertions after a line, or replaced lines, depending on the arguments. */
+/**
+ * An edit replaces text, inserts text after a line, or replaces lines, depending on its arguments.
+ */
 const edit = onPath((path, { args }) => {
   const replacements = replacementsOf(args);
   if (replacements !== undefined) return { kind: 'replace', path, replacements };
@@ -103,13 +105,13 @@ const move: Acts = ({ args }) => {
 const listed = (format: ListingFormat, output: string, place: ListedPlace = {}): readonly string[] =>
   certainNames(format, output, place);
 
-/** A search states which of two output formats it uses, or only names files. */
+/** A search prints matches or file names. Without `output_mode: content`, both are looked for. */
 const search: Acts = ({ args, output }) => {
   const matches = listed('matches', output, { targets: [pathArgument(args, 'folder') ?? '.'] });
   return [{ kind: 'list', paths: args.output_mode === 'content' ? matches : [...matches, ...listed('paths', output)] }];
 };
 
-/** How a tool of each form affects the tree. */
+/** How calls to a tool of each form affect the file tree. */
 const ACTS: Readonly<Record<ToolForm, Acts>> = {
   'read-file': read,
   'read-files': several,
@@ -139,7 +141,7 @@ const ACTS: Readonly<Record<ToolForm, Acts>> = {
   unknown: nothing,
 };
 
-/** Returns the interpretation of a recorded tool by its name in any spelling. */
+/** Returns how to interpret a recorded tool. Its name may be spelled in any way. */
 export function recordedTool(name: string): { readonly kind: ToolKind; readonly acts: Acts } {
   const { form, kind } = foreignTool(name);
   return { kind, acts: ACTS[form] };

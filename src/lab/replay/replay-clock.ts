@@ -1,18 +1,18 @@
-/** The start of a recording without a clock. Its entries are one second apart. */
+/** The start time for a recording without times. Its entries are one second apart. */
 export const NO_CLOCK_EPOCH = Date.UTC(2000, 0, 1);
 const STEP_MS = 1_000;
 
 /**
- * The recording's own clock (decision H6): times in entry order that never decrease. An entry
- * without a time gets that of the previous one. A recording that begins without times counts
- * seconds from the year 2000.
+ * The recording's clock (decision H6). Times follow the order of entries and never decrease. An
+ * entry without a time gets the previous time. Before the first time, entries count seconds from
+ * the year 2000.
  */
 export class ReplayClock {
-  /** The repairs made to the clock. */
+  /** Number of corrected times, by reason. */
   readonly repairs = {
-    /** Times before the previous one, replaced by it. */
+    /** Times before the previous one; the previous one is used. */
     backwards: 0,
-    /** Times in the future or invalid, replaced by the previous one. */
+    /** Invalid times, or times in the future; the previous one is used. */
     impossible: 0,
     /** Entries without a time. */
     missing: 0,
@@ -22,7 +22,7 @@ export class ReplayClock {
   #set = false;
   #before = 0;
 
-  /** `latest` returns the last accepted time: this machine's, because no recording is younger. */
+  /** `latest` returns the current time of this machine. Later times are rejected. */
   constructor(latest: () => number) {
     this.#latest = latest;
   }

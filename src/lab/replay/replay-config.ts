@@ -27,8 +27,7 @@ export const replayConfigSchema = z.strictObject({
 export type ReplayConfig = z.output<typeof replayConfigSchema>;
 
 /**
- * Validates a configuration; `{}` is the default one.
- *
+ * Validates a configuration; `{}` gives the default one.
  * @throws {ReplayError} `bad-config`, naming the invalid value
  */
 export function parseReplayConfig(value: unknown, name: string): ReplayConfig {

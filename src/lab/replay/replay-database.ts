@@ -6,22 +6,25 @@ import { type EnsureNodeOptions, ensureNode } from '../../node/ensure-node.js';
 import { stopNode } from '../../node/stop-node.js';
 import type { NodeAddress } from '../../xtdb/address.js';
 
-/** An isolated database of replays [§6.3]. */
+/** An isolated database for replays [§6.3]. */
 export interface ReplayDatabase {
   readonly address: NodeAddress | (() => Promise<NodeAddress>);
-  /** The folder of a persistent database, in which an interrupted replay resumes. */
+  /**
+   * The folder of a persistent database; undefined for a temporary one. An interrupted replay
+   * resumes there.
+   */
   readonly dataDir: string | undefined;
-  /** Absent: recordings are replayed as they are. */
+  /** Loads the mask for secrets. Without it, recordings are replayed unmasked. */
   readonly mask?: MaskLoader;
-  /** Idempotent. Deletes a temporary database. */
+  /** Closes the database and deletes a temporary one. Idempotent. */
   close(): Promise<void>;
 }
 
 type NodeSettings = Partial<Omit<EnsureNodeOptions, 'dataDir'>>;
 
 /**
- * Opens a replay's database: that of the data folder, or an in-memory node in a temporary folder
- * that is deleted afterwards.
+ * Opens a database for replays: the one in the data folder, or an in-memory node whose temporary
+ * folder is deleted at the end.
  *
  * @throws {NodeError} – the node cannot be started
  */

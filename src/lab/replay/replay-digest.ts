@@ -11,7 +11,7 @@ import type { Head } from '../../store/snapshot-rows.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { ContextMeasure } from './context-measure.js';
 
-/** The input of a session's digest. */
+/** A session's part in the digest. */
 interface DigestedSession {
   readonly id: SessionId;
   readonly contexts: readonly ContextMeasure[];
@@ -19,18 +19,18 @@ interface DigestedSession {
   readonly index: readonly ObjectId[];
 }
 
-/** The objects that the database holds at the end of a replay. */
+/** Counts of the objects in the database at the end of a replay. */
 interface ReplayObjects {
   readonly files: number;
-  /** The number of file versions beyond the first ones. */
+  /** Number of file versions other than each file's first. */
   readonly fileUpdates: number;
-  /** The number of files that were never read. */
+  /** Number of files that were never read. */
   readonly stubs: number;
   readonly deleted: number;
   readonly toolcalls: number;
 }
 
-/** A hash over the results of a replay, with the number of objects in it. */
+/** The hash of a replay's results, and counts of its objects. */
 export interface ReplayDigest {
   readonly digest: string;
   readonly objects: ReplayObjects;
@@ -43,12 +43,12 @@ interface Version {
   readonly validTime: Date;
 }
 
-/** Maximum heads per query, because those of a long session are many megabytes. */
+/** Maximum heads per query. A long session's heads take many megabytes. */
 const HEADS_AT_ONCE = 500;
 
 type Counted = { -readonly [K in keyof ReplayObjects]: ReplayObjects[K] };
 
-/** Returns and counts an object's versions. Tool calls and stubs have only their head. */
+/** Counts and returns an object's versions. Tool calls and stubs have only their head. */
 async function countedVersions(
   snapshot: StoreSnapshot,
   { id, head }: { readonly id: ObjectId; readonly head: Head | undefined },
@@ -67,19 +67,17 @@ async function countedVersions(
     counts.stubs += 1;
     return only;
   }
-  // Reads heads only, because all texts together may exceed the memory of a process.
+  // Reads heads only, because all texts together may not fit into memory.
   const all = await snapshot.historyOfHeads(id);
   counts.fileUpdates += all.length - 1;
   return all.map((version) => ({ hash: version.document?.object_hash ?? null, validTime: version.validTime }));
 }
 
 /**
- * SHA-256 over the results of a replay in order. These are every assembled context, every object
- * version with its valid time, and the final chat, sets and prompt of every session. Excludes
- * transaction times and versions made only by opening or pausing a session.
- *
- * Two replays of a recording therefore have equal digests on any machine, even after an
- * interruption.
+ * Returns the SHA-256 over the results of a replay in order. These are every assembled context,
+ * every object version with its valid time, and each session's final chat, sets and prompt. The
+ * hash leaves out transaction times, and versions made only by opening or pausing a session. So two
+ * replays of a recording have equal digests on any machine, even if one was interrupted.
  */
 export async function replayDigest(
   snapshot: StoreSnapshot,
@@ -106,7 +104,7 @@ export async function replayDigest(
     }
   }
   for (const { id } of sessions) {
-    // Read one at a time, because the chat of a long session is large.
+    // One at a time, because the chat of a long session is large.
     for (const key of [sessionObjectId(id), chatObjectId(id), systemPromptObjectId(id)])
       line('session', key, (await snapshot.get(key))?.version.object_hash ?? null);
   }

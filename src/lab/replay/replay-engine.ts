@@ -22,15 +22,15 @@ import { UseEvidence } from './use-evidence.js';
 /** A file that a call read or changed, as the recording shows it after the call. */
 export interface SeenText {
   readonly path: CanonicalPath;
-  /** Null for a deleted file. Undefined if the recording does not show all of it. */
+  /** Null for a deleted file. Undefined if the recording does not show the whole text. */
   readonly text: string | null | undefined;
 }
 
-/** The disk beside a recording that is followed while its agent works. */
+/** Access to the disk, for a recording that is imported while its agent works. */
 export interface DiskAtCalls {
   /**
-   * Stores the files' current versions, if the call ended just now and the files are below the
-   * session's folder. Returns a note for each file whose content differs from the recording, or
+   * Stores the current versions of those files that are below the session's folder, if the call has
+   * just ended. Returns a note for each file whose content differs from the recording, or
    * undefined.
    */
   compare(
@@ -47,11 +47,11 @@ interface EngineOptions {
   readonly identity: ReplayIdentity;
   readonly config: ReplayConfig;
   readonly log: Pick<ContextLog, 'earlier' | 'keep'>;
-  /** A later replay continues: unfinished ends of the recording wait for it. */
+  /** Set if a later replay continues this one. Then calls without results stay open. */
   readonly growing?: boolean;
-  /** Returns our id of another recording's session. With it, parents in others are recorded. */
+  /** Returns our id of a session in another recording. Used to record the parents of sessions. */
   readonly sessionOf?: (native: string) => SessionId;
-  /** The disk of a recording that is followed while its agent works. */
+  /** Access to the disk, for a recording that is imported while its agent works. */
   readonly disk?: DiskAtCalls;
   /** Counts tokens; absent if they are not counted. */
   readonly countTokens?: (text: string) => number;
@@ -59,8 +59,8 @@ interface EngineOptions {
 }
 
 /**
- * Time limit for one database write of a replay. It is long because no caller waits and a busy
- * machine is slow.
+ * Time limit for one database write. It is long because no caller waits, and busy machines are
+ * slow.
  */
 export const DATABASE_WAIT_MS = 120_000;
 
@@ -71,7 +71,7 @@ const isSilentAnswer = (entry: RecordedEntry): boolean =>
 const HISTORY_EVENTS: ReadonlySet<string> = new Set(['rewind', 'branch', 'rollback']);
 
 /**
- * Runs a recording's entries through the real client [§6]. Messages and calls become steps, and the
+ * Passes a recording's entries to the real client [§6]. Messages and calls become steps, and a
  * context is assembled before each model answer. Each entry is awaited, so a recording always gives
  * the same steps.
  */
@@ -83,17 +83,17 @@ export class ReplayEngine {
   /** The replayed sessions in the order of the recording. */
   readonly sessions: RecordedSession[] = [];
   readonly #options: EngineOptions;
-  /** The present model of each recorded session. */
+  /** The current model of each recorded session. */
   readonly #models = new Map<string, string>();
-  /** Sessions by the recording's id. After a rewind, the branch that continues. */
+  /** The current session for each recorded session id. After a rewind, this is the new branch. */
   readonly #current = new Map<string, RecordedSession>();
   /**
-   * Sessions without entries yet. They begin with their first entry, whose time may precede that in
-   * the recording's head.
+   * Recorded sessions that have no entry yet. Each begins with its first entry, whose time may
+   * precede the time in the recording's head.
    */
   readonly #announced = new Map<string, EntryOf<'session'>>();
   readonly #undo = new UndoTexts();
-  /** The last answer of a recording that may grow, while it has no text. */
+  /** An answer without text at the end of a recording that may grow. */
   #held: RecordedEntry | undefined;
 
   constructor(options: EngineOptions) {
@@ -103,9 +103,8 @@ export class ReplayEngine {
 
   /**
    * Replays one entry.
-   *
-   * @throws {ReplayError} – the session in the database is not this recording's
-   * @throws {SessionError} – as the client throws it
+   * @throws {ReplayError} – the session in the database does not belong to this recording
+   * @throws {SessionError} – from the client
    * @throws {XtdbError} – the database does not answer
    */
   async take(entry: RecordedEntry): Promise<void> {
@@ -113,7 +112,7 @@ export class ReplayEngine {
     const held = this.#held;
     this.#held = undefined;
     if (held !== undefined) await this.#take(held);
-    // An answer without text may get one, or a call, when the recording grows.
+    // The growing recording may still add text or a call to this answer.
     if (this.#options.growing === true && isSilentAnswer(entry)) this.#held = entry;
     else await this.#take(entry);
   }
@@ -135,14 +134,14 @@ export class ReplayEngine {
     if (entry.kind !== 'event' || !HISTORY_EVENTS.has(entry.name)) this.#of(entry).note(entry, before);
   }
 
-  /** Returns the open session of a recorded one. After a rewind, the branch that continues. */
+  /** Returns the open session for a recorded session id. After a rewind, this is the new branch. */
   sessionOf(native: string): ContextSession | undefined {
     return this.#current.get(native)?.session;
   }
 
   /**
-   * Ends every session. Calls without results are recorded as failed, except in a recording that
-   * may grow. Then the sessions are paused [§3.6].
+   * Ends every session by pausing it [§3.6]. Calls without results are first recorded as failed,
+   * except in a recording that may grow.
    */
   async finish(): Promise<void> {
     for (const announced of [...this.#announced.keys()]) await this.#beginAnnounced(announced, undefined);
@@ -158,8 +157,7 @@ export class ReplayEngine {
     const moments = [entry.started_at, first].filter((at) => at !== undefined);
     if (moments.length > 0) clock.advance(Math.min(...moments));
     const id = nthSession(identity, this.sessions.length + 1);
-    // Wait for the writes of a killed replay, so that the session is read completely, even from a
-    // slow database.
+    // Waits for the writes of a killed replay. Otherwise the session would be read incompletely.
     await client.backpressure(0, DATABASE_WAIT_MS);
     const session = await client.openSession({ id });
     const known = session.state.seq === 0 ? [] : await (await client.store.latest()).steps(id);
@@ -168,7 +166,7 @@ export class ReplayEngine {
     if (session.state.seq === 0) await this.#noteParent(session, entry);
   }
 
-  /** Records which session began this one. */
+  /** Records the parent of a session, if it has one. */
   async #noteParent(session: ContextSession, { parent }: EntryOf<'session'>): Promise<void> {
     const { clock, sessionOf } = this.#options;
     if (parent === undefined) return;
@@ -191,8 +189,8 @@ export class ReplayEngine {
   }
 
   /**
-   * Handles a rewind as a live session does (decision F2). The old steps stay unchanged, and the
-   * session continues in a fork after the last shared step.
+   * Continues a session after a rewind, as a live session does (decision F2). Old steps stay
+   * unchanged. The new branch is a fork after the last shared step.
    */
   async #branch(left: RecordedSession, from: RecordedSession, kept: number): Promise<void> {
     const { client, identity } = this.#options;
@@ -218,7 +216,7 @@ export class ReplayEngine {
     return session;
   }
 
-  /** Handles a model call, before its first message or call. */
+  /** Prepares a model call, before the first message or call of its answer. */
   async #answering(session: RecordedSession): Promise<void> {
     if (session.answering) return;
     session.answering = true;
@@ -237,7 +235,7 @@ export class ReplayEngine {
       );
     }
     session.contexts.push(made);
-    // A killed replay may have stored the measure and nothing after it.
+    // A replay may have been killed just after it stored this measure.
     if (made.sha256 !== known?.sha256) await log.keep(made);
   }
 
@@ -321,25 +319,25 @@ export class ReplayEngine {
     }
   }
 
-  /** The files that a finished call read or changed, with their texts as far as they are known. */
+  /** Returns the files that a finished call read or changed, with their texts if known. */
   #seenTexts({ seen }: CallEffects): readonly SeenText[] {
     return seen.flatMap(({ path, how }) =>
       how === 'named' ? [] : [{ path, text: how === 'deleted' ? null : this.tree.text(path) }],
     );
   }
 
-  /** Records the use of edited files, by what the agent's context held when it decided to edit. */
+  /** Records that the agent used the files it edits, by its context at the time of its decision. */
   #useBy(session: RecordedSession, { kind, seen }: CallEffects): void {
     if (kind !== 'edit' && kind !== 'patch' && kind !== 'write') return;
     for (const { path, how } of seen) {
       const object = fileObjectId(filesystemSource(this.#options.identity.filesystemId, path));
-      // A newly created file was in no context before.
+      // No context can have held a new file.
       const isNew = kind === 'write' && !session.seen.has(object);
       if ((how === 'written' || how === 'deleted') && !isNew) this.evidence.edited(session.seen, path);
     }
   }
 
-  /** Records calls without results: they were made, and their effects are unknown. */
+  /** Records calls without results as failed, because their effects are unknown. */
   async #unanswered(session: RecordedSession): Promise<void> {
     const open = [...session.open.values()];
     session.open.clear();
@@ -360,17 +358,14 @@ export class ReplayEngine {
     });
   }
 
-  /**
-   * Handles an event. A file inserted without a call becomes a call by the inserting party. A
-   * rewind branches. Other events are only counted.
-   */
+  /** Handles an event. Files inserted without a call become a call. A rewind starts a branch. */
   async #event(entry: EntryOf<'event'>): Promise<void> {
     const session = this.#of(entry);
     if (entry.name === 'model-change' && entry.text !== undefined)
       this.#models.set(session.entry.native_id, entry.text);
     if (HISTORY_EVENTS.has(entry.name)) {
       session.answering = false;
-      // A return to the conversation itself, or to one that was left before.
+      // Looks in the current branch first, then in earlier branches, for the entry to return to.
       const all = [
         session,
         ...this.sessions.filter(({ entry: { native_id } }) => native_id === entry.session).reverse(),

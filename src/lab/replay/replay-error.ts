@@ -1,6 +1,6 @@
 import { CodedError } from '../../values/coded-error.js';
 
-/** Why a replay cannot start or continue. */
+/** Reasons why a replay cannot start or continue. */
 type ReplayErrorCode =
   | 'other-session'
   | 'other-config'
@@ -11,8 +11,8 @@ type ReplayErrorCode =
   | 'interrupted';
 
 /**
- * Thrown when a replay cannot start or continue. Faults inside a recording are losses in the report
- * instead.
+ * Thrown when a replay cannot start or continue. Faults inside a recording become losses in the
+ * report instead.
  */
 export class ReplayError extends CodedError<ReplayErrorCode> {
   override readonly name = 'ReplayError';

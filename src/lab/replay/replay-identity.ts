@@ -3,7 +3,8 @@ import { type FilesystemId, filesystemId, type SessionId, sessionId } from '../.
 import type { RecordingSource } from '../recordings/importer.js';
 
 /**
- * Returns the SHA-256 of a recording's bytes. For a folder, it covers its members with their names.
+ * Returns the SHA-256 of a recording's bytes. For a folder, it covers the names and bytes of its
+ * files.
  */
 export async function recordingHash(source: RecordingSource, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
@@ -18,11 +19,11 @@ export async function recordingHash(source: RecordingSource, signal?: AbortSigna
 }
 
 /**
- * The source of a replay's ids (decision H6). It is independent of the machine and unique within a
- * database.
+ * The ids that a replay uses (decision H6). They do not depend on the machine and are unique within
+ * a database.
  */
 export interface ReplayIdentity {
-  /** The session of the recording's first session. Later ones have a number appended. */
+  /** Our id for the recording's first session. Later sessions get a number appended. */
   readonly session: SessionId;
   /** An id that no filesystem of this machine has, so that recorded paths are never read. */
   readonly filesystemId: FilesystemId;
@@ -32,8 +33,8 @@ const digest = (...parts: readonly string[]): string => createHash('sha256').upd
 
 /**
  * Returns the ids of a replay from the recording's content and a variant, such as an experiment's
- * parameters. A recording can therefore be replayed in several ways in one database. `into` names
- * the session instead.
+ * parameters. So one database can hold several replays of a recording. If `into` is given, it is
+ * the session's id.
  */
 export function replayIdentity(recording: string, variant: string, into?: string): ReplayIdentity {
   const session = sessionId(into ?? `r${digest(recording, variant).slice(0, 10)}`);

@@ -14,7 +14,7 @@ import type { ReplayDatabase } from './replay-database.js';
 import { DATABASE_WAIT_MS, type DiskAtCalls, ReplayEngine } from './replay-engine.js';
 import type { ReplayIdentity } from './replay-identity.js';
 
-/** The progress of a replay, in bytes read and total bytes of the recording. */
+/** The progress of a replay. `bytes` were read of the recording's `total`. */
 export interface ReplayProgress {
   readonly entries: number;
   readonly steps: number;
@@ -28,20 +28,22 @@ export interface RecordingReplay {
   readonly config: ReplayConfig;
   readonly identity: ReplayIdentity;
   /**
-   * The recording may still grow, and a later replay continues in the same session. Calls without
-   * results and a last answer without text wait for it. It is written without a journal and its
-   * contexts are not measured, so that a person waits less.
+   * Set if the recording may still grow; a later replay then continues in the same session. Calls
+   * without results, and a last answer without text, stay open. Journal and measures are left out
+   * so that a waiting person sees the session sooner.
    */
   readonly growing?: boolean;
-  /** Returns our id of a session of another recording, to record the parent of a session. */
+  /** Returns our id of a session in another recording. Used to record the parents of sessions. */
   readonly sessionOf?: (native: string) => SessionId;
-  /** The disk, for a recording that is followed while its agent works. */
+  /** Access to the disk, for a recording that is imported while its agent works. */
   readonly disk?: DiskAtCalls;
-  /** Called before the first entry, with the parts of the running replay. */
+  /**
+   * Called before the first entry with the client, the engine and the other parts of the replay.
+   */
   readonly onBegin?: (running: DeliveredReplay) => void;
   /** Called with every entry before it is replayed. */
   readonly onEntry?: (entry: RecordedEntry) => void;
-  /** This process's name in the error of another one that imports the same recording. */
+  /** This process's name in the error of another process that imports the same recording. */
   readonly what?: string;
   readonly countTokens?: (text: string) => number;
   readonly onProgress?: (progress: ReplayProgress) => void;
@@ -49,7 +51,7 @@ export interface RecordingReplay {
   readonly signal?: AbortSignal;
 }
 
-/** A replay whose writes are in the database. */
+/** The parts of a replay. When `conclude` gets them, all writes are in the database. */
 export interface DeliveredReplay {
   readonly client: ContextClient;
   readonly engine: ReplayEngine;
@@ -57,20 +59,21 @@ export interface DeliveredReplay {
   readonly clock: ReplayClock;
 }
 
-/** A filesystem id that no recording has, so that the client never reads a recorded path. */
+/** A filesystem id that no recording has. It keeps the client from reading recorded paths. */
 const NO_FILESYSTEM = filesystemId('replay-none');
 
 /**
- * Size of the client's text cache. A replay reads back little except active content and its latest
+ * Size of the client's text cache. A replay reads back little but active contents and its newest
  * writes.
  */
 const KEPT_UNITS = 4 * 1_048_576;
 const REPORT_EVERY_ENTRIES = 64;
-/** Maximum number of steps and contexts in flight to the database. */
+/** Maximum number of steps and contexts that wait for the database. */
 const MOST_WAITING = 48;
 
 /**
- * Replays a recording into a database and passes the result to `conclude` before the client closes.
+ * Replays a recording into a database and passes the result to `conclude` before it closes the
+ * client.
  *
  * @throws {RecordingError} if the recording cannot be read
  * @throws {ReplayError} if the replay cannot continue
@@ -103,7 +106,7 @@ export async function replayRecording<T>(
     keptUnits: KEPT_UNITS,
     what: options.what ?? 'a replay',
     clock: () => clock.now,
-    // Without a journal, transactions do not wait for each other. A killed import continues from
+    // Without a journal, transactions need not wait for each other. A killed import continues after
     // the steps in the database.
     journal: !growing,
     ...defined({ dataDir, onNotice, mask: await database.mask?.() }),
@@ -139,7 +142,7 @@ export async function replayRecording<T>(
       options.onEntry?.(entry);
       await engine.take(entry);
       entries += 1;
-      // Back pressure: bounds the database's lag.
+      // Bounds the number of writes that wait for the database.
       if (client.status.waiting > MOST_WAITING) await client.backpressure(MOST_WAITING, DATABASE_WAIT_MS);
       if (entries % REPORT_EVERY_ENTRIES === 0) report();
     }

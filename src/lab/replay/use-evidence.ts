@@ -7,11 +7,11 @@ import type { SessionState } from '../../session/session-state.js';
 import { usableLines } from '../../session/used-lines.js';
 import { counted } from '../../values/counted.js';
 
-/** Where a file's text was when the agent used it. */
+/** Where a file's text was when the agent used the file. */
 export const STANDINGS = ['active', 'shown', 'one-step', 'absent'] as const;
 export type Standing = (typeof STANDINGS)[number];
 
-/** A use of a file by the agent. */
+/** One use of a file by the agent. */
 export const fileUseSchema = z.strictObject({
   session: z.string(),
   turn: z.int().nonnegative(),
@@ -28,17 +28,17 @@ export const fileUseSchema = z.strictObject({
 });
 export type FileUse = z.infer<typeof fileUseSchema>;
 
-/** Maximum number of uses kept individually; more are only counted. */
+/** Maximum number of uses that are stored individually; further uses are only counted. */
 const KEPT_USES = 20_000;
-/** Maximum number of tool results stored per file. */
+/** Maximum number of tool results that are remembered per file. */
 const REMEMBERED_RESULTS = 8;
 
-/** Records which files the agent edited or quoted, and whether its context held them then. */
+/** Records which files the agent edited or quoted, and whether its context had their texts then. */
 export class UseEvidence {
   readonly #filesystem: FilesystemId;
   readonly #lines = new QuotedLines();
   readonly #results = new Map<string, ObjectId[]>();
-  /** The first uses, one by one. */
+  /** The first uses, individually. */
   readonly uses: FileUse[] = [];
   readonly counts: Record<FileUse['use'], Record<Standing, number>> = {
     edited: { active: 0, shown: 0, 'one-step': 0, absent: 0 },
@@ -49,7 +49,7 @@ export class UseEvidence {
     this.#filesystem = filesystem;
   }
 
-  /** Records that a tool result showed a file's text. */
+  /** Records that a tool result showed the text of a file. */
   shown(
     session: SessionId,
     { path, call, text }: { readonly path: CanonicalPath; readonly call: ObjectId; readonly text: string },
@@ -62,7 +62,7 @@ export class UseEvidence {
     this.#results.set(key, results);
   }
 
-  /** Copies to a branch what its parent was shown. */
+  /** Copies to a branch which texts its parent was shown. */
   branch(from: SessionId, to: SessionId): void {
     const prefix = `${from} `;
     for (const [key, results] of [...this.#results]) {
@@ -70,7 +70,7 @@ export class UseEvidence {
     }
   }
 
-  /** Records an answer of the agent. Files whose lines it repeats count as quoted. */
+  /** Records an answer of the agent. It quotes a file if it repeats one of the file's lines. */
   said(state: SessionState, text: string): void {
     for (const path of this.#lines.quotedIn(text)) this.#note(state, 'quoted', path);
   }
@@ -98,7 +98,7 @@ export class UseEvidence {
 
 const REMEMBERED_LINES = 50_000;
 
-/** The lines read from files, used to detect later quotes. Keeps only the newest lines. */
+/** Lines of files that were read, for detecting quotes. Only the newest lines are kept. */
 export class QuotedLines {
   readonly #paths: LRUCache<string, CanonicalPath>;
 
@@ -111,7 +111,7 @@ export class QuotedLines {
     for (const line of usableLines(text)) this.#paths.set(line, path);
   }
 
-  /** Returns the files whose lines a text contains, each once. */
+  /** Returns the files whose lines a text contains, each file once. */
   quotedIn(text: string): readonly CanonicalPath[] {
     const found = new Set<CanonicalPath>();
     for (const line of usableLines(text)) {

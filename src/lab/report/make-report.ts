@@ -53,7 +53,7 @@ function contextsOf(each: readonly ContextMeasure[], tokenizer: string | undefin
   };
 }
 
-/** Returns a session's origin and the kind of its derivation. */
+/** Returns the session that a session derives from, and how it derives. */
 function cameFrom(
   parent: EntryOf<'session'>['parent'],
   branchOf: SessionId | undefined,
@@ -65,7 +65,7 @@ function cameFrom(
   return { relation: parent.relation, ...defined({ parent: replayed }) };
 }
 
-/** A recording that was replayed to its end. */
+/** A replay that has reached the end of its recording. */
 interface FinishedReplay {
   readonly recording: Omit<ReplayReport['recording'], 'formats'>;
   readonly config: ReplayConfig;
@@ -116,7 +116,7 @@ export function makeReport({
 }: FinishedReplay): ReplayReport {
   const { entries, effects, tree, evidence, sessions } = engine;
   const { objects } = digest;
-  // Filled in reverse, so that the first session of a branched one wins.
+  // In reverse order, so that of several sessions with one native id the first wins.
   const ids = new Map([...sessions].reverse().map(({ entry, id }) => [entry.native_id, id]));
   const sessionReports = sessions.map(({ entry, id, state, contexts, branchOf }) => ({
     session: id,

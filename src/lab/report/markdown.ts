@@ -1,4 +1,4 @@
-/** A table cell. Numbers are grouped by three digits. */
+/** A table cell. A number is printed in groups of three digits. */
 export type Cell = string | number;
 
 /** Formats a number in groups of three digits. */

@@ -13,9 +13,9 @@ import type { ReplayReport } from './replay-report.js';
 /** Settings of the replay of one recording. */
 export interface ReplayFileOptions {
   readonly config: ReplayConfig;
-  /** Distinguishes replays of one recording in one database; empty for the plain replay. */
+  /** Distinguishes several replays of a recording in one database; empty by default. */
   readonly variant?: string;
-  /** The target session; derived from the recording if omitted. */
+  /** The session to replay into; derived from the recording if omitted. */
   readonly into?: string;
   /** The hash of the recording, if the caller knows it. */
   readonly sha256?: string;
@@ -25,10 +25,9 @@ export interface ReplayFileOptions {
 }
 
 /**
- * Replays a recording into a database and reports the result. No data of this machine enters it
- * (decision H6): recorded paths are not read, the clock is the recording's, and its content gives
- * the ids.
- *
+ * Replays a recording into a database and reports the result. The result does not depend on this
+ * machine (decision H6): recorded paths are not read, times come from the recording, and ids from
+ * its content.
  * @throws {RecordingError} if the recording cannot be read
  * @throws {ReplayError} if the replay cannot continue
  * @throws {SessionError} from the client

@@ -15,23 +15,23 @@ import { reportMarkdown } from './report-markdown.js';
 /** A recording with the settings of its replay. */
 export interface ReplayJob {
   readonly path: string;
-  /** Its name in progress lines; the file name if omitted. */
+  /** The recording's name in progress lines; the file name if omitted. */
   readonly name?: string;
   readonly config: ReplayConfig;
   readonly variant?: string;
   readonly into?: string;
 }
 
-/** The result of a job: its report, or the error that prevented one. */
+/** The outcome of a job: its report, or the error that prevented a report. */
 export type ReplayOutcome =
   | { readonly job: ReplayJob; readonly report: ReplayReport; readonly ms: number }
   | { readonly job: ReplayJob; readonly error: Error; readonly ms: number };
 
-/** Settings of several parallel replays. */
+/** Settings of several replays that run in parallel. */
 export interface ReplayManyOptions {
   readonly database: ReplayDatabase;
   readonly jobs: number;
-  /** Receives progress lines of a replay. */
+  /** Receives the progress lines of each replay. */
   readonly onProgress?: (line: string) => void;
   /** Receives each outcome as soon as it is known. */
   readonly onOutcome?: (outcome: ReplayOutcome) => Promise<void> | void;
@@ -68,8 +68,8 @@ async function replayOne(
 }
 
 /**
- * Returns the hash of a job's recording; undefined if it is unreadable, which the replay then
- * reports.
+ * Returns the hash of a job's recording. Undefined if it is unreadable; the replay then reports the
+ * error.
  */
 async function hashOf({ path }: ReplayJob, signal: AbortSignal | undefined): Promise<string | undefined> {
   try {
@@ -80,7 +80,7 @@ async function hashOf({ path }: ReplayJob, signal: AbortSignal | undefined): Pro
   }
 }
 
-/** Returns the outcome of a job, or of a job with the same bytes, under the job's own name. */
+/** Returns an outcome under the name of a job whose recording has the same bytes. */
 function under(job: ReplayJob, outcome: ReplayOutcome): ReplayOutcome {
   if ('error' in outcome) return { ...outcome, job };
   const { report, ms } = outcome;
@@ -88,9 +88,9 @@ function under(job: ReplayJob, outcome: ReplayOutcome): ReplayOutcome {
 }
 
 /**
- * Replays recordings in parallel into one database. Each has its own sessions, so the order has no
- * effect. Files with equal bytes would share a session: they are replayed once, and all get the
- * report. A failed replay does not stop the others. Returns the outcomes in the order of the jobs.
+ * Replays recordings in parallel into one database. Each has its own sessions, so their order has
+ * no effect. Files with equal bytes are replayed once, and each gets the report. A failed replay
+ * does not stop the others. Returns the outcomes in the order of the jobs.
  * @throws the reason of an aborted `signal`
  */
 async function replayMany(jobs: readonly ReplayJob[], options: ReplayManyOptions): Promise<readonly ReplayOutcome[]> {
@@ -113,8 +113,8 @@ async function replayMany(jobs: readonly ReplayJob[], options: ReplayManyOptions
 }
 
 /**
- * Writes a report as JSON and Markdown into a folder, readable only by its user. The name is the
- * recording's with the first digits of its hash. Returns the path without its extension.
+ * Writes a report as JSON and Markdown into a folder, with access for the user only. The files are
+ * named after the recording and the first digits of its hash. Returns their path without extension.
  */
 export async function writeReports(folder: string, report: ReplayReport): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -129,27 +129,28 @@ export async function writeReports(folder: string, report: ReplayReport): Promis
 }
 
 /**
- * Maximum bytes of recordings replayed into one in-memory database, whose heap holds all writes.
- * 100 MB of real recordings filled a heap of 1 GB, and then garbage collection takes most of the
+ * Maximum bytes of recordings that are replayed into one in-memory database. Its heap holds all
+ * writes. Recordings of 100 MB filled a heap of 1 GB, so that garbage collection took most of the
  * time.
  */
 const BATCH_BYTES = 40_000_000;
 
-/** Distributes replays over databases. */
+/** Settings of replays that are distributed over several databases. */
 export interface BatchOptions extends Omit<ReplayManyOptions, 'database'> {
-  /** Opens the database of a batch. It is closed after the batch. */
+  /** Opens a database for one batch. It is closed after the batch. */
   readonly open: () => Promise<ReplayDatabase>;
   readonly batchBytes?: number;
 }
 
 /**
- * Splits jobs into batches of neighbours that fit into one database, with at least one job each.
+ * Splits jobs, in order, into batches that each fit into one database. A batch has at least one
+ * job.
  */
 async function batchesOf(jobs: readonly ReplayJob[], most: number): Promise<readonly (readonly ReplayJob[])[]> {
   const batches: ReplayJob[][] = [];
   let filled = 0;
   for (const job of jobs) {
-    // The replay reports a recording that cannot be opened.
+    // If the recording cannot be opened, its replay reports the error.
     const { size } = await openRecording(job.path).catch(() => ({ size: 0 }));
     if (batches.length === 0 || filled + size > most) {
       batches.push([]);
@@ -162,7 +163,7 @@ async function batchesOf(jobs: readonly ReplayJob[], most: number): Promise<read
 }
 
 /**
- * Replays recordings as `replayMany` does, in batches with a database each.
+ * Replays recordings like `replayMany`, in batches that each have their own database.
  * @throws the error of `open`, and the reason of an aborted `signal`
  */
 export async function replayInBatches(

@@ -45,7 +45,7 @@ function notes({ clock, complete, objects, tree, recorded }: ReplayReport): read
   return said.filter((line) => line !== undefined);
 }
 
-/** Returns a short report of a replay for people. The JSON has all other data. */
+/** Returns a short report of a replay for people. The JSON has the remaining data. */
 export function reportMarkdown(report: ReplayReport): string {
   const { recording, recorded, objects, uses, contexts } = report;
   const { files, toolcalls } = objects;

@@ -5,7 +5,7 @@ import { isCold, tableOf } from '../prices/price-table.js';
 import type { ModelCall, Timeline } from '../timeline/timeline.js';
 import { sharedChars } from './shared-chars.js';
 
-/** Why a predicted cache read differs from the counted one. */
+/** The reasons why a predicted cache read can differ from the counted one. */
 export const DISAGREEMENTS = [
   'the first call found a beginning that another session had written',
   'the cache lived longer than its table says',
@@ -16,20 +16,21 @@ export const DISAGREEMENTS = [
 ] as const;
 export type Disagreement = (typeof DISAGREEMENTS)[number];
 
-/** Compares predictions for the sent requests with the provider's counts. */
+/** Compares the predictions for the sent requests with the provider's counts. */
 export interface Calibration {
-  /** Calls that the provider counted. */
+  /** Number of calls that the provider counted. */
   readonly calls: number;
-  /** Tokens that the provider counts beyond the texts: system prompt and tools. */
+  /** Tokens that the provider counts in addition to the recorded texts: system prompt and tools. */
   readonly fixed: number;
-  /** Characters per token in the text added from call to call. */
+  /** Characters per token in the text that calls add. */
   readonly charsPerToken: number;
-  /** Relative error of the estimated prompts with the fixed part over all calls. */
+  /** Relative error of the estimated prompts, fixed part included, over all calls. */
   readonly difference: number;
-  /** Calls whose cache reads, and writes, were reported, and those where the prediction agrees. */
+  /** Number of calls whose cache reads were reported, and of those where the prediction agrees. */
+  /** The same for cache writes. */
   readonly reads: { readonly counted: number; readonly agree: number };
   readonly writes: { readonly counted: number; readonly agree: number };
-  /** The predicted price of the prompts relative to that of the counts. */
+  /** The predicted price of the prompts divided by the price of the counted ones. */
   readonly price: number | undefined;
   readonly causes: Readonly<Partial<Record<Disagreement, number>>>;
 }
@@ -39,7 +40,9 @@ interface Counted {
   readonly tokens: number;
 }
 
-/** A prediction agrees within 5 % of the prompt, or within this number of tokens. */
+/**
+ * A prediction agrees if it is off by at most 5 % of the prompt, or by at most this many tokens.
+ */
 const TOLERANCE = { share: 0.05, tokens: 1_024 };
 
 /** Fits a straight line to the points: `tokens = fixed + chars * slope`. */
@@ -71,7 +74,7 @@ function causeOf({ call, before, read, isCold: cold, isWhole }: Predicted, count
 }
 
 /**
- * Predicts what each recorded call read from the cache and wrote to it, and compares that with the
+ * Predicts what each recorded call read from the cache and wrote to it, and compares this with the
  * provider's counts. Undefined if fewer than three calls were counted.
  */
 export function calibrate(timeline: Timeline): Calibration | undefined {

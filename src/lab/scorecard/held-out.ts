@@ -1,7 +1,7 @@
 import type { PolicyFacts } from '../policies/policy.js';
 import { type Candidate, pooledScore, type ScoredSession } from './pooled.js';
 
-/** Shares of the calls and of the needed lines that a setting must keep where it is chosen. */
+/** Shares of the calls and of the needed lines that a setting must keep to be chosen. */
 const LEAST_KEPT = { calls: 0.95, lines: 0.98 } as const;
 
 /** A policy with its scored sessions. */
@@ -13,14 +13,14 @@ export interface Split {
   readonly test: ReadonlySet<string>;
 }
 
-/** A session with its project, which never has sessions on both sides. */
+/** A session with its project. All sessions of a project are on one side of a split. */
 export interface GroupedSession {
   readonly session: string;
   readonly group: string;
   readonly calls: number;
 }
 
-/** Returns the sessions of each project, the projects with most calls first. */
+/** Returns the sessions of each project. Projects with more calls come first. */
 function groupsOf(sessions: readonly GroupedSession[]): readonly (readonly GroupedSession[])[] {
   const groups = new Map<string, GroupedSession[]>();
   for (const one of sessions) groups.set(one.group, [...(groups.get(one.group) ?? []), one]);
@@ -31,8 +31,8 @@ function groupsOf(sessions: readonly GroupedSession[]): readonly (readonly Group
 }
 
 /**
- * Divides sessions into two sides of about the same number of calls, whole projects at a time. The
- * test side begins with the largest project. The same sessions give the same sides.
+ * Divides sessions into two sides with about the same number of calls. Whole projects go to one
+ * side, the largest project to the test side. The same sessions always give the same sides.
  */
 export function splitByProject(sessions: readonly GroupedSession[]): Split {
   const sides = { train: new Set<string>(), test: new Set<string>() };
@@ -51,9 +51,9 @@ const only = (sessions: readonly ScoredSession[], names: ReadonlySet<string>): r
   sessions.filter(({ session }) => names.has(session));
 
 /**
- * Returns the setting that does best on the given sessions: the cheapest that keeps 95 % of the
- * calls and 98 % of the lines. If none does, the one that keeps most calls. Policies that scored no
- * such session do not count.
+ * Returns the best setting for the given sessions: the cheapest that keeps 95 % of the calls and 98
+ * % of the lines. If none does, returns the one that keeps most calls. Policies without a score for
+ * these sessions are skipped.
  */
 export function chooseOn<P extends ScoredPolicy>(policies: readonly P[], names: ReadonlySet<string>): P | undefined {
   const scored = policies.flatMap((policy) => {
@@ -73,15 +73,15 @@ export function chooseOn<P extends ScoredPolicy>(policies: readonly P[], names: 
   return first?.policy;
 }
 
-/** A choice that was made for each project on all other projects. */
+/** The settings chosen for each project on all other projects. */
 export interface LeftOut {
   readonly chosen: readonly { readonly sessions: readonly string[]; readonly policy: string }[];
   readonly sessions: readonly ScoredSession[];
 }
 
 /**
- * Scores each project under the setting of a family that does best on all other projects. Undefined
- * for fewer than two projects or settings.
+ * Scores each project under that setting of a family which does best on all other projects.
+ * Undefined for fewer than two projects or settings.
  */
 export function leaveProjectsOut(
   policies: readonly ScoredPolicy[],

@@ -3,30 +3,33 @@ import type { Reach, RequestPart } from '../policies/policy.js';
 import type { NeededLine, NeededLines } from '../timeline/needed-lines.js';
 import { isVisible, type ModelCall, type TimelineItem } from '../timeline/timeline.js';
 
-/** Places of the needed lines that requests lacked, and all needed lines of a session. */
+/** Counts of a session's needed lines: kept by the requests, still obtainable, or lost. */
 export interface NeededCounts {
   readonly lines: number;
   readonly kept: number;
-  /** Named in the request, and the policy gives texts back by their names. */
+  /** Missing lines whose item the request names, under a policy that returns texts by name. */
   readonly activate: number;
-  /** Named in the request, in a file that has not changed since. */
+  /** Missing lines whose item the request names and whose file has not changed since. */
   readonly readAgain: number;
   readonly lost: number;
-  /** Calls with needed lines, and the calls among them that had all. */
+  /** Number of calls with needed lines, and of those whose request had all of them. */
   readonly calls: number;
   readonly callsKept: number;
-  /** The calls among them that lacked at most lines of the model's own words and arguments. */
+  /**
+   * Number of calls whose request had all needed lines, except perhaps lines that only the model
+   * wrote.
+   */
   readonly inputsKept: number;
 }
 
-/** Characters of an argument by which a model recognises a call, such as a command's beginning. */
+/** Number of characters at the start of an argument by which a model recognises a call. */
 const RECOGNISED_CHARS = 24;
-/** Segments of a path that identify a file. */
+/** Number of last segments of a path that identify a file. */
 const PATH_SEGMENTS = 2;
 
 const endOf = (path: string): string => path.split('/').slice(-PATH_SEGMENTS).join('/');
 
-/** Returns the texts that name an item: ends of its paths, beginnings of its arguments. */
+/** Returns the texts that name an item: the ends of its paths and the starts of its arguments. */
 function namesOf({ files, argumentTexts }: TimelineItem): readonly string[] {
   const paths = [...files.shows, ...files.changes].map(endOf);
   const starts = argumentTexts.flatMap((text) => {
@@ -36,7 +39,7 @@ function namesOf({ files, argumentTexts }: TimelineItem): readonly string[] {
   return [...new Set([...paths, ...starts])].filter((name) => name !== '');
 }
 
-/** The call of each result, by the conversation that has both. */
+/** The call of each result, by id, for each conversation. */
 const calls = new WeakMap<readonly TimelineItem[], Map<string, TimelineItem>>();
 
 function callOf(holder: TimelineItem, { items, visible }: ModelCall): TimelineItem | undefined {
@@ -52,9 +55,9 @@ function callOf(holder: TimelineItem, { items, visible }: ModelCall): TimelineIt
 }
 
 /**
- * Returns whether a request lets a model find out that a dropped text exists. The request has its
- * call with arguments, or a text of the policy with the file's path or the call's beginning. A bare
- * id names nothing.
+ * Returns whether a request lets the model know that a dropped text exists. Either it contains the
+ * text's call with arguments, or the policy's own text names the file or the start of the call. An
+ * id alone does not count.
  */
 function isNamedIn(holder: TimelineItem, call: ModelCall, parts: readonly RequestPart[]): boolean {
   const made = callOf(holder, call);
@@ -64,21 +67,21 @@ function isNamedIn(holder: TimelineItem, call: ModelCall, parts: readonly Reques
   return parts.some(({ item, text }) => item === undefined && names.some((name) => text.includes(name)));
 }
 
-/** Counts, call by call, the needed lines that the requests of a policy have or lack. */
+/** Counts the needed lines that a policy's requests have or lack, call by call. */
 export class KeptLines {
   readonly counts = { lines: 0, kept: 0, activate: 0, readAgain: 0, lost: 0, calls: 0, callsKept: 0, inputsKept: 0 };
-  /** Texts that were put back. */
+  /** Number of texts that the model would have had to fetch. */
   repeats = 0;
-  /** The first call that lacked something. */
+  /** The first call whose request lacked a needed line. */
   firstMiss: number | undefined;
   readonly needed: number[] = [];
   readonly missed: number[] = [];
   readonly missedInputs: number[] = [];
   readonly #reach: Reach;
   readonly #lines: NeededLines;
-  /** The lines of the policy's own texts. Most of these texts recur at every call. */
+  /** Cache of the lines in the policy's own texts. Most texts recur in every request. */
   #known = new Map<string, ReadonlySet<string>>();
-  /** Items that a model would have fetched in the running turn. */
+  /** Items that the model would have fetched in the running turn. */
   readonly #fetched = new Set<TimelineItem>();
 
   constructor(lines: NeededLines, reach: Reach) {
@@ -86,7 +89,10 @@ export class KeptLines {
     this.#reach = reach;
   }
 
-  /** Looks for the needed lines of a call in its request. Returns the texts that are put back. */
+  /**
+   * Counts the needed lines of a call in its request. Returns the items that the model would have
+   * to fetch.
+   */
   take(call: ModelCall, parts: readonly RequestPart[]): readonly TimelineItem[] {
     if (call.opensTurn) this.#fetched.clear();
     const needed = this.#lines[call.index] ?? [];
@@ -118,7 +124,8 @@ export class KeptLines {
       ({ line, holders, isIn }) =>
         !holders.some((holder) => items.has(holder)) &&
         !lines.some((known) => known.has(line)) &&
-        // A path or a command also occurs within a line, such as that of a file in a list.
+        // A path or a command also counts inside a longer line, such as an entry of a list of
+        // files.
         !texts.some((text) => text.includes(line)) &&
         !all.some(isIn),
     );

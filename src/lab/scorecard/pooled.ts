@@ -1,40 +1,42 @@
 import { PRICE_TABLES } from '../prices/price-table.js';
 import { COST_PARTS, type CostParts, type PolicyScore } from './score.js';
 
-/** A figure over several sessions with its 95 % interval over resampled sessions. */
+/** A figure over several sessions, with its 95 % interval from resampling the sessions. */
 export interface Interval {
   readonly value: number;
   readonly low: number;
   readonly high: number;
 }
 
-/** A session under a policy and under the two baselines. */
+/** A session's scores under a policy and under the two baselines. */
 export interface ScoredSession {
   readonly session: string;
   readonly own: PolicyScore;
-  /** Everything, append only. */
+  /** The baseline that keeps everything. */
   readonly raw: PolicyScore;
-  /** The requests that the recorded program really sent. */
+  /** The baseline of the requests that the recorded program sent. */
   readonly sent: PolicyScore;
 }
 
-/** The score of a policy over several sessions together. */
+/** A policy's score over several sessions. */
 export interface PooledScore {
   readonly sessions: number;
   readonly calls: number;
-  /** Cost relative to `raw`, over the calls where `raw` fits the window; undefined for none. */
+  /**
+   * Cost relative to `raw` over the calls where `raw` fits the window; undefined if there are none.
+   */
   readonly vsRaw: Interval | undefined;
   /** Cost relative to what the recorded programs sent, over all calls. */
   readonly vsSent: Interval;
-  /** The highest cost of a session relative to what its program sent. */
+  /** The highest cost of any session, relative to what its program sent. */
   readonly worst: number;
-  /** The highest cost of the first 60 calls of a session, relative to what its program sent. */
+  /** The same over the first 60 calls of each session. */
   readonly first60: number;
-  /** The cost without the session of the greatest weight, if that is over a fifth. */
+  /** The relative cost without the heaviest session, if that has over a fifth of the weight. */
   readonly withoutHeaviest: { readonly session: string; readonly share: number; readonly vsSent: number } | undefined;
-  /** The shares of the parts in the policy's cost. */
+  /** The share of each part in the policy's cost. */
   readonly shares: Readonly<CostParts>;
-  /** Costs relative to what was sent, by the name of the price table. */
+  /** Costs relative to what was sent, by name of price table. */
   readonly byTable: Readonly<Record<string, number>>;
   readonly linesKept: Interval;
   readonly callsKept: Interval;
@@ -43,7 +45,7 @@ export interface PooledScore {
   readonly pressed: number;
   readonly hits: number;
   readonly same: number;
-  /** Shares of the needed lines. */
+  /** These are shares of the needed lines. */
   readonly activate: number;
   readonly readAgain: number;
   readonly lost: number;
@@ -53,18 +55,20 @@ export interface PooledScore {
   readonly stale: number;
   readonly rewrites: number;
   readonly storedPerCall: number | undefined;
-  /** The share of calls made before anything was missing in their session. */
+  /** The share of calls before their session's first missing line. */
   readonly exact: number;
   readonly overWindow: number;
 }
 
 const RESAMPLINGS = 2_000;
 const OUTSIDE = 0.025;
-/** A session of a greater share decides the figure nearly alone. */
+/** A session with a larger share of the weight nearly decides the figure. */
 const HEAVY_SHARE = 0.2;
 const FIRST_CALLS = 60;
 
-/** Returns a generator of numbers from 0 to 1 that is equal in every run (mulberry32). */
+/**
+ * Returns a pseudorandom generator of numbers from 0 to 1 that repeats in every run (mulberry32).
+ */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -75,19 +79,22 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** A share or a ratio of two sums, one pair of numbers a session. */
+/** A ratio of two sums, as one pair of summands per session. */
 type Ratio = readonly (readonly [of: number, to: number])[];
 
 const total = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0);
-/** If nothing was needed, everything needed was kept. */
+/**
+ * Returns the ratio of the sums. It is 1 if the second sum is 0: nothing was needed, so nothing is
+ * lost.
+ */
 function ratioOf(pairs: Ratio): number {
   const whole = total(pairs.map(([, to]) => to));
   return whole === 0 ? 1 : total(pairs.map(([of]) => of)) / whole;
 }
 
 /**
- * Returns the ratio with its interval by bootstrap: as many sessions are drawn, with repetition, as
- * there are.
+ * Returns a ratio with its bootstrap interval: each resampling draws as many sessions as there are,
+ * with repetition.
  */
 function interval(pairs: Ratio, isWanted: boolean): Interval {
   const value = ratioOf(pairs);
@@ -108,9 +115,7 @@ function interval(pairs: Ratio, isWanted: boolean): Interval {
 
 const costTo = ({ series }: PolicyScore, end: number): number => total(series.cost.slice(0, end));
 
-/**
- * Returns the cost of a session relative to `raw` as two sums, over the calls where `raw` fits.
- */
+/** Returns a session's cost and its cost under `raw`, over the calls where `raw` fits. */
 const rawPair = ({ own, raw }: ScoredSession): readonly [number, number] => [
   costTo(own, raw.fits),
   costTo(raw, raw.fits),
@@ -129,8 +134,8 @@ function heaviest(sessions: readonly ScoredSession[]): PooledScore['withoutHeavi
 }
 
 /**
- * Pools a policy's sessions: sums of costs and of counts, so that longer sessions weigh more.
- * `intervals` false leaves out the resampling. Undefined for no session.
+ * Pools a policy's sessions by summing costs and counts, so longer sessions weigh more. Without
+ * `intervals` nothing is resampled. Undefined if there are no sessions.
  */
 export function pooledScore(
   sessions: readonly ScoredSession[],
@@ -214,8 +219,8 @@ export interface Candidate {
 }
 
 /**
- * Returns whether a policy keeps at least as many calls as another at no greater cost, on the
- * sessions that both scored. Undefined without a common session.
+ * Returns whether a policy keeps at least as many calls as another at no higher cost, on the
+ * sessions that both scored. Undefined if they have no session in common.
  */
 export function isNoWorse(one: Candidate, other: Candidate): boolean | undefined {
   const names = new Set(other.sessions.map(({ session }) => session));

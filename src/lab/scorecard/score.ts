@@ -6,49 +6,55 @@ import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js'
 import { KeptLines, type NeededCounts } from './kept-lines.js';
 import { sharedChars } from './shared-chars.js';
 
-/** The parts of a cost under the first table, in tokens at the price of a fresh one. */
+/**
+ * The parts of a cost, under the first price table. The unit is the price of an uncached input
+ * token.
+ */
 export const COST_PARTS = ['fixed', 'guide', 'requests', 'misses', 'summaries', 'output'] as const;
 export type CostParts = Record<(typeof COST_PARTS)[number], number>;
 
-/** Figures of each call of a session. */
+/** The figures of each call of a session. */
 export interface CallSeries {
-  /** Tokens of the request with its fixed part and guide. */
+  /** Tokens of the request, including system prompt, tools and the policy's guide. */
   readonly tokens: readonly number[];
-  /** The whole price of the call under the first table. */
+  /** The call's whole price under the first table. */
   readonly cost: readonly number[];
-  /** The share of the request that equals the start of the previous one. */
+  /** The share of the request that repeats the start of the previous one. */
   readonly same: readonly number[];
-  /** Needed lines, those that the request lacked, and those of them that were in inputs. */
+  /** Number of needed lines, of those that the request lacked, and of missing lines from inputs. */
   readonly needed: readonly number[];
   readonly missed: readonly number[];
   readonly missedInputs: readonly number[];
 }
 
-/** The score of a policy on one session. Tokens are estimates. */
+/** A policy's score on one session. Token counts are estimates. */
 export interface PolicyScore {
   readonly calls: number;
   readonly tokens: { readonly total: number; readonly peak: number };
-  /** Tokens in the common prefix of a request and the one before. */
+  /** Tokens that requests share with the start of the previous request. */
   readonly same: number;
-  /** Tokens read from the cache under the first table. */
+  /** Tokens read from the cache, under the first table. */
   readonly hits: number;
-  /** The whole cost by the name of the price table. */
+  /** The whole cost by name of price table. */
   readonly cost: Readonly<Record<string, number>>;
   readonly parts: Readonly<CostParts>;
   readonly needed: NeededCounts;
-  /** Calls with all thinking of the running turn, and those where a lack of room removed it. */
+  /**
+   * Number of calls that kept all thinking of their turn, and of those that lost it for lack of
+   * room.
+   */
   readonly reasoning: { readonly kept: number; readonly pressed: number };
-  /** Texts that were put back at their price, each once a turn. */
+  /** Number of texts that the model would have had to fetch, each once per turn. */
   readonly repeats: number;
-  /** Mean tokens per call of results that show an outdated file. */
+  /** Tokens per call of results that show an outdated file, on average. */
   readonly stale: number;
-  /** Requests that do not begin with the whole request before. */
+  /** Number of requests that do not begin with the whole previous request. */
   readonly rewrites: number;
   /** Bytes written for contexts in all calls; undefined if the policy stores nothing. */
   readonly stored: number | undefined;
-  /** The number of calls up to which the recorded answers are valid for the policy. */
+  /** Number of leading calls for which the recorded answers are valid under the policy. */
   readonly exact: number;
-  /** The number of leading calls whose requests fit the window. */
+  /** Number of leading calls whose requests fit the window. */
   readonly fits: number;
   readonly series: CallSeries;
 }
@@ -58,12 +64,12 @@ interface ScoreOptions {
   readonly needed: NeededLines;
   /** The model's window in tokens. */
   readonly window: number;
-  /** Tokens of system prompt and tools in front of every request, beyond the recorded texts. */
+  /** Tokens of system prompt and tools that precede every request and are not in the recording. */
   readonly fixed: number;
 }
 
 const COMPARED: PriceTable = PRICE_TABLES[0];
-/** Tokens of an answer that only fetches a text. */
+/** Number of tokens of an answer that only fetches a text. */
 const FETCH_TOKENS = 80;
 
 /** Scores the requests of one policy for one session, in order. */
@@ -158,12 +164,12 @@ export class Scorer {
     };
   }
 
-  /** Tokens in front of every request: system prompt, tools and the policy's guide. */
+  /** Tokens before every request: system prompt, tools and the policy's guide. */
   get #ahead(): number {
     return this.#options.fixed + tokensOf(this.#options.policy.guide);
   }
 
-  /** Returns the price of a call by its parts. */
+  /** Returns the price of a call, divided into its parts. */
   #priced(
     table: PriceTable,
     call: ModelCall,
@@ -185,7 +191,8 @@ export class Scorer {
       fixed: ahead * this.#options.fixed,
       guide: ahead * tokensOf(this.#options.policy.guide),
       requests: tokensOf(requestCost(table, { size, same })),
-      // One more call over the same context, and the text in every later call of the turn.
+      // A fetch costs one more call with the same context. Later calls of the turn then carry its
+      // text.
       misses: fetched.reduce(
         (sum, { text }) => sum + read * context + output * FETCH_TOKENS + tokensOf(text.length) * (write + read * rest),
         0,
@@ -206,8 +213,9 @@ export class Scorer {
   }
 
   /**
-   * Within a turn, a request must begin with the whole request before. Otherwise thinking blocks of
-   * the turn lose their binding to the preceding text.
+   * Counts the calls that keep their reasoning. Within a turn, a request must begin with the whole
+   * previous request. Otherwise the turn's thinking blocks become invalid, because they are bound
+   * to the text before them.
    */
   #reason(call: ModelCall, isBroken: boolean, pressed: boolean): void {
     if (call.opensTurn || this.#before === undefined) this.#reasoning.broken = false;

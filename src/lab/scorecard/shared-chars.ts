@@ -1,7 +1,7 @@
 import { commonLength } from '../../values/common-length.js';
 import type { RequestPart } from '../policies/policy.js';
 
-/** Returns the length of the common prefix of two requests in characters. */
+/** Returns the length in characters of the prefix that two requests share. */
 export function sharedChars(before: readonly RequestPart[], now: readonly RequestPart[]): number {
   let chars = 0;
   for (let at = 0; at < now.length; at += 1) {

@@ -5,16 +5,20 @@ import { isVisible, type ModelCall, type Timeline, type TimelineItem } from './t
 export interface NeededLine {
   readonly line: string;
   readonly holders: readonly TimelineItem[];
-  /** Whether only the model's own earlier words and arguments held it. */
+  /**
+   * Whether the line was only in the arguments of the model's own earlier calls, and in its text.
+   */
   readonly isOwn: boolean;
-  /** Returns whether an item has it, also within a longer line, such as a path in a list. */
+  /**
+   * Returns whether an item contains the line, also inside a longer line, such as a path in a list.
+   */
   readonly isIn: (item: TimelineItem) => boolean;
 }
 
-/** The lines that a session's answers used of their requests, by call number. */
+/** For each call, the lines of its request that the answer used. */
 export type NeededLines = readonly (readonly NeededLine[])[];
 
-/** Returns the texts by which an item can provide a line. */
+/** Returns the texts of an item whose lines can be needed lines. */
 function heldTexts({ kind, text, argumentTexts }: TimelineItem): readonly string[] {
   if (kind === 'call') return argumentTexts;
   return kind === 'user' || kind === 'result' || kind === 'text' ? [text] : [];
@@ -22,7 +26,9 @@ function heldTexts({ kind, text, argumentTexts }: TimelineItem): readonly string
 
 const isInput = ({ kind }: TimelineItem): boolean => kind === 'user' || kind === 'result';
 
-/** Returns a search for a line that searches each item once, for all policies. */
+/**
+ * Returns a function that searches items for a line. It searches each item once for all policies.
+ */
 function searched(line: string): NeededLine['isIn'] {
   const found = new Map<TimelineItem, boolean>();
   return (item) => {
@@ -35,9 +41,9 @@ function searched(line: string): NeededLine['isIn'] {
 const needs = new WeakMap<Timeline, NeededLines>();
 
 /**
- * Returns the needed lines of every call. A needed line is in the words or arguments of the answer.
- * It was in a result, in a user message or in the arguments of an earlier call of the request. The
- * model's earlier words also hold it, but do not make it needed: every policy keeps them.
+ * Returns the needed lines of every call. The answer has such a line in its text or arguments. The
+ * request had it in a result, a user message or the arguments of an earlier call. A line that was
+ * only in the model's earlier text is not needed, because every policy keeps that text.
  */
 export function neededLines(timeline: Timeline): NeededLines {
   const known = needs.get(timeline) ?? searchedLines(timeline);

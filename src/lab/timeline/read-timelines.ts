@@ -13,13 +13,13 @@ export interface RecordedTimelines {
   readonly sha256: string;
   readonly timelines: readonly Timeline[];
   readonly losses: Pick<LossList, 'total' | 'by_reason'>;
-  /** Whether all of the recording was read. */
+  /** Whether the whole recording was read. */
   readonly complete: boolean;
 }
 
 /**
- * Reads a recording into memory as timelines, one for each of its sessions in order, including
- * sub-agents.
+ * Reads a recording into memory as one timeline for each session, in order. Sub-agents are sessions
+ * too.
  * @throws {RecordingError} – the recording cannot be read
  * @throws the reason of an aborted `signal`
  */

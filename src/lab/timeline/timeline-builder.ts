@@ -17,12 +17,12 @@ import type {
 type Usage = NonNullable<EntryOf<'message'>['usage']>;
 
 /**
- * Formats in which every answer has a message, even if it only calls tools. Calls belong to the
+ * Formats in which every answer has a message, even if it only calls tools. A call belongs to the
  * newest message.
  */
 const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'opencode', 'atif', 'dataclaw']);
 
-/** A filesystem of no machine, because only paths are needed. */
+/** A filesystem id of no machine. Only paths are needed. */
 const NO_FILESYSTEM = filesystemId('timeline');
 const NO_FILES: FileFacts = { shows: [], changes: [], texts: new Map() };
 
@@ -33,28 +33,30 @@ function recordedTokens(format: RecordingFormat, usage: Usage): RecordedTokens |
   return prompt === 0 ? undefined : { prompt, cacheRead: cache_read, cacheWrite: cache_write, output };
 }
 
-/** An item without a final position: until the next model call, items may be inserted before it. */
+/**
+ * An item whose position is not final: until the next model call, items may be inserted before it.
+ */
 type Placed = Omit<TimelineItem, 'position'> & { position: number };
 
 interface OpenAnswer {
   readonly call: { recorded: RecordedTokens | undefined } & ModelCall;
   readonly outputs: TimelineItem[];
-  /** True if input arrived after the call began: results or messages. */
+  /** True if a result or message arrived after the call began. */
   answered: boolean;
 }
 
 type ItemFields = Pick<TimelineItem, 'kind' | 'text'> &
   Partial<Pick<TimelineItem, 'answer' | 'callId' | 'tool' | 'isError' | 'files' | 'args' | 'argumentTexts'>>;
 
-/** The files of a recording as its calls leave them. */
+/** The state of a recording's files while its calls are followed. */
 interface FollowedFiles {
   readonly tree: FileTree;
   readonly undo: UndoTexts;
 }
 
 /**
- * Builds the timeline of a session from its entries in order. The sessions of a recording share a
- * file tree. Without one, no item names files, which takes half the time.
+ * Builds the timeline of a session from its entries in order. All sessions of a recording share one
+ * file tree. Without a tree, items name no files, and building takes half the time.
  */
 export class TimelineBuilder {
   readonly #entry: EntryOf<'session'>;
@@ -62,7 +64,7 @@ export class TimelineBuilder {
   readonly #items: TimelineItem[] = [];
   readonly #calls: ModelCall[] = [];
   readonly #compactions: RecordedCompaction[] = [];
-  /** The present conversation. */
+  /** The current conversation. */
   #current: TimelineItem[] = [];
   #turn = 0;
   #opensTurn = false;
@@ -72,7 +74,7 @@ export class TimelineBuilder {
   #unknownRewinds = 0;
   #copied = 0;
   readonly #open = new Map<string, EntryOf<'call'>>();
-  /** The range of each entry's items in the conversation, by the recording's id. */
+  /** For each entry, by its id in the recording, the range of its items in the conversation. */
   readonly #places = new Map<string, { readonly from: number; readonly to: number }>();
 
   constructor(entry: EntryOf<'session'>, files: FollowedFiles | undefined) {
@@ -111,7 +113,9 @@ export class TimelineBuilder {
     };
   }
 
-  /** Adds an item to the conversation, at its end or before items that arrived meanwhile. */
+  /**
+   * Adds an item at the end of the conversation, or at a position before results that have arrived.
+   */
   #add(fields: ItemFields, position = this.#current.length): TimelineItem {
     const item: Placed = {
       index: this.#items.length,
@@ -140,7 +144,7 @@ export class TimelineBuilder {
     }
   }
 
-  /** Adds input for the model, which its next call answers. */
+  /** Adds input for the model, which the next call answers. */
   #input(fields: ItemFields, at: number | undefined): TimelineItem {
     this.#at = at ?? this.#at;
     if (this.#answer !== undefined) this.#answer.answered = true;
@@ -151,8 +155,8 @@ export class TimelineBuilder {
     this.#answer ??= this.#begin(copied);
     const { call, outputs } = this.#answer;
     const last = outputs.at(-1);
-    // The calls of one answer are adjacent in a request, even if a recording has the first results
-    // between them.
+    // In a request the calls of one answer are adjacent, even if the recording has results between
+    // them.
     outputs.push(
       this.#add({ ...fields, answer: call.index }, last === undefined ? this.#current.length : last.position + 1),
     );
@@ -273,10 +277,7 @@ export class TimelineBuilder {
     if (text !== '') this.#input({ kind: 'harness', text }, entry.at);
   }
 
-  /**
-   * Continues the conversation from an earlier position. Removed items stay with the calls that saw
-   * them.
-   */
+  /** Continues the conversation from an earlier position. Earlier calls keep the removed items. */
   #rewind({ undone_from, undone_turns, parent_id }: EntryOf<'event'>): void {
     const prompts = this.#current.filter(({ kind }) => kind === 'user').map(({ position }) => position);
     const kept =

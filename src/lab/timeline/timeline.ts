@@ -4,36 +4,36 @@ import type { RecordingFormat } from '../recordings/neutral-session.js';
 
 /**
  * The kinds of items in a request. `harness` is text that the program inserted. A compaction's
- * `summary` is not an item, because only one policy has it.
+ * summary is not an item, because only the policy `asSent` has it.
  */
 export type ItemKind = 'system' | 'user' | 'harness' | 'text' | 'thinking' | 'call' | 'result';
 
-/** The files that a result shows, and the changes of its call. */
+/** The files that a result shows or its call changes. */
 export interface FileFacts {
   /** Files whose text the result shows, whole or in part. */
   readonly shows: readonly CanonicalPath[];
   /** Files that were written, edited, moved or deleted. */
   readonly changes: readonly CanonicalPath[];
-  /** The whole texts of these files after the call, as far as the recording shows them. */
+  /** The whole texts of these files after the call, if the recording shows them. */
   readonly texts: ReadonlyMap<CanonicalPath, string>;
 }
 
-/** An item of a conversation. A provider's request lists items in order. */
+/** A message, call, result or thinking in a conversation. A request is a list of items. */
 export interface TimelineItem {
   /** Its number in the session, from 0. */
   readonly index: number;
   /** Its position in its conversation. */
   readonly position: number;
   readonly kind: ItemKind;
-  /** The text that the model sees or says. For a call, its tool and its arguments as JSON. */
+  /** The text that the model reads or writes. For a call: its tool, and its arguments as JSON. */
   readonly text: string;
-  /** The model call whose answer includes the item; undefined for input. */
+  /** The number of the model call whose answer includes the item; undefined for input. */
   readonly answer: number | undefined;
-  /** Arguments of a call. */
+  /** The arguments, if the item is a call. */
   readonly args: JsonObject | undefined;
   /** The texts in a call's arguments, as they would appear in a file. */
   readonly argumentTexts: readonly string[];
-  /** Its turn, from 1; 0 before the first user message. */
+  /** The number of its turn, from 1; 0 before the first user message. */
   readonly turn: number;
   /** The recording's id of the call, for calls and results. */
   readonly callId: string | undefined;
@@ -41,12 +41,13 @@ export interface TimelineItem {
   readonly isError: boolean;
   readonly files: FileFacts;
   /**
-   * The model call from which on a file that it shows has changed; undefined while it is current.
+   * The first model call after a file that it shows has changed; undefined while the text is
+   * current.
    */
   staleFrom: number | undefined;
 }
 
-/** The tokens of a request as the provider counted them. */
+/** The tokens of a request, as the provider counted them. */
 export interface RecordedTokens {
   readonly prompt: number;
   readonly cacheRead: number | undefined;
@@ -55,40 +56,40 @@ export interface RecordedTokens {
   readonly output: number | undefined;
 }
 
-/** A model call. Its request is `items` up to `visible`. */
+/** A model call. Its request is the first `visible` items of `items`. */
 export interface ModelCall {
   /** Its number in the session, from 0. */
   readonly index: number;
   readonly turn: number;
   /** Whether a user message arrived since the previous call. */
   readonly opensTurn: boolean;
-  /** The conversation of the call. A rewind starts another one. */
+  /** The call's conversation. A rewind starts a new conversation. */
   readonly items: readonly TimelineItem[];
   readonly visible: number;
-  /** The model's answer in order: thinking, text, calls. */
+  /** The model's answer in order: thinking, text and calls. */
   readonly outputs: readonly TimelineItem[];
   /**
    * The time of its newest input, in milliseconds since 1970; undefined if the recording has no
-   * clock.
+   * times.
    */
   readonly at: number | undefined;
   readonly model: string | undefined;
   readonly recorded: RecordedTokens | undefined;
 }
 
-/** A compaction by the recorded program, before the model call `before`. */
+/** A compaction that the recorded program made before the model call `before`. */
 export interface RecordedCompaction {
   readonly before: number;
   readonly summary: string;
-  /** The earlier items that stayed. */
+  /** The earlier items that were kept. */
   readonly kept: readonly TimelineItem[];
-  /** The number of earlier items of the conversation. */
+  /** The number of items in the conversation at that time. */
   readonly visible: number;
 }
 
 /** The model calls of a recorded session with the items of their requests. */
 export interface Timeline {
-  /** Unique to a session of a recording, and equal in every run. */
+  /** Identifies a session of a recording. It is equal in every run. */
   readonly key: string;
   readonly format: RecordingFormat;
   /** The recording's id of the session. */
@@ -98,9 +99,15 @@ export interface Timeline {
   readonly items: readonly TimelineItem[];
   readonly calls: readonly ModelCall[];
   readonly compactions: readonly RecordedCompaction[];
-  /** Rewinds whose extent the recording does not state. The conversation continues there. */
+  /**
+   * Number of rewinds for which the recording does not say how far they went. They change nothing
+   * in the conversation.
+   */
   readonly unknownRewinds: number;
-  /** Calls that a fork copied from its parent session, whose recording also has them. */
+  /**
+   * Number of calls that a fork copied from its parent session. The parent's recording has them,
+   * too.
+   */
   readonly copiedCalls: number;
 }
 

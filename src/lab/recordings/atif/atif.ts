@@ -20,7 +20,7 @@ const SPEAKERS = {
 
 const USAGE = { input: 'prompt_tokens', output: 'completion_tokens', cache_read: 'cached_tokens', cost: 'cost_usd' };
 
-/** Converts the steps of one trajectory. */
+/** Converts the steps of one trajectory to entries. */
 class AtifSteps {
   readonly #session: string;
   readonly #onLoss: OnLoss;
@@ -93,7 +93,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Trajectories in the Agent Trajectory Interchange Format, versions 1.x to 1.7. A trajectory of a
- * sub-agent inside another one is not read.
+ * Reads trajectories in the Agent Trajectory Interchange Format, versions 1.x to 1.7. It does not
+ * read a sub-agent's trajectory inside another trajectory.
  */
 export const atif: Importer = { format: 'atif', recognise, read };

@@ -4,28 +4,27 @@ import { readAttachment } from './evidence.js';
 import { readMicrocompact } from './replacements.js';
 import { type ClaudeContext, type ClaudeRecord, closeAnswer, closeBoundary, commonOf } from './sessions.js';
 
-/** A queued prompt that left the queue and has no other record. */
+/** A prompt that left the queue of typed prompts and has no other record. */
 interface QueuedPrompt {
   readonly text: string;
-  /** True: the model got it in the middle of a turn. False: the person took it back. */
+  /** True if the model got the prompt during a turn; false if the person withdrew it. */
   readonly given: boolean;
 }
 
 /**
- * Follows the queue of prompts that a person typed while the model worked. A dequeued prompt
- * follows as a separate record. A removed one was passed to the model in the middle of a turn.
- * Later versions also write it as an attachment, so each text is counted once. Prompts that are all
- * popped went back to the editor.
+ * Follows the queue of prompts that a person typed while the model worked. A dequeued prompt also
+ * has a separate record. A removed prompt went to the model during a turn. Newer versions write it
+ * as an attachment, too, so the text is counted once. `popAll` returned prompts to the editor.
  */
 export class QueuedPrompts {
   #waiting: string[] = [];
-  /** Prompts that came as an attachment or by removal, and for which the other is still missing. */
+  /** Prompts that were seen only as an attachment so far, and those seen only as a removal. */
   #attached: string[] = [];
   #removed: string[] = [];
 
   /**
-   * Takes a prompt from an attachment. Returns false if its removal from the queue was counted
-   * already.
+   * Takes a prompt from an attachment. Returns false if the prompt was already counted at its
+   * removal.
    */
   attach(text: string): boolean {
     if (takeFirst(this.#removed, (one) => one === text) !== undefined) return false;
@@ -33,7 +32,7 @@ export class QueuedPrompts {
     return true;
   }
 
-  /** Applies an operation on the queue. Returns the prompts that have no other record. */
+  /** Applies an operation to the queue. Returns the prompts that have no other record. */
   operate(operation: string, content: string | undefined): readonly QueuedPrompt[] {
     if (operation === 'enqueue') {
       this.#waiting.push(content ?? '');
@@ -92,7 +91,7 @@ export function readSystem(context: ClaudeContext, at: ClaudeRecord): void {
     });
 }
 
-/** Reads an attachment of a prompt. */
+/** Reads an attachment. */
 export function readAttached({ queue, onLoss }: ClaudeContext, at: ClaudeRecord, queued: QueuedPrompts): void {
   const fields = objectAt(at.record, 'attachment');
   if (fields === undefined) {

@@ -17,7 +17,7 @@ import {
 } from './sessions.js';
 import { readAssistant, readUser } from './turns.js';
 
-/** Records outside of the conversation: file snapshots for undo, window marks. */
+/** Records that are not part of the conversation, such as file snapshots for undo. */
 const BOOKKEEPING = new Set([
   'file-history-snapshot',
   'last-prompt',
@@ -45,8 +45,8 @@ const BOOKKEEPING = new Set([
 ]);
 
 /**
- * The field with the title in each record of a title, by rising rank. A title that a person gave
- * stands against later ones of the program.
+ * The kinds of title records with the field that has the title, by rising rank. A later title of
+ * lower rank is ignored, so a title that a person gave stays.
  */
 const TITLES: Readonly<Record<string, string>> = {
   summary: 'summary',
@@ -55,7 +55,7 @@ const TITLES: Readonly<Record<string, string>> = {
 };
 const RANKS = Object.keys(TITLES);
 
-/** Records of the conversation. The format counts them as its items. */
+/** Records of the conversation. Only these are counted as the format's items. */
 const SAID = new Set(['user', 'assistant']);
 
 class ClaudeCodeReader implements LineReader {
@@ -129,7 +129,7 @@ class ClaudeCodeReader implements LineReader {
     this.#queueTitle();
   }
 
-  /** A title may precede the first record of its session. */
+  /** Queues an early title, because a title may precede the first record of its session. */
   #queueTitle(): void {
     const session = this.#sessions.main?.id;
     if (this.#title === undefined || this.#title.isQueued || session === undefined) return;
@@ -143,8 +143,8 @@ class ClaudeCodeReader implements LineReader {
   }
 
   /**
-   * Reads a sub-agent's messages and calls, which are recorded as progress of the call that started
-   * it. Other progress repeats its result.
+   * Reads the messages and calls of a sub-agent, which are recorded as the progress of the call
+   * that started it. Other kinds of progress are skipped, because they repeat a result.
    */
   #progress({ session, record, place }: ClaudeRecord): void {
     const data = objectAt(record, 'data');
@@ -166,8 +166,8 @@ class ClaudeCodeReader implements LineReader {
 }
 
 /**
- * Claude Code: JSON lines under `~/.claude/projects`, one file per session. A sub-agent's file
- * alone is a session, too.
+ * Reads Claude Code's JSON lines under `~/.claude/projects`, one file per session. A separate file
+ * of a sub-agent is read as a session, too.
  */
 export const claudeCode: Importer = lineImporter(
   'claude-code',

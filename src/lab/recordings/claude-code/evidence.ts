@@ -8,8 +8,8 @@ import type { EntryOf, ShownFile } from '../neutral-session.js';
 const named = (path: string): ShownFile[] => (path === '' ? [] : [namedFile(path)]);
 
 /**
- * Returns a file as Claude Code describes the read part. Only the name if the text, or its position
- * in the file, is not recorded.
+ * Returns the part of a file that Claude Code describes. Returns only the file's name if the text
+ * or its position is not recorded.
  */
 function describedFile(file: JsonObject | undefined, path: string, cut: boolean): ShownFile[] {
   const text = textAt(file, 'content');
@@ -20,7 +20,7 @@ function describedFile(file: JsonObject | undefined, path: string, cut: boolean)
   return [fileText(path, text, { start, whole, total })];
 }
 
-/** Reads the structured form of a result, for evidence beyond its text. */
+/** Returns the evidence in the structured copy of a tool's result (`toolUseResult`). */
 type Twin = (twin: JsonObject) => FileEvidence;
 
 const readTwin: Twin = (twin) => {
@@ -29,7 +29,7 @@ const readTwin: Twin = (twin) => {
   if (path === '') return {};
   if (textAt(twin, 'type') !== 'text') return { files: named(path) };
   const text = textAt(file, 'content');
-  // A read beyond the end of the file has no first line.
+  // A read that starts after the end of the file has no first line.
   if (text !== undefined && (numberAt(file, 'startLine') ?? 1) < 1) return { files: [{ ...namedFile(path), text }] };
   return { files: describedFile(file, path, false) };
 };
@@ -41,8 +41,8 @@ interface Edit {
 }
 
 /**
- * Applies one edit of the tool to a text. Undefined if the edit does not match. An edit to an empty
- * text also removes the line end.
+ * Applies one edit to a text, as the tool does. Undefined if the edit does not match. If the new
+ * text is empty, the line end after the old text is also removed.
  */
 function applyEdit(text: string, edit: Edit): string | undefined {
   if (edit.from === '') return text === '' ? edit.to : undefined;
@@ -62,7 +62,9 @@ function editOf(fields: JsonObject): Edit | undefined {
     : { from, to, all: (fields.replaceAll ?? fields.replace_all) === true };
 }
 
-/** Returns whether a patch has the file's own lines. Some versions show leading tabs as spaces. */
+/**
+ * Returns whether a patch shows the file's exact lines. Some versions show leading tabs as spaces.
+ */
 function isExactPatch(lines: readonly string[], edits: readonly JsonObject[]): boolean {
   const bodies = lines.map((line) => line.slice(1));
   if (bodies.some((line) => line.startsWith('\t')) || !bodies.some((line) => line.startsWith(' '))) return true;
@@ -72,7 +74,7 @@ function isExactPatch(lines: readonly string[], edits: readonly JsonObject[]): b
   return lines.some((line) => /^[-+] /.test(line) && known.has(line.slice(1)));
 }
 
-/** Returns the parts of a file that an edit's patch shows, before and after it. */
+/** Returns the parts of a file that an edit's patch shows, from before and after the edit. */
 function patchedPieces(path: string, twin: JsonObject, edits: readonly JsonObject[]): readonly ShownFile[] {
   const hunks = objectsAt(twin, 'structuredPatch').map((hunk) => ({
     oldStart: numberAt(hunk, 'oldStart') ?? 0,
@@ -123,8 +125,8 @@ const TWINS: Readonly<Record<string, Twin>> = {
 const CUT = /<persisted-output>|\[\d+ (?:characters|lines) truncated\]/;
 
 /**
- * Returns the evidence in the structured form of a tool's result. Empty for tools without one, and
- * for errors, which are plain text.
+ * Returns the evidence in the structured copy of a tool's result. It is empty for tools without
+ * such a copy, and for errors, which are plain text.
  */
 export function twinEvidence(tool: string | undefined, twin: unknown, text: string): FileEvidence {
   const evidence = tool !== undefined && isJsonObject(twin) ? (ownMember(TWINS, tool)?.(twin) ?? {}) : {};
@@ -132,7 +134,10 @@ export function twinEvidence(tool: string | undefined, twin: unknown, text: stri
   return { ...evidence, ...(truncated ? { truncated } : {}) };
 }
 
-/** The entry for an attachment: a text that the model got, files that it saw, or both. */
+/**
+ * The entry for an attachment: a message with text that the model got, or an event. Both may have
+ * files.
+ */
 type Attachment =
   | Pick<EntryOf<'event'>, 'kind' | 'name' | 'text' | 'files'>
   | Pick<EntryOf<'message'>, 'kind' | 'origin' | 'name' | 'text'>;
@@ -146,7 +151,7 @@ const attached = (text: string | undefined, files: ShownFile[]): Attachment => (
   files,
 });
 
-/** Returns the runs of numbered lines in a snippet, each a part of the file. */
+/** Returns each run of consecutive numbered lines in a snippet as a part of the file. */
 function snippetPieces(path: string, snippet: string): ShownFile[] {
   const lines = outputLines(snippet);
   const pieces: ShownFile[] = [];
@@ -202,7 +207,7 @@ const queued: AttachmentReader = (fields) => {
   return { kind: 'message', origin: byPerson ? 'person' : 'harness', name: 'queued_command', text };
 };
 
-/** Attachments that only the person at the terminal sees. */
+/** Attachments that the terminal shows and the model does not get. */
 const UNSEEN = new Set([
   'hook_system_message',
   'command_permissions',
@@ -231,8 +236,8 @@ function carriedText(fields: JsonObject): string {
 
 /**
  * Reads an attachment. Undefined if only the person at the terminal sees it. The recording lacks
- * the wrapping in which the program passes it to the model. An unknown kind becomes its text, or an
- * event if it has none.
+ * the text with which the program wraps it for the model. An unknown kind becomes a message with
+ * its text, or an event if it has no text.
  */
 export function readAttachment(fields: JsonObject): Attachment | undefined {
   const type = idAt(fields, 'type') ?? 'attachment';

@@ -7,8 +7,8 @@ import { excerpt } from '../importer.js';
 import { type ClaudeContext, type ClaudeRecord, type ClaudeSession, commonOf } from './sessions.js';
 
 /**
- * Holds a result until the model answers. The program may show the model another text instead, and
- * records that text after the result.
+ * Holds a result back until the model's next answer. Until then the program may record that it
+ * shows the model a replacement text.
  */
 export function keepResult(session: ClaudeSession, held: HeldEntry<'result'>): void {
   const { call_id, native_id } = held.entry;
@@ -18,13 +18,13 @@ export function keepResult(session: ClaudeSession, held: HeldEntry<'result'>): v
 }
 
 /**
- * Replaces a result by the text that the model saw. Returns false if the result was released
- * already, or belongs to another session.
+ * Replaces a result by the text that the model saw. Returns false if the result has left the queue,
+ * or belongs to another session.
  */
 function replaceResult({ unanswered, replaced }: ClaudeSession, call: string, text: string): boolean {
   if (replaced.has(call)) return true;
   const held = unanswered.get(call);
-  // Hidden content proves nothing about a file. The file's existence is still known.
+  // The replacement shows nothing of a file. That the file exists is still known.
   const files = held?.entry.files?.map(({ path }) => namedFile(path));
   if (held?.update({ text, truncated: true, ...(files === undefined ? {} : { files }) }) !== true) return false;
   replaced.add(call);
@@ -32,8 +32,8 @@ function replaceResult({ unanswered, replaced }: ClaudeSession, call: string, te
 }
 
 /**
- * Reads `content-replacement`, the texts that the model saw instead of results. Later versions of a
- * session repeat the record.
+ * Reads `content-replacement`, which has the texts that the model saw in place of results. Newer
+ * versions write the record more than once.
  */
 export function readReplacements(
   { onLoss, queue }: ClaudeContext,
@@ -63,10 +63,7 @@ export function readReplacements(
   }
 }
 
-/**
- * Reads `microcompact_boundary`. From here on some results and attachments are no longer in the
- * context.
- */
+/** Reads `microcompact_boundary`. After it, some results and attachments are not in the context. */
 export function readMicrocompact({ queue, onLoss }: ClaudeContext, at: ClaudeRecord): void {
   const about = objectAt(at.record, 'microcompactMetadata');
   const calls = textsAt(about, 'compactedToolIds');

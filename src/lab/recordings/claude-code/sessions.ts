@@ -5,26 +5,26 @@ import { idAt, momentOf, objectAt, objectsAt, textAt, usageAt } from '../entries
 import type { OnLoss, OpaqueContent } from '../importer.js';
 import type { EntryOf } from '../neutral-session.js';
 
-/** One answer of the model. The recording spreads it over several records with one block each. */
+/** One answer of the model. The recording divides it into several records with one block each. */
 interface Answer {
   readonly id: string;
   readonly held: HeldEntry<'message'>;
   readonly texts: string[];
   readonly thoughts: string[];
-  /** Whether it has a call. */
+  /** Whether the answer has a call. */
   calls: boolean;
-  /** Whether it was given out while the file rested. */
+  /** Whether the entry was released because the file was at rest. */
   rested: boolean;
 }
 
 /** A result recorded before its call. */
 interface EarlyResult {
   readonly read: () => void;
-  /** Number of answers that began since. */
+  /** Number of answers that have begun since this result. */
   answers: number;
 }
 
-/** The state of one session of a file. */
+/** The state of one of the sessions in a file. */
 export interface ClaudeSession {
   readonly id: string;
   readonly head: HeldEntry<'session'>;
@@ -32,42 +32,43 @@ export interface ClaudeSession {
   readonly subagent: boolean;
   model: string | undefined;
   answer: Answer | undefined;
-  /** The person's prompt under each record: a second prompt under the same record is a rewind. */
+  /**
+   * The prompt that follows each record, by id. A second prompt after the same record is a rewind.
+   */
   readonly prompts: Map<string, string>;
-  /** The tools of the calls without a result, by call id. */
+  /** The tools of calls that have no result yet, by call id. */
   readonly calls: Map<string, string>;
   /**
-   * Results without their calls yet, by call id. The program writes a call that finishes at once
-   * after its result.
+   * Results whose calls have not been read yet, by call id. The program writes the result first if
+   * a call finishes at once.
    */
   readonly early: Map<string, EarlyResult>;
   /**
-   * Results that the model has not answered yet, by call id. The program may still show it other
-   * texts instead.
+   * Results since the model's last answer, by call id. The program may still replace their texts.
    */
   readonly unanswered: Map<string, HeldEntry<'result'>>;
-  /** Calls whose results were replaced this way. */
+  /** Ids of the calls whose results were replaced. */
   readonly replaced: Set<string>;
-  /** The records with the results, by call id. */
+  /** The id of each result's record, by call id. */
   readonly resultRecords: Map<string, string>;
-  /** The calls that started sub-agents, by prompt. */
+  /** The id of the call that started a sub-agent, by the sub-agent's prompt. */
   readonly spawns: Map<string, string>;
-  /** A compaction without its summary yet. */
+  /** A compaction whose summary has not been read yet. */
   boundary: EntryOf<'compaction'> | undefined;
-  /** Whether the session has any message. */
+  /** Whether the session has a message. */
   begun: boolean;
-  /** Whether its records name their predecessors. */
+  /** Whether the session's records name their predecessors. */
   chained: boolean;
 }
 
-/** A record with its session and its place. */
+/** A record with its session and its place in the file. */
 export interface ClaudeRecord {
   readonly session: ClaudeSession;
   readonly record: JsonObject;
   readonly place: string;
 }
 
-/** The shared state of a file's record readers. */
+/** The state that all readers of a file's records share. */
 export interface ClaudeContext {
   readonly queue: EntryQueue;
   readonly opaque: OpaqueContent;
@@ -86,7 +87,7 @@ export function commonOf({ session, record, place }: ClaudeRecord) {
   };
 }
 
-/** Reads the results that no longer wait for their calls. */
+/** Reads those early results that need not wait for their calls any longer. */
 export function readEarly({ early }: ClaudeSession, isOver: (result: EarlyResult) => boolean): void {
   for (const [call, result] of early) {
     if (!isOver(result)) continue;
@@ -95,15 +96,16 @@ export function readEarly({ early }: ClaudeSession, isOver: (result: EarlyResult
   }
 }
 
-/** Ends the current answer: no further record belongs to it. */
+/** Ends the current answer. No later record is added to it. */
 export function closeAnswer(session: ClaudeSession): void {
   session.answer?.held.release();
   session.answer = undefined;
 }
 
 /**
- * Gives out what waits for a possible change while the file rests. An answer with thoughts only
- * waits on, because its text is to come; a head without its folder waits for it.
+ * Releases entries that wait for a possible change, because the file is at rest. An answer that has
+ * only thoughts is not released, because its text will follow. Neither is a session entry without a
+ * working directory.
  */
 export function restSession({ answer, head, cwd, unanswered }: ClaudeSession): void {
   if (cwd !== undefined) head.release();
@@ -125,7 +127,7 @@ function noteModel({ queue }: ClaudeContext, at: ClaudeRecord): void {
   else queue.push({ kind: 'event', ...commonOf(at), name: 'model-change', text: model });
 }
 
-/** Returns the answer of an assistant's record: the current one, or a new one. */
+/** Returns the answer that an assistant's record belongs to: the current one, or a new one. */
 export function answerOf(context: ClaudeContext, at: ClaudeRecord): Answer {
   const { session, record, place } = at;
   const message = objectAt(record, 'message');
@@ -160,8 +162,8 @@ export function answerOf(context: ClaudeContext, at: ClaudeRecord): Answer {
 }
 
 /**
- * Adds a text or a thought to the answer of a record. If the answer has left the queue, it becomes
- * a new message.
+ * Adds a text or a thought to the answer of a record. If the answer has left the queue, adds a new
+ * message instead.
  */
 export function addToAnswer(
   context: ClaudeContext,
@@ -173,7 +175,7 @@ export function addToAnswer(
   if (thinking !== undefined) answer.thoughts.push(thinking);
   const thoughts = answer.thoughts.length === 0 ? {} : { thinking: answer.thoughts.join('\n') };
   if (answer.held.update({ text: answer.texts.join('\n'), ...thoughts })) return;
-  // Further thoughts of an answer that was given out say nothing.
+  // Further thoughts of an answer that has left the queue are dropped.
   if (answer.rested && text === undefined) return;
   context.queue.push({
     kind: 'message',
@@ -185,7 +187,9 @@ export function addToAnswer(
   });
 }
 
-/** Queues a compaction without a summary, because the conversation went on before one came. */
+/**
+ * Queues a compaction without summary. The conversation continued before a summary was recorded.
+ */
 export function closeBoundary({ queue }: ClaudeContext, session: ClaudeSession): void {
   if (session.boundary !== undefined) queue.push(session.boundary);
   session.boundary = undefined;
@@ -199,25 +203,25 @@ function promptText(record: JsonObject): string {
 }
 
 /**
- * The sessions of one file: the conversation and its sub-agents. A sub-agent may be a side chain in
- * the file, the progress of its call, or a separate file.
+ * The sessions in one file: the conversation and its sub-agents. A sub-agent is recorded as a side
+ * chain, as the progress of its call, or in a separate file.
  */
 export class ClaudeSessions {
   readonly #queue: EntryQueue;
   readonly #fallbackId: string;
   readonly #byId = new Map<string, ClaudeSession>();
-  /** The sub-agent of each side-chain record without an agent id, by the record's id. */
+  /** The sub-agent of each side-chain record without an agent id, by the id of the record. */
   readonly #chains = new Map<string, ClaudeSession>();
   #main: ClaudeSession | undefined;
   #mainId: string | undefined;
 
-  /** `fallbackId` names a session whose records have no session id. */
+  /** `fallbackId` is the session's id if the records have none. */
   constructor(queue: EntryQueue, fallbackId: string) {
     this.#queue = queue;
     this.#fallbackId = fallbackId;
   }
 
-  /** The conversation itself, once a record of it came. */
+  /** The main conversation; undefined before its first record. */
   get main(): ClaudeSession | undefined {
     return this.#main;
   }
@@ -226,7 +230,7 @@ export class ClaudeSessions {
     return this.#byId.values();
   }
 
-  /** Returns the session of a record. */
+  /** Returns the session that a record belongs to. */
   of(record: JsonObject, place: string): ClaudeSession {
     const id = idAt(record, 'sessionId');
     this.#mainId ??= id;
@@ -235,7 +239,7 @@ export class ClaudeSessions {
     main.chained ||= idAt(record, 'parentUuid') !== undefined;
     if (main.cwd === undefined) this.#complete(main, record);
     if (id !== undefined && id !== this.#mainId) {
-      // A resumed session continues in the same file under another id.
+      // When a session is resumed, it continues in the same file under another id.
       this.#mainId = id;
       this.#queue.push({
         kind: 'event',
@@ -261,8 +265,8 @@ export class ClaudeSessions {
   }
 
   /**
-   * The first records of a file may lack the working directory. The first record with one supplies
-   * it.
+   * Sets the session's working directory from the first record that has one. The first records of a
+   * file may lack it.
    */
   #complete(session: ClaudeSession, record: JsonObject): void {
     const cwd = textAt(record, 'cwd');

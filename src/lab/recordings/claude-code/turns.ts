@@ -40,7 +40,7 @@ const HARNESS_TEXT = new RegExp(
   `^\\s*(?:<(?:${HARNESS_TAGS.join('|')})[\\s>]|\\[Request interrupted by user|Caveat: The messages below)`,
 );
 
-/** Returns the author of a text in the user's role. */
+/** Returns whether the person or the program wrote a text that has the role `user`. */
 function originOf(record: JsonObject, text: string): PromptPart['origin'] {
   const kind = textAt(objectAt(record, 'origin'), 'kind');
   if (record.isMeta === true || (kind !== undefined && kind !== 'human')) return 'harness';
@@ -71,7 +71,10 @@ function textOf({ onLoss, opaque }: ClaudeContext, place: string, content: unkno
   return partsText(content, { place, onLoss, other });
 }
 
-/** Returns the blocks of a message. A plain text is one block. A non-object is a loss. */
+/**
+ * Returns the blocks of a message. A plain text becomes one block. Blocks that are not objects are
+ * losses.
+ */
 function blocksOf({ onLoss }: ClaudeContext, { record, place }: ClaudeRecord): readonly JsonObject[] {
   const message = objectAt(record, 'message');
   const content = message?.content;
@@ -160,8 +163,8 @@ function readPrompt(context: ClaudeContext, at: ClaudeRecord, blocks: readonly J
 function noteRewind({ queue }: ClaudeContext, at: ClaudeRecord): void {
   const { session, record, place } = at;
   const parent = idAt(record, 'parentUuid') ?? '';
-  // Without `parentUuid` a prompt follows the one above it. A second beginning is a rewind only if
-  // the other records name their predecessors.
+  // A prompt without `parentUuid` follows the previous one. A second prompt without predecessor is
+  // a rewind only if other records name their predecessors.
   if (!('parentUuid' in record)) return;
   const earlier = parent === '' && !session.chained ? undefined : session.prompts.get(parent);
   if (earlier !== undefined)
@@ -178,7 +181,7 @@ function readSummary(context: ClaudeContext, at: ClaudeRecord): void {
   context.queue.push({ ...boundary, summary });
 }
 
-/** Reads an assistant's record: one block of an answer, several in older versions. */
+/** Reads an assistant's record. It has one block of an answer, or in older versions several. */
 export function readAssistant(context: ClaudeContext, at: ClaudeRecord): void {
   const { session, place } = at;
   const blocks = blocksOf(context, at);
@@ -198,7 +201,9 @@ export function readAssistant(context: ClaudeContext, at: ClaudeRecord): void {
   }
 }
 
-/** Returns the arguments of a call. Arguments that the program could not parse stay as they are. */
+/**
+ * Returns the arguments of a call. Arguments that the program could not parse are returned as text.
+ */
 function givenArguments(block: JsonObject): unknown {
   const unparsed = objectAt(block, 'input')?.__unparsedToolInput;
   if (unparsed === undefined) return block.input;

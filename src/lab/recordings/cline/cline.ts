@@ -6,16 +6,16 @@ import { headObject, headObjects, recordingHead, recordingId } from '../json/rec
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { ClineMessages, modelOf } from './messages.js';
 
-/** Returns whether a file is a session's manifest, which has no messages. */
+/** Returns whether an object is a session's manifest, which has no messages. */
 const isManifest = (head: JsonObject): boolean =>
   typeof head.session_id === 'string' && ('messages_path' in head || 'workspace_root' in head);
 
-/** Marks that Cline adds to the first prompt of a task. */
+/** Matches the tags that Cline adds to the first prompt of a task. */
 const PROMPTED = /^\s*<(?:task|user_message|feedback)>|<environment_details>/;
 
 /**
- * Returns whether messages come from Cline: they name the model with the time, or begin like a
- * Cline task.
+ * Returns whether messages come from Cline. They have a time and the model's name, or the first one
+ * has Cline's tags.
  */
 function isHistory(messages: readonly JsonObject[]): boolean {
   if (messages.some((message) => 'modelInfo' in message && 'ts' in message)) return true;
@@ -92,7 +92,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
     onLoss,
   )) {
     if (path[0] === 'system_prompt') {
-      // After the first messages the prompt is too late for the session entry.
+      // The session entry has been yielded without this prompt, so the prompt becomes a message.
       if (prompt === undefined && typeof value === 'string') {
         prompt = value;
         yield {
@@ -116,8 +116,8 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
 }
 
 /**
- * Reads Cline sessions (`session.messages.json`), compacted ones too, and tasks of its extension
- * (`api_conversation_history.json`, a bare list). Of a manifest (`session.json`) it reads the
- * header only. A file in a prompt is a read without a call and becomes the event `file-attached`.
+ * Reads Cline sessions (`session.messages.json`), also compacted ones. It reads tasks of Cline's
+ * editor extension, too (`api_conversation_history.json`, a list). A manifest (`session.json`)
+ * gives only a session entry. A file inside a prompt becomes the event `file-attached`.
  */
 export const cline: Importer = { format: 'cline', recognise, read };

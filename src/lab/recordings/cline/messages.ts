@@ -17,7 +17,7 @@ import { type OnLoss, OpaqueContent, unknownRole } from '../importer.js';
 import { parseJson } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 
-/** One answer within a Cline result. */
+/** One answer in a result. A Cline call may have several. */
 interface Answer {
   readonly query: string;
   readonly result: string;
@@ -33,7 +33,7 @@ function answersOf(content: unknown): readonly Answer[] {
   });
 }
 
-/** Returns the file in the answer to `PATH` or `PATH:A-B`. */
+/** Returns the file that an answer to the query `PATH` or `PATH:A-B` shows. */
 function readFile({ query, result }: Answer, asked: readonly JsonObject[]): ShownFile | undefined {
   const range = /^(.+):(\d+)-(\d+|end|EOF)?$/.exec(query);
   const path = range?.[1] ?? query;
@@ -48,7 +48,7 @@ function readFile({ query, result }: Answer, asked: readonly JsonObject[]): Show
   return shownLines(path, shown, { total: all ? shown.lines.length : undefined });
 }
 
-/** Returns the files in the answers to a call. */
+/** Returns the files that the answers to a call show. */
 function clineEvidence(tool: string, args: JsonObject, content: unknown): readonly ShownFile[] {
   const answers = answersOf(content).filter(({ success }) => success);
   if (tool === 'read_files') return answers.flatMap((answer) => readFile(answer, objectsAt(args, 'files')) ?? []);
@@ -59,13 +59,13 @@ function clineEvidence(tool: string, args: JsonObject, content: unknown): readon
   return [];
 }
 
-/** Returns whether all answers of a result are failures. */
+/** Returns whether a result has answers and all of them failed. */
 function allFailed(content: unknown): boolean {
   const answers = answersOf(content);
   return answers.length > 0 && answers.every(({ success }) => !success);
 }
 
-/** The content of a message, by kind. */
+/** The content of a message, sorted by kind. */
 interface Blocks {
   readonly texts: unknown[];
   readonly thoughts: string[];
@@ -78,7 +78,7 @@ export function modelOf(message: JsonObject): string | undefined {
   return textAt(about, 'id') ?? textAt(about, 'modelId');
 }
 
-/** A call that the model writes as tags in its text. Its result is in the next prompt. */
+/** Matches a call that the model writes as tags in its text. Its result is in the next prompt. */
 const TAGGED_CALL = /^<(\w+_\w+)>\s*<(\w+)>[\s\S]*<\/\2>\s*<\/\1>/m;
 
 /** Converts the messages of a Cline session to entries. */

@@ -10,10 +10,10 @@ import { CompletedItems } from './completed-items.js';
 import { CountedAnswers } from './counted-answers.js';
 import { codexItems, exitCodeOf, type ItemContext, patchEvidence } from './items.js';
 
-/** Maximum pause between two records of a history that is written in one go, in milliseconds. */
+/** Maximum milliseconds between two records of a copied history, which is written all at once. */
 const COPY_GAP_MS = 100;
 
-/** Returns the session described by the meta record at the beginning of a file. */
+/** Returns the session that the first `session_meta` record of a file describes. */
 function codexSession(meta: JsonObject | undefined, place: string, fallbackId: string): EntryOf<'session'> {
   const source = objectAt(meta, 'source');
   const spawn = objectAt(objectAt(source, 'subagent'), 'thread_spawn');
@@ -34,16 +34,16 @@ function codexSession(meta: JsonObject | undefined, place: string, fallbackId: s
 }
 
 /**
- * Separates a fork's copied history from its own records. The file repeats the parent's records
- * after the parent's meta. They are written in one go at the moment of the fork, so the copy ends
- * with the first pause. Later versions keep the old times.
+ * Recognises the history that a fork copies from its parent. After the parent's `session_meta`
+ * record, the file repeats the parent's records. They are written all at once, so the copy ends at
+ * the first pause. Newer versions keep the records' original times.
  */
 class CopiedHistory {
   #began: number | undefined;
   #last: number | undefined;
   #copying = false;
 
-  /** Starts the copy at the time of the parent's meta. */
+  /** Begins a copy at the time of the parent's `session_meta` record. */
   begin(at: number | undefined): void {
     this.#copying = at !== undefined;
     this.#began = at;
@@ -60,7 +60,7 @@ class CopiedHistory {
   }
 }
 
-/** A record or its payload, with its place and time. */
+/** A record or its payload, with its place in the file and its time. */
 interface CodexRecord {
   readonly payload: JsonObject;
   readonly place: string;
@@ -69,10 +69,10 @@ interface CodexRecord {
 
 type Handler = (record: CodexRecord) => void;
 
-/** Records and items outside of the transcript. */
+/** Kinds of records and items that are not part of the transcript. */
 const BOOKKEEPING = new Set(['world_state', 'inter_agent_communication_metadata', 'ghost_snapshot', 'state']);
 
-/** Events after which the model's answer goes on no more. */
+/** Events that end the model's answer. */
 const ENDS: ReadonlySet<string> = new Set(['task_complete', 'turn_aborted', 'thread_rolled_back']);
 
 class CodexReader implements LineReader {
@@ -150,8 +150,8 @@ class CodexReader implements LineReader {
   }
 
   /**
-   * Returns the fields shared by all entries of a record. Opens the session if the file has no
-   * meta.
+   * Returns the fields that all entries of a record share. If the file has no `session_meta`
+   * record, it opens the session first.
    */
   #common({ place, at }: Omit<CodexRecord, 'payload'>, item?: JsonObject): EntryCommon {
     if (this.#head === undefined) this.#open(undefined, place);
@@ -212,7 +212,10 @@ class CodexReader implements LineReader {
     }
   }
 
-  /** Queues thoughts as a separate message if only a call follows them. */
+  /**
+   * Queues waiting thoughts as a message of their own. It is used if a call follows them instead of
+   * a message.
+   */
   #flushThinking(): void {
     const { thinking } = this.#context;
     if (thinking === undefined) return;
@@ -244,8 +247,8 @@ class CodexReader implements LineReader {
   }
 
   /**
-   * Reads the few events with information beyond the transcript. The others repeat it for the
-   * screen.
+   * Reads the events that contain more than the transcript. Other events repeat the transcript for
+   * the screen.
    */
   #event({ payload, ...where }: CodexRecord): void {
     const type = textAt(payload, 'type') ?? '';
@@ -269,8 +272,8 @@ class CodexReader implements LineReader {
   }
 
   /**
-   * Gives the preceding answer its token counts. Skips a repeated count, which comes when only
-   * limits have changed.
+   * Adds token counts to the preceding answer. A repeated count is skipped: Codex writes it when
+   * only limits have changed.
    */
   #usage(payload: JsonObject, common: EntryCommon): void {
     const info = objectAt(payload, 'info');
@@ -289,5 +292,5 @@ class CodexReader implements LineReader {
   }
 }
 
-/** Codex: JSON lines under `~/.codex/sessions`, one file per session and per sub-agent. */
+/** Reads Codex's JSON lines under `~/.codex/sessions`, one file per session and per sub-agent. */
 export const codex: Importer = lineImporter('codex', (id, onLoss) => new CodexReader(id, onLoss));

@@ -7,13 +7,16 @@ import { excerpt } from '../importer.js';
 import type { EntryKind, EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 import { type ItemContext, originOf, patchEvidence } from './items.js';
 
-/** Returns the texts of a message, from the transcript or from an event. */
+/** Returns the texts of a message, which comes from the transcript or from an event. */
 const textsIn = (holder: JsonObject): readonly string[] => [
   ...objectsAt(holder, 'content').flatMap((part) => textAt(part, 'text') ?? []),
   ...objectsAt(holder, 'fragments').flatMap((part) => textAt(part, 'text') ?? []),
 ];
 
-/** Returns a short key for a message, so that memory does not grow with the recording. */
+/**
+ * Returns a short key for a message. Storing whole texts would take memory as large as the
+ * recording.
+ */
 const keyOf = (role: string | undefined, text: string): string =>
   createHash('sha1').update(`${role} ${text}`).digest('base64');
 
@@ -22,7 +25,9 @@ const ROLES: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
   ['HookPrompt', 'user'],
   ['AgentMessage', 'assistant'],
 ]);
-/** Items that add nothing to a transcript: it repeats them, or they are for the screen. */
+/**
+ * Kinds of items that are skipped. The transcript repeats them, or they are only for the screen.
+ */
 const REPEATED = new Set([
   'Plan',
   'Reasoning',
@@ -34,7 +39,7 @@ const REPEATED = new Set([
   'Sleep',
   'ContextCompaction',
 ]);
-/** Items of an executed call. */
+/** Kinds of items that are executed calls. */
 const MADE = new Set(['CommandExecution', 'FileChange', 'McpToolCall', 'DynamicToolCall']);
 
 /** The tool, arguments, output and outcome of an executed call. */
@@ -69,7 +74,7 @@ function madeCall(item: JsonObject): MadeCall {
   return { tool: name || 'unknown', args: { ...args }, text, failed, files: [] };
 }
 
-/** Returns the entries of an item in a file without a transcript. */
+/** Returns the entries for an item, in a file without a transcript. */
 function entriesOf(item: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
   const type = textAt(item, 'type') ?? '';
   const role = type === 'Plan' ? 'assistant' : ROLES.get(type);
@@ -93,18 +98,19 @@ function entriesOf(item: JsonObject, common: EntryCommon): readonly RecordedEntr
 }
 
 /**
- * Reads `item_completed` events. Later versions repeat the transcript in them, and report scripts
- * of the code mode only there. In a file without a transcript the events are the recording. Beside
- * a transcript, an additional call becomes the event `script-step`, and an additional message is a
+ * Reads `item_completed` events. Newer versions repeat the transcript in them, and only they report
+ * the calls of scripts. In a file without a transcript, these events are the recording. Otherwise a
+ * call that the transcript lacks becomes the event `script-step`, and a message that it lacks is a
  * loss.
  */
 export class CompletedItems {
   readonly #context: ItemContext;
-  /** Entries that wait until the file turns out to have a transcript. */
+  /** Entries that are held back until it is known whether the file has a transcript. */
   #held: HeldEntry<EntryKind>[] = [];
   #hasTranscript = false;
   readonly #calls = new Set<string>();
-  /** Messages of the transcript, and messages that only events have so far. */
+  /** Keys of the transcript's messages. */
+  /** Messages that were only in events so far, by key. */
   readonly #said = new Set<string>();
   readonly #unsaid = new Map<string, { readonly place: string; readonly text: string }>();
 
@@ -127,7 +133,7 @@ export class CompletedItems {
     }
   }
 
-  /** Reads the item of an event. */
+  /** Reads the item of an `item_completed` event. */
   item(item: JsonObject | undefined, common: EntryCommon): void {
     const type = textAt(item, 'type') ?? '';
     const role = ROLES.get(type);
@@ -145,7 +151,7 @@ export class CompletedItems {
     else if (MADE.has(type)) this.#made(item, common);
   }
 
-  /** Reports the messages that only events have, at the end of a file with a transcript. */
+  /** Reports the messages that only events have, if the file has a transcript. */
   finish(): void {
     if (!this.#hasTranscript) return;
     for (const { place, text } of this.#unsaid.values()) {
@@ -154,7 +160,10 @@ export class CompletedItems {
     }
   }
 
-  /** Adds a call beside the transcript: the end of a known call, or a step of a script. */
+  /**
+   * Reads an executed call in a file with a transcript. It is either a call of the transcript, or a
+   * step of a script.
+   */
   #made(item: JsonObject, common: EntryCommon): void {
     const { calls, queue } = this.#context;
     const id = idAt(item, 'id') ?? '';

@@ -5,16 +5,16 @@ import type { EntryOf } from '../neutral-session.js';
 type Message = EntryOf<'message'>;
 
 /**
- * The answers of a model with their token counts. Codex writes the count after the answer's message
- * and calls, in some versions even after their results. So an answer waits for its count. An answer
- * of calls alone gets a message without text, which carries the count.
+ * Assigns token counts to the model's answers. Codex writes the count after an answer's message and
+ * calls, in some versions even after their results. So an answer is held back until its count is
+ * read. An answer that only has calls gets an empty message, which carries the count.
  */
 export class CountedAnswers {
   readonly #queue: EntryQueue;
   #open: HeldEntry<'message'> | undefined;
-  /** Whether results came after the open answer: the next item of the model begins another one. */
+  /** Whether results followed the open answer. If so, the model's next item begins a new answer. */
   #isAnswered = false;
-  /** Whether the recording has shown counts. */
+  /** Whether the recording has had a count so far. */
   #isCounted = false;
   /** Whether the recording is of a version that may write counts. */
   mayCount = false;
@@ -23,15 +23,15 @@ export class CountedAnswers {
     this.#queue = queue;
   }
 
-  /** Queues a message of the model. Another message of the same answer takes over the count. */
+  /** Queues a message of the model. It becomes the open answer, which gets the next count. */
   message(message: Message): void {
     this.end();
     this.#open = this.#queue.hold<'message'>(message);
   }
 
   /**
-   * Opens an answer for a call, unless its message did. The empty message stays without a count,
-   * because the beginning of a recording must give the same entries as the whole.
+   * Opens an answer for a call, unless one is open. Its empty message is kept even if no count
+   * follows. So the beginning of a recording gives the same entries as the whole recording.
    */
   call(common: EntryCommon): void {
     if (this.#isAnswered) this.end();
@@ -46,12 +46,12 @@ export class CountedAnswers {
     });
   }
 
-  /** Notes a result of the open answer's calls. */
+  /** Records that a result followed the open answer. */
   result(): void {
     this.#isAnswered = true;
   }
 
-  /** Gives the open answer its count. Returns false if there is none. */
+  /** Sets the open answer's count. Returns false if no answer is open. */
   count(usage: NonNullable<Message['usage']>): boolean {
     this.#isCounted = true;
     const isTaken = this.#open?.update({ usage }) === true;
@@ -59,7 +59,7 @@ export class CountedAnswers {
     return isTaken;
   }
 
-  /** Releases the open answer, with a count or without. */
+  /** Ends the open answer and releases its message. */
   end(): void {
     this.#open?.release();
     this.#open = undefined;
@@ -67,8 +67,8 @@ export class CountedAnswers {
   }
 
   /**
-   * Lets the open answer leave while the file rests, if the recording has shown no counts. The
-   * answer stays open, so that its calls get no message of their own.
+   * Releases the open answer's message while the file is at rest, unless the recording has counts.
+   * The answer stays open, so that its calls do not begin a new one.
    */
   rest(): void {
     if (!this.#isCounted) this.#open?.release();

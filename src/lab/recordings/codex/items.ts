@@ -10,7 +10,8 @@ import type { EntryOf, ShownFile } from '../neutral-session.js';
 import type { CountedAnswers } from './counted-answers.js';
 
 /**
- * Returns the working directory of a call: its own, otherwise the turn's. Windows paths are kept.
+ * Returns a call's working directory, resolved against the turn's, or else the turn's. A Windows
+ * path is not resolved.
  */
 function callDirectory(args: JsonObject, turn: string | undefined): string | undefined {
   const asked = textAt(args, 'workdir') ?? textAt(args, 'working_directory');
@@ -51,13 +52,13 @@ const FAILED = new RegExp(
   'i',
 );
 const EXIT = /^(?:Process exited with code|Exit code:) (-?\d+)$/m;
-/** The first lines of an output contain the command's header. */
+/** Number of characters of an output that are searched for the command's header. */
 const HEADER_CHARS = 4000;
 const CUT = /…\d+ (?:tokens|chars) truncated…|\[\.\.\. (?:omitted|removed) \d+ /;
 
 /**
- * Returns the exit code from an output's header, or from the JSON of older versions. Undefined
- * without one.
+ * Returns the exit code in an output's header, or in the JSON of older versions. Undefined if there
+ * is none.
  */
 export function exitCodeOf(text: string): number | undefined {
   if (text.startsWith('{')) {
@@ -80,7 +81,7 @@ function changedFile(path: string, change: JsonObject): readonly ShownFile[] {
   return pieces.length > 0 ? pieces : [namedFile(moved)];
 }
 
-/** Returns the files that a patch changed, as its end reports them. Empty if the patch failed. */
+/** Returns the files that a patch changed, from the event at its end. Empty if the patch failed. */
 export function patchEvidence(payload: JsonObject): readonly ShownFile[] {
   if (payload.success === false) return [];
   return Object.entries(objectAt(payload, 'changes') ?? {}).flatMap(([path, change]) =>
@@ -88,9 +89,9 @@ export function patchEvidence(payload: JsonObject): readonly ShownFile[] {
   );
 }
 
-/** A call without a result, with the facts from events so far. */
+/** A call without a result, with what events have reported about it. */
 interface OpenCall {
-  /** Whether it is a script of the code mode, which makes further calls. */
+  /** Whether the call runs a script, which makes further calls. */
   readonly script: boolean;
   exitCode: number | undefined;
   files: readonly ShownFile[] | undefined;
@@ -107,7 +108,7 @@ export interface ItemContext {
   sessionCwd: string | undefined;
   turnCwd: string | undefined;
   model: string | undefined;
-  /** Thoughts for the next message. */
+  /** Thoughts that belong to the next message. */
   thinking: { readonly text: string; readonly common: EntryCommon } | undefined;
 }
 
@@ -116,7 +117,7 @@ type ItemReader = (payload: JsonObject, common: EntryCommon) => void;
 const textsOf = (payload: JsonObject, field: string): readonly string[] =>
   objectsAt(payload, field).flatMap((item) => textAt(item, 'text') ?? []);
 
-/** Returns the readers of transcript items, by kind. */
+/** Returns the reader for each kind of transcript item. */
 export function codexItems(context: ItemContext): Readonly<Record<string, ItemReader>> {
   const { queue, answers, opaque, onLoss } = context;
   const text = (content: unknown, place: string): string => {

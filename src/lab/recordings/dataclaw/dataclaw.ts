@@ -11,7 +11,7 @@ const recognise = (source: RecordingSource): number => {
   return isSession && ('stats' in head || 'start_time' in head || 'git_branch' in head) ? 0.9 : 0;
 };
 
-/** Returns a tool's output as text. Older exports have none. */
+/** Returns a tool's output as text. Undefined in older exports, which have no output. */
 function outputOf(use: JsonObject): string | undefined {
   const { output } = use;
   if (typeof output === 'string') return output;
@@ -70,7 +70,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Reads exports of DataClaw. Each line is one session, of any agent. Paths and names in it are
- * anonymised. Older exports have no results.
+ * Reads exports of DataClaw. Each line is one session of some agent, with anonymised paths and
+ * names. Older exports have no results.
  */
 export const dataclaw: Importer = { format: 'dataclaw', recognise, read };

@@ -5,12 +5,15 @@ import { parseJson } from '../json/json-text.js';
 import type { EntryOf } from '../neutral-session.js';
 import { idAt, listAt, numberAt, objectAt, objectsAt, textAt, usageAt } from './fields.js';
 
-/** Renders a part of a message: its text, or the line that stands for it. */
+/** Returns the text of a message part, or a line that stands for it. */
 type PartText = (part: JsonObject) => string | undefined;
 
 const text: PartText = (part) => textAt(part, 'text') ?? textAt(part, 'content');
 
-/** The object that holds a medium's data: the part itself, or one inside it. */
+/**
+ * Returns the object that has the data of an image, sound or file: the part itself, or an object in
+ * it.
+ */
 function mediumOf(part: JsonObject): JsonObject {
   for (const name of ['source', 'image_url', 'input_audio', 'file', 'inlineData', 'fileData']) {
     const inner = part[name];
@@ -38,7 +41,7 @@ const medium =
   (part) =>
     mediumLine(kind, part);
 
-/** The kinds of parts that several formats share. */
+/** Renders the kinds of parts that several formats have. */
 const PARTS: Readonly<Record<string, PartText>> = {
   text,
   input_text: text,
@@ -58,16 +61,16 @@ export interface ContentPlace {
   readonly place: string;
   readonly onLoss: OnLoss;
   /**
-   * Renders the parts that the format handles itself, before the known kinds. Returns the text of
-   * the part, `''` for a part that becomes a separate entry, and undefined for an unknown part.
+   * Renders the parts that only this format has; it is tried first. Returns the text of a part,
+   * `''` for a part that becomes a separate entry, and undefined for an unknown part.
    */
   readonly other?: (part: JsonObject) => string | undefined;
 }
 
 /**
- * Returns the content of a message as the model saw it. A text stays as it is. The text parts of a
- * list go on lines of their own. Media take one line each (`[image image/png 18234 bytes]`). An
- * unknown part becomes `[kind]` and the loss `unknown-block`.
+ * Returns the content of a message as the model saw it. Each text part of a list begins on a new
+ * line. An image, sound or file becomes one line (`[image image/png 18234 bytes]`). An unknown part
+ * becomes `[kind]` and the loss `unknown-block`.
  */
 export function partsText(content: unknown, at: ContentPlace): string {
   if (content === undefined || content === null) return '';
@@ -100,9 +103,9 @@ function partText(part: unknown, { place, onLoss, other }: ContentPlace): string
 }
 
 /**
- * Returns the arguments of a call, recorded as an object or as JSON text. Anything else becomes
- * `{input: …}` and the loss `unparsed-arguments`. A missing value and an empty text mean no
- * arguments.
+ * Returns the arguments of a call, recorded as an object or as JSON text. Missing arguments and an
+ * empty text give an empty object. Any other value becomes `{input: …}` and the loss
+ * `unparsed-arguments`.
  */
 export function callArguments(given: unknown, place: string, onLoss: OnLoss): JsonObject {
   if (given === undefined || given === null || given === '') return {};
@@ -114,7 +117,7 @@ export function callArguments(given: unknown, place: string, onLoss: OnLoss): Js
   return { input: given };
 }
 
-/** Returns an id for a call without one, from its place: `call-at-line-172`. */
+/** Returns an id for a call that has none, made from its place: `call-at-line-172`. */
 export function placeAsCallId(place: string): string {
   return `call-at-${place.replace(' ', '-')}`;
 }
@@ -134,8 +137,8 @@ export interface ChatCall {
 }
 
 /**
- * Returns the calls of an assistant's chat message: `tool_calls` of functions and of free text, and
- * the older `function_call`.
+ * Returns the calls of an assistant's chat message. They are in `tool_calls`, with JSON or free
+ * text as input, or in the older `function_call`.
  */
 export function chatCalls(message: JsonObject, place: string, onLoss: OnLoss): readonly ChatCall[] {
   const calls = listAt(message, 'tool_calls').flatMap((call, index): readonly ChatCall[] => {
@@ -173,8 +176,8 @@ function chatCall(call: JsonObject, place: string, onLoss: OnLoss): ChatCall {
 }
 
 /**
- * Converts a record of OpenAI's Responses interface to the equivalent chat message: a whole answer
- * (`{object: 'response', output}`), or the output of a call. Other records are returned unchanged.
+ * Converts a record of OpenAI's Responses API to a chat message. It may be a whole response
+ * (`{object: 'response', output}`) or the output of a call. Other records are returned unchanged.
  */
 export function asChatMessage(
   record: JsonObject,
@@ -201,7 +204,7 @@ export function asChatMessage(
   return { ...record, role: 'assistant', content: texts, tool_calls: calls, ...reasoning };
 }
 
-/** Returns whether a record has a role or a content. Reports a loss if it has neither. */
+/** Returns whether a record has a role or content. If not, reports a loss. */
 export function saysSomething(record: JsonObject, { place, onLoss }: Pick<ContentPlace, 'place' | 'onLoss'>): boolean {
   if (typeof record.role === 'string' || (record.content !== undefined && record.content !== null)) return true;
   const fields = excerpt(Object.keys(record).join(', '));
@@ -213,7 +216,7 @@ export function saysSomething(record: JsonObject, { place, onLoss }: Pick<Conten
   return false;
 }
 
-/** Returns the token counts of an OpenAI-style answer. Undefined if it has none. */
+/** Returns the token counts of an answer in OpenAI's format. Undefined if it has none. */
 export function chatUsage(answer: JsonObject | undefined): EntryOf<'message'>['usage'] {
   const usage = objectAt(answer, 'usage');
   const details = objectAt(usage, 'prompt_tokens_details') ?? objectAt(usage, 'input_tokens_details');
@@ -231,8 +234,8 @@ export function chatUsage(answer: JsonObject | undefined): EntryOf<'message'>['u
 }
 
 /**
- * Returns the thoughts in a chat message, from the fields of several providers. Undefined if it has
- * none.
+ * Returns the thoughts in a chat message, which providers put into different fields. Undefined if
+ * there are none.
  */
 export function chatThinking(message: JsonObject): string | undefined {
   const plain = textAt(message, 'reasoning_content') ?? textAt(message, 'reasoning');

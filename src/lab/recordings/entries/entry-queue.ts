@@ -1,16 +1,16 @@
 import type { EntryKind, EntryOf, RecordedEntry } from '../neutral-session.js';
 
-/** Maximum size of the queue behind a held entry. */
+/** Maximum size of the queue while an entry is held. */
 const MAX_WAITING = { entries: 4096, chars: 16 * 1024 * 1024 };
 
-/** An entry that later records may still change. */
+/** An entry in the queue that later records may still change. */
 export interface HeldEntry<K extends EntryKind> {
   readonly entry: EntryOf<K>;
   /** Changes the entry. Returns false if it has already left the queue. */
   update(change: Partial<EntryOf<K>>): boolean;
-  /** Ends the changes; the entry can leave the queue. */
+  /** Ends the changes, so that the entry can leave the queue. */
   release(): void;
-  /** Removes the entry from the queue. No effect if it has left already. */
+  /** Removes the entry from the queue, unless it has left already. */
   withdraw(): void;
 }
 
@@ -28,8 +28,8 @@ function charsOf(entry: RecordedEntry): number {
 }
 
 /**
- * Keeps entries in the order of the recording while some wait for later records. Beyond 4,096
- * entries or 16 million characters, all held entries leave the queue unfinished.
+ * Keeps entries in the order of the recording while some are held until later records are read.
+ * Beyond 4,096 entries or 16 million characters, held entries leave the queue as they are.
  */
 export class EntryQueue {
   #slots: Slot[] = [];
@@ -40,7 +40,7 @@ export class EntryQueue {
     this.#put({ entry, held: false });
   }
 
-  /** Adds an unfinished entry. */
+  /** Adds an entry that is held until it is released. */
   hold<K extends EntryKind>(entry: EntryOf<K>): HeldEntry<K>;
   hold(entry: RecordedEntry): HeldEntry<EntryKind>;
   hold(entry: RecordedEntry): HeldEntry<EntryKind> {
@@ -65,7 +65,7 @@ export class EntryQueue {
     };
   }
 
-  /** Removes and returns the entries before the first held one. */
+  /** Removes and returns the entries before the first held entry. */
   take(): readonly RecordedEntry[] {
     const first = this.#slots.findIndex(({ held }) => held);
     const ready = this.#slots.splice(0, first < 0 ? this.#slots.length : first);

@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { type EntryOf, MESSAGE_ROLES } from '../neutral-session.js';
 
-/** Returns a field's text. Undefined for other values, and without a record. */
+/** Returns a field's text. Undefined if the record is missing or the value is not a text. */
 export function textAt(record: JsonObject | undefined, field: string): string | undefined {
   const value = record?.[field];
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Returns a field's id: a non-empty text, or a number as text. Undefined for other values. */
+/** Returns a field's id, a non-empty text or a number, as text. Undefined for other values. */
 export function idAt(record: JsonObject | undefined, field: string): string | undefined {
   const value = record?.[field];
   if (typeof value === 'number') return String(value);
@@ -45,8 +45,8 @@ export function textsAt(record: JsonObject | undefined, field: string): readonly
 const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?$/;
 
 /**
- * Returns a time in milliseconds since 1970 from an ISO text or a number. Undefined for other
- * values. A text without a time zone is UTC, so that it means the same time on every machine.
+ * Returns a time, given as ISO text or as a number, in milliseconds since 1970. Undefined for other
+ * values. A text without a time zone counts as UTC, so that it is the same on every machine.
  */
 export function momentOf(value: unknown): number | undefined {
   const moment = typeof value === 'string' ? Date.parse(WITHOUT_ZONE.test(value) ? `${value}Z` : value) : value;
@@ -57,8 +57,7 @@ export function momentOf(value: unknown): number | undefined {
 export type EntryCommon = Pick<EntryOf<'event'>, 'session' | 'place' | 'at' | 'native_id' | 'parent_id' | 'copied'>;
 
 /**
- * Returns the fields shared by all entries of a record: its place, its time and its `id`, as far as
- * recorded.
+ * Returns the fields that all entries of a record share: place, time and id, if they are recorded.
  */
 export function entryCommon(
   where: { readonly session: string; readonly place: string },
@@ -70,13 +69,14 @@ export function entryCommon(
 
 type Message = EntryOf<'message'>;
 
-/** Returns the role of a record. Undefined if entries have no such role. */
+/** Returns the role of a record. Undefined if no entry can have that role. */
 export function roleAt(record: JsonObject | undefined): Message['role'] | undefined {
   return MESSAGE_ROLES.find((role) => role === record?.role);
 }
 
 /**
- * Returns the token counts of an answer, by the format's field names. Undefined without any count.
+ * Returns the token counts of an answer. `names` has the format's names of the fields. Undefined if
+ * there are no counts.
  */
 export function usageAt(
   record: JsonObject | undefined,

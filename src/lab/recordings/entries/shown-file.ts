@@ -9,12 +9,12 @@ import type { EntryOf, ShownFile } from '../neutral-session.js';
 
 type Moment = ShownFile['moment'];
 
-/** Returns evidence for a whole file. */
+/** Returns evidence of a whole file. */
 export function wholeFile(path: string, text: string, moment: Moment): ShownFile {
   return { path, moment, text, whole: true };
 }
 
-/** Returns evidence for a file with a known name but unknown text, which exists after the call. */
+/** Returns evidence that a file exists after a call. Its text is unknown. */
 export function namedFile(path: string): ShownFile {
   return { path, moment: 'after', whole: false };
 }
@@ -26,12 +26,12 @@ export interface TextRange {
   readonly total?: number | undefined;
 }
 
-/** Returns evidence for a part of a file. */
+/** Returns evidence of a part of a file. */
 export function fileText(path: string, text: string, { start, whole, total }: TextRange): ShownFile {
   return { path, moment: 'after', text, whole, start_line: start, total_lines: total };
 }
 
-/** The file evidence of a result or an event. A field is absent if there is no evidence. */
+/** The evidence about files in a result or an event. Fields without evidence are absent. */
 export type FileEvidence = Pick<EntryOf<'result'>, 'files' | 'listed' | 'truncated'>;
 
 /** Returns files, listed paths and the truncation mark as fields of an entry. */
@@ -43,7 +43,8 @@ export function fileEvidence(files: readonly ShownFile[], listed?: readonly stri
 }
 
 /**
- * A hunk of a patch: lines with their marks (` `, `-`, `+`), and its first line before and after.
+ * A hunk of a patch: lines with marks (` `, `-`, `+`), and the numbers of its first line before and
+ * after the patch.
  */
 export interface PatchHunk {
   readonly oldStart: number;
@@ -52,8 +53,8 @@ export interface PatchHunk {
 }
 
 /**
- * Returns the parts of a file that a hunk shows, before and after the patch. `movedTo` is the path
- * after the patch.
+ * Returns the parts of a file that a hunk shows, from before and after the patch. `movedTo` is the
+ * file's path after the patch.
  */
 export function hunkPieces(
   path: string,
@@ -87,9 +88,9 @@ export function unifiedHunks(diff: string): readonly PatchHunk[] {
 }
 
 /**
- * Returns numbered lines of a file as evidence. They count as the whole file if they reach from its
- * first line to its last. Then every line gets a line end, because a numbered view does not show
- * whether the last one has one.
+ * Returns numbered lines as evidence of a file. They are the whole file if they reach from its
+ * first to its last line. Then every line gets a line end, because a numbered view does not show
+ * whether the last line has one.
  */
 export function shownLines(
   path: string,
@@ -103,14 +104,13 @@ export function shownLines(
 
 const WINDOW = /^\[File: (.+) \((\d+) lines total(?: after edit)?\)\]$/;
 const ABOVE = /^\((\d+) more lines? above\)$|^\(this is the beginning of the file\)$/;
-/** Number of lines above a window that describe it. */
+/** Number of lines above a window that are searched for its description. */
 const LEAD_LINES = 3;
 
 /**
- * Returns the file windows in the output of SWE-agent's commands and of programs that descend from
- * it. A window begins with `[File: P (N lines total)]` and numbers its lines.
- *
- * Skips the preview of a refused edit. The window on the original below it has the moment `before`.
+ * Returns the file windows in the output of SWE-agent's commands, and of commands derived from
+ * them. A window begins with `[File: P (N lines total)]` and has numbered lines. The preview of a
+ * refused edit is skipped. The window below it, which shows the original, has the moment `before`.
  */
 export function fileWindows(output: string): readonly ShownFile[] {
   const lines = outputLines(output);
@@ -133,7 +133,8 @@ const NUMBERED_RESULT = /running `cat -n` on (?:a snippet of )?(.+?)(?:, excludi
 
 /**
  * Returns the lines of a file that an editor shows like `cat -n`. A `view` shows the whole file
- * unless it asked for lines or was cut. An edit shows the lines around it, after the change.
+ * unless a range was given or the output was cut. An edit shows the lines around the change, after
+ * it.
  */
 export function numberedAnswer(
   output: string,
@@ -153,8 +154,8 @@ export function numberedAnswer(
 }
 
 /**
- * Removes an extra empty line. The editor splits a text at its line endings, so a final one adds a
- * line.
+ * Removes an empty last line that is not in the file. The editor splits a text at its line endings,
+ * which adds a line after the final one.
  */
 function withoutPhantomLine(shown: NumberedLines): NumberedLines {
   return shown.lines.length > 1 && shown.lines.at(-1) === '' ? { ...shown, lines: shown.lines.slice(0, -1) } : shown;
@@ -163,17 +164,16 @@ function withoutPhantomLine(shown: NumberedLines): NumberedLines {
 const FOLDER_VIEW = /^Here's the files and directories up to \d+ levels deep in (.+?)(?:, excluding hidden items)?:$/;
 
 /**
- * Returns whether a path in a listing without marks looks like a file: it has an extension, and no
- * other path is below it.
+ * Returns whether a path in a listing that does not mark folders looks like a file. It has an
+ * extension, and no other path is below it.
  */
 const looksLikeFile = (path: string, all: readonly string[]): boolean =>
   /[^/\\]\.[^/\\]+$/.test(path) && !all.some((other) => other.startsWith(`${path}/`));
 
 /**
- * Returns the paths in an editor's folder listing. Undefined if the output is not a listing.
- *
- * If folders end with a slash, returns all paths with their slashes. Otherwise, returns the paths
- * that look like files.
+ * Returns the paths in an editor's listing of a folder. Undefined if the output is not a listing.
+ * If the listing marks folders with a slash, all its paths are returned. Otherwise only paths that
+ * look like files are.
  */
 export function listedByEditor(output: string): readonly string[] | undefined {
   const lines = outputLines(output);
@@ -186,7 +186,7 @@ export function listedByEditor(output: string): readonly string[] | undefined {
   return names.some((name) => name.endsWith('/')) ? names : names.filter((name) => looksLikeFile(name, names));
 }
 
-/** Returns the lines of a text whose lines are all numbered. Undefined for other texts. */
+/** Returns the lines of a text without their numbers. Undefined if a line has no number. */
 export function numberedText(text: string, gutter: LineGutter): NumberedLines | undefined {
   const ended = text.endsWith('\n') ? text.slice(0, -1) : text;
   const lines = outputLines(ended);
@@ -200,9 +200,9 @@ const PRINTS = new RegExp(
 );
 
 /**
- * Returns the file that a command line printed, if `output` is its whole output. Undefined except
- * for the plainest commands: `cat P`, `sed -n 'A,Bp' P` and `head -n N P`, with or without a `cd`
- * before.
+ * Returns the file that a command printed, if `output` is its whole output. It knows only the
+ * plainest commands: `cat P`, `sed -n 'A,Bp' P` and `head -n N P`, also after a `cd`. Undefined for
+ * all others.
  */
 export function printedFile(command: string, output: string): ShownFile | undefined {
   const [, dir, tool, from, , count, single, double, bare] = PRINTS.exec(command.trim()) ?? [];
@@ -214,13 +214,13 @@ export function printedFile(command: string, output: string): ShownFile | undefi
   return fileText(dir === undefined ? path : posix.join(dir, path), output, { start, whole });
 }
 
-// Uses the code of the escape character, so that the source has no invisible character.
+// The character code keeps the invisible escape character out of the source.
 const ANSI = new RegExp(`${String.fromCharCode(27)}(?:\\[[0-9;?]*[ -/]*[@-~]|[@-Z\\\\-_])`, 'g');
 const PROMPT = /\r?\n?[\w.-]+@[\w.-]+:(\S+) [#$] ?$/;
 
 /**
- * Returns a terminal's output without control sequences and the final prompt. `promptDir` is the
- * folder in that prompt.
+ * Returns a terminal's output without control sequences and without the final prompt. `promptDir`
+ * is the folder that the prompt shows.
  */
 export function terminalText(output: string): { readonly text: string; readonly promptDir: string | undefined } {
   const plain = output.replace(ANSI, '');

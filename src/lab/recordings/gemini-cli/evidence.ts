@@ -5,7 +5,7 @@ import { numberAt, objectAt, textAt } from '../entries/fields.js';
 import { type FileEvidence, fileEvidence, fileText, namedFile, printedFile, wholeFile } from '../entries/shown-file.js';
 import type { ShownFile } from '../neutral-session.js';
 
-/** Reads the files in the answer to a call. */
+/** Reads the evidence about files in a call's result. */
 type Reader = (args: JsonObject, output: string) => FileEvidence;
 
 const pathOf = (args: JsonObject): string | undefined =>
@@ -31,7 +31,7 @@ const readFile: Reader = (args, output) => {
   return { files: [fileText(path, output, { start: Math.floor(first), whole: false })] };
 };
 
-/** Several files in one answer, each after a line `--- PATH ---`. */
+/** Reads a result with several files, each after a line `--- PATH ---`. */
 const readMany: Reader = (_args, output) => {
   const body = output.replace(/\n?--- End of content ---\s*$/, '');
   const heads = [...body.matchAll(/^--- (.+) ---\n\n/gm)];
@@ -63,7 +63,7 @@ const glob: Reader = (_args, output) => {
     : {};
 };
 
-/** The report on a command, with its output. */
+/** Reads the report on a command, which includes the command's output. */
 const shell: Reader = (args, output) => {
   const own = /(?:^|\n)Output: ([\s\S]*?)(?:\n(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): |$)/.exec(
     output,
@@ -86,8 +86,8 @@ const READERS: Readonly<Record<string, Reader>> = {
 };
 
 /**
- * Returns the files in a call's answer or in its view for people. The view has a changed file in
- * whole, before and after.
+ * Returns the evidence about files in a call's result, or in what the program showed to the person.
+ * That shows a changed file as a whole, before and after the change.
  */
 export function geminiEvidence(tool: string, call: JsonObject, output: string): FileEvidence {
   const args = objectAt(call, 'args') ?? {};
@@ -102,7 +102,7 @@ export function geminiEvidence(tool: string, call: JsonObject, output: string): 
   return ownMember(READERS, tool)?.(args, output) ?? {};
 }
 
-/** Returns the files whose content is in a prompt (`@path`). */
+/** Returns the files that a prompt includes (`@path`). */
 export function referencedFiles(text: string): readonly ShownFile[] {
   const block = /--- Content from referenced files ---\s*\n([\s\S]*?)(?:\n--- End of content ---|$)/.exec(text)?.[1];
   if (block === undefined) return [];

@@ -41,7 +41,7 @@ function sessionOf(source: RecordingSource, header: JsonObject | undefined): Ent
   };
 }
 
-/** Reads the single object that older versions rewrite with each message. */
+/** Reads a recording of an older version: one object, rewritten with each message. */
 async function* readDocument(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
   const session = sessionOf(source, headObject(source));
   yield session;
@@ -53,9 +53,9 @@ async function* readDocument(source: RecordingSource, onLoss: OnLoss): AsyncIter
 }
 
 /**
- * Reads the log of newer versions: a header, then messages and changes to the whole list. A message
- * is written again with each change. The last message waits for the next, so its entries have its
- * final state.
+ * Reads a log of newer versions: a header, messages, and changes to the list of messages. A changed
+ * message is written again. So a message is held back until the next one, and only its final state
+ * gives entries.
  */
 class GeminiLog {
   readonly #source: RecordingSource;
@@ -92,7 +92,9 @@ class GeminiLog {
     }
   }
 
-  /** Gives out the last message. A later change of it adds its new content. */
+  /**
+   * Yields the entries of the held message. If the message changes later, its new content follows.
+   */
   *rest(): Iterable<RecordedEntry> {
     if (this.#records !== undefined) yield* this.#flush();
   }
@@ -128,7 +130,8 @@ class GeminiLog {
 async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
   const head = headObject(source);
   const { several, isOpen } = recordingHead(source);
-  // A file that ends before its messages is a torn document. None of its lines is a record.
+  // A file that ends before its field `messages` is a torn document, and none of its lines is a
+  // record.
   const isTorn = isOpen && source.head.length >= source.size;
   if (!several && head !== undefined && ('messages' in head || isTorn)) {
     yield* readDocument(source, onLoss);
@@ -141,7 +144,8 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Gemini CLI: one object, or the JSON lines of newer versions (rewritten messages, `$set`,
- * `$rewindTo`). A call and its answer are one object there, and become two entries.
+ * Reads sessions of Gemini CLI. A file is one object, or in newer versions JSON lines with
+ * rewritten messages, `$set` and `$rewindTo`. A call and its result are one object there, and
+ * become two entries.
  */
 export const geminiCli: Importer = { format: 'gemini-cli', recognise, read };

@@ -17,7 +17,7 @@ import { notAnObject, type OnLoss } from '../importer.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { geminiEvidence, referencedFiles } from './evidence.js';
 
-/** Skips parts with separate entries or fields: calls, their answers, thoughts. */
+/** Skips parts that become other entries or fields: calls, results and thoughts. */
 const other = (part: JsonObject): string | undefined =>
   'functionCall' in part || 'functionResponse' in part || part.thought === true ? '' : undefined;
 const HARNESS_TEXT = /^\s*<(?:session_context|hook_context|state_snapshot|environment_context)>/;
@@ -26,7 +26,10 @@ const CUT = new RegExp(
     '\\.\\.\\. \\[CONTENT TRUNCATED\\] \\.\\.\\.|\\[WARNING: This file was truncated',
 );
 
-/** Converts messages of Gemini CLI to entries. A rewritten message adds only its new content. */
+/**
+ * Converts messages of Gemini CLI to entries. If a message is rewritten, only its new content is
+ * added.
+ */
 export class GeminiRecords {
   /** Ids of the messages that are in the model's context. */
   readonly #live = new Set<string>();
@@ -34,7 +37,7 @@ export class GeminiRecords {
   readonly #seen = new Set<string>();
   /** Digests of the texts so far. */
   readonly #texts = new Set<string>();
-  /** Calls by id; `call` is undefined once the answer has arrived. */
+  /** Calls by id. `call` is undefined once the result has been read. */
   readonly #calls = new Map<string, { readonly tool: string; readonly call: JsonObject | undefined }>();
   readonly #session: string;
   readonly #onLoss: OnLoss;
@@ -70,8 +73,8 @@ export class GeminiRecords {
   }
 
   /**
-   * Replaces the model's context by another list of messages. A compaction drops messages; new ones
-   * become entries.
+   * Replaces the messages of the model's context. If messages are dropped, that is a compaction.
+   * New messages become entries.
    */
   replaced(messages: readonly JsonObject[], place: string): readonly RecordedEntry[] {
     const ids = new Set(messages.flatMap((message) => idAt(message, 'id') ?? []));
@@ -88,7 +91,7 @@ export class GeminiRecords {
       const id = idAt(message, 'id');
       if (id === undefined || this.#seen.has(id)) continue;
       const text = partsText(message.content, { place, onLoss: () => undefined, other });
-      // A compaction writes the remaining messages under new ids.
+      // After a compaction, the kept messages have new ids.
       const copy = compacted && (this.#texts.has(digest(textAt(message, 'type'), text)) || text === summary);
       if (copy) {
         this.#seen.add(id);
@@ -98,7 +101,7 @@ export class GeminiRecords {
     return entries;
   }
 
-  /** Takes back a message and all after it. */
+  /** Undoes a message and all messages after it. */
   rewound(id: string, place: string): readonly RecordedEntry[] {
     const ids = [...this.#live];
     const from = ids.indexOf(id);
@@ -150,7 +153,7 @@ export class GeminiRecords {
         calls.push({ call, common: { ...common, place } });
     }
     for (const { call, common: own } of calls) entries.push(...this.#begun(call, own));
-    // Calls of one message run in parallel. Their answers are ordered by their end times.
+    // Calls of one message run in parallel. Their results are ordered by their end times.
     const results = calls.flatMap(({ call, common: own }) => [...this.#ended(call, own)]);
     return [...entries, ...results.sort((a, b) => (a.at ?? 0) - (b.at ?? 0))];
   }
@@ -214,7 +217,7 @@ export class GeminiRecords {
     yield { ...common, kind: 'result', call_id: id, text, is_error, ...(cut ? { truncated: true } : {}), ...evidence };
   }
 
-  /** Returns the call for an answer without an id: the oldest open call of the same tool. */
+  /** Returns the call for a result that has no id: the oldest open call of the same tool. */
   #openOf(tool: string | undefined): string | undefined {
     for (const [id, known] of this.#calls) if (known.call !== undefined && known.tool === tool) return id;
     return undefined;

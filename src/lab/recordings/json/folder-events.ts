@@ -9,15 +9,18 @@ export interface PlacedRecord {
   readonly place: string;
 }
 
-/** The files of a folder with one file per event. */
+/** Describes the files of a folder with one file per event. */
 export interface EventFiles {
-  /** Matches the name of an event file. Its first group is the event's number. */
+  /** Matches the name of an event file; the first group is the event's number. */
   readonly name: RegExp;
-  /** Base names of other expected files in the folder. */
+  /** Base names of other files that the folder may have. */
   readonly known: ReadonlySet<string>;
 }
 
-/** Returns the object in a file of a folder. Undefined, with a loss, if the file has no object. */
+/**
+ * Returns the object in a file of a folder. If the file has no object, returns undefined and
+ * reports a loss.
+ */
 export async function memberRecord(
   source: RecordingSource,
   member: string,
@@ -43,7 +46,7 @@ export async function memberRecord(
   return lose('malformed-record', text.trim() === '' ? 'the file is empty' : 'not a JSON object');
 }
 
-/** Returns the event files in numerical order. */
+/** Returns the names of the event files in numerical order. */
 function numberedMembers(source: RecordingSource, name: RegExp): readonly string[] {
   const found = (source.members ?? []).filter((member) => name.test(member));
   const numbered = found.map((member) => ({ member, number: Number(name.exec(member)?.[1] ?? 0) }));
@@ -51,8 +54,8 @@ function numberedMembers(source: RecordingSource, name: RegExp): readonly string
 }
 
 /**
- * Returns whether the events below a folder are one conversation: all are in the folder, or all in
- * its folder `events`.
+ * Returns whether the events below a folder are one conversation: all are in the folder itself, or
+ * all in its subfolder `events`.
  */
 export function holdsOneConversation(source: RecordingSource, { name }: EventFiles): boolean {
   const folders = new Set(
@@ -62,7 +65,7 @@ export function holdsOneConversation(source: RecordingSource, { name }: EventFil
   return folders.size === 1 && /^(?:events[\\/])?$/.test(only);
 }
 
-/** Streams the events of a folder in order. Reports every unknown file as a loss. */
+/** Streams the events of a folder in order. Every unknown file is reported as a loss. */
 export async function* folderEvents(
   source: RecordingSource,
   { name, known }: EventFiles,

@@ -10,10 +10,9 @@ import { MAX_DEPTH } from './json-text.js';
 const END = none as unknown as string;
 
 /**
- * Returns a function that splits JSON text into tokens. Call it with pieces of text, and with
- * undefined at the end. A string or number is one token. Several values may follow one another.
- *
- * The function throws an Error if the text is not JSON, or ends inside a value.
+ * Returns a function that splits JSON text into tokens. Call it with each piece of the text, and
+ * with undefined at the end. A string or number is one token. The text may have several values in a
+ * row. The function throws an Error if the text is not JSON or ends inside a value.
  */
 export function createTokenizer(): (piece: string | undefined) => Iterable<Token> {
   const parse = jsonParser({ packValues: true, streamValues: false, jsonStreaming: true });
@@ -24,15 +23,15 @@ export function createTokenizer(): (piece: string | undefined) => Iterable<Token
 }
 
 /**
- * Length of text to parse at a time. A syntax error loses the values of its piece, so pieces are
- * short.
+ * Number of characters that are parsed at a time. A syntax error loses all values of its piece, so
+ * pieces are short.
  */
 const SLICE_CHARS = 8 * 1024;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
- * Decodes bytes to pieces of text, then undefined. Replaces bytes that are not UTF-8 and reports
- * them once.
+ * Decodes bytes to pieces of text, followed by undefined. Bytes that are not UTF-8 are replaced and
+ * reported once.
  */
 async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIterable<string | undefined> {
   let decoder = new TextDecoder('utf-8', { fatal: true });
@@ -61,12 +60,11 @@ async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIte
 }
 
 /**
- * Streams the values that match a shape from one or several large JSON documents, in order. Holds
- * one item in memory. Content never makes it throw.
- *
- * A document that ends early yields the items before its end and the loss `truncated-file`. A
- * syntax error yields the items before it and the loss `malformed-record`. Items that are too large
- * or nested too deeply also count as malformed. Replaced text is `repaired-text`.
+ * Streams the values that match a shape from one or several large JSON documents, in order. It
+ * holds one item in memory. No content makes it throw. If a document ends early, the items before
+ * its end are yielded, and `truncated-file` is reported. At a syntax error it is
+ * `malformed-record`, also for items that are too large or nested too deeply. Replaced bytes are
+ * reported as `repaired-text`.
  */
 export async function* documentItems(
   chunks: AsyncIterable<Buffer>,
@@ -102,7 +100,7 @@ export async function* documentItems(
 /** The path of a value in a JSON document: keys and positions. */
 export type DocumentPath = readonly (string | number)[];
 
-/** The values to read from a JSON document. */
+/** Selects the values to read from a JSON document. */
 export interface DocumentShape {
   /** Patterns of the values to yield, such as `messages.*`. `*` matches any list position. */
   readonly items: readonly string[];
@@ -127,12 +125,12 @@ function placeOf(path: DocumentPath): string {
 /** A value that matches the shape. */
 export interface DocumentItem {
   readonly path: DocumentPath;
-  /** The path in the usual notation: `history[12]`, `[3].traj[5]`. */
+  /** The path as people write it: `history[12]`, `[3].traj[5]`. */
   readonly place: string;
   readonly value: unknown;
 }
 
-/** Maximum size of an item in characters. */
+/** Maximum number of characters of an item. */
 const MAX_ITEM_CHARS = MAX_LINE_BYTES;
 
 interface Frame {
@@ -140,7 +138,7 @@ interface Frame {
   key: string | number;
 }
 
-/** An item under construction. */
+/** An item that is being built. */
 interface OpenItem {
   readonly built: Assembler;
   readonly depth: number;
@@ -150,13 +148,19 @@ interface OpenItem {
 const OPENING: ReadonlySet<string> = new Set(['startObject', 'startArray']);
 const CLOSING: ReadonlySet<string> = new Set(['endObject', 'endArray']);
 
-/** Follows the tokens of a document and builds its items. Keeps other values out of memory. */
+/**
+ * Follows the tokens of a document and builds the items that match. Other values are not kept in
+ * memory.
+ */
 class DocumentWalk {
   readonly #items: readonly Pattern[];
   readonly #skips: readonly Pattern[];
   readonly #onLoss: OnLoss;
   readonly #frames: Frame[] = [];
-  /** Number of open containers within the skipped part, itself included. 0 outside of one. */
+  /**
+   * Number of open containers in the skipped part, including the part itself; 0 outside of such a
+   * part.
+   */
   #skipped = 0;
   #item: OpenItem | undefined;
 

@@ -3,15 +3,15 @@ import { isDeeperThan, isJsonObject, type JsonObject } from '../../../values/jso
 import { excerpt, type OnLoss } from '../importer.js';
 import { endOfValue, MAX_DEPTH, parseJson } from './json-text.js';
 
-/** Maximum line length in bytes. Parsing a line takes a few times as much memory. */
+/** Maximum line length in bytes. Parsing a line takes several times as much memory. */
 export const MAX_LINE_BYTES = 32 * 1024 * 1024;
 
 /** One object in a file of JSON lines. */
 export interface JsonLine {
   readonly record: JsonObject;
-  /** Counted from 1. */
+  /** The line's number, from 1. */
   readonly line: number;
-  /** `line 172`. */
+  /** The line's place in words: `line 172`. */
   readonly place: string;
 }
 
@@ -19,13 +19,13 @@ export interface JsonLine {
 export interface JsonLinesOptions {
   readonly maxLineBytes?: number;
   /**
-   * Recognises a record after a torn one on the same line. Without it, the rest of such a line is
-   * lost.
+   * Recognises a record that follows a torn one on the same line. Without it, the rest of the line
+   * is lost.
    */
   readonly isRecord?: (record: JsonObject) => boolean;
 }
 
-/** A rest of a file that is still written: no further line has come yet. */
+/** Means that a growing file is at rest: no further line has been written yet. */
 export interface LinesRest {
   readonly rests: true;
 }
@@ -33,7 +33,7 @@ export interface LinesRest {
 interface RawLine {
   readonly bytes: Buffer;
   readonly line: number;
-  /** Whether the file ends after this line, without a line end. */
+  /** Whether the file ends with this line and without a line end. */
   readonly last: boolean;
 }
 
@@ -102,8 +102,8 @@ function completeValues(text: string): { readonly values: readonly unknown[]; re
 const MAX_RESTARTS = 64;
 
 /**
- * Returns the record at the end of a text that begins with a torn one. This happens if a process
- * dies while it writes a line and another process continues that line.
+ * Returns the record at the end of a text whose beginning is torn. Such a line arises when a
+ * process dies while writing and another process continues the file.
  */
 function recordAtEnd(text: string, isRecord: (record: JsonObject) => boolean): JsonObject | undefined {
   let at = 0;
@@ -142,11 +142,10 @@ function readUnclean(
 }
 
 /**
- * Streams the objects of a file of JSON lines in order, one line in memory at a time. Separates
- * several objects on one line, removes a byte order mark and `\r`, and skips empty lines.
- *
- * Leaves out everything else and reports it to `onLoss` as `malformed-record`, `binary` or
- * `repaired-text`. A torn last line is `truncated-file`.
+ * Streams the objects of a file of JSON lines in order, with one line in memory at a time. It
+ * separates several objects on a line, removes a byte order mark and `\r`, and skips empty lines.
+ * Anything else is left out or repaired, and reported to `onLoss` as `malformed-record`, `binary`
+ * or `repaired-text`. A torn last line is reported as `truncated-file`.
  */
 export async function* readJsonLines(
   chunks: AsyncIterable<Buffer>,
@@ -156,7 +155,7 @@ export async function* readJsonLines(
   for await (const line of readGrowingLines(chunks, onLoss, options)) if (!('rests' in line)) yield line;
 }
 
-/** Streams like `readJsonLines`, with the rests of a file that is still written. */
+/** Streams like `readJsonLines`, and also yields when a growing file is at rest. */
 export async function* readGrowingLines(
   chunks: AsyncIterable<Buffer>,
   onLoss: OnLoss,

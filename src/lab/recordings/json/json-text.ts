@@ -1,6 +1,6 @@
 import { isDeeperThan } from '../../../values/json-object.js';
 
-/** Maximum nesting. No recording is nested deeper, and code that walks a value may recurse. */
+/** Maximum nesting of a value. No recording is nested deeper, and recursive code needs a limit. */
 export const MAX_DEPTH = 512;
 
 /** Parses a JSON text. Undefined if it is not JSON or nests too deeply. */
@@ -17,7 +17,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Returns the position after the string whose quote is at `from`. Undefined if the string is torn.
+ * Returns the position after the string whose quote is at `from`. Undefined if the string has no
+ * end.
  */
 function endOfString(text: string, from: number): number | undefined {
   for (let i = from + 1; i < text.length; i += 1) {
@@ -29,8 +30,8 @@ function endOfString(text: string, from: number): number | undefined {
 }
 
 /**
- * Returns the position after the object, list or string at `from`. Undefined if it is torn. Counts
- * brackets without matching them.
+ * Returns the position after the object, list or string at `from`. Undefined if it has no end.
+ * Brackets are counted and not matched.
  */
 export function endOfValue(text: string, from: number): number | undefined {
   let depth = 0;

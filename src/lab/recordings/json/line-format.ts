@@ -5,7 +5,7 @@ import type { RecordedEntry } from '../neutral-session.js';
 import { readGrowingLines } from './json-lines.js';
 import { headRecords, recordingId } from './recording-head.js';
 
-/** The formats of JSON lines whose every record shows its format. */
+/** The formats of JSON lines that can be recognised in every record. */
 type LineFormat = 'claude-code' | 'codex' | 'pi';
 
 const CERTAIN = 1;
@@ -83,7 +83,7 @@ function pi(record: JsonObject): number {
 const SHAPES: Readonly<Record<LineFormat, (record: JsonObject) => number>> = { 'claude-code': claudeCode, codex, pi };
 const FORMATS: readonly LineFormat[] = ['claude-code', 'codex', 'pi'];
 
-/** Returns the format of a record and its certainty. Undefined if no format matches. */
+/** Returns a record's format and how certain it is. Undefined if no format matches. */
 function lineFormat(record: JsonObject): { readonly format: LineFormat; readonly certainty: number } | undefined {
   let best: { readonly format: LineFormat; readonly certainty: number } | undefined;
   for (const format of FORMATS) {
@@ -107,11 +107,13 @@ function recogniseLines(source: RecordingSource, format: LineFormat): number {
 
 /** Converts the records of one file to entries. */
 export interface LineReader {
-  /** Returns the entries completed by this record. Empty while earlier ones still wait. */
+  /**
+   * Returns the entries that are complete after this record. Empty while earlier entries are held.
+   */
   read(record: JsonObject, place: string): readonly RecordedEntry[];
   /**
-   * Returns the entries that wait only for a possible change, while the file rests. A later change
-   * of them is lost or becomes a further entry. Absent if nothing waits.
+   * Returns, while the file is at rest, the entries that only wait for a possible change. A later
+   * change becomes another entry or is lost. Absent if the reader holds nothing back.
    */
   rest?(): readonly RecordedEntry[];
   /** Returns the remaining entries at the end of the file. */
@@ -119,10 +121,9 @@ export interface LineReader {
 }
 
 /**
- * Returns the importer of a JSON lines format. The first recognised record of a file selects its
- * importer. Records of another format are left out and reported as `mixed-formats`.
- *
- * @param open creates the reader of one file; `id` names a session without an id
+ * Returns the importer of a format of JSON lines. The first recognised record of a file decides the
+ * format. Records of other formats are left out and reported as `mixed-formats`.
+ * @param open creates the reader of one file; `id` is the id for a session that has none
  */
 export function lineImporter(
   format: LineFormat,

@@ -6,15 +6,15 @@ import type { RecordingSource } from '../importer.js';
 import { createTokenizer } from './json-document.js';
 import { parseJson } from './json-text.js';
 
-/** The beginning of a recording, as JSON. */
+/** The beginning of a recording, read as JSON. */
 export interface RecordingHead {
   /**
-   * The first JSON value, as far as the head goes. Undefined if it is neither an object nor a list.
+   * The first JSON value, cut where the head ends. Undefined if it is neither an object nor a list.
    */
   readonly value: unknown;
   /** Whether another value follows, as in JSON lines. */
   readonly several: boolean;
-  /** Whether the head ends inside the first value, without an error before. */
+  /** Whether the head ends inside the first value and has no error before that. */
   readonly isOpen: boolean;
 }
 
@@ -37,15 +37,15 @@ function readHead(text: string): RecordingHead {
     }
     isOpen = begun && !built.done;
   } catch {
-    // The part before the error suffices to recognise the format.
+    // The text before the error is enough to recognise the format.
   }
   return { value: begun ? tornValue(built) : undefined, several: false, isOpen };
 }
 
-/** Returns the assembler's value so far, with its open containers nested. */
+/** Returns the assembler's value so far, with all open containers in it. */
 function tornValue({ stack, current, key: last }: Assembler): unknown {
   let value: unknown = current;
-  // Keeps the field whose value is torn.
+  // Keeps the field whose value is cut.
   if (isJsonObject(value) && last !== null) Object.assign(value, { [last]: value[last] });
   for (let at = stack.length - 2; at >= 0; at -= 2) {
     const around = stack[at];
@@ -59,7 +59,7 @@ function tornValue({ stack, current, key: last }: Assembler): unknown {
 }
 
 function readHeadRecords(head: Buffer): readonly JsonObject[] {
-  // The decoder drops a cut last character.
+  // The decoder leaves out a last character that is incomplete.
   const text = new StringDecoder('utf8').write(head).replace('\uFEFF', '');
   return text.split('\n').flatMap((line) => {
     const record = parseJson(line) ?? readHead(line).value;
@@ -67,7 +67,7 @@ function readHeadRecords(head: Buffer): readonly JsonObject[] {
   });
 }
 
-/** Reads each head once, because every importer asks for it. */
+/** Caches what was read from a head, because every importer asks for it. */
 function oncePerHead<T>(read: (head: Buffer) => T): (source: RecordingSource) => T {
   const known = new WeakMap<Buffer, { readonly value: T }>();
   return ({ head }) => {
@@ -77,14 +77,14 @@ function oncePerHead<T>(read: (head: Buffer) => T): (source: RecordingSource) =>
   };
 }
 
-/** Returns the first JSON value of a recording, as far as its head goes. */
+/** Returns the first JSON value of a recording, cut where the head ends. */
 export const recordingHead: (source: RecordingSource) => RecordingHead = oncePerHead((head) =>
   readHead(new TextDecoder().decode(head)),
 );
 
 /**
- * Returns the records at the beginning of a JSON lines file. The last may be torn and then has only
- * its complete fields.
+ * Returns the records at the beginning of a JSON lines file. If the last record is torn, it only
+ * has its complete fields.
  */
 export const headRecords: (source: RecordingSource) => readonly JsonObject[] = oncePerHead(readHeadRecords);
 
@@ -94,14 +94,14 @@ export function headObject(source: RecordingSource): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
-/** Returns the objects of a list in a recording's head. The last may be torn. */
+/** Returns the objects of a list in a recording's head. The last one may be cut. */
 export function headObjects(list: unknown): readonly JsonObject[] {
   return Array.isArray(list) ? list.filter(isJsonObject) : [];
 }
 
 /**
- * Returns an id for a session without one. It depends on the first bytes and the size, not on
- * machine or file name.
+ * Returns an id for a session that has none. It is derived from the recording's first bytes and
+ * size, so it is the same on every machine and under every file name.
  */
 export function recordingId(source: RecordingSource): string {
   return createHash('sha256').update(source.head).update(`\0${source.size}`).digest('hex').slice(0, 32);

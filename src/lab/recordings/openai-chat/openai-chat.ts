@@ -7,7 +7,7 @@ import { readJsonLines } from '../json/json-lines.js';
 import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { RecordedEntry } from '../neutral-session.js';
 
-/** Times below this are in seconds. */
+/** Times below this value are in seconds, others in milliseconds. */
 const LAST_SECOND = 1e11;
 
 function momentIn(message: JsonObject): number | undefined {
@@ -15,21 +15,21 @@ function momentIn(message: JsonObject): number | undefined {
   return typeof given === 'number' && given < LAST_SECOND ? Math.round(given * 1000) : momentOf(given);
 }
 
-/** A conversation in progress. */
+/** The conversation whose messages are being read. */
 interface Conversation {
   readonly id: string;
   /** Its number among the conversations. */
   readonly key: number;
   readonly place: string;
-  /** Whether its session entry was yielded. */
+  /** Whether the session entry has been yielded. */
   begun: boolean;
   /** Calls without a result. */
   readonly open: { readonly id: string; readonly tool: string }[];
 }
 
 /**
- * Converts the messages of successive conversations to entries. The first message of each yields
- * the session entry.
+ * Converts the messages of one conversation after another to entries. The first message of each
+ * conversation also gives its session entry.
  */
 class Conversations {
   readonly #id: string;
@@ -38,7 +38,8 @@ class Conversations {
   #current: Conversation | undefined;
 
   /**
-   * If there are `several` conversations, each id is the recording's id and the conversation's key.
+   * With `several` conversations, a session's id is the recording's id followed by the
+   * conversation's key.
    */
   constructor(id: string, several: boolean, onLoss: OnLoss) {
     this.#id = id;
@@ -46,7 +47,7 @@ class Conversations {
     this.#onLoss = onLoss;
   }
 
-  /** Yields the entries of a message; `key` numbers its conversation. */
+  /** Yields the entries of a message. `key` is the number of its conversation. */
   *message(key: number, message: unknown, place: string): Iterable<RecordedEntry> {
     if (this.#current?.key !== key) yield* this.end();
     this.#current ??= { id: this.#several ? `${this.#id}-${key}` : this.#id, key, place, begun: false, open: [] };
@@ -65,7 +66,7 @@ class Conversations {
     else yield* this.#said(message, common, current);
   }
 
-  /** Ends the conversation in progress. Yields its session entry even if it had no message. */
+  /** Ends the current conversation. Yields its session entry even if it had no message. */
   *end(): Iterable<RecordedEntry> {
     if (this.#current?.begun === false) yield this.#opening(this.#current, undefined);
     this.#current = undefined;
@@ -115,7 +116,7 @@ class Conversations {
 }
 
 const MESSAGE_ROLE = /^(?:system|developer|user|assistant|tool|function)$/;
-/** Fields of a row that may hold its messages. */
+/** Fields of an object that may hold its messages. */
 const LISTS = ['messages', 'traj', 'conversation', 'trajectory'] as const;
 
 const isMessage = (record: unknown): boolean =>
@@ -123,7 +124,7 @@ const isMessage = (record: unknown): boolean =>
   MESSAGE_ROLE.test(textAt(record, 'role') ?? '') &&
   ('content' in record || 'tool_calls' in record || 'function_call' in record);
 
-/** Returns the field of a row that holds its messages. Undefined if there is none. */
+/** Returns the field of an object that holds its messages. Undefined if there is none. */
 function listIn(row: JsonObject | undefined): (typeof LISTS)[number] | undefined {
   return LISTS.find((name) => Array.isArray(row?.[name]) && isMessage(row[name][0]));
 }
@@ -152,8 +153,8 @@ async function* readLines(source: RecordingSource, onLoss: OnLoss): AsyncIterabl
 }
 
 /**
- * Returns the patterns of the messages in a document (`*`, `messages.*`, `*.traj.*`), and whether
- * they form several conversations.
+ * Returns the patterns that select the messages in a document (`*`, `messages.*`, `*.traj.*`), and
+ * whether they belong to several conversations.
  */
 function shapeOf(source: RecordingSource): { readonly items: readonly string[]; readonly several: boolean } {
   const { value } = recordingHead(source);
@@ -178,9 +179,8 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Chats in OpenAI's format: a list of messages, an object with `messages`, or a container with one
- * session per conversation. tau-bench's `traj` and JSON lines of any of these are read, too.
- *
- * Results belong to their calls by `tool_call_id`, or by order without one.
+ * Reads chats in OpenAI's format: a list of messages, an object with `messages`, or a container of
+ * several conversations. Each conversation is a session. tau-bench's `traj`, and JSON lines of all
+ * of these, are read, too. Results are matched to calls by `tool_call_id`, or without it by order.
  */
 export const openAiChat: Importer = { format: 'openai-chat', recognise, read };

@@ -14,10 +14,10 @@ import { fileEvidence, fileText } from '../entries/shown-file.js';
 import { excerpt, type OnLoss, OpaqueContent, unknownRole } from '../importer.js';
 import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 
-/** Parts that are bookkeeping, or that repeat what other parts say. */
+/** Kinds of parts that are skipped: bookkeeping, and repetitions of other parts. */
 const BOOKKEEPING: ReadonlySet<string> = new Set(['step-start', 'step-finish', 'snapshot', 'patch', 'retry']);
 
-/** Returns the lines of the file that a read showed. */
+/** Returns the lines of a file that a `read` showed. */
 function shownBy(state: JsonObject | undefined): readonly ShownFile[] {
   const shown = objectAt(objectAt(state, 'metadata'), 'display');
   const [path, text] = [textAt(shown, 'path'), textAt(shown, 'text')];
@@ -25,7 +25,7 @@ function shownBy(state: JsonObject | undefined): readonly ShownFile[] {
   const start = numberAt(shown, 'lineStart') ?? 1;
   const [last, total] = [numberAt(shown, 'lineEnd'), numberAt(shown, 'totalLines')];
   const isWhole = start === 1 && total !== undefined && last === total && shown?.truncated !== true;
-  // The view has no end of the last line.
+  // The recorded text lacks the line end of the last line.
   return start < 1 ? [] : [fileText(path, isWhole ? `${text}\n` : text, { start, whole: isWhole, total })];
 }
 
@@ -37,11 +37,11 @@ function usageOf(info: JsonObject): EntryOf<'message'>['usage'] {
   const cost = numberAt(info, 'cost');
   return {
     input,
-    // Reasoning is billed as output and counted beside it.
+    // Reasoning is counted separately from `output` and billed as output.
     output: (output ?? 0) + (reasoning ?? 0),
     cache_read: numberAt(cache, 'read'),
     cache_write: numberAt(cache, 'write'),
-    // OpenCode writes 0 where it knows no price.
+    // OpenCode writes 0 if it knows no price.
     cost: cost === undefined || cost <= 0 ? undefined : cost,
   };
 }
@@ -78,7 +78,7 @@ export class OpencodeMessages {
   }
 
   *#user(parts: readonly JsonObject[], common: EntryCommon): Iterable<RecordedEntry> {
-    // The request for a summary has no words. Its answer is the summary.
+    // The message that requests a summary has no text. The summary is in the answer.
     if (parts.some((part) => part.type === 'compaction')) return;
     const isPerson = parts.some((part) => part.type === 'text' && part.synthetic !== true);
     const text = this.#text(parts, common.place);

@@ -34,7 +34,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
   const session = sessionOf(source, info);
   yield session;
   const title = textAt(info, 'title');
-  // A session without a name has the time of its beginning as its title.
+  // OpenCode's default title has only the session's start time.
   if (title !== undefined && !/^(?:New|Child) session - /.test(title))
     yield { kind: 'event', session: session.native_id, place: 'info', name: 'titled', text: title };
   const messages = new OpencodeMessages(session, onLoss);
@@ -50,7 +50,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): A
 }
 
 /**
- * Reads sessions of OpenCode 1 as `opencode export` writes them. A session in OpenCode's database
- * is read in the same form.
+ * Reads sessions of OpenCode 1 in the form of `opencode export`. Sessions in OpenCode's database
+ * are read in the same form.
  */
 export const opencode: Importer = { format: 'opencode', recognise, read };

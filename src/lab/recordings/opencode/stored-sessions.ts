@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { messageOf } from '../../../values/thrown.js';
 
-/** A database of the SQLite module that newer versions of Node have. */
+/** A database of the SQLite module in newer versions of Node. */
 interface Database {
   prepare(sql: string): {
     all(...values: readonly string[]): readonly Readonly<Record<string, unknown>>[];
@@ -12,13 +12,13 @@ interface Database {
 }
 type DatabaseClass = new (path: string, options: { readonly readOnly: true }) => Database;
 
-/** OpenCode's database cannot be read. The message says why and what to do. */
+/** Thrown if OpenCode's database cannot be read. The message says why, and what to do. */
 export class StoredSessionsError extends Error {
   override readonly name = 'StoredSessionsError';
 }
 
 /**
- * Returns Node's SQLite module without its notice that it is experimental, which says nothing to
+ * Returns Node's SQLite module. Suppresses the notice that it is experimental, which does not help
  * the user of a command. Undefined before Node 22.13.
  */
 function databaseClass(): DatabaseClass | undefined {
@@ -58,7 +58,9 @@ function withDatabase<T>(path: string, work: (database: Database) => T): T {
 export interface StoredSession {
   /** The path by which `openRecording` opens it: `opencode.db#ses_…`. */
   readonly path: string;
-  /** Length of its messages and parts. It changes with every change of them but the smallest. */
+  /**
+   * Number of characters in its messages and parts. Almost every change of the session changes it.
+   */
   readonly size: number;
   /** Milliseconds since 1970. */
   readonly mtime: number;
@@ -90,7 +92,10 @@ export function storedSessions(path: string): readonly StoredSession[] {
   );
 }
 
-/** The state of a database at a look: the time of its last change, and the rows of that time. */
+/**
+ * The state of a database when it was last read: the time of the latest change, and the rows
+ * changed at that time.
+ */
 export interface DatabaseLook {
   /** Milliseconds since 1970. */
   readonly since: number;
@@ -98,8 +103,8 @@ export interface DatabaseLook {
 }
 
 /**
- * Returns the sessions that changed since an earlier look, and the look for the next call. It reads
- * no content.
+ * Returns the sessions that changed since an earlier state, and the new state for the next call. No
+ * content is read.
  * @throws {StoredSessionsError}
  */
 export function changedSessions(path: string, { since: before, rows: known }: DatabaseLook) {
@@ -111,7 +116,7 @@ export function changedSessions(path: string, { since: before, rows: known }: Da
   const sql = all.join(' union all ');
   const found = withDatabase(path, (database) => database.prepare(sql).all());
   const last = found.reduce((latest, { at }) => Math.max(latest, Number(at)), since);
-  // Two changes may have one time. The second one shows in the length.
+  // Two changes may have the same time. The second usually changes the length.
   const nameOf = ({ id, at, size }: Readonly<Record<string, unknown>>): string => `${id} ${at} ${size}`;
   const fresh = found.filter((row) => !known.has(nameOf(row)));
   const rows = new Set(found.filter(({ at }) => Number(at) === last).map(nameOf));
@@ -121,25 +126,25 @@ export function changedSessions(path: string, { since: before, rows: known }: Da
   };
 }
 
-/** A database, and the id of a session in it. */
+/** A database and the id of one of its sessions. */
 interface StoredPlace {
   readonly database: string;
   readonly id: string;
 }
 
-/** Returns database and session of a path like `opencode.db#ses_…`. Undefined for other paths. */
+/** Splits a path like `opencode.db#ses_…` into database and session. Undefined for other paths. */
 export function storedSessionAt(path: string): StoredPlace | undefined {
   const [, database, id] = /^(.+\.db)#(ses_[A-Za-z0-9]+)$/s.exec(path) ?? [];
   return database === undefined || id === undefined ? undefined : { database, id };
 }
 
-/** Returns the real path of a recording, also of one in a database. */
+/** Returns the real path of a recording, which may be a session in a database. */
 export function realRecordingPath(path: string): string {
   const stored = storedSessionAt(path);
   return stored === undefined ? realpathSync(path) : pathOf(realpathSync(stored.database), stored.id);
 }
 
-/** The members of a session that the export has under another name than its column. */
+/** Returns a session's fields that the export names differently from the columns. */
 function infoOf(row: Readonly<Record<string, unknown>>): object {
   const { id, parent_id: parentID, directory, title, version, model, time_created, time_updated } = row;
   const time = { created: time_created, updated: time_updated };
@@ -147,12 +152,15 @@ function infoOf(row: Readonly<Record<string, unknown>>): object {
   return { id, ...(parentID === null ? {} : { parentID }), directory, title, version, model: named, time };
 }
 
-/** A prompt is stored part by part. It is whole after this rest, in milliseconds. */
+/**
+ * A prompt is stored part by part. It is complete once no part has changed for this many
+ * milliseconds.
+ */
 const PROMPT_REST_MS = 1_000;
 
 /**
- * Returns the id of the last message if it is not final yet. An answer is final once the model has
- * finished it, a prompt once its parts rest.
+ * Returns the id of the last message if that is not final yet. An answer is final once the model
+ * has finished it, and a prompt once its parts no longer change.
  */
 function unfinishedMessage(database: Database, id: string): unknown {
   const newest = 'select id, data from message where session_id = ? order by time_created desc, id desc limit 1';
@@ -166,8 +174,8 @@ function unfinishedMessage(database: Database, id: string): unknown {
 }
 
 /**
- * Streams a stored session as `opencode export` writes it, from one state of the database. It ends
- * before a message that is still being written.
+ * Streams a stored session as `opencode export` writes it. The database is read in one transaction.
+ * The stream ends before a message that is still being written.
  * @throws {StoredSessionsError}
  */
 export function* storedDocument(path: string, id: string): Iterable<string> {
@@ -199,7 +207,7 @@ export function* storedDocument(path: string, id: string): Iterable<string> {
 }
 
 /**
- * Returns a stored session, as `storedSessions` lists it. Undefined if it has no message.
+ * Returns a stored session in the form of `storedSessions`. Undefined if it has no message.
  * @throws {StoredSessionsError}
  */
 export function storedSession({ database: path, id }: StoredPlace): StoredSession | undefined {

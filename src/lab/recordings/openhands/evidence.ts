@@ -11,8 +11,8 @@ import {
 } from '../entries/shown-file.js';
 
 /**
- * Returns the file evidence of an editor: the recorded texts before and after a change, otherwise
- * its answer.
+ * Returns the evidence about files in an editor's result. It has the recorded texts before and
+ * after a change, or otherwise the numbered lines of the output.
  */
 export function editorEvidence(
   twin: JsonObject | undefined,
@@ -34,19 +34,19 @@ export function editorEvidence(
     : fileEvidence([], listed);
 }
 
-/** Returns the file evidence of a shell: the file that a plain command printed. */
+/** Returns the evidence about files in a shell's output: the file that a plain command printed. */
 export function shellEvidence(command: string, output: string): FileEvidence {
   const shown = printedFile(command, terminalText(output).text);
   return fileEvidence(shown === undefined ? [] : [shown]);
 }
 
-/** Returns the shell's working directory after a command. */
+/** Returns the shell's working directory at the end of a command. */
 export function shellDir(twin: JsonObject | undefined, output: string): string | undefined {
   const dir = textAt(objectAt(twin, 'metadata'), 'working_dir');
   return dir !== undefined && dir !== '' ? dir : terminalText(output).promptDir;
 }
 
-/** Returns whether a command failed, by its exit code. -1 means that it still runs. */
+/** Returns whether a command failed, by its exit code. -1 means that it is still running. */
 export function exitFailed(twin: JsonObject | undefined): boolean {
   const code = twin?.exit_code ?? objectAt(twin, 'metadata')?.exit_code;
   return typeof code === 'number' && code > 0;

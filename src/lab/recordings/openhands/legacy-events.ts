@@ -17,13 +17,13 @@ import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { editorEvidence, exitFailed, shellDir, shellEvidence } from './evidence.js';
 
 interface OpenCall {
-  /** The id of its event, if it has one. */
+  /** The id of the event that made the call, if it has one. */
   readonly event: string | undefined;
   readonly id: string;
   readonly args: JsonObject;
 }
 
-/** Actions without a tool call. */
+/** Actions that are not tool calls. */
 const ASIDE: ReadonlySet<string> = new Set([
   'recall',
   'null',
@@ -35,7 +35,7 @@ const ASIDE: ReadonlySet<string> = new Set([
   'stop',
   'loop_recovery',
 ]);
-/** The program's own fields beside the model's arguments. */
+/** Fields of the program in a call's arguments; all others are from the model. */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
   'action',
   'id',
@@ -65,15 +65,15 @@ const FAILED = new RegExp(
   '^(?:ERROR:|Error:|\\[Your proposed edit has introduced|\\[No exact match found|' +
     '\\[The content in this file is absolutely identical|No replacement was performed|Invalid `)',
 );
-/** Maximum length of a list of dropped ids. */
+/** Maximum number of dropped ids that a condensation may list as a range. */
 const MOST_DROPPED = 100_000;
 
 const asFields = (record: JsonObject, drop: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(Object.entries(record).filter(([name, value]) => !drop.has(name) && value !== null));
 
 /**
- * Converts the events of OpenHands 0.x to entries. Matches actions and observations without ids by
- * their order.
+ * Converts the events of OpenHands 0.x to entries. Actions and observations without ids are matched
+ * by order.
  */
 export class LegacyEvents {
   readonly #session: string;
@@ -135,18 +135,18 @@ export class LegacyEvents {
     return { ...common, kind: 'compaction', summary: textAt(args, 'summary'), dropped };
   }
 
-  /** Returns the model's message beside a call. */
+  /** Returns the message that the model wrote with a call. */
   #said(event: JsonObject, args: JsonObject, common: EntryCommon): readonly RecordedEntry[] {
     const text =
       [textAt(args, 'thought'), textAt(args, 'final_thought')].find((one) => one !== undefined && one !== '') ?? '';
     const usage = this.#usage(event);
     const response = idAt(objectAt(objectAt(event, 'tool_call_metadata'), 'model_response'), 'id');
-    // A further call of an answer whose message was already yielded.
+    // It is a further call of an answer whose message has been returned.
     if (text === '' && usage === undefined && response !== undefined) return [];
     return [{ ...common, kind: 'message', role: 'assistant', origin: 'model', text, usage }];
   }
 
-  /** Returns the token counts of an action's answer, once per answer. */
+  /** Returns the token counts of an action's answer. Each answer is counted once. */
   #usage(event: JsonObject): EntryOf<'message'>['usage'] {
     const response = objectAt(objectAt(event, 'tool_call_metadata'), 'model_response');
     const id = idAt(response, 'id');
@@ -200,7 +200,10 @@ export class LegacyEvents {
     return [{ ...common, kind: 'result', call_id, text, is_error, ...(cut ? { truncated: true } : {}), ...shown }];
   }
 
-  /** Closes the call of an observation: the one of its event or id, otherwise the oldest. */
+  /**
+   * Removes and returns the call of an observation: the call that it names, or the oldest call if
+   * it names none.
+   */
   #answered(event: JsonObject, observation: string): OpenCall | undefined {
     const cause = idAt(event, 'cause');
     const id = idAt(objectAt(event, 'tool_call_metadata'), 'tool_call_id');
@@ -213,7 +216,7 @@ export class LegacyEvents {
   }
 }
 
-/** Returns the file evidence of an observation, given its call's arguments. */
+/** Returns the evidence about files in an observation. `args` are the arguments of its call. */
 function evidenceOf(
   observation: string,
   extras: JsonObject,

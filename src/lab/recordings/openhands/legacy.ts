@@ -17,7 +17,7 @@ const isEvent = (record: unknown): boolean =>
   isJsonObject(record) &&
   (typeof record.action === 'string' || typeof record.observation === 'string') &&
   !('role' in record);
-/** Returns whether a list holds events: single ones, or pairs of action and observation. */
+/** Returns whether a list holds events, or pairs of an action and an observation. */
 const isHistory = (list: unknown): boolean => {
   if (!Array.isArray(list)) return false;
   const [first] = list;
@@ -38,7 +38,7 @@ function recognise(source: RecordingSource): number {
   return 0;
 }
 
-/** Yields the events in an item of a history: the item itself, or both of a pair. */
+/** Yields the events in an item of a history. An item is an event or a pair of events. */
 function* eventsIn(item: unknown, place: string, onLoss: OnLoss): Iterable<PlacedRecord> {
   if (isJsonObject(item)) yield { record: item, place };
   else if (Array.isArray(item))
@@ -49,7 +49,7 @@ function* eventsIn(item: unknown, place: string, onLoss: OnLoss): Iterable<Place
 const systemPrompt = (event: unknown): string | undefined =>
   isJsonObject(event) && event.action === 'system' ? textAt(objectAt(event, 'args') ?? event, 'content') : undefined;
 
-/** The session of a history: its id, its place, and its row of an evaluation. */
+/** The session of a history: its id, its place, and the evaluation row that holds it. */
 interface HistoryOf {
   readonly id: string;
   readonly place: string;
@@ -110,9 +110,7 @@ function* rowEntries(row: JsonObject, { id, place }: HistoryOf, onLoss: OnLoss):
   };
 }
 
-/**
- * Reads JSON lines: evaluation rows are a session each, and single events together are one session.
- */
+/** Reads JSON lines. Each evaluation row is a session. Single events together are one session. */
 async function* readLines(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
   const own = recordingId(source);
   const used = new Set<string>();
@@ -152,10 +150,9 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * OpenHands 0.x: the rows of an evaluation's `output.jsonl` (one session each), a list or folder of
- * events, or events as JSON lines. Events may be flattened or have metadata, and may come in pairs.
- *
- * An observation belongs to the action that it names as its cause or by its call's id. Otherwise it
- * belongs to the oldest action without one.
+ * Reads recordings of OpenHands 0.x. They are the rows of an evaluation's `output.jsonl` (one
+ * session each), a list or folder of events, or events as JSON lines. Events may be flattened, have
+ * metadata, or come in pairs. An observation belongs to the action that it names by its cause or by
+ * the id of the call. Otherwise it belongs to the oldest action without an observation.
  */
 export const openHandsLegacy: Importer = { format: 'openhands-legacy', readsFolders: true, recognise, read };

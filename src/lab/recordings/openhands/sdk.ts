@@ -36,7 +36,9 @@ const ORIGINS: ReadonlyMap<string, EntryOf<'message'>['origin']> = new Map([
   ['user', 'person'],
   ['agent', 'model'],
 ]);
-/** Events outside of the conversation: the name of their entry, and the field with its text. */
+/**
+ * Events that are not part of the conversation: the name of the entry, and the field with its text.
+ */
 const ASIDE: Readonly<Record<string, readonly [name: string, field: string]>> = {
   PauseEvent: ['pause', 'reason'],
   InterruptEvent: ['aborted', 'reason'],
@@ -56,10 +58,10 @@ const ASIDE: Readonly<Record<string, readonly [name: string, field: string]>> = 
 class SdkEvents {
   readonly #session: string;
   readonly #onLoss: OnLoss;
-  /** Calls without an answer, by the id of their event. */
+  /** Calls without a result, by the id of their event. */
   readonly #open = new Map<string, OpenCall>();
   #cwd: string | undefined;
-  /** The answer of the last call. */
+  /** The id of the model's answer that made the last call. */
   #response: string | undefined;
 
   constructor(session: string, onLoss: OnLoss) {
@@ -143,7 +145,7 @@ class SdkEvents {
     const response = idAt(event, 'llm_response_id');
     const further = response !== undefined && response === this.#response;
     this.#response = response;
-    // Each call of an answer is a separate event. The first of them has the answer's text.
+    // Each call of an answer is an event of its own. The first one has the answer's text.
     return further && text === '' && thinking === undefined ? [call] : [said, call];
   }
 
@@ -170,7 +172,7 @@ class SdkEvents {
     });
   }
 
-  /** Returns the open call that an event answers. */
+  /** Returns the open call whose result an event has. */
   #opened(event: JsonObject): OpenCall | undefined {
     const action = idAt(event, 'action_id');
     if (action !== undefined && this.#open.has(action)) return this.#open.get(action);
@@ -190,13 +192,13 @@ class SdkEvents {
   }
 }
 
-/** Returns the system prompt with its additions for the session. */
+/** Returns the system prompt, including the additions for this session. */
 function systemPrompt(event: JsonObject, place: string, onLoss: OnLoss): string {
   const parts = [event.system_prompt, event.dynamic_context].filter((part) => part !== undefined && part !== null);
   return partsText(parts, { place, onLoss });
 }
 
-/** Returns the session entry from the folder's state and the first event. */
+/** Returns the session entry, from the state in the folder and the first event. */
 function sessionOf(session: string, state: JsonObject | undefined, first: JsonObject | undefined): EntryOf<'session'> {
   const model = textAt(objectAt(objectAt(state, 'agent'), 'llm'), 'model');
   return {
@@ -259,10 +261,9 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Conversations of the OpenHands SDK: a folder with one file per event, or the events as JSON lines
- * or as one list. The files are `event-NNNNN-….json`, beside `base_state.json`.
- *
- * Results belong to their calls by `action_id` or `tool_call_id`. A condensation names the events
- * that leave the context.
+ * Reads conversations of the OpenHands SDK: a folder with one file per event, or the events as JSON
+ * lines or as a list. The files are `event-NNNNN-….json` and `base_state.json`. Results are matched
+ * to calls by `action_id` or `tool_call_id`. A condensation names the events that it removes from
+ * the context.
  */
 export const openHandsSdk: Importer = { format: 'openhands-sdk', readsFolders: true, recognise, read };

@@ -45,7 +45,10 @@ export class PiMessages {
     return [];
   }
 
-  /** Converts a message that the program passed to the model: its summary, or else its content. */
+  /**
+   * Converts a message that the program added to the context. The text is its summary, or else its
+   * content.
+   */
   handed(name: string, message: JsonObject, common: EntryCommon): RecordedEntry {
     const text = textAt(message, 'summary') ?? this.#text(message.content, common.place);
     return { kind: 'message', ...common, role: 'user', origin: 'harness', name, text };
@@ -138,7 +141,7 @@ function usageOf(message: JsonObject): EntryOf<'message'>['usage'] {
   return { ...usageAt(usage, names), ...usageAt(objectAt(usage, 'cost'), { cost: 'total' }) };
 }
 
-/** Returns a command that the person ran, in the words that the model sees. */
+/** Returns a command that the person ran, in the form in which the model sees it. */
 function bashExecutionText(message: JsonObject): string {
   const output = textAt(message, 'output') ?? '';
   const lines = [
@@ -153,10 +156,10 @@ function bashExecutionText(message: JsonObject): string {
   return lines.join('\n');
 }
 
-/** The note of `read` after a part of a file. */
+/** Matches the note with which `read` ends if it showed a part of a file. */
 const NOTE = /\n\n\[(?:\d+ more lines in file\. Use offset=\d+ to continue|Showing lines \d+-\d+ of (\d+)[^\]]*)\]$/;
 
-/** Returns the file evidence of a `read` result. Undefined for a failed read. */
+/** Returns the evidence about the file in a `read` result. Undefined for a failed read. */
 function readEvidence(args: JsonObject, message: JsonObject, text: string): ShownFile | undefined {
   const path = textAt(args, 'path');
   if (path === undefined || path === '' || message.isError === true) return undefined;

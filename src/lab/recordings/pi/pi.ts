@@ -8,23 +8,23 @@ import { PiMessages } from './messages.js';
 
 type Handler = (record: JsonObject, common: EntryCommon) => readonly RecordedEntry[];
 
-/** Entries outside of the conversation. */
+/** Kinds of entries that are not part of the conversation. */
 const BOOKKEEPING = new Set(['label', 'custom']);
 
 /**
- * Returns the id of an entry of the first format version, which has no ids. Counts from the header,
- * as that version's compactions do.
+ * Returns an id for an entry of format version 1, which has no ids. The header is entry 0, as in
+ * that version's compactions.
  */
 const entryId = (index: number): string => `entry-${index}`;
 
-/** Returns the id in a session file's name: `<moment>_<id>.jsonl`. */
+/** Returns the session's id from the name of its file: `<time>_<id>.jsonl`. */
 function sessionOfFile(path: string): string {
   return /([^/\\_]+)\.jsonl$/.exec(path)?.[1] ?? path;
 }
 
 /**
- * Reads the tree of entries in a file; in the first version it is a list. Keeps only the ids of
- * past entries in memory.
+ * Reads the tree of entries in a file; in version 1 it is a list. Of earlier entries only the ids
+ * stay in memory.
  */
 class PiReader implements LineReader {
   readonly #fallbackId: string;
@@ -35,7 +35,7 @@ class PiReader implements LineReader {
   #session: string | undefined;
   #startedAt: number | undefined;
   #fork = false;
-  /** Number of the current entry; the header is 0. */
+  /** Number of the current entry. The header is entry 0. */
   #index = -1;
   readonly #handlers: Readonly<Record<string, Handler>> = {
     message: (record, common) => this.#messages.entries(objectAt(record, 'message'), common),
@@ -107,8 +107,8 @@ class PiReader implements LineReader {
   }
 
   /**
-   * Yields the entries of a record. If it does not follow the previous record, a rewind comes
-   * first. Entries older than a fork's header are copies.
+   * Returns the entries of a record. If the record does not follow the previous one, a rewind
+   * precedes them. In a fork, entries older than the header are copies.
    */
   #entry(record: JsonObject, place: string, handler: Handler | undefined): readonly RecordedEntry[] {
     const own = idAt(record, 'id');
@@ -143,7 +143,7 @@ function compaction(record: JsonObject, common: EntryCommon): RecordedEntry {
 }
 
 /**
- * pi: JSON lines, one file per session. Version 1 is a list, versions 2 and 3 are a tree of
- * entries.
+ * Reads pi's JSON lines, one file per session. Version 1 is a list, and versions 2 and 3 are a tree
+ * of entries.
  */
 export const pi: Importer = lineImporter('pi', (id, onLoss) => new PiReader(id, onLoss));

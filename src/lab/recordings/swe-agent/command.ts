@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../values/json-object.js';
 import { ownMember } from '../../../values/own-member.js';
 import type { ChatCall } from '../entries/chat-message.js';
 
-/** Splits a command line into words without their quotes. Expands nothing. */
+/** Splits a command line into words and removes their quotes. Nothing is expanded. */
 function commandWords(line: string): readonly string[] {
   const words = line.match(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|\\.|[^\s"'\\])+/gs) ?? [];
   return words.map((word) =>
@@ -32,7 +32,7 @@ const edit: Reader = (words, line, body) => {
 
 const NUMBER_OPTIONS: ReadonlySet<string> = new Set(['insert_line']);
 
-/** `str_replace_editor view P --view_range 1 10`: the options become arguments. */
+/** Reads `str_replace_editor view P --view_range 1 10`. Options become arguments. */
 const editor: Reader = (_words, line, body) => {
   const [command, path, ...rest] = commandWords(body === '' ? line : `${line}\n${body}`).slice(1);
   if (command === undefined || path === undefined) return undefined;
@@ -67,8 +67,8 @@ const COMMANDS: Readonly<Record<string, Reader>> = {
 };
 
 /**
- * Converts a command that the agent wrote as text to a call. Uses the names of the agent with real
- * calls; every other command is a shell command.
+ * Converts a command that the agent wrote as text to a call. SWE-agent's own commands keep the
+ * names that they have as tools. Every other command becomes a call of `bash`.
  */
 export function textCommand(action: string): Pick<ChatCall, 'tool' | 'args'> {
   const text = action.replace(/^\s+|\s+$/g, '');

@@ -7,7 +7,7 @@ import { type OnLoss, unknownRole } from '../importer.js';
 import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 import { textCommand } from './command.js';
 
-/** One step of a trajectory: an action and the environment's answer. */
+/** One step of a trajectory: an action and the observation after it. */
 export interface SweAgentStep {
   readonly index: number;
   readonly action: string;
@@ -17,7 +17,7 @@ export interface SweAgentStep {
   readonly workingDir: string | undefined;
 }
 
-/** Makes a window's or editor's path absolute with the step's open file or folder. */
+/** Makes the path of a window or editor absolute, by the step's open file or its folder. */
 function pathInStep(path: string, { openFile, workingDir }: Pick<SweAgentStep, 'openFile' | 'workingDir'>): string {
   if (path.startsWith('/')) return path;
   const bare = posix.normalize(path);
@@ -25,7 +25,7 @@ function pathInStep(path: string, { openFile, workingDir }: Pick<SweAgentStep, '
   return workingDir === undefined ? path : posix.join(workingDir, path);
 }
 
-/** A call without an observation. */
+/** A call whose observation has not been read yet. */
 interface OpenCall {
   readonly id: string;
   readonly tool: string;
@@ -44,10 +44,10 @@ const CUT = /<response clipped>|\b\d+ (?:characters|lines) (?:were )?(?:elided|o
 const OPEN_FILE = /^\(Open file: (.+)\)$/m;
 const CURRENT_DIR = /^\(Current directory: (.+)\)$/m;
 
-/** Returns the folder in the prompt at the end of an observation. */
+/** Returns the folder that the prompt at the end of an observation shows. */
 export const promptedDir = (text: string): string | undefined => CURRENT_DIR.exec(text)?.[1];
 
-/** Returns whether an item is part of the demonstration before a run. */
+/** Returns whether an item belongs to the demonstration that precedes a run. */
 export const isDemonstration = (item: JsonObject): boolean =>
   item.is_demo === true || item.message_type === 'demonstration';
 
@@ -65,7 +65,7 @@ export class SweAgentHistory {
     this.#workingDir = session.cwd;
   }
 
-  /** Returns the entries of an item that is not an action: a prompt or an observation. */
+  /** Returns the entries of an item that is not an action, such as a prompt or an observation. */
   observed(item: JsonObject, place: string): readonly RecordedEntry[] {
     const role = textAt(item, 'role');
     const text = partsText(item.content, { place, onLoss: this.#onLoss });
@@ -96,7 +96,7 @@ export class SweAgentHistory {
     return action.trim() === '' ? [said] : [said, this.#call({ id: place, place, ...textCommand(action) }, step)];
   }
 
-  /** Returns the entries of a step that the history lacks. */
+  /** Returns the entries of a step that is missing in the history. */
   stepped(step: SweAgentStep): readonly RecordedEntry[] {
     const place = `trajectory[${step.index}]`;
     const entries = [...this.acted({ content: step.response ?? '', action: step.action }, place, step)];
@@ -105,7 +105,7 @@ export class SweAgentHistory {
     return entries;
   }
 
-  /** Returns the observation of the last action if the history ends before it. */
+  /** Returns the result of the last action from its step, if the history ends with the action. */
   lastObservation(): readonly RecordedEntry[] {
     const step = this.#open.at(0)?.step;
     return step?.observation === undefined

@@ -16,9 +16,9 @@ import { documentItems } from '../json/json-document.js';
 import { headObject, headObjects, recordingHead, recordingId } from '../json/recording-head.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 
-/** The answer to a mini-swe-agent command. */
+/** The result of a command. */
 export interface CommandAnswer {
-  /** The command's whole output, if recorded. The answer itself may be cut. */
+  /** The whole output, if recorded. The text that the model saw may be cut. */
   readonly output: string | undefined;
   readonly failed: boolean;
   readonly cut: boolean;
@@ -29,7 +29,7 @@ const OUTPUT = /<output>\n?([\s\S]*)<\/output>/;
 const CUT = /<elided_chars>|<output_head>|<warning>\s*The output of your last command was too long/;
 const FAILED = /^(?:<exception>|An error occurred|The last command <command>[\s\S]* timed out|Command timed out)/;
 
-/** Reads the answer that the model saw, and the raw output if recorded. */
+/** Reads a result from the text that the model saw, and from the raw output if it is recorded. */
 function commandAnswer(text: string, extra: unknown): CommandAnswer {
   const more: JsonObject = isJsonObject(extra) ? extra : {};
   const code = typeof more.returncode === 'number' ? more.returncode : Number(RETURN_CODE.exec(text)?.[1] ?? 0);
@@ -41,8 +41,8 @@ function commandAnswer(text: string, extra: unknown): CommandAnswer {
 const BLOCK = /```(?:bash|sh|shell|mswea_bash_command)[^\S\n]*\n([\s\S]*?)\n?```/g;
 
 /**
- * Returns the command in a text's only fenced block. Undefined without a block, and with several,
- * which the agent did not run.
+ * Returns the command in the only fenced block of a text. Undefined if there is no block, or
+ * several: the agent did not run those.
  */
 export function fencedCommand(text: string): string | undefined {
   const [first, ...more] = [...text.matchAll(BLOCK)];
@@ -75,13 +75,11 @@ function recognise(source: RecordingSource): number {
       : 0;
 }
 
-/** A call without an answer. */
+/** A call without a result. */
 interface OpenCall {
   readonly id: string;
   readonly command: string | undefined;
-  /**
-   * Whether the recording has an id for it. Then an answer without an id belongs to another call.
-   */
+  /** Whether the call has an id in the recording. A result without an id is not for such a call. */
   readonly named: boolean;
 }
 
@@ -89,7 +87,7 @@ interface OpenCall {
 class MiniSweMessages {
   readonly #session: string;
   readonly #onLoss: OnLoss;
-  /** Calls of the last answer without a result. */
+  /** Calls of the last answer that have no result yet. */
   #open: OpenCall[] = [];
   #asked = false;
 
@@ -218,10 +216,9 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Runs of mini-swe-agent (`*.traj.json`), and the older bare lists of messages. Commands are calls
- * or fenced blocks. Each command is a call of `bash`; without an id it matches the next message.
- *
- * An answer is the text that the model saw. If that was cut, the raw output is evidence for a file
- * that a plain command printed.
+ * Reads runs of mini-swe-agent (`*.traj.json`), and older lists of messages. A command is a tool
+ * call or a fenced block, and becomes a call of `bash`. Without an id, its result is the next
+ * message. A result has the text that the model saw. If that was cut, the raw output is evidence
+ * for a file that a plain command printed.
  */
 export const miniSweAgent: Importer = { format: 'mini-swe-agent', recognise, read };

@@ -25,11 +25,12 @@ function stepOf({ path, value }: DocumentItem): SweAgentStep {
   };
 }
 
-/** Number of steps to compare with an action of the history. */
+/** Number of steps in which an action of the history is searched. */
 const LOOK_AHEAD = 4;
 
 /**
- * Reads a trajectory's steps at the pace of the history, so that neither is in memory as a whole.
+ * Reads a trajectory's steps only as far as the history needs them, so that memory holds few of
+ * them.
  */
 class StepReader {
   readonly #items: AsyncIterator<DocumentItem>;
@@ -52,8 +53,8 @@ class StepReader {
   }
 
   /**
-   * Takes the step of an action and drops the steps before it. Undefined, without dropping any, if
-   * no nearby step matches.
+   * Takes the step of an action and drops the steps before it. If no nearby step matches, returns
+   * undefined and drops nothing.
    */
   async of(action: string): Promise<SweAgentStep | undefined> {
     for (let at = 0; at < LOOK_AHEAD; at += 1) {
@@ -93,8 +94,8 @@ function recognise(source: RecordingSource): number {
 }
 
 /**
- * Maximum number of items before the first action that wait for the session entry. They contain its
- * prompt and folder.
+ * Maximum number of items before the first action that are held until the session entry is made.
+ * The prompt and the folder are taken from them.
  */
 const MOST_OPENING_ITEMS = 64;
 
@@ -128,7 +129,7 @@ function opening(
   };
 }
 
-/** Yields the prompts of the first step, for a trajectory without a history. */
+/** Yields the prompts in the first step of a trajectory, if there is no history. */
 async function* firstPrompts(source: RecordingSource): AsyncIterable<HistoryItem> {
   const shape = { items: ['trajectory.0.query.*', 'trajectory.0.messages.*', 'trajectory.1.action'] };
   for await (const { path, place, value } of documentItems(source.open(), shape, () => undefined)) {
@@ -149,7 +150,7 @@ async function* historyItems(
   }
 }
 
-/** Yields the session entry and the entries before the first action. */
+/** Yields the session entry, followed by the entries before the first action. */
 async function* begin(
   source: RecordingSource,
   { prompts, steps }: { readonly prompts: readonly HistoryItem[]; readonly steps: StepReader },
@@ -210,10 +211,9 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 }
 
 /**
- * Runs of SWE-agent (`*.traj`), 0.x and 1.x, with calls or with commands as text. A run has a
- * history, a trajectory, or both.
- *
- * The history is the transcript. The trajectory adds each step's open file and folder, and the
- * steps that a torn history lacks. The prompts that each step repeats are not read.
+ * Reads runs of SWE-agent (`*.traj`), 0.x and 1.x, with tool calls or with commands as text. A run
+ * has a history, a trajectory, or both. The history is the transcript. The trajectory adds each
+ * step's open file and folder, and the steps that a torn history lacks. The prompts that every step
+ * repeats are skipped.
  */
 export const sweAgent: Importer = { format: 'swe-agent', recognise, read };

@@ -10,8 +10,8 @@ import type { FileTree, UndoTexts } from './file-tree.js';
 export interface SeenFile {
   readonly path: CanonicalPath;
   /**
-   * `whole`: all of it was shown; `part`: some lines; `named`: it exists; `written`: it was
-   * changed; `deleted`: it was removed.
+   * `whole`: all of it was shown. `part`: some lines were shown. `named`: it exists. `written`: it
+   * was changed. `deleted`: it was removed.
    */
   readonly how: 'whole' | 'part' | 'named' | 'written' | 'deleted';
 }
@@ -30,7 +30,7 @@ function remember({ tree, undo }: Work, path: CanonicalPath): void {
   undo.push(path, known?.state === 'whole' ? known.text : undefined);
 }
 
-/** Applies a change if the previous text is known; otherwise the new text is unknown, too. */
+/** Applies a change if the file's text is known. Otherwise the text stays unknown. */
 function changed(work: Work, name: string, change: (text: string) => string | undefined): readonly SeenFile[] {
   const path = work.resolve(name);
   if (path === undefined) return [];
@@ -42,7 +42,7 @@ function changed(work: Work, name: string, change: (text: string) => string | un
   return [{ path, how: 'written' }];
 }
 
-/** The effect on one file under its recorded name. */
+/** An effect on a file that is given by its recorded name. */
 interface Named extends Pick<SeenFile, 'how'> {
   readonly path: string;
 }
@@ -56,7 +56,7 @@ function one(work: Work, { path: name, how }: Named, act: (path: CanonicalPath) 
 
 type ActOf<K extends FileAct['kind']> = Extract<FileAct, { kind: K }>;
 
-/** One rule for each kind of act. */
+/** The rule for each kind of act. */
 const RULES: { readonly [K in FileAct['kind']]: (act: ActOf<K>, work: Work) => readonly SeenFile[] } = {
   show: ({ path, text, startLine, whole, total }, work) =>
     one(work, { path, how: whole ? 'whole' : 'part' }, (at) =>
@@ -106,7 +106,7 @@ const RULES: { readonly [K in FileAct['kind']]: (act: ActOf<K>, work: Work) => r
   move: ({ from, to }, work) => {
     const [before, after] = [work.resolve(from), work.resolve(to)];
     if (before === undefined || after === undefined) return [];
-    // A moved folder takes its files along. Without observed files it is not known to be a folder.
+    // A moved folder takes its files along. It counts as a folder only if files below it are known.
     const below = work.tree.get(before) === undefined ? work.tree.below(before) : [];
     const pairs =
       below.length > 0
@@ -138,7 +138,7 @@ function applyAct(act: FileAct, work: Work): readonly SeenFile[] {
   return (RULES[act.kind] as (act: FileAct, work: Work) => readonly SeenFile[])(act, work);
 }
 
-/** Overlays the tree with the recording's own view of a file. */
+/** Enters the recording's own view of a file into the tree. */
 function lay(file: ShownFile, { tree, resolve }: Work): CanonicalPath | undefined {
   const path = resolve(file.path);
   if (path === undefined) return undefined;
@@ -148,20 +148,22 @@ function lay(file: ShownFile, { tree, resolve }: Work): CanonicalPath | undefine
   return path;
 }
 
-/** The recording's structured copy of a call, in addition to its arguments and answer. */
+/**
+ * The recording's description of a call's files, in addition to the call's arguments and output.
+ */
 export interface Evidence {
   readonly files: readonly ShownFile[];
   readonly listed: readonly string[];
-  /** Whether the copy shows what the call read rather than what it changed. */
+  /** Whether it describes files that the call read, as opposed to files that it changed. */
   readonly reading: boolean;
 }
 
 const RANK: Readonly<Record<SeenFile['how'], number>> = { named: 0, part: 1, whole: 2, written: 3, deleted: 4 };
 
 /**
- * Applies a successful call to the tree and returns its effects, each file once and in order. The
- * recording's own view of a file takes precedence over its arguments. The view before the call is
- * applied first, and the view after it last.
+ * Applies a successful call to the tree and returns its effects, one per file, in order. The
+ * recording's own view of a file takes precedence over the call's arguments. A view from before the
+ * call is applied first, a view from after it last.
  */
 export function applyActs(acts: readonly FileAct[], evidence: Evidence, work: Work): readonly SeenFile[] {
   const seen = new Map<CanonicalPath, SeenFile['how']>();
@@ -186,8 +188,8 @@ export function applyActs(acts: readonly FileAct[], evidence: Evidence, work: Wo
     if (file.moment === 'after') lay(file, work);
     const path = work.resolve(file.path);
     if (path === undefined) continue;
-    // The recording knows the text before but not after: the file was changed after the tool had
-    // read it.
+    // The recording has the text from before the call but not the one after. So the file was
+    // changed after the tool had read it.
     if (file.moment === 'after' && file.text === undefined && before.has(file.path)) work.tree.lose(path);
     if (evidence.reading) note(path, file.text === undefined ? 'named' : file.whole ? 'whole' : 'part');
     else note(path, 'named');

@@ -2,11 +2,11 @@ import { LRUCache } from 'lru-cache';
 import { bareLines } from '../../../foreign-tools/text-edits.js';
 import type { CanonicalPath } from '../../../objects/ids.js';
 
-/** The knowledge about a file at a moment of the recording. */
+/** The knowledge about a file at some point of the recording. */
 type FileKnowledge =
-  /** The whole text; `sure` until a command ran that may have changed it. */
+  /** The whole text. `sure` is false once a command ran that may have changed it. */
   | { readonly state: 'whole'; readonly text: string; readonly sure: boolean }
-  /** Some of its lines, from 1, without line endings. */
+  /** Some of its lines, numbered from 1, without line endings. */
   | { readonly state: 'partial'; readonly lines: ReadonlyMap<number, string>; readonly total: number | undefined }
   /** The file exists. */
   | { readonly state: 'named' }
@@ -21,11 +21,11 @@ interface ShownLines {
   readonly text: string;
   /** Number of the first line, from 1. */
   readonly startLine: number;
-  /** The number of lines in the file, if the output states it. */
+  /** Number of lines of the file, if the output states it. */
   readonly total?: number | undefined;
 }
 
-/** Maximum UTF-16 units of cached text; the least recently used files become `stale`. */
+/** Maximum UTF-16 units of cached text. The least recently used files become `stale`. */
 const REMEMBERED_UNITS = 24 * 1_048_576;
 const OTHER_FILES = 200_000;
 
@@ -68,18 +68,18 @@ function contradicts(known: FileKnowledge, shown: ShownLines, lines: readonly st
 }
 
 /**
- * The files of a recorded session as the recording shows them. The tree never reads the disk or
- * guesses. Unknown text is marked as such. Partial reads make a file whole only if all its lines
- * were seen.
+ * The files of a recorded session, as the recording shows them. The tree never reads the disk, and
+ * never guesses a text. A file that was read in parts becomes whole only if all its lines were
+ * shown.
  */
 export class FileTree {
   readonly #texts: LRUCache<CanonicalPath, FileKnowledge>;
-  /** Files without a cached text. */
+  /** Files whose text is not cached. */
   readonly #others = new Map<CanonicalPath, FileKnowledge>();
-  /** The number of texts evicted for lack of room. */
+  /** Number of texts evicted for lack of room. */
   forgotten = 0;
 
-  /** `maxUnits` bounds the cached texts. */
+  /** `maxUnits` limits the cached texts. */
   constructor(maxUnits = REMEMBERED_UNITS) {
     this.#texts = new LRUCache({
       maxSize: maxUnits,
@@ -92,7 +92,7 @@ export class FileTree {
     });
   }
 
-  /** The number of files in each state. */
+  /** Number of files in each state. */
   get states(): Readonly<Record<FileState, number>> {
     const counts = { whole: 0, partial: 0, named: 0, stale: 0, deleted: 0 };
     for (const { state } of this.#texts.values()) counts[state] += 1;
@@ -100,26 +100,29 @@ export class FileTree {
     return counts;
   }
 
-  /** Returns the knowledge about a file; undefined if it was never observed. */
+  /** Returns what is known about a file; undefined if it was never observed. */
   get(path: CanonicalPath): FileKnowledge | undefined {
     return this.#texts.get(path) ?? this.#others.get(path);
   }
 
-  /** Returns the text if all of it is known and nothing may have changed it since. */
+  /** Returns a file's text, if all of it is known and no command may have changed it since. */
   text(path: CanonicalPath): string | undefined {
     const known = this.get(path);
     return known?.state === 'whole' && known.sure ? known.text : undefined;
   }
 
   /**
-   * Sets a file's whole text, as shown or written. `sure` is false if the text derives from an
-   * unsure one.
+   * Sets a file's whole text, as shown or written. `sure` is false if the text was computed from
+   * one that is not sure.
    */
   setWhole(path: CanonicalPath, text: string, sure = true): void {
     this.#set(path, { state: 'whole', text, sure });
   }
 
-  /** Overlays shown lines. If they contradict the known text, only the shown lines stay. */
+  /**
+   * Adds shown lines to what is known. If they contradict the known text, only the shown lines
+   * stay.
+   */
   overlay(path: CanonicalPath, shown: ShownLines): void {
     const known = this.get(path);
     const lines = bareLines(shown.text);
@@ -131,13 +134,13 @@ export class FileTree {
     this.#set(path, completed(all, shown.total ?? before.total));
   }
 
-  /** Records that the file exists and keeps all other knowledge. */
+  /** Records that a file exists, and keeps all other knowledge about it. */
   name(path: CanonicalPath): void {
     const known = this.get(path);
     if (known === undefined || known.state === 'deleted') this.#set(path, { state: 'named' });
   }
 
-  /** Records a change that cannot be followed. */
+  /** Records a change whose result is unknown. */
   lose(path: CanonicalPath): void {
     this.#set(path, { state: 'stale' });
   }
@@ -150,7 +153,7 @@ export class FileTree {
     }
   }
 
-  /** Returns the files below a folder that exist as far as known. */
+  /** Returns the files below a folder that are known to exist. */
   below(folder: CanonicalPath): readonly CanonicalPath[] {
     const inside = (path: CanonicalPath): boolean => path.startsWith(folder === '/' ? '/' : `${folder}/`);
     const all = [...this.#texts.keys(), ...this.#others.keys()].filter(inside);
@@ -161,7 +164,7 @@ export class FileTree {
     this.#set(path, { state: 'deleted' });
   }
 
-  /** Renames a file with all knowledge about it. */
+  /** Renames a file together with what is known about it. */
   move(from: CanonicalPath, to: CanonicalPath): void {
     const known = this.get(from);
     this.#set(to, known === undefined || known.state === 'deleted' ? { state: 'stale' } : known);
@@ -181,11 +184,11 @@ export class FileTree {
   }
 }
 
-/** Maximum number of changes of a file that can be undone. */
+/** Maximum number of changes per file that can be undone. */
 const DEPTH = 20;
-/** Maximum UTF-16 units of stored text; files whose last change is oldest are evicted. */
+/** Maximum UTF-16 units of stored texts. Files whose last change is oldest are evicted first. */
 const REMEMBERED_UNDO_UNITS = 4 * 1_048_576;
-/** The overhead of an entry beside its text. */
+/** The memory that an entry needs in addition to its text, in the same units. */
 const ENTRY_UNITS = 64;
 
 /** A file's text before a change; undefined if it was unknown. */
@@ -195,14 +198,14 @@ const undoSize = (texts: readonly Before[]): number =>
   texts.reduce((sum, text) => sum + (text?.length ?? 0) + ENTRY_UNITS, ENTRY_UNITS);
 
 /**
- * The texts of files before their last changes, for tools that undo a change. Undoing to an evicted
- * text makes the file unknown.
+ * The texts of files before their last changes, for tools that undo a change. If a text was
+ * evicted, undoing the change makes the file's text unknown.
  */
 export class UndoTexts {
   readonly #texts: LRUCache<CanonicalPath, readonly Before[]>;
   readonly #maxUnits: number;
 
-  /** `maxUnits` bounds the stored texts. */
+  /** `maxUnits` limits the stored texts. */
   constructor(maxUnits = REMEMBERED_UNDO_UNITS) {
     this.#maxUnits = maxUnits;
     this.#texts = new LRUCache({ maxSize: maxUnits, sizeCalculation: undoSize });

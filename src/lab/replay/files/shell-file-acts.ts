@@ -18,7 +18,7 @@ function shown(act: Extract<ShellAct, { kind: 'show' }>, text: string): readonly
   const from = bare.startLine ?? range?.from ?? 1;
   const lines = bareLines(bare.text).length;
   if (lines === 0) return [{ kind: 'name', path }];
-  // If fewer lines than requested are shown, the file ends there.
+  // If the command shows fewer lines than it was asked for, the file ends there.
   const wanted = range?.to === undefined ? undefined : range.to - (range.from ?? 1) + 1;
   const ended = wanted === undefined ? range !== undefined || bare.startLine !== undefined : lines < wanted;
   const total = ended ? { total: from + lines - 1 } : {};
@@ -26,7 +26,8 @@ function shown(act: Extract<ShellAct, { kind: 'show' }>, text: string): readonly
 }
 
 /**
- * Combines an act with the command's own output; undefined if several commands share the output.
+ * Combines a command's act with its output. Without `own`, the output cannot be assigned to the
+ * command.
  */
 function fileActs(act: ShellAct, own: ShellOutput | undefined): readonly FileAct[] {
   if (act.kind === 'show')
@@ -39,7 +40,7 @@ function fileActs(act: ShellAct, own: ShellOutput | undefined): readonly FileAct
 const below = (folder: string, path: string): string =>
   posix.isAbsolute(path) || /^~|^[A-Za-z]:[\\/]/.test(path) ? path : posix.join(folder, path);
 
-/** Resolves an act's names against the folder of the script. */
+/** Resolves the paths of an act against the folder of the script. */
 function inFolder(act: FileAct, folder: string): readonly FileAct[] {
   if (folder === '.' || act.kind === 'anything') return [act];
   if (folder.includes('\0'))
@@ -51,8 +52,8 @@ function inFolder(act: FileAct, folder: string): readonly FileAct[] {
 }
 
 /**
- * Returns the effects of a shell call on files. Reads and listings are used, and known changes are
- * followed (decision C8).
+ * Returns the effects of a shell call on files: reads, listings, and changes that the script shows
+ * (decision C8).
  */
 export function shellFileActs({ args, output, truncated }: ReadCall): readonly FileAct[] {
   const script = scriptOf(args);
@@ -61,18 +62,19 @@ export function shellFileActs({ args, output, truncated }: ReadCall): readonly F
   const answer = shellOutput(output);
   const failed = answer.exitCode !== undefined && answer.exitCode !== 0;
   const missing = MISSING.test(answer.text.slice(0, 4_000)) && printing >= 1;
-  // The output of one printing command is all its own. With several, the boundaries are unknown.
+  // If one command prints, the whole output is its own. With several, it is unknown which printed
+  // what.
   const own = printing === 1 && !missing && !failed ? { ...answer, partial: answer.partial || truncated } : undefined;
   return acts.flatMap(({ act, folder }) => {
     if ((failed || missing) && (act.kind === 'name' || act.kind === 'show')) return [];
-    // A failed script may have run in part.
+    // A failed script may have run partly.
     if (failed && act.kind !== 'list' && act.kind !== 'anything')
       return touched(act).flatMap((one) => inFolder(one, folder));
     return fileActs(act, own).flatMap((one) => inFolder(one, folder));
   });
 }
 
-/** Returns the files that an act would have changed as possibly changed. */
+/** Returns acts that mark the files of a partly run act as changed in an unknown way. */
 function touched(act: ShellAct): readonly FileAct[] {
   if (act.kind === 'move' || act.kind === 'copy') return [act.from, act.to].map((path) => ({ kind: 'change', path }));
   return 'path' in act ? [{ kind: 'change', path: act.path }] : [];
