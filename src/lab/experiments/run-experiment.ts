@@ -40,6 +40,7 @@ const jsonLines = (fields: Readonly<Record<string, unknown>>, results: readonly 
  * folder `DATE-NAME` with `figures.md` and `experiment.json`. They name the command, the commit and
  * the corpus hash, but no text, name or path of a recording. Returns the folder and the number of
  * failed replays.
+ *
  * @throws {ReplayError} bad-target – the corpus folder cannot be read
  * @throws {ReplayError} bad-config – the corpus has no recording of a given name
  */

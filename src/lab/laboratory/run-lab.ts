@@ -142,6 +142,7 @@ async function largestFirst(paths: readonly string[]): Promise<readonly string[]
 /**
  * Compares policies on recorded sessions without a model. Recordings with equal bytes count once.
  * Sessions with too few model calls are excluded and counted. The report contains no recorded text.
+ *
  * @throws the reason of an aborted `signal` if no session was complete by then
  */
 export async function runLab(paths: readonly string[], options: LabOptions): Promise<LabRun> {

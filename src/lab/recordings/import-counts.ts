@@ -222,8 +222,10 @@ function printsFile(pipeline: string): boolean {
 
 /**
  * Returns the number of file reads that a call makes. A reading tool, or `view` of an editor, makes
- * one. A command line makes one read for each pipeline whose first command prints a file that it
- * names: `cat`, `sed -n`, `nl`, `head` or `tail`. Here-documents and writes do not count.
+ * one.
+ *
+ * A command line makes one read for each pipeline whose first command prints a file that it names:
+ * `cat`, `sed -n`, `nl`, `head` or `tail`. Here-documents and writes do not count.
  */
 export function readsOfCall(tool: string, args: JsonObject): number {
   const { form } = foreignTool(tool);

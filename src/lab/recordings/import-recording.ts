@@ -123,8 +123,11 @@ function monitored(source: RecordingSource, { onLoss, onProgress, signal }: Impo
  * - a session entry is unique and precedes the session's other entries
  * - call ids are unique within a session; a repeated id gets the suffix `~2`, as does its result
  * - every result follows its call, and each call has at most one. Other results become the events
- *   `orphan-result` and `further-result` Calls `onLoss` for each entry that was omitted or changed
- *   for this, for calls without a result, and for times that decrease.
+ *   `orphan-result` and `further-result`
+ *
+ * Calls `onLoss` for each entry that was omitted or changed for this, for calls without a result,
+ * and for times that decrease.
+ *
  * @throws {RecordingError} `empty`, `binary`, `unrecognised`; only before the first entry
  * @throws the reason of an aborted `signal`
  */

@@ -82,6 +82,7 @@ class CorpusSearch {
 /**
  * Finds the recordings below a folder by their content, sorted by name. It follows links. A folder
  * with one file per event is one recording, and a file with several names counts once.
+ *
  * @throws {ReplayError} bad-target – the folder cannot be read
  */
 export async function findCorpus(folder: string): Promise<Corpus> {

@@ -28,6 +28,7 @@ export type ReplayConfig = z.output<typeof replayConfigSchema>;
 
 /**
  * Validates a configuration; `{}` gives the default one.
+ *
  * @throws {ReplayError} `bad-config`, naming the invalid value
  */
 export function parseReplayConfig(value: unknown, name: string): ReplayConfig {

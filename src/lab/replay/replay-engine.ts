@@ -103,6 +103,7 @@ export class ReplayEngine {
 
   /**
    * Replays one entry.
+   *
    * @throws {ReplayError} – the session in the database does not belong to this recording
    * @throws {SessionError} – from the client
    * @throws {XtdbError} – the database does not answer

@@ -28,11 +28,12 @@ export interface ReplayFileOptions {
  * Replays a recording into a database and reports the result. The result does not depend on this
  * machine (decision H6): recorded paths are not read, times come from the recording, and ids from
  * its content.
+ *
  * @throws {RecordingError} if the recording cannot be read
  * @throws {ReplayError} if the replay cannot continue
  * @throws {SessionError} from the client
  * @throws {XtdbError} from the database. Replayed steps stay; the next replay into the same
- * database resumes there
+ *   database resumes there
  */
 export async function replayFile(
   path: string,

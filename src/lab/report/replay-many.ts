@@ -91,6 +91,7 @@ function under(job: ReplayJob, outcome: ReplayOutcome): ReplayOutcome {
  * Replays recordings in parallel into one database. Each has its own sessions, so their order has
  * no effect. Files with equal bytes are replayed once, and each gets the report. A failed replay
  * does not stop the others. Returns the outcomes in the order of the jobs.
+ *
  * @throws the reason of an aborted `signal`
  */
 async function replayMany(jobs: readonly ReplayJob[], options: ReplayManyOptions): Promise<readonly ReplayOutcome[]> {

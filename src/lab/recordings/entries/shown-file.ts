@@ -109,8 +109,10 @@ const LEAD_LINES = 3;
 
 /**
  * Returns the file windows in the output of SWE-agent's commands, and of commands derived from
- * them. A window begins with `[File: P (N lines total)]` and has numbered lines. The preview of a
- * refused edit is skipped. The window below it, which shows the original, has the moment `before`.
+ * them. A window begins with `[File: P (N lines total)]` and has numbered lines.
+ *
+ * The preview of a refused edit is skipped. The window below it, which shows the original, has the
+ * moment `before`.
  */
 export function fileWindows(output: string): readonly ShownFile[] {
   const lines = outputLines(output);
@@ -172,6 +174,7 @@ const looksLikeFile = (path: string, all: readonly string[]): boolean =>
 
 /**
  * Returns the paths in an editor's listing of a folder. Undefined if the output is not a listing.
+ *
  * If the listing marks folders with a slash, all its paths are returned. Otherwise only paths that
  * look like files are.
  */

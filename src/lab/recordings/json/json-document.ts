@@ -12,7 +12,9 @@ const END = none as unknown as string;
 /**
  * Returns a function that splits JSON text into tokens. Call it with each piece of the text, and
  * with undefined at the end. A string or number is one token. The text may have several values in a
- * row. The function throws an Error if the text is not JSON or ends inside a value.
+ * row.
+ *
+ * The function throws an Error if the text is not JSON or ends inside a value.
  */
 export function createTokenizer(): (piece: string | undefined) => Iterable<Token> {
   const parse = jsonParser({ packValues: true, streamValues: false, jsonStreaming: true });
@@ -61,10 +63,11 @@ async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIte
 
 /**
  * Streams the values that match a shape from one or several large JSON documents, in order. It
- * holds one item in memory. No content makes it throw. If a document ends early, the items before
- * its end are yielded, and `truncated-file` is reported. At a syntax error it is
- * `malformed-record`, also for items that are too large or nested too deeply. Replaced bytes are
- * reported as `repaired-text`.
+ * holds one item in memory. No content makes it throw.
+ *
+ * If a document ends early, the items before its end are yielded, and `truncated-file` is reported.
+ * At a syntax error it is `malformed-record`, also for items that are too large or nested too
+ * deeply. Replaced bytes are reported as `repaired-text`.
  */
 export async function* documentItems(
   chunks: AsyncIterable<Buffer>,

@@ -144,6 +144,7 @@ function readUnclean(
 /**
  * Streams the objects of a file of JSON lines in order, with one line in memory at a time. It
  * separates several objects on a line, removes a byte order mark and `\r`, and skips empty lines.
+ *
  * Anything else is left out or repaired, and reported to `onLoss` as `malformed-record`, `binary`
  * or `repaired-text`. A torn last line is reported as `truncated-file`.
  */

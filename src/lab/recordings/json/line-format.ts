@@ -123,6 +123,7 @@ export interface LineReader {
 /**
  * Returns the importer of a format of JSON lines. The first recognised record of a file decides the
  * format. Records of other formats are left out and reported as `mixed-formats`.
+ *
  * @param open creates the reader of one file; `id` is the id for a session that has none
  */
 export function lineImporter(

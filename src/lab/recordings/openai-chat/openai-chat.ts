@@ -181,6 +181,8 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 /**
  * Reads chats in OpenAI's format: a list of messages, an object with `messages`, or a container of
  * several conversations. Each conversation is a session. tau-bench's `traj`, and JSON lines of all
- * of these, are read, too. Results are matched to calls by `tool_call_id`, or without it by order.
+ * of these, are read, too.
+ *
+ * Results are matched to calls by `tool_call_id`, or without it by order.
  */
 export const openAiChat: Importer = { format: 'openai-chat', recognise, read };

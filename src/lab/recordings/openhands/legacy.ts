@@ -152,7 +152,9 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 /**
  * Reads recordings of OpenHands 0.x. They are the rows of an evaluation's `output.jsonl` (one
  * session each), a list or folder of events, or events as JSON lines. Events may be flattened, have
- * metadata, or come in pairs. An observation belongs to the action that it names by its cause or by
- * the id of the call. Otherwise it belongs to the oldest action without an observation.
+ * metadata, or come in pairs.
+ *
+ * An observation belongs to the action that it names by its cause or by the id of the call.
+ * Otherwise it belongs to the oldest action without an observation.
  */
 export const openHandsLegacy: Importer = { format: 'openhands-legacy', readsFolders: true, recognise, read };

@@ -262,8 +262,9 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 
 /**
  * Reads conversations of the OpenHands SDK: a folder with one file per event, or the events as JSON
- * lines or as a list. The files are `event-NNNNN-….json` and `base_state.json`. Results are matched
- * to calls by `action_id` or `tool_call_id`. A condensation names the events that it removes from
- * the context.
+ * lines or as a list. The files are `event-NNNNN-….json` and `base_state.json`.
+ *
+ * Results are matched to calls by `action_id` or `tool_call_id`. A condensation names the events
+ * that it removes from the context.
  */
 export const openHandsSdk: Importer = { format: 'openhands-sdk', readsFolders: true, recognise, read };

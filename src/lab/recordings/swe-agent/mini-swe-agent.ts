@@ -218,7 +218,9 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 /**
  * Reads runs of mini-swe-agent (`*.traj.json`), and older lists of messages. A command is a tool
  * call or a fenced block, and becomes a call of `bash`. Without an id, its result is the next
- * message. A result has the text that the model saw. If that was cut, the raw output is evidence
- * for a file that a plain command printed.
+ * message.
+ *
+ * A result has the text that the model saw. If that was cut, the raw output is evidence for a file
+ * that a plain command printed.
  */
 export const miniSweAgent: Importer = { format: 'mini-swe-agent', recognise, read };

@@ -212,8 +212,9 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 
 /**
  * Reads runs of SWE-agent (`*.traj`), 0.x and 1.x, with tool calls or with commands as text. A run
- * has a history, a trajectory, or both. The history is the transcript. The trajectory adds each
- * step's open file and folder, and the steps that a torn history lacks. The prompts that every step
- * repeats are skipped.
+ * has a history, a trajectory, or both.
+ *
+ * The history is the transcript. The trajectory adds each step's open file and folder, and the
+ * steps that a torn history lacks. The prompts that every step repeats are skipped.
  */
 export const sweAgent: Importer = { format: 'swe-agent', recognise, read };
