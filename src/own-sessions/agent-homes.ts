@@ -5,11 +5,11 @@ import { type Environment, variable } from '../host/environment.js';
 import { parseJson } from '../lab/recordings/json/json-text.js';
 import { isJsonObject } from '../values/json-object.js';
 
-/** The agents whose own sessions are found, in the order of lists. */
+/** The agents whose own sessions Palimpsest finds, in the order of lists. */
 export const AGENTS = ['claude-code', 'codex', 'opencode', 'pi', 'gemini-cli', 'cline'] as const;
 export type Agent = (typeof AGENTS)[number];
 
-/** The agents' names for people. */
+/** The names of the agents for people. */
 export const AGENT_NAMES: Readonly<Record<Agent, string>> = {
   'claude-code': 'Claude Code',
   codex: 'Codex',
@@ -19,27 +19,27 @@ export const AGENT_NAMES: Readonly<Record<Agent, string>> = {
   cline: 'Cline',
 };
 
-/** Facts that an agent keeps beside a recording about its session. */
+/** Facts about a session that its agent keeps in another file next to the recording. */
 export interface Surroundings {
   readonly id?: string | undefined;
   readonly title?: string | undefined;
   readonly folder?: string | undefined;
 }
 
-/** The place where an agent keeps its sessions. */
+/** Where an agent keeps its sessions. */
 export interface AgentHome {
   readonly agent: Agent;
   /** Folders that may not exist. */
   readonly folders: readonly string[];
-  /** Returns whether a file is named like a recording of the agent. */
+  /** Returns whether a file's name is that of a recording of this agent. */
   isRecording(path: string): boolean;
-  /** Returns whether such a file is a database with many sessions. Default: false. */
+  /** Set if such a file is a database with many sessions. */
   readonly isDatabase?: true;
-  /** Reads what stands beside a recording. Unreadable files count as absent. */
+  /** Reads the facts that are kept next to a recording. Unreadable files count as missing. */
   beside(path: string): Promise<Surroundings>;
 }
 
-/** The variables, home folder and platform that decide the folders. */
+/** The environment variables, home folder and platform, which decide where the folders are. */
 export interface Machine {
   readonly env: Environment;
   readonly home: string;
@@ -49,18 +49,18 @@ export interface Machine {
 const NOTHING = async (): Promise<Surroundings> => ({});
 const isJsonLines = (path: string): boolean => path.endsWith('.jsonl');
 
-/** Returns the folders of a variable, which may be a list as `PATH` is, or else the usual ones. */
+/** Returns the folders in a variable, as a comma-separated list, or else the usual folders. */
 function foldersOf(env: Environment, name: string, usual: readonly string[]): readonly string[] {
   const given = variable(env, name);
   return given === undefined ? usual : given.split(',').map((folder) => folder.trim());
 }
 
-/** A longer file beside a recording is not a list of names. */
+/** Maximum bytes of a file next to a recording. A longer file is not a list of names. */
 const MOST_BESIDE = 67_108_864;
 
 async function textBeside(path: string): Promise<string | undefined> {
   try {
-    // Reading a pipe or a device may never end.
+    // Only regular files are read, because reading a pipe or a device may never end.
     const found = await stat(path);
     return found.isFile() && found.size <= MOST_BESIDE ? await readFile(path, 'utf8') : undefined;
   } catch {
@@ -68,14 +68,17 @@ async function textBeside(path: string): Promise<string | undefined> {
   }
 }
 
-/** Returns the folder in which VS Code and its relatives keep the data of extensions. */
+/** Returns the folders in which VS Code and editors derived from it keep the data of extensions. */
 function editorFolders(machine: Machine): readonly string[] {
   return ['Code', 'Code - Insiders', 'VSCodium', 'Cursor', 'Windsurf'].map((editor) =>
     join(desktopFolder(machine, editor), 'User', 'globalStorage', 'saoudrizwan.claude-dev', 'tasks'),
   );
 }
 
-/** Codex keeps the names that a person gave to sessions in one list. The last name counts. */
+/**
+ * Returns a reader of the names that people gave to Codex sessions. Codex lists them in one file,
+ * where a session's last name counts.
+ */
 function codexNames(home: string): (path: string) => Promise<Surroundings> {
   let read: Promise<ReadonlyMap<string, string>> | undefined;
   const names = async (): Promise<ReadonlyMap<string, string>> => {
@@ -94,13 +97,18 @@ function codexNames(home: string): (path: string) => Promise<Surroundings> {
   };
 }
 
-/** Gemini CLI writes the working folder beside the folder of chats. */
+/**
+ * Reads the working folder of a Gemini CLI session, which is in a file next to the folder of chats.
+ */
 async function geminiFolder(path: string): Promise<Surroundings> {
   const text = await textBeside(join(dirname(dirname(path)), '.project_root'));
   return { folder: text?.trim() === '' ? undefined : text?.trim() };
 }
 
-/** A task of Cline is known by the name of its folder, and its title by the list of all tasks. */
+/**
+ * Returns the id and title of a Cline task. The id is the name of its folder, and the title is in
+ * the list of all tasks.
+ */
 async function clineTask(path: string): Promise<Surroundings> {
   if (basename(path) !== 'api_conversation_history.json') return {};
   const folder = dirname(path);
@@ -112,7 +120,7 @@ async function clineTask(path: string): Promise<Surroundings> {
   return { id, title: textOf(task?.task), folder: textOf(task?.cwdOnTaskInitialization) };
 }
 
-/** Returns where the agents of this user keep their sessions. */
+/** Returns where the agents of a user keep their sessions. */
 export function agentHomes(machine: Machine): readonly AgentHome[] {
   const { env, home } = machine;
   const at = (...names: readonly string[]): string => join(home, ...names);

@@ -9,7 +9,7 @@ import { AGENT_NAMES, type Agent } from './agent-homes.js';
 import { type FoundSession, ownSessions } from './find-sessions.js';
 import { FactsCollector, type SessionFacts } from './session-facts.js';
 
-/** A recorded session to open. */
+/** A recorded session that a person chose to open. */
 export interface ChosenSession extends Omit<SessionFacts, 'agent'> {
   /** The agent's name for people. */
   readonly agent: string;
@@ -18,7 +18,7 @@ export interface ChosenSession extends Omit<SessionFacts, 'agent'> {
   readonly mtime: number;
 }
 
-/** A session that cannot be chosen. Every code is an error of the question. */
+/** Thrown if a name selects no session, or several. */
 class ChoiceError extends CodedError<'unknown-session' | 'ambiguous-session' | 'no-session'> {
   override readonly name = 'ChoiceError';
   override get isUsage(): boolean {
@@ -36,13 +36,13 @@ const chosen = ({ file: { path, size, mtime }, agent, ...facts }: FoundSession):
   mtime,
 });
 
-/** The sessions of this machine, and the mask of titles. */
+/** The sessions on this machine, and the mask for secrets in titles. */
 interface MachineSessions {
   readonly sessions: readonly FoundSession[];
   readonly mask: MaskLoader;
 }
 
-/** Reads a recording that no agent keeps in its usual place. */
+/** Reads a recording that is not in an agent's usual folder. */
 async function readOutside(path: string, mask: MaskLoader): Promise<ChosenSession> {
   const source = await openRecording(path);
   const { format } = recogniseRecording(source);
@@ -63,10 +63,11 @@ async function atPath(path: string, { sessions, mask }: MachineSessions): Promis
 }
 
 /**
- * Returns the session that a person named: `LAST`, a number of the list of `palimpsest`, a path, or
- * an id or the beginning of one.
- * @throws {ChoiceError} – no session, or several, have this name
- * @throws {RecordingError} – the path names no readable recording
+ * Returns the session that a person named. A name is `LAST`, a number from the list of
+ * `palimpsest`, a path, an id, or the first characters of an id.
+ *
+ * @throws {ChoiceError} – the name selects no session, or several
+ * @throws {RecordingError} – the path is not that of a readable recording
  */
 export async function chooseSession(name: string, machine: MachineSessions): Promise<ChosenSession> {
   const { sessions } = machine;
@@ -101,6 +102,6 @@ export async function chooseSession(name: string, machine: MachineSessions): Pro
     const some = [...ids].slice(0, 3).join(', ');
     throw new ChoiceError('ambiguous-session', `${ids.size} sessions begin with ${name}, such as ${some}: write more.`);
   }
-  // Resumed sessions may have several files. The longest has the others' calls.
+  // A resumed session may have several files. The longest one includes the calls of the others.
   return chosen(found.reduce((most, one) => (one.file.size > most.file.size ? one : most), first));
 }

@@ -5,7 +5,7 @@ import type { CostsFlags } from './costs-action.js';
 import type { OpenFlags } from './open-action.js';
 import type { SavingsFlags } from './savings.js';
 
-/** `palimpsest costs`: sums up what the recorded sessions of this user's agents cost. */
+/** `palimpsest costs`: adds up the costs of the sessions that this user's agents recorded. */
 export function costsCommand(): Command {
   return new Command('costs')
     .description(
@@ -28,7 +28,7 @@ export function costsCommand(): Command {
     .action(async (flags: CostsFlags) => (await import('./costs-action.js')).costsAction(flags));
 }
 
-/** `palimpsest report savings`: compares steered sessions with the control arm. */
+/** `palimpsest report savings`: compares steered sessions with those of the control arm. */
 export function savingsCommand(): Command {
   return new Command('savings')
     .description(

@@ -8,22 +8,24 @@ import { allTokens, spentBy } from './counted-tokens.js';
 import { type FoundSession, ownSessions } from './find-sessions.js';
 import type { Shown } from './first-screen.js';
 
-/** The cost of a context policy on the largest sessions. */
+/** The cost of a context policy over the largest sessions, and what the policy keeps. */
 export interface ComparedPolicy {
   readonly name: string;
-  /** Relative to what the agent sent. */
+  /** The cost divided by the cost of what the agent sent. */
   readonly cost: number;
-  /** Share of the calls in which every line was there that the recorded answer used. */
+  /** Share of the calls whose requests kept every line that the recorded answer used. */
   readonly callsKept: number;
 }
 
-/** The compared policies, with the number of sessions. */
+/** The compared policies, and the number of sessions they were compared on. */
 export interface PolicyComparison {
   readonly sessions: number;
   readonly policies: readonly ComparedPolicy[];
 }
 
-/** The largest sessions decide the bill, and the laboratory takes seconds for each. */
+/**
+ * Maximum number of sessions. The largest ones make up most of the bill, and each takes seconds.
+ */
 const MOST_SESSIONS = 3;
 
 const CONFIG = parseLabConfig(
@@ -37,7 +39,7 @@ const CONFIG = parseLabConfig(
   'palimpsest costs --policies',
 );
 
-/** Compares context policies on the largest sessions, in the laboratory. */
+/** Compares context policies on the largest sessions by running the laboratory. */
 export async function comparePolicies(
   sessions: readonly FoundSession[],
   { node }: Pick<Settings, 'node'>,
@@ -67,7 +69,7 @@ export async function comparePolicies(
 
 const percent = (share: number): string => `${(100 * share).toFixed(0)} %`;
 
-/** Returns the lines of a comparison, with its limits. */
+/** Returns the lines that show a comparison and its limits. */
 export function policyLines({ sessions, policies }: PolicyComparison, shown: Shown): readonly string[] {
   const said = (text: string): readonly string[] => wrapped(text, shown.width);
   if (policies.length === 0)

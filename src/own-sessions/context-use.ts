@@ -6,22 +6,22 @@ import { TimelineBuilder } from '../lab/timeline/timeline-builder.js';
 import { tokensOf } from '../values/token-estimate.js';
 
 const usedTokensSchema = z.object({
-  /** Estimated tokens of tool results, each counted once. */
+  /** Estimated tokens of tool results. Each result is counted once. */
   tokens: z.number(),
-  /** Tokens of results without a line in any later answer. */
+  /** Tokens of those results that no later answer used. */
   unused: z.number(),
 });
 
-/** The use that answers made of the tool results in their requests. Tokens are estimates. */
+/** How much of the tool results in their requests the answers used. Tokens are estimates. */
 export const contextUseSchema = usedTokensSchema.extend({
-  /** Tokens of all results in all requests. */
+  /** Tokens of tool results, summed over all requests. */
   sent: z.number(),
   sentUnused: z.number(),
   tools: z.record(z.string(), usedTokensSchema),
 });
 export type ContextUse = z.output<typeof contextUseSchema>;
 
-/** Returns a sum without any use. */
+/** Returns a sum of zero. */
 export const nothingUsed = (): ContextUse => ({ tokens: 0, unused: 0, sent: 0, sentUnused: 0, tools: {} });
 
 /** Adds one sum to another. */
@@ -43,8 +43,8 @@ function usedItems(lines: NeededLines): ReadonlySet<TimelineItem> {
 }
 
 /**
- * Returns the use that a session's answers made of tool results. A result is used if a line of it,
- * of at least 24 characters, is in the words or arguments of a later answer.
+ * Returns how much of the tool results a session's answers used. A result is used if a later answer
+ * has one of its lines, of at least 24 characters, in its text or arguments.
  */
 function useIn(timeline: Timeline): ContextUse {
   const used = usedItems(neededLines(timeline));
@@ -67,7 +67,7 @@ function useIn(timeline: Timeline): ContextUse {
   return use;
 }
 
-/** Collects what the answers in a recording used, from its entries in order. */
+/** Collects the entries of a recording in order, and computes what its answers used. */
 export class UseCollector {
   readonly #builders = new Map<string, TimelineBuilder>();
 

@@ -21,7 +21,7 @@ export interface CostsFlags {
   readonly pager?: boolean;
 }
 
-/** Sums up what answers used. */
+/** Adds up the known context use of sessions. */
 function usedBy(sessions: readonly FoundSession[], index: SessionIndex): ContextUse {
   const use = nothingUsed();
   for (const { file } of sessions) {
@@ -56,7 +56,9 @@ function costsAnswer(costs: Costs, use: ContextUse, by: CostKey): object {
   };
 }
 
-/** Returns the sessions with calls since a time. Use is known only for whole sessions. */
+/**
+ * Returns the sessions that were used since a time. Context use is only known for whole sessions.
+ */
 const usedSince = (sessions: readonly FoundSession[], since: number | undefined): readonly FoundSession[] =>
   since === undefined ? sessions : sessions.filter((session) => lastUse(session) >= since);
 

@@ -21,10 +21,12 @@ const COLUMNS: readonly Column[] = [
   { heading: 'cost', align: 'right' },
 ];
 
-/** The part of a long key that names it best. Versions of a model differ at its end. */
+/**
+ * The part of a long key that stays when it is shortened. Versions of a model differ at the end.
+ */
 const KEPT: Partial<Record<CostKey, Column['keep']>> = { project: 'end', model: 'ends' };
 
-/** Why the cache was lost, for people. */
+/** The reasons for a lost cache, in words for people. */
 const REASONS: Readonly<Record<CacheLoss, string>> = {
   pause: "a pause longer than the cache's lifetime",
   compaction: 'a compaction rewrote the conversation',
@@ -119,7 +121,7 @@ function useLines(use: ContextUse, shown: Shown): readonly string[] {
 
 const callsText = (calls: number): string => `${grouped(calls)} ${calls === 1 ? 'call' : 'calls'}`;
 
-/** Returns the limits of the figures, one sentence a line. */
+/** Returns the limits of the figures as lines of one sentence each. */
 export function limitsOf({ unpriced, repeated, uncounted }: Costs): readonly string[] {
   const models = [...unpriced].map(
     ([model, calls]) => `${model === '' ? 'an unnamed model' : model} (${callsText(calls)})`,
@@ -139,7 +141,7 @@ export function limitsOf({ unpriced, repeated, uncounted }: Costs): readonly str
   ];
 }
 
-/** The costs of sessions with the choices for showing them. */
+/** The costs to show, and how to show them. */
 export interface ShownCosts {
   readonly costs: Costs;
   readonly use: ContextUse;

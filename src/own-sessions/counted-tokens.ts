@@ -8,13 +8,13 @@ export interface Spent {
   cacheRead: number;
   cacheWrite: number;
   output: number;
-  /** US dollars of the calls whose price is known. */
+  /** US dollars of the calls with a known price. */
   dollars: number;
-  /** Calls of models without a known price. */
+  /** Number of calls to models without a known price. */
   unpriced: number;
 }
 
-/** Returns nothing spent. */
+/** Returns a sum of zero. */
 export const nothingSpent = (): Spent => ({
   calls: 0,
   fresh: 0,
@@ -25,7 +25,7 @@ export const nothingSpent = (): Spent => ({
   unpriced: 0,
 });
 
-/** Adds one answer of a model. A cost that the agent recorded comes before list prices. */
+/** Adds one answer of a model. A cost that the agent recorded takes precedence over list prices. */
 export function addAnswer(
   spent: Spent,
   [at, , fresh, read, write, output, recorded]: CountedAnswer,
@@ -41,11 +41,11 @@ export function addAnswer(
   else spent.dollars += cost;
 }
 
-/** Returns all tokens: prompts with those of the cache, and answers. */
+/** Returns the number of all tokens: prompts, cached tokens and answers. */
 export const allTokens = ({ fresh, cacheRead, cacheWrite, output }: Spent): number =>
   fresh + cacheRead + cacheWrite + output;
 
-/** Returns the tokens and money of one session. */
+/** Returns the tokens and the cost of one session. */
 export function spentBy({ answers, models }: Pick<SessionFacts, 'answers' | 'models'>): Spent {
   const spent = nothingSpent();
   for (const answer of answers) addAnswer(spent, answer, models[answer[1]] ?? '');

@@ -4,7 +4,7 @@ import { StoredSessionsError, storedSessions } from '../lab/recordings/opencode/
 import { codeOf } from '../values/thrown.js';
 import type { AgentHome } from './agent-homes.js';
 
-/** A file that is named like a recording. */
+/** A file whose name is that of a recording. */
 export interface FoundFile {
   readonly home: AgentHome;
   readonly path: string;
@@ -13,21 +13,21 @@ export interface FoundFile {
   readonly mtime: number;
 }
 
-/** A file or folder that could not be read as a session, with the reason. */
+/** A file or folder that could not be read, with the reason. */
 export interface UnreadFile {
   readonly path: string;
   readonly reason: string;
 }
 
-/** The files of agents on this machine. */
+/** The recordings of agents on this machine, and what could not be read. */
 export interface FoundFiles {
   readonly files: readonly FoundFile[];
   readonly unread: readonly UnreadFile[];
 }
 
 /**
- * Returns the entries of a folder and below it. A missing folder has none. A folder that cannot be
- * read is named and does not hide the others.
+ * Returns the paths of all entries in a folder and its subfolders. A missing folder has none. A
+ * folder that cannot be read is added to `unread`, and the others are still searched.
  */
 async function entriesBelow(folder: string, unread: UnreadFile[]): Promise<readonly string[]> {
   const found: string[] = [];
@@ -46,8 +46,8 @@ async function entriesBelow(folder: string, unread: UnreadFile[]): Promise<reado
 }
 
 /**
- * Finds the recordings of agents by place and name. Opens none of them. A file that two folders or
- * links name counts once.
+ * Finds the recordings of agents by place and name, without opening them. A file with several paths
+ * counts once.
  */
 export async function findFiles(homes: readonly AgentHome[]): Promise<FoundFiles> {
   const files: FoundFile[] = [];

@@ -10,7 +10,10 @@ export interface FoundSession extends SessionFacts {
   readonly file: FoundFile;
 }
 
-/** The sessions of all agents, the most recently used first, and files that are not sessions. */
+/**
+ * The sessions of all agents, most recently used first, and files that could not be read as
+ * sessions.
+ */
 export interface FoundSessions {
   readonly sessions: readonly FoundSession[];
   readonly unread: readonly UnreadFile[];
@@ -21,24 +24,24 @@ export interface FindOptions {
   readonly homes: readonly AgentHome[];
   readonly index: SessionIndex;
   readonly mask: MaskLoader;
-  /** Also finds out what answers used, in the same reading. Default: false. */
+  /** Whether to find out also what answers used, in the same pass. Default: false. */
   readonly withUse?: boolean;
-  /** Called with the number of bytes read so far and in total. Only files that changed are read. */
+  /** Called with the number of bytes read so far and the total. Only changed files are read. */
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;
 }
 
-/** Clocks of two machines differ by less. */
+/** Maximum difference between the clocks of two machines. */
 const CLOCKS_MS = 86_400_000;
 
 /**
- * Returns when a session was last used: by its own clock, or by the file's. A time in the future is
- * wrong and would make the session the newest for years.
+ * Returns when a session was last used, by its own times or else by the file's time. A time in the
+ * future is ignored, because it would make the session the newest one for long.
  */
 export const lastUse = ({ endedAt, file }: FoundSession): number =>
   endedAt !== undefined && endedAt <= Date.now() + CLOCKS_MS ? endedAt : file.mtime;
 
-/** Returns the sessions that people started, without sub-agents. */
+/** Returns the sessions that people started, which excludes sub-agents. */
 export const ownSessions = (sessions: readonly FoundSession[]): readonly FoundSession[] =>
   sessions.filter(({ subagentOf, calls, turns }) => subagentOf === undefined && (calls > 0 || turns > 0));
 
@@ -48,8 +51,8 @@ function hasFacts(index: SessionIndex, file: FoundFile): boolean {
 }
 
 /**
- * Finds the sessions of all agents. Reads the files that are new or have changed and keeps their
- * facts in the index. A file that cannot be read never ends the search.
+ * Finds the sessions of all agents. It reads new and changed files and stores their facts in the
+ * index. A file that cannot be read does not end the search.
  */
 export async function findSessions({
   homes,

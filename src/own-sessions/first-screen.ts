@@ -7,15 +7,15 @@ import { allTokens, type Spent, spentBy } from './counted-tokens.js';
 import type { UnreadFile } from './find-files.js';
 import { type FoundSession, type FoundSessions, lastUse, ownSessions } from './find-sessions.js';
 
-/** The database's own sessions, as far as they are known without a start of the node. */
+/** The sessions in the user's database, if they can be counted without starting its node. */
 export interface Recorded {
-  /** Undefined if the database does not run, so that its sessions were not counted. */
+  /** The number of sessions; undefined if the node does not run. */
   readonly sessions: number | undefined;
-  /** Whether there is a database at all. */
+  /** Whether the database exists. */
   readonly exists: boolean;
 }
 
-/** The content of the first screen. */
+/** The contents of the first screen. */
 export interface FirstScreen extends FoundSessions {
   readonly version: string;
   readonly recorded: Recorded;
@@ -23,10 +23,10 @@ export interface FirstScreen extends FoundSessions {
   readonly home: string;
 }
 
-/** Where lines are shown. */
+/** How lines are shown. */
 export interface Shown {
   readonly colours: Colours;
-  /** Undefined if the output is not a terminal. */
+  /** The terminal's width; undefined if the output is not a terminal. */
   readonly width: number | undefined;
 }
 
@@ -44,7 +44,7 @@ function agentRows({ sessions, now }: FirstScreen): readonly (readonly string[])
   });
 }
 
-/** Returns the cost of sessions for a list; undefined if no price is known. */
+/** Returns the cost of sessions for a list. Undefined if no price is known. */
 export const listedCost = ({
   calls,
   unpriced,
@@ -66,7 +66,7 @@ function listed(session: FoundSession, nth: number): ListedSession {
   };
 }
 
-/** Returns the lines that name files that are not sessions. */
+/** Returns the lines about files that could not be read as sessions. */
 function unreadLines(unread: readonly UnreadFile[], home: string): readonly string[] {
   if (unread.length === 0) return [];
   const files = unread.length === 1 ? '1 file is not a session' : `${grouped(unread.length)} files are not sessions`;
@@ -98,7 +98,7 @@ function nextLines(hasSessions: boolean, colours: Colours): readonly string[] {
   return steps.map(([command = '', what = '']) => `  ${colours.cyan(command.padEnd(width))}  ${what}`);
 }
 
-/** Returns the lines of `palimpsest` without arguments. */
+/** Returns the lines that `palimpsest` prints without arguments. */
 export function firstScreenLines(screen: FirstScreen, shown: Shown): readonly string[] {
   const { colours, width } = shown;
   const { sessions, unread, version, recorded, home } = screen;

@@ -9,8 +9,8 @@ import { firstScreenLines, type Recorded } from './first-screen.js';
 import { homeFolder, searchMachine } from './search-machine.js';
 
 /**
- * Counts the database's sessions if its node runs. The first screen starts no node, because that
- * takes seconds.
+ * Counts the sessions in the database if its node runs. It does not start the node, which would
+ * take seconds.
  */
 async function recordedIn(settings: Settings): Promise<Recorded> {
   const { nodeUrl, node } = settings;
@@ -25,7 +25,7 @@ async function recordedIn(settings: Settings): Promise<Recorded> {
       await close();
     }
   } catch {
-    // `doctor` reports a database that does not answer; the first screen shows the rest.
+    // The first screen does not fail if the database does not answer; `doctor` reports that.
     return { exists: true, sessions: undefined };
   }
 }

@@ -13,32 +13,41 @@ import type { ObjectStore } from '../store/object-store.js';
 import { defined } from '../values/defined.js';
 import type { ChosenSession } from './choose-session.js';
 
-/** The file of a session, with the facts that are noted about its import. */
+/** The facts of a session's file that are stored with its import. */
 export type RecordedFile = Pick<
   ChosenSession,
   'id' | 'agent' | 'title' | 'folder' | 'path' | 'size' | 'mtime' | 'subagentOf'
 >;
 
-/** An import of a file that its agent still writes. It lasts as long as the file is followed. */
+/**
+ * An import of a file that its agent is still writing. It lasts as long as the file is followed.
+ */
 export interface LiveImport extends Pick<RecordingReplay, 'disk' | 'onEntry'> {
   /** Opens the growing file from its start. */
   source(): Promise<RecordingSource>;
-  /** Called when the import begins to write into a session. */
+  /** Called when the import begins to write to a session. */
   onBegin(session: SessionId, running: Parameters<NonNullable<RecordingReplay['onBegin']>>[0]): void;
   /** Returns the file's facts at the end of the import. */
   ended(): Pick<RecordedFile, 'title' | 'size' | 'mtime'>;
 }
 
-/** The effect of an opened session on the database. */
+/**
+ * - `imported`: imported for the first time
+ * - `continued`: the recording had grown since the last import
+ * - `anew`: an earlier part of the recording had changed, so it was imported as another session
+ * - `unchanged`: there was nothing to import
+ * - `recorded`: Palimpsest itself recorded the session
+ * - `followed`: `palimpsest watch` is importing the session now
+ */
 export interface OpenedSession {
   readonly session: SessionId;
   /**
-   * - `imported`: for the first time
-   * - `continued`: the recording had grown
-   * - `anew`: the recording had changed in its middle, so it became another session
-   * - `unchanged`: nothing to import
-   * - `recorded`: Palimpsest recorded this session itself
-   * - `followed`: `palimpsest watch` writes it at present
+   * - `imported`: imported for the first time
+   * - `continued`: the recording had grown since the last import
+   * - `anew`: an earlier part of the recording had changed, so it was imported as another session
+   * - `unchanged`: there was nothing to import
+   * - `recorded`: Palimpsest itself recorded the session
+   * - `followed`: `palimpsest watch` is importing the session now
    */
   readonly outcome: 'imported' | 'continued' | 'anew' | 'unchanged' | 'recorded' | 'followed';
 }
@@ -50,13 +59,15 @@ export interface ImportInto {
   /** Called with bytes read and in total. */
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;
-  /** Follows the file while it grows. Without it, the import ends at the file's present end. */
+  /**
+   * Set to follow the file while it grows. Without it, the import stops at the file's current end.
+   */
   readonly live?: LiveImport;
 }
 
 const hashOf = (...parts: readonly string[]): string => createHash('sha256').update(parts.join('\n')).digest('hex');
 
-/** Contexts are rendered without token counts, which take longer than all else. */
+/** No token counts, because they would take longer than the rest of the import. */
 const CONFIG = parseReplayConfig({ tokens: false }, 'an import');
 
 async function replayInto(
@@ -73,12 +84,12 @@ async function replayInto(
     mtime,
     ...defined({ folder, subagentOf: subagentOf === undefined ? undefined : ownId(subagentOf) }),
   };
-  // A killed import is noted as incomplete, so that the next one continues it.
+  // An import that was killed stays marked as incomplete, so the next import continues it.
   await noteImported(database.dataDir, session, { ...noted, size: -1 });
   const source = await (live === undefined ? openRecording(path) : live.source());
   await replayRecording(source, database, {
     config: CONFIG,
-    // The files of a session keep their ids when its recording grows.
+    // The ids of files stay the same when the recording grows.
     identity: { session, filesystemId: filesystemId(`replay-${hashOf(agent, session)}`) },
     growing: true,
     sessionOf: ownId,
@@ -92,7 +103,7 @@ async function replayInto(
   await noteImported(database.dataDir, session, { ...noted, size: source.size, ...live?.ended() });
 }
 
-/** Number of sessions that one recording may become by changes in its middle. */
+/** Maximum number of sessions for one recording whose earlier parts keep changing. */
 const MOST_ANEW = 20;
 
 /**

@@ -33,7 +33,7 @@ export interface OpenFlags {
   readonly json?: boolean;
 }
 
-/** The text of each outcome, after the session's id. */
+/** The text that is printed for each outcome, after the session's id. */
 const OUTCOMES: Readonly<Record<OpenedSession['outcome'], string>> = {
   imported: 'imported from the transcript',
   continued: 'continued from the transcript',
@@ -46,14 +46,14 @@ const OUTCOMES: Readonly<Record<OpenedSession['outcome'], string>> = {
 const LIMITS =
   'Palimpsest did not see the requests. It shows them as the transcript has them, which lacks ' + `${NOT_TOLD}.`;
 
-/** Returns whether a browser can be started here. */
+/** Returns whether a browser can be opened on this machine. */
 function hasBrowser(env: Environment): boolean {
   if (variable(env, 'BROWSER') !== undefined) return true;
   if (process.platform !== 'linux') return true;
   return variable(env, 'DISPLAY') !== undefined || variable(env, 'WAYLAND_DISPLAY') !== undefined;
 }
 
-/** Returns the lines about a session. `width`: that of the terminal, if there is one. */
+/** Returns the lines about a session. `width` is that of the terminal, if there is one. */
 function aboutLines(chosen: ChosenSession, home: string, width: number | undefined): readonly string[] {
   const { agent, title, folder, calls, endedAt, mtime } = chosen;
   const spent = spentBy(chosen);
@@ -71,7 +71,7 @@ function aboutLines(chosen: ChosenSession, home: string, width: number | undefin
   ];
 }
 
-/** Imports a session into the database of the settings. */
+/** Imports a session into the user's database. */
 async function importInto(chosen: ChosenSession, flags: OpenFlags): Promise<OpenedSession> {
   const settings = readSettings(process.env, flags);
   if (settings.nodeUrl !== undefined)

@@ -7,27 +7,27 @@ import { type ContextUse, UseCollector } from './context-use.js';
 import type { FoundFile } from './find-files.js';
 import { asTitle, FactsCollector, type SessionFacts } from './session-facts.js';
 
-/** The facts of a file, or the reason why it has none. */
+/** The facts of a recording, or the reason why they could not be read. */
 export type ReadFacts = { readonly facts: SessionFacts } | { readonly reason: string };
 
-/** A recording that was read once. */
+/** The results of reading a recording once. */
 export interface ReadRecording {
   readonly read: ReadFacts;
-  /** The use that its answers made of their requests. Undefined if it was not asked for. */
+  /** The context use of its answers. Undefined if `withUse` was false. */
   readonly use: ContextUse | undefined;
 }
 
-/** Options of a reading. */
+/** Options for reading a recording. */
 export interface ReadOptions {
-  /** Also finds out what answers used, which takes as long again. */
+  /** Whether to find out also what answers used, which doubles the time. */
   readonly withUse: boolean;
   readonly mask: MaskLoader;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Reads a recording and returns its facts, completed by those that the agent keeps beside it. A
- * file that is not a recording gives a reason.
+ * Reads a recording and returns its facts, together with those that the agent keeps next to it. For
+ * a file that is not a recording, returns the reason.
  */
 export async function readRecording(
   { home, path }: FoundFile,

@@ -4,36 +4,36 @@ import { GatewayLogReader, type SentRequest } from '../gateway/read-log.js';
 import { dataFolder } from '../host/environment.js';
 import { DOLLAR_PRICES_AS_OF, dollarsOf } from '../review/money/dollar-prices.js';
 
-/** The arms of a gateway that steers. */
+/** The two groups of sessions of a steering gateway. */
 export type Arm = 'steered' | 'control';
 
-/** The model calls of one session, summed up. */
+/** The sums over the model calls of one session. */
 export interface ArmSession {
   readonly arm: Arm;
   readonly calls: number;
-  /** Prompt tokens, and those among them that the provider read from its cache. */
+  /** Number of prompt tokens. */
   readonly tokens: number;
   readonly cached: number;
-  /** Undefined if a model's price is unknown. */
+  /** The cost; undefined if the price of a model is unknown. */
   readonly dollars: number | undefined;
 }
 
-/** A figure with its 95 % interval over resampled sessions. */
+/** A figure with its 95 % interval, computed by resampling sessions. */
 interface Interval {
   readonly value: number;
   readonly low: number;
   readonly high: number;
 }
 
-/** A comparison of both arms in one figure. */
+/** One figure in both arms. */
 interface Compared {
   readonly steered: number;
   readonly control: number;
-  /** The steered figure divided by that of the control arm. Undefined with too few sessions. */
+  /** The steered figure divided by the control arm's. Undefined if there are too few sessions. */
   readonly ratio: Interval | undefined;
 }
 
-/** The figures that are compared. */
+/** The compared figures, with their names for people. */
 const MEASURES = {
   tokensPerCall: 'prompt tokens a call',
   cached: 'prompt read from the cache',
@@ -51,7 +51,7 @@ interface Savings {
   readonly measures: Readonly<Record<Measure, Compared>>;
 }
 
-/** With fewer sessions in an arm, the interval would mean nothing. */
+/** Minimum number of sessions in each arm. With fewer, the interval would mean nothing. */
 const LEAST_SESSIONS = 10;
 const RESAMPLES = 2_000;
 
@@ -68,7 +68,10 @@ const FIGURES: Readonly<Record<Measure, (all: readonly ArmSession[]) => number>>
   callsPerSession: (all) => sum(all, calls) / all.length,
 };
 
-/** Yields the same numbers from 0 to 1 in every run (mulberry32), so reports are reproducible. */
+/**
+ * Yields pseudorandom numbers from 0 to 1 (mulberry32). They are equal in every run, so reports are
+ * reproducible.
+ */
 function* uniform(): Generator<number, never> {
   for (let state = 1; ; ) {
     state = (state + 0x6d2b79f5) | 0;

@@ -8,18 +8,18 @@ import { agentHomes } from './agent-homes.js';
 import { type FoundSessions, findSessions } from './find-sessions.js';
 import { SessionIndex } from './session-index.js';
 
-/** Returns the home folder of the user, as agents find it. */
+/** Returns the user's home folder by the rule that agents use. */
 export const homeFolder = (env: Environment): string => variable(env, 'HOME') ?? homedir();
 
-/** The sessions of this user's agents with their index. */
+/** The sessions of this user's agents, and the index of their facts. */
 interface SearchedMachine extends FoundSessions {
   readonly index: SessionIndex;
   readonly mask: MaskLoader;
 }
 
 /**
- * Finds the sessions of this user's agents, and shows the progress on a terminal. With `withUse`,
- * the index also has what answers used.
+ * Finds the sessions of this user's agents and shows the progress on a terminal. With `withUse`, it
+ * also finds out what answers used.
  */
 export async function searchMachine(
   env: Environment,

@@ -11,35 +11,37 @@ const count = z.int().nonnegative();
 const tokens = z.number().nonnegative();
 
 /**
- * An answer of a model that the provider counted. It is a list, because an index has thousands:
+ * A model's answer whose tokens the provider counted. It is a tuple to save space, because an index
+ * has thousands. Its members:
  *
- * - time, milliseconds since 1970
+ * - time in milliseconds since 1970
  * - number of the model in `models`
  * - prompt tokens neither read from the cache nor written to it
  * - tokens read from the cache
- * - tokens written to it
+ * - tokens written to the cache
  * - tokens of the answer
  * - US dollars, if the agent recorded them
  */
 const countedAnswerSchema = z.tuple([z.number().nullable(), count, tokens, tokens, tokens, tokens, tokens.nullable()]);
 export type CountedAnswer = z.output<typeof countedAnswerSchema>;
 
-/** Why a provider had to process cached tokens again. */
+/** Reasons why a provider had to process cached tokens again. */
 export const CACHE_LOSSES = ['pause', 'compaction', 'rewind', 'model change', 'other'] as const;
 export type CacheLoss = (typeof CACHE_LOSSES)[number];
 
 /**
- * A model call that read less from the cache than the request before it had. The list holds its
- * time, its model's number, the reason's number in `CACHE_LOSSES`, and the lost tokens.
+ * A model call that read less from the cache than the previous request could have left there. The
+ * members are its time, its model's number, the reason's number in `CACHE_LOSSES`, and the lost
+ * tokens.
  */
 const cacheLossSchema = z.tuple([z.number().nullable(), count, count, tokens]);
 
 /** The facts of a recording that lists show. */
 export const sessionFactsSchema = z.object({
   agent: z.enum(AGENTS),
-  /** The agent's own id of the session. */
+  /** The session's id as the agent knows it. */
   id: z.string(),
-  /** The name that the recording gives the session, or the first prompt. */
+  /** The session's name in the recording, or else the first prompt. */
   title: z.string(),
   folder: z.string().optional(),
   model: z.string().optional(),
@@ -47,27 +49,27 @@ export const sessionFactsSchema = z.object({
   startedAt: z.number().optional(),
   endedAt: z.number().optional(),
   turns: count,
-  /** Model calls of the session, also those that a fork copied. */
+  /** Number of model calls of the session, including those that a fork copied. */
   calls: count,
-  /** Model calls of the recording that the provider did not count, without copied ones. */
+  /** Number of model calls without token counts. Copied calls are left out. */
   uncounted: count,
   toolCalls: count,
-  /** The session that started it as a sub-agent. */
+  /** The session that started this one as a sub-agent. */
   subagentOf: z.string().optional(),
-  /** Models by name, the empty name for an unknown one. */
+  /** Names of the models. An unknown model has an empty name. */
   models: z.array(z.string()),
   answers: z.array(countedAnswerSchema),
   cacheLosses: z.array(cacheLossSchema),
-  /** Parts that could not be read, by reason. */
+  /** Number of parts that could not be read, by reason. */
   losses: z.record(z.string(), count),
 });
 export type SessionFacts = z.output<typeof sessionFactsSchema>;
 
 const TITLE_CHARS = 200;
 
-/** Returns a text as one line of limited length, with its secrets masked. */
+/** Returns a text as one line of limited length and masks its secrets. */
 export function asTitle(text: string, mask: RecordMask): string {
-  // Masked first, because half a key has no form.
+  // Masked before it is shortened, because the mask cannot recognise half a key.
   const line = mask
     .text(text.slice(0, 10 * TITLE_CHARS))
     .replace(/\s+/g, ' ')
@@ -77,13 +79,13 @@ export function asTitle(text: string, mask: RecordMask): string {
 
 type Usage = NonNullable<EntryOf<'message'>['usage']>;
 
-/** Counts the model calls of a session by the rule of the steps that an import makes of it. */
+/** Counts the model calls of a session as an import would count them in its steps. */
 class CallCounter {
   readonly rule = new ModelCallRule();
   calls = 0;
-  /** Calls that the session copied from another one. */
+  /** Number of calls that were copied from another session. */
   copied = 0;
-  /** Calls of tools, which count if the model said nothing. */
+  /** Number of tool calls. They are counted as model calls if there are no answers with text. */
   tools = 0;
   hasAnswers = false;
 
@@ -98,22 +100,28 @@ class CallCounter {
   }
 }
 
-/** One of the sessions in a recording while it is read: the conversation or a sub-agent. */
+/** A session of the recording that is being read: the conversation or a sub-agent. */
 interface OpenSession {
   readonly entry: EntryOf<'session'>;
   model: string | undefined;
-  /** Its model calls: all, and without answers that have a count of no token. */
+  /**
+   * The model calls: `all`, and `counted`, which leaves out answers whose token counts are all
+   * zero.
+   */
   readonly calls: { readonly all: CallCounter; readonly counted: CallCounter };
   hasTokens: boolean;
   at: number | undefined;
-  /** The newest input of the model. */
+  /** Time of the newest input for the model. */
   inputAt: number | undefined;
-  /** Events since the last counted answer that explain a lost cache. */
+  /** Events since the last counted answer that can explain a lost cache. */
   since: Set<CacheLoss>;
   last: { readonly prompt: number; readonly at: number | undefined; readonly model: string } | undefined;
 }
 
-/** A damaged recording may have a negative or an endless figure, which would spoil every sum. */
+/**
+ * Returns a figure, or 0 if it is negative or too large. A damaged recording may have such figures,
+ * which would spoil every sum.
+ */
 const countable = (figure: number | undefined): number =>
   figure !== undefined && figure >= 0 && figure <= 1e12 ? figure : 0;
 
@@ -126,13 +134,13 @@ const counterOf = ({ calls, hasTokens }: OpenSession): CallCounter => (hasTokens
 const callsOf = (session: OpenSession | undefined): number => (session === undefined ? 0 : counterOf(session).count);
 const copiedOf = (session: OpenSession): number => counterOf(session).copied;
 
-/** Smaller differences come from the provider's rounding and from texts that moved to the end. */
+/** Smaller losses come from the provider's rounding, and from texts that moved to the end. */
 const LEAST_LOST_TOKENS = 2_000;
 const LEAST_LOST_SHARE = 0.05;
-/** Events that leave a part of the conversation. */
+/** Events that remove a part of the conversation from the context. */
 const REWINDS: ReadonlySet<string> = new Set(['rewind', 'branch', 'rollback']);
 
-/** Collects the facts of one recording from its entries in order. */
+/** Collects the facts of one recording. It takes the entries in order. */
 export class FactsCollector {
   readonly #mask: RecordMask;
   readonly #sessions = new Map<string, OpenSession>();
@@ -148,7 +156,7 @@ export class FactsCollector {
   #from: number | undefined;
   #to: number | undefined;
 
-  /** The index keeps titles, so their secrets are masked. */
+  /** `mask` masks the secrets in titles, because the index stores titles. */
   constructor(mask: RecordMask) {
     this.#mask = mask;
   }
@@ -190,7 +198,7 @@ export class FactsCollector {
     else this.#event(session, entry);
   }
 
-  /** Returns the facts, or undefined if the recording has no session. */
+  /** Returns the facts. Undefined if the recording has no session. */
   finish(losses: SessionFacts['losses']): Omit<SessionFacts, 'agent'> | undefined {
     if (this.#main === undefined) return undefined;
     const { native_id: id, cwd, parent } = this.#main;
@@ -260,7 +268,10 @@ export class FactsCollector {
     if (usage !== undefined && copied !== true) this.#usage(session, usage);
   }
 
-  /** Counts an answer. A fork's copy of it is counted in the original session. */
+  /**
+   * Adds an answer with its token counts. Answers that a fork copied are counted in the original
+   * session.
+   */
   #usage(session: OpenSession, usage: Usage): void {
     const { format } = session.entry;
     const { model, at } = session;
@@ -279,7 +290,7 @@ export class FactsCollector {
     this.#counted.push([at ?? null, this.#models.indexOf(name), fresh, read, write, output, cost ?? null]);
   }
 
-  /** Compares a request with the one before it in its session. */
+  /** Records a lost cache if a request read much less from it than the previous request had. */
   #cache(
     session: OpenSession,
     { prompt, read, model }: { readonly prompt: number; readonly read: number; readonly model: string },

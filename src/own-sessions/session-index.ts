@@ -8,13 +8,13 @@ import type { FoundFile } from './find-files.js';
 import type { ReadFacts } from './read-facts.js';
 import { sessionFactsSchema } from './session-facts.js';
 
-/** Increase this number when a change makes the same file yield other facts. */
+/** Version of the index. Increase it when a change gives other facts for the same file. */
 const INDEX_VERSION = 6;
 
 const knownFileSchema = z.object({
   size: z.number(),
   mtime: z.number(),
-  /** Absent until a command needs it, because it takes long to compute. */
+  /** Missing until a command needs it, because computing it takes long. */
   use: contextUseSchema.optional(),
   read: z.union([z.object({ facts: sessionFactsSchema }), z.object({ reason: z.string() })]),
 });
@@ -24,8 +24,7 @@ const indexSchema = z.object({ version: z.literal(INDEX_VERSION), files: z.recor
 
 /**
  * A cache of the facts of recordings, by path. Facts are valid while the file keeps its size and
- * modification time. If the index is damaged or its version is older, all recordings are read
- * again.
+ * modification time. If the index is damaged or of an older version, all recordings are read again.
  */
 export class SessionIndex {
   readonly #path: string;
@@ -37,7 +36,7 @@ export class SessionIndex {
     this.#files = files;
   }
 
-  /** Opens the index of a data folder, which need not exist. */
+  /** Opens the index in a data folder. The folder need not exist. */
   static async open(dataDir: string): Promise<SessionIndex> {
     const path = join(dataDir, 'own-sessions.json');
     const text = await readFile(path, 'utf8').catch(() => '');
@@ -73,7 +72,7 @@ export class SessionIndex {
     this.#changed = true;
   }
 
-  /** Removes all files but the given ones. */
+  /** Removes all files from the index, except the given ones. */
   keepOnly(files: readonly FoundFile[]): void {
     const here = new Set(files.map(({ path }) => path));
     for (const path of this.#files.keys()) {
@@ -83,7 +82,9 @@ export class SessionIndex {
     }
   }
 
-  /** Writes the index if it changed. Only this user can read it, because it contains prompts. */
+  /**
+   * Writes the index if it has changed. Only this user can read the file, because it has prompts.
+   */
   async save(): Promise<void> {
     if (!this.#changed) return;
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });

@@ -5,25 +5,25 @@ import { addAnswer, nothingSpent, type Spent } from './counted-tokens.js';
 import { type FoundSession, lastUse } from './find-sessions.js';
 import { CACHE_LOSSES, type CacheLoss } from './session-facts.js';
 
-/** Possible groups of costs. */
+/** The ways to group costs. */
 export const COST_KEYS = ['day', 'agent', 'model', 'project'] as const;
 export type CostKey = (typeof COST_KEYS)[number];
 
-/** The model calls of one day, agent, model or project. */
+/** The costs of the model calls of one day, agent, model or project. */
 export interface CostRow extends Spent {
   readonly key: string;
-  /** Sessions with such calls. */
+  /** Number of sessions with such calls. */
   readonly sessions: number;
 }
 
-/** Tokens that were in the provider's cache and had to be read again, by reason. */
+/** Tokens for one reason that had been in the provider's cache and were processed again. */
 export interface LostCache {
   readonly reason: CacheLoss;
   readonly calls: number;
   readonly tokens: number;
-  /** Price of reading them again beyond that of the cache; known prices only. */
+  /** Price of processing them again in addition to the cache's price, where prices are known. */
   readonly dollars: number;
-  /** Calls of models without a known price. */
+  /** Number of calls to models without a known price. */
   readonly unpriced: number;
 }
 
@@ -32,25 +32,25 @@ export interface Costs {
   readonly rows: readonly CostRow[];
   readonly total: CostRow;
   readonly lost: readonly LostCache[];
-  /** Models without a known price, with their calls. */
+  /** Number of calls by model, for models without a known price. */
   readonly unpriced: ReadonlyMap<string, number>;
-  /** Calls that were not counted because another recording has the same call. */
+  /** Number of calls that were left out because another recording has the same call. */
   readonly repeated: number;
-  /** Calls that were not counted because their recording has no tokens for them. */
+  /** Number of calls that were left out because their recording has no token counts for them. */
   readonly uncounted: number;
 }
 
-/** Selection and groups of the calls. */
+/** Selects calls and groups them. */
 export interface CostOptions {
   readonly by: CostKey;
   /** Milliseconds since 1970. */
   readonly since?: number | undefined;
 }
 
-/** The time that a call is counted at; the session's if the recording has no clock. */
+/** Returns the time of a call. Without a recorded time, it is the session's last use. */
 const timeOf = (at: number | null, session: FoundSession): number => at ?? lastUse(session);
 
-/** Sums up rows that have the same key. */
+/** Adds up costs by key. */
 class Rows {
   readonly #rows = new Map<string, { readonly spent: Spent; readonly sessions: Set<FoundSession> }>();
 
@@ -74,8 +74,8 @@ const NAMES: Readonly<Record<CostKey, (session: FoundSession, call: { at: number
 };
 
 /**
- * Sums up what sessions cost. A call that several recordings have, as forks and resumed sessions
- * do, counts once: calls with equal time and equal tokens are the same call.
+ * Adds up what sessions cost. Forks and resumed sessions repeat calls of other recordings. Calls
+ * with the same time and tokens are the same call and count once.
  */
 export function sumCosts(sessions: readonly FoundSession[], { by, since }: CostOptions): Costs {
   const rows = new Rows();
@@ -85,7 +85,7 @@ export function sumCosts(sessions: readonly FoundSession[], { by, since }: CostO
   const lost = new Map<CacheLoss, { calls: number; tokens: number; dollars: number; unpriced: number }>();
   let repeated = 0;
   let uncounted = 0;
-  // The oldest recording of a call is the one that made it.
+  // The oldest recording with a call is the one that made it, so it comes first.
   const inOrder = [...sessions].sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0));
   for (const session of inOrder) {
     const { answers, models, cacheLosses } = session;
