@@ -5,8 +5,8 @@ import { foreignTool } from './tool-table.js';
 const nameOf = (path: string): string => path.split('/').findLast((segment) => segment !== '') ?? path;
 
 /**
- * Returns the files that a patch changed. The beginning of its arguments cannot name the call,
- * because every patch begins alike. Undefined for other calls.
+ * Returns the names of the files that a patch call changed; undefined for other calls. The
+ * beginning of a patch cannot stand for the call, because all patches begin alike.
  */
 export function callDisplay({ tool, args }: { readonly tool: string; readonly args: object }): string | undefined {
   if (foreignTool(tool).kind !== 'patch') return undefined;

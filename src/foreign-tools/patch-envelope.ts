@@ -1,6 +1,6 @@
 import { bareLines } from './text-edits.js';
 
-/** A change of one file in a patch envelope (`*** Begin Patch`). */
+/** The change of one file in a patch envelope (`*** Begin Patch`). */
 type PatchChange =
   | { readonly kind: 'add'; readonly path: string; readonly text: string }
   | { readonly kind: 'delete'; readonly path: string }
@@ -11,7 +11,10 @@ type PatchChange =
       readonly hunks: readonly PatchHunk[];
     };
 
-/** Lines to find and their replacement, below the contexts that `@@` names. */
+/**
+ * The lines to find, and their replacement. They are searched below the contexts that `@@` lines
+ * give.
+ */
 export interface PatchHunk {
   readonly contexts: readonly string[];
   readonly before: readonly string[];
@@ -56,7 +59,7 @@ function hunksOf(lines: readonly string[]): readonly PatchHunk[] | undefined {
   return hunks;
 }
 
-/** Parses a patch envelope; undefined if the text is not an envelope or malformed. */
+/** Parses a patch envelope. Undefined if the text is malformed or not an envelope. */
 export function parsePatch(text: string): readonly PatchChange[] | undefined {
   const lines = text.replaceAll('\r\n', '\n').split('\n');
   const begin = lines.findIndex((line) => line.trim() === '*** Begin Patch');
@@ -93,18 +96,18 @@ const ENVELOPE_LINE = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+
 const DIFF_LINE = /^(?:\+\+\+|---) (?:[ab]\/)?([^\t]+)/;
 
 /**
- * Returns the files that the lines of a patch name, once each. The patch is an envelope or a
- * unified diff, malformed or not.
+ * Returns the files that a patch names, each once. The patch is an envelope or a unified diff, and
+ * may be malformed.
  */
 export function patchedPaths(text: string): readonly string[] {
   const named = text.split('\n').map((line) => (ENVELOPE_LINE.exec(line) ?? DIFF_LINE.exec(line))?.[1]?.trim());
   return [...new Set(named.filter((path) => path !== undefined && path !== '/dev/null'))] as readonly string[];
 }
 
-/** Comparisons of lines, strictest first, in the tool's order. */
+/** How lines are compared: each pass is less strict than the previous one, in the tool's order. */
 const PASSES: readonly ((line: string) => string)[] = [(line) => line, (line) => line.trimEnd(), (line) => line.trim()];
 
-/** Where to search lines: from a place on, or at the end if they match there. */
+/** Where to search for lines. With `atEnd`, the end of the file is tried first. */
 interface Place {
   readonly from: number;
   readonly atEnd: boolean;
@@ -123,8 +126,8 @@ function find(lines: readonly string[], wanted: readonly string[], { from, atEnd
 }
 
 /**
- * Applies the hunks of a patch in order. Each is searched below the previous one and below its
- * contexts. Undefined if one is not found, because the result is then unknown.
+ * Applies the hunks of a patch in order. Each hunk is searched below the previous one and below its
+ * contexts. Undefined if a hunk is not found, because the result is then unknown.
  */
 export function patched(text: string, hunks: readonly PatchHunk[]): string | undefined {
   const lines = bareLines(text);
@@ -140,7 +143,7 @@ export function patched(text: string, hunks: readonly PatchHunk[]): string | und
     const start =
       before.length === 0 ? (contexts.length === 0 ? lines.length : from) : find(lines, before, { from, atEnd });
     if (start === undefined) {
-      // An empty last line of a hunk may represent the end of the file.
+      // If a hunk's last line is empty, it may stand for the end of the file.
       const shorter = before.at(-1) === '' ? find(lines, before.slice(0, -1), { from, atEnd }) : undefined;
       if (shorter === undefined) return undefined;
       result.push(...lines.slice(at, shorter), ...(after.at(-1) === '' ? after.slice(0, -1) : after));

@@ -1,8 +1,8 @@
 import { argument, type ToolArguments } from './tool-arguments.js';
 
 /**
- * Returns the script of a call, given as text, as words, or as a list of one script; undefined for
- * anything else.
+ * Returns the script of a call, given as text, as the words of a shell command, or as a list with
+ * one script. Undefined for other arguments.
  */
 export function scriptOf(args: ToolArguments): string | undefined {
   const given = argument(args, 'script');
@@ -11,11 +11,14 @@ export function scriptOf(args: ToolArguments): string | undefined {
   const words = given as readonly string[];
   const shell = /(?:^|\/)(?:ba|z)?sh$/.test(words[0] ?? '') && /^-\w*c$/.test(words[1] ?? '');
   if (shell) return words[2];
-  // It may be a list of scripts or one command in words; only a single entry is certainly a script.
+  // Several words may be several scripts or one command. A single entry is certainly a script.
   return words.length === 1 ? words[0] : undefined;
 }
 
-/** Returns the patch of a call whose words are `apply_patch` and the patch; else undefined. */
+/**
+ * Returns the patch of a call whose words are `apply_patch` and the patch. Undefined for other
+ * calls.
+ */
 export function patchOfWords(args: ToolArguments): string | undefined {
   const given = argument(args, 'script');
   const [command, patch, more] = Array.isArray(given) ? (given as readonly unknown[]) : [];
@@ -23,11 +26,11 @@ export function patchOfWords(args: ToolArguments): string | undefined {
   return isPatch && typeof patch === 'string' ? patch : undefined;
 }
 
-/** The command's own output within a shell tool's answer. */
+/** The output of a command itself, without the additions of the shell tool. */
 export interface ShellOutput {
   readonly text: string;
   readonly exitCode: number | undefined;
-  /** Whether some of it is missing or still to come. */
+  /** Whether a part of the output is missing, or the command is still running. */
   readonly partial: boolean;
 }
 
@@ -42,7 +45,7 @@ const CUT = new RegExp(
   'i',
 );
 
-/** Reads `Chunk ID … Wall time … Process exited with code N … Output:` before the output. */
+/** Reads output that follows `Chunk ID … Wall time … Process exited with code N … Output:`. */
 function withHeader(text: string): ShellOutput | undefined {
   const header = /^(?:[A-Z][^\n]*\n){0,8}?Output:\n/.exec(text);
   if (header === null) return undefined;
@@ -53,14 +56,14 @@ function withHeader(text: string): ShellOutput | undefined {
   return { text: body, exitCode: exit === undefined ? undefined : Number(exit), partial: running || cut };
 }
 
-/** Reads `<returncode>N</returncode><output>…</output>` around the output. */
+/** Reads output in the form `<returncode>N</returncode><output>…</output>`. */
 function withTags(text: string): ShellOutput | undefined {
   const match = /^\s*<returncode>(-?\d+)<\/returncode>\s*(?:<output>\n?([\s\S]*?)<\/output>)?\s*/.exec(text);
   if (match === null) return undefined;
   return { text: match[2] ?? '', exitCode: Number(match[1]), partial: match[2] === undefined };
 }
 
-/** Reads `{"output": …, "metadata": {"exit_code": …}}`. */
+/** Reads output in the form `{"output": …, "metadata": {"exit_code": …}}`. */
 function asJson(text: string): ShellOutput | undefined {
   if (!text.startsWith('{"output"')) return undefined;
   try {
@@ -79,14 +82,14 @@ function asJson(text: string): ShellOutput | undefined {
 const FOOTER =
   /\n?\[(?:(?:The command completed|Command finished) with exit|Command exited with) code (-?\d+)[^\]]*\][\s\S]*$/i;
 
-/** Reads the lines that a tool appends to the output. */
+/** Reads output with a last line that gives the exit code. */
 function withFooter(text: string): ShellOutput | undefined {
   const match = FOOTER.exec(text);
   if (match === null) return undefined;
   return { text: text.slice(0, match.index), exitCode: Number(match[1]), partial: false };
 }
 
-/** Splits a shell tool's answer into the command's own output and the tool's notes. */
+/** Separates a command's own output from the additions of the shell tool. */
 export function shellOutput(text: string): ShellOutput {
   const taken = withHeader(text) ??
     withTags(text) ??

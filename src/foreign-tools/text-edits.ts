@@ -1,22 +1,22 @@
-/** One replacement of text by text. */
+/** The replacement of one text by another. */
 export interface Replacement {
   readonly from: string;
   readonly to: string;
-  /** Whether all occurrences are replaced; otherwise the text must occur exactly once. */
+  /** Whether all occurrences are replaced. Otherwise the text must occur exactly once. */
   readonly all: boolean;
 }
 
 /**
- * Returns the lines of a text with their line endings. A last line without one counts; an empty
- * text has none.
+ * Returns the lines of a text with their line endings. The last line need not have one. An empty
+ * text has no lines.
  */
 function linesWithEnds(text: string): readonly string[] {
   return text === '' ? [] : text.split(/(?<=\n)/);
 }
 
 /**
- * Returns the lines of a text without their ends, as a program numbers them. Text after the last
- * newline is a line only if it is not empty.
+ * Returns the lines of a text without their line endings, as programs number them. After a final
+ * newline there is no further line.
  */
 export function bareLines(text: string): readonly string[] {
   const lines = text.split('\n');
@@ -27,8 +27,8 @@ export function bareLines(text: string): readonly string[] {
 const PIECE = 64 * 1024;
 
 /**
- * Returns a text with uniform line endings. Works in pieces, because one pass over a text of line
- * endings alone would hold a match for each.
+ * Returns a text with uniform line endings. It works in pieces: in one pass, a text of nothing but
+ * line endings would need a match object for each.
  */
 function withEnds(text: string, lineEnd: '\n' | '\r\n'): string {
   const pieces: string[] = [];
@@ -54,8 +54,8 @@ interface OccurrenceOptions {
 }
 
 /**
- * Up to this length the built-in search is effectively linear: it compares at most this many
- * characters per position.
+ * Up to this length, the built-in search takes linear time in practice. It compares at most this
+ * many characters per position.
  */
 const SHORT = 32;
 
@@ -74,9 +74,7 @@ function borders(wanted: string): Uint32Array {
   return found;
 }
 
-/**
- * The Knuth-Morris-Pratt algorithm: time linear in both texts, including overlapping occurrences.
- */
+/** Finds occurrences by the Knuth-Morris-Pratt algorithm, whose time is linear in both texts. */
 function* longOccurrences(text: string, wanted: string, overlapping: boolean): Generator<number, void, undefined> {
   if (wanted.length > text.length) return;
   const shorter = borders(wanted);
@@ -96,8 +94,8 @@ function* shortOccurrences(text: string, wanted: string, overlapping: boolean): 
 }
 
 /**
- * Yields the ascending positions of a non-empty text in another one. Takes time linear in both, for
- * any content, and four bytes per code unit of the wanted text.
+ * Yields the positions of a non-empty text in another text, in rising order. It takes linear time
+ * for any content, and four bytes of memory per code unit of the wanted text.
  */
 export function occurrences(
   text: string,
@@ -109,11 +107,11 @@ export function occurrences(
     : longOccurrences(text, wanted, overlapping);
 }
 
-/** The occurrences of a text to be replaced. */
+/** The occurrences of a text that will be replaced. */
 export interface FoundText {
-  /** The text as found: `wanted`, or the same with the Windows line endings of the whole. */
+  /** The text as it was found: `wanted`, or `wanted` with Windows line endings. */
   readonly text: string;
-  /** Ascending positions of its first occurrences, at most five. */
+  /** Positions of the first occurrences in rising order, at most five. */
   readonly places: readonly number[];
   /** Total number of occurrences. */
   readonly count: number;
@@ -132,9 +130,9 @@ function locate(text: string, wanted: string, overlapping: boolean): FoundText {
 }
 
 /**
- * Finds a non-empty text in another one. Agents see `\n` where a file has `\r\n`, so a text without
- * a match is searched again with the file's line endings. Overlapping occurrences count separately
- * if requested. Takes time linear in both texts.
+ * Finds a non-empty text in another text, in linear time. Agents see `\n` where a file has `\r\n`.
+ * So a text without a match is searched again with the file's line endings. Overlapping occurrences
+ * count separately if requested.
  */
 export function findText(text: string, wanted: string, { overlapping = false } = {}): FoundText {
   const found = locate(text, wanted, overlapping);
@@ -142,7 +140,7 @@ export function findText(text: string, wanted: string, { overlapping = false } =
   return locate(text, toCrlf(wanted), overlapping);
 }
 
-/** Maximum length of a result in UTF-16 code units; no recorded file is longer. */
+/** Maximum length of a result in UTF-16 code units. No recorded file is longer. */
 const LONGEST_RESULT = 128 * 1024 * 1024;
 
 const MOST_PARTS = 10_000;
@@ -172,9 +170,9 @@ function replaceOne(text: string, { from, to, all }: Replacement): string | unde
 }
 
 /**
- * Applies replacements in order like an edit tool. Each text must exist, and exactly once unless
- * all occurrences are meant. Undefined if one does not apply, or if a result exceeds 128 Mi UTF-16
- * code units. The tool then behaved differently, so the result is unknown.
+ * Applies replacements in order, as an edit tool does. Each text must occur exactly once, or at
+ * least once if all occurrences are replaced. Undefined if a replacement does not apply or a result
+ * exceeds 128 Mi UTF-16 code units. The result is then unknown, because the real tool succeeded.
  */
 export function replaced(text: string, replacements: readonly Replacement[]): string | undefined {
   return replacements.reduce<string | undefined>(
@@ -184,7 +182,7 @@ export function replaced(text: string, replacements: readonly Replacement[]): st
 }
 
 /**
- * Inserts lines after the line with a number, 0 for the beginning; undefined if there is no such
+ * Inserts lines after a line given by its number; 0 is the beginning. Undefined if there is no such
  * line.
  */
 export function inserted(text: string, afterLine: number, lines: string): string | undefined {
@@ -197,27 +195,27 @@ export function inserted(text: string, afterLine: number, lines: string): string
   return before + lead + lines + trail + after;
 }
 
-/** A text that is replaced in each line: its first occurrence there, or all of them. */
+/** Replaces a text in each line: its first occurrence in the line, or all of them. */
 export interface LineSubstitution {
   readonly from: string;
   readonly to: string;
   readonly all: boolean;
 }
 
-/** Substitutes a non-empty text without line ends in each line of a text. */
+/** Applies a substitution to each line of a text. `from` is not empty and has no line ending. */
 export const substituted = (text: string, { from, to, all }: LineSubstitution): string =>
   linesWithEnds(text)
     .map((line) => (all ? line.replaceAll(from, () => to) : line.replace(from, () => to)))
     .join('');
 
-/** A line range, including its first and last line, and its replacement. */
+/** A range of lines, from `first` to `last` inclusive, and the text that replaces it. */
 export interface LineReplacement {
   readonly first: number;
   readonly last: number;
   readonly text: string;
 }
 
-/** Replaces a line range; undefined if the lines do not exist. */
+/** Replaces a range of lines. Undefined if the lines do not exist. */
 export function rangeReplaced(text: string, { first, last, text: lines }: LineReplacement): string | undefined {
   const all = linesWithEnds(text);
   const sound =

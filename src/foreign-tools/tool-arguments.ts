@@ -19,7 +19,7 @@ const FILE = [
 ];
 const FOLDER = ['dir_path', 'dirPath', 'directory', 'dir', 'target_directory'];
 
-/** Names of arguments in different tools, in order of priority; ours is the first. */
+/** The names that tools give to each argument, in order of priority. Our own name is first. */
 export const ARGUMENT_NAMES = {
   path: [...FILE, ...FOLDER],
   folder: ['path', ...FOLDER, ...FILE.slice(1)],
@@ -40,14 +40,14 @@ const given = (args: ToolArguments, role: ArgumentRole): readonly unknown[] =>
   ARGUMENT_NAMES[role].map((name) => args[name]);
 
 /**
- * Returns the value of an argument under the first of its names that is present. Undefined and null
- * count as absent.
+ * Returns an argument's value, under the first of its names that is present. Undefined and null
+ * count as missing.
  */
 export function argument(args: ToolArguments, role: ArgumentRole): unknown {
   return given(args, role).find((value) => value !== undefined && value !== null);
 }
 
-/** Returns the text of an argument under the first of its names that has one. */
+/** Returns an argument's text, under the first of its names that has a text. */
 export function textArgument(args: ToolArguments, role: ArgumentRole): string | undefined {
   return given(args, role).find((value) => typeof value === 'string');
 }
@@ -62,10 +62,7 @@ export function pathArgument(
 
 const SEVERAL = ['paths', 'files', 'file_paths', 'filePaths'] as const;
 
-/**
- * Returns the paths of arguments that name several files, as texts or as objects with one path
- * each.
- */
+/** Returns the paths in arguments that name several files, as texts or as objects with a path. */
 export function severalPaths(args: ToolArguments): readonly string[] {
   const entries = SEVERAL.flatMap((name): readonly unknown[] => (Array.isArray(args[name]) ? args[name] : []));
   return entries.flatMap((entry) => (typeof entry === 'string' ? entry : pathOfEntry(entry)) ?? []);
@@ -87,8 +84,8 @@ function localPath(path: string): readonly string[] {
 const FURTHER = ['notebook_path', 'notebookPath', 'uri', 'source', 'destination', 'old_path', 'new_path'] as const;
 
 /**
- * Returns every path in a call's arguments, once each, as the agent wrote it. A `file:` URI becomes
- * its path.
+ * Returns every path in a call's arguments, each once, as the agent wrote it. A `file:` URI becomes
+ * a path.
  */
 export function namedPaths(args: ToolArguments): readonly string[] {
   const single = [pathArgument(args), ...FURTHER.map((name) => args[name])];
@@ -97,7 +94,7 @@ export function namedPaths(args: ToolArguments): readonly string[] {
   return [...new Set(all.flatMap(localPath))];
 }
 
-/** Arguments that request a part of a file, other than a range and a last line. */
+/** Arguments that select a part of a file, in addition to `range` and `lastLine`. */
 const PART = [
   'limit',
   'range',
@@ -111,14 +108,14 @@ const PART = [
   'max_bytes',
 ] as const;
 
-/** Returns whether a read requests a part of its file. */
+/** Returns whether a read's arguments select a part of the file. */
 export function asksForPart(args: ToolArguments): boolean {
   if (Number(argument(args, 'offset') ?? 0) > 1) return true;
   const asked = [argument(args, 'range'), argument(args, 'lastLine'), ...PART.map((name) => args[name])];
   return asked.some((value) => value !== undefined && value !== null && value !== false);
 }
 
-/** Returns the first line of a read, from 1, by its arguments. */
+/** Returns the number of the first line that a read requests, from 1. */
 export function firstLineAsked(args: ToolArguments): number {
   const range = argument(args, 'range');
   const given = Number(Array.isArray(range) ? range[0] : (argument(args, 'offset') ?? 1));

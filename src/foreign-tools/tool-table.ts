@@ -1,23 +1,23 @@
 /**
- * The purpose of a tool, named after our own similar tools [§5.1]. `other` touches no file as far
- * as known.
+ * The purpose of a tool, named after our own tool that does the same [§5.1]. As far as known,
+ * `other` does not touch files.
  */
 export type ToolKind = 'read' | 'write' | 'edit' | 'patch' | 'list' | 'glob' | 'grep' | 'tree' | 'shell' | 'other';
 
-/** The format of an output that names files; `words`: anywhere in running text. */
+/** How an output names files. `words`: anywhere in running text. */
 export type ListingFormat = 'paths' | 'listing' | 'long-listing' | 'matches' | 'words';
 
 interface ToolRow {
   readonly kind: ToolKind;
-  /** Lower-case names without separators, separated by spaces. */
+  /** The tools' names in lower case and without separators. Spaces separate the names. */
   readonly names: string;
   /** How the output names files, if it does. */
   readonly lists?: ListingFormat;
 }
 
 /**
- * The tools of the known harnesses. A form is one calling convention. Tools of one form take the
- * same arguments (`tool-arguments`) and answer in the same way (`read-output`, `listed-names`,
+ * The tools of the known harnesses, grouped by form. Tools of one form take the same arguments
+ * (`tool-arguments`) and give output in the same format (`read-output`, `listed-names`,
  * `shell-call`).
  */
 const FORMS = {
@@ -26,7 +26,7 @@ const FORMS = {
     names: 'read readfile readtextfile view viewfile open openfile cat fileread fsread getfilecontents notebookread',
   },
   'read-files': { kind: 'read', names: 'readfiles readmanyfiles readmultiplefiles' },
-  /** Moves the window over the open file, and names no file. */
+  /** Moves a window over the open file. The call names no file. */
   'move-window': { kind: 'read', names: 'goto scrollup scrolldown' },
   'view-image': { kind: 'read', names: 'viewimage' },
   'write-file': { kind: 'write', names: 'write writefile writetofile create createfile savefile fswrite filewrite' },
@@ -38,9 +38,12 @@ const FORMS = {
       'edit multiedit editfile fileedit replace strreplace searchreplace searchandreplace replaceinfile insert ' +
       'insertcontent',
   },
-  /** Without an old text it creates the file. */
+  /** Creates the file if the call has no old text. */
   'edit-or-create': { kind: 'edit', names: 'editor' },
-  /** `command` selects the action: `view`, `create`, `str_replace`, `insert`, `undo_edit`. */
+  /**
+   * The argument `command` selects the action: `view`, `create`, `str_replace`, `insert` or
+   * `undo_edit`.
+   */
   'edit-by-command': { kind: 'edit', names: 'strreplaceeditor strreplacebasededittool fileeditor' },
   'edit-notebook': { kind: 'edit', names: 'notebookedit editnotebook' },
   'undo-edit': { kind: 'edit', names: 'undoedit' },
@@ -63,9 +66,9 @@ const FORMS = {
       'searchfilecontent searchcodebase findinfiles',
     lists: 'matches',
   },
-  /** Semantic search; its answers have no common format. */
+  /** Semantic search. Its outputs have no common format. */
   'search-index': { kind: 'grep', names: 'codebasesearch codesearch', lists: 'matches' },
-  /** The matches of one file, which the answer does not repeat. */
+  /** Lists matches in one file, which the output does not name. */
   'search-in-file': { kind: 'grep', names: 'searchfile', lists: 'matches' },
   'run-shell': {
     kind: 'shell',
@@ -75,18 +78,18 @@ const FORMS = {
       'containerexec',
     lists: 'words',
   },
-  /** Code in any language, which may change any file. */
+  /** Runs code in any language. It may change any file. */
   'run-code': { kind: 'other', names: 'exec python ipython runipython executeipythoncell', lists: 'words' },
-  /** Types into a running program, or reads its recent output. */
+  /** Types into a running program, or reads what the program has written. */
   'type-input': { kind: 'other', names: 'writestdin', lists: 'words' },
-  /** Another agent works, and may change any file. */
+  /** Starts another agent, which may change any file. */
   delegate: { kind: 'other', names: 'task agent wait' },
 } as const satisfies Readonly<Record<string, ToolRow>>;
 
-/** A calling convention; `unknown` for an unknown name. */
+/** The form of a tool; `unknown` for a tool with an unknown name. */
 export type ToolForm = keyof typeof FORMS | 'unknown';
 
-/** The properties of a tool that its name implies. */
+/** The properties of a tool that follow from its name. */
 interface ForeignTool {
   readonly form: ToolForm;
   readonly kind: ToolKind;
@@ -105,8 +108,8 @@ const UNKNOWN: ForeignTool = { form: 'unknown', kind: 'other', lists: undefined 
 const bare = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
 /**
- * Identifies a tool by its name in any spelling: `Read`, `read_file`, and with an MCP server's
- * prefix `mcp__fs__read_file`, `fs.read_file`, `fs/read_file`.
+ * Identifies a tool by its name in any spelling, such as `Read` or `read_file`. The name may have
+ * the prefix of an MCP server: `mcp__fs__read_file`, `fs.read_file`, `fs/read_file`.
  */
 export function foreignTool(name: string): ForeignTool {
   const last = name.split(/__|[./:]/).at(-1) ?? name;
