@@ -11,9 +11,9 @@ shows the objects that you activate.
 stay loaded in their current state. Deactivate those that you no longer need.`;
 
 /**
- * Returns the guide that a model reads after the harness's system prompt. It stays the same for the
- * whole session, because the model's reasoning may be bound to it. Undefined with layout `epoch`:
- * there the guide stands before the first text of ours.
+ * Returns the guide that follows the harness's system prompt. It must not change during a session,
+ * because the model's reasoning may be bound to it. Undefined with layout `epoch`, where the guide
+ * precedes our first text.
  */
 export const guideOf = (layout: LayoutName = DEFAULT_LOOP_LAYOUT): string | undefined =>
   layout === 'epoch' ? undefined : RENDERED;
@@ -25,7 +25,7 @@ export const withGuide = (system: string, guide: string | undefined): string =>
 /** The agent's own tools [§3.3]. */
 export const VERBS = VERB_DESCRIPTIONS.loop;
 
-/** JSON schema of their arguments. Kept short, because every request has it four times. */
+/** JSON schema of the tools' arguments. It is short, because every request has it four times. */
 export const VERB_INPUT = {
   type: 'object',
   properties: { ids: { type: 'array', items: { type: 'string' }, minItems: 1 } },

@@ -1,10 +1,10 @@
 import type { Rendering } from './loop/loop-context.js';
 
-/** A request of the command `/palimpsest` in a session. */
+/** A request that the user makes with the command `/palimpsest` in a session. */
 export interface LoopCommand extends Rendering {
-  /** Whether our context is used for model calls. */
+  /** Whether to use our context for model calls. */
   readonly on?: boolean;
-  /** Whether the user's next message begins an epoch (layout `epoch`). */
+  /** Whether the user's next message should begin an epoch of contexts (layout `epoch`). */
   readonly tidy?: boolean;
 }
 
@@ -18,7 +18,7 @@ const COMMANDS: ReadonlyMap<string, LoopCommand> = new Map([
   ['short-ids off', { shortIds: false }],
 ]);
 
-/** Description of the command with all its subcommands. */
+/** The command's description, which lists its subcommands. */
 export const COMMAND_TEXT = `Palimpsest in this session: ${[...COMMANDS.keys()].join(', ')}`;
 
 /**

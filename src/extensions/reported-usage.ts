@@ -10,12 +10,13 @@ export interface KnownUsage {
   readonly output?: unknown;
   readonly cacheRead?: unknown;
   readonly cacheWrite?: unknown;
-  /** Thinking blocks that the provider dropped from the request. */
+  /** Number of thinking blocks that the provider dropped from the request. */
   readonly thinkingDropped?: unknown;
 }
 
 /**
- * Returns the usage of a reported message. Empty for a call without counts, such as a stopped one.
+ * Returns the usage for a reported message. Empty if a call has no counts, for example because it
+ * was stopped.
  */
 export function reportedUsage(usage: KnownUsage): Pick<ReportedMessage, 'usage'> {
   const [input, output] = [tokens(usage.input), tokens(usage.output)];

@@ -12,37 +12,38 @@ import type { ChatMark } from '../../session/session-fold.js';
 import { StoreError } from '../../store/errors.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 
-/** A harness's names for its session. */
+/** The names that a harness gives its session and the session's parent. */
 export interface LineageName {
   readonly id: string;
-  /** Returns whether to take the session over from the process that has it. Default: never. */
+  /** Returns whether to take the session over from the process that owns it. Default: never. */
   readonly takesOver?: (session: SessionId) => Promise<boolean>;
   /** The session's parent, if the harness names it. */
   readonly parent?: string;
 }
 
-/** A history whose session is unknown. */
+/** A history whose session has not been found yet. */
 export interface LineageHistory {
   readonly messages: readonly ReportedMessage[];
-  /** Whether the harness compacted the history. Then missing entries were not undone. */
+  /** Whether the harness compacted the history. If so, missing entries were not undone. */
   readonly compacted?: boolean;
 }
 
-/** How a harness's history relates to the stored sessions. */
+/** How a history relates to the stored sessions. */
 type Lineage =
   /** It continues an existing session. */
   | { readonly kind: 'continue'; readonly id: SessionId }
-  /** It continues from the middle or the end of another session. */
+  /** It continues another session from one of that session's steps. */
   | { readonly kind: 'fork'; readonly parent: SessionId; readonly at: number }
   | { readonly kind: 'new' };
 
-/** Maximum number of sessions compared with a history if none has its name. */
+/** Maximum number of sessions to compare with a history if no session has its name. */
 const MOST_CANDIDATES = 40;
-/** Minimum number of common entries that indicate an unnamed fork. */
+/** Minimum number of common entries that show an unnamed fork. */
 const LEAST_COMMON = 3;
 
 /**
- * Returns how many entries an unnamed fork must share: all before the user message that begins it.
+ * Returns the minimum number of entries that an unnamed fork shares with its parent: all before its
+ * own first user message.
  */
 function leastShared(items: readonly HistoryItem[]): number {
   const last = items.at(-1);
@@ -51,30 +52,30 @@ function leastShared(items: readonly HistoryItem[]): number {
     : Number.POSITIVE_INFINITY;
 }
 
-/** A history in comparable form. */
+/** A harness's history in a form that can be compared with stored sessions. */
 interface Sent {
   readonly entries: readonly HistoryEntry[];
-  /** Whether its beginning is a summary. Then common entries may be anywhere in it. */
+  /** Whether the history begins with a summary. Then common entries may be anywhere in it. */
   readonly compacted: boolean;
   /**
-   * Whether it was sent under the name of the compared sessions. Then its message ids are theirs.
+   * Whether the history has the name of the compared sessions. Then both use the same message ids.
    */
   readonly own: boolean;
 }
 
 interface Likeness {
   readonly id: SessionId;
-  /** Number of common entries from the beginning, or anywhere if the beginning was compacted. */
+  /** Number of common entries: from the beginning, or anywhere if the history was compacted. */
   readonly common: number;
   /** The step of the last common entry. */
   readonly at: number;
-  /** Number of known entries that the history lacks. */
+  /** Number of stored entries that the history lacks. */
   readonly missing: number;
 }
 
 /**
- * Returns how far a history matches a chat. Under another session's name, message ids differ. Then
- * only texts and call ids count.
+ * Returns how much a history resembles a stored chat. In a session of another name, message ids
+ * differ, so only texts and call ids are compared.
  */
 function likeness(id: SessionId, marks: readonly ChatMark[], { entries, compacted, own }: Sent): Likeness {
   const used = new Set(entries.flatMap((entry) => (entry.kind === 'call' && entry.id !== undefined ? [entry.id] : [])));
@@ -93,13 +94,13 @@ function likeness(id: SessionId, marks: readonly ChatMark[], { entries, compacte
   return { id, common, at: known[common - 1]?.seq ?? 0, missing: known.length - common };
 }
 
-/** A damaged session matches no history. Opening it by name reports the damage. */
+/** Makes a damaged session match no history. Opening it by its name reports the damage. */
 function damagedIsNone(error: unknown): undefined {
   if (error instanceof SessionError || error instanceof StoreError || error instanceof DocumentError) return undefined;
   throw error;
 }
 
-/** Returns sessions by their likeness to a history, best first. */
+/** Compares sessions with a history. Returns the results, the best match first. */
 async function likenesses(
   snapshot: StoreSnapshot,
   ids: readonly SessionId[],
@@ -114,16 +115,19 @@ async function likenesses(
   return found.flat().sort((a, b) => b.common - a.common || a.missing - b.missing);
 }
 
-/** A branch has its session's name and a number. After an undo the harness continues in it. */
+/**
+ * Returns the name of a branch: its session's name and a number. After an undo, the harness
+ * continues in a branch.
+ */
 const branchId = (base: string, number: number): SessionId => sessionId(`${base}.${number}`);
 
 const isBranchOf = (id: string, base: string): boolean =>
   id.startsWith(`${base}.`) && /^\d+$/.test(id.slice(base.length + 1));
 
 /**
- * Finds the session of a harness's history (decisions F1, F2). First choice is the session with its
- * id, or the branch of it that is most similar. Second is a fork of the named parent. Third, if
- * there are entries to compare, is a fork of a session with the same beginning.
+ * Finds the session of a harness's history (decisions F1, F2). If a session has its name, it
+ * continues that session or the most similar branch. Otherwise it forks the named parent. Without a
+ * named parent, it forks a session that begins alike, if there are enough entries to compare.
  */
 async function findLineage(
   client: ContextClient,
@@ -161,8 +165,8 @@ async function forkAt(
 }
 
 /**
- * Opens a session to continue it. If a fork's process died before it recorded the fork, records it
- * now, because its messages have other ids than its parent's.
+ * Opens a session to continue it. If a process died after it made a fork, the fork is recorded now.
+ * The fork's messages have other ids than its parent's, so a record is needed.
  */
 async function goOn(client: ContextClient, id: SessionId, takeOver: boolean): Promise<ContextSession> {
   const session = await client.openSession({ id, takeOver });
@@ -174,7 +178,7 @@ async function goOn(client: ContextClient, id: SessionId, takeOver: boolean): Pr
 }
 
 /**
- * Opens the session of a harness's history: an existing one, a fork, or a new one under the
+ * Opens the session for a harness's history: an existing session, a fork, or a new session with the
  * harness's name.
  */
 export async function openLineage(
@@ -190,8 +194,8 @@ export async function openLineage(
 }
 
 /**
- * Forks a session as the next branch of `base`, at the last step shared with a history that undid
- * entries. The undone entries stay in the session.
+ * Forks a session as the next branch of `base`, because the harness undid entries. The fork begins
+ * after the last step that the history still has. The undone entries stay in the old session.
  */
 export async function openBranch(
   client: ContextClient,

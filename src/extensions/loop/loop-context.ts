@@ -4,29 +4,29 @@ import type { History } from '../../harness/history-item.js';
 import type { LoopEpoch, LoopInsert } from '../../harness/loop-epochs.js';
 import type { SessionId } from '../../objects/ids.js';
 
-/** How the contexts of a session are rendered. Omitted settings keep their previous value. */
+/** How contexts of a session are rendered. A setting that is omitted does not change. */
 export interface Rendering {
-  /** Whether contexts follow the SSOT's letter where that is possible (decision E8). */
+  /** Whether contexts follow the specification literally where that is possible (decision E8). */
   readonly strict?: boolean;
-  /** Whether the shortest unique id prefixes are used (decision D6). */
+  /** Whether ids are shortened to unique prefixes (decision D6). */
   readonly shortIds?: boolean;
 }
 
 /**
- * The changes to the harness's list for the next model call: our messages around the part that
- * stays, and lines that replace results in it.
+ * The changes to the harness's list for the next model call. Our messages come before and after the
+ * part that stays. Lines replace some results in that part.
  */
 export interface LoopContext {
   readonly session: SessionId;
-  /** Index in the list at which the part that stays begins. */
+  /** Index in the harness's list of the first message that stays. */
   readonly from: number;
   readonly before: readonly RenderedMessage[];
-  /** All inserts of the epoch so far, by rising index, at most one per index. */
+  /** All messages inserted in this epoch, by rising index, at most one per index. */
   readonly inserts: readonly LoopInsert[];
   readonly after: readonly RenderedMessage[];
   /**
-   * Replacements of results that are inactive, or whose text is elsewhere in an epoch's request, by
-   * index in the list.
+   * Lines that replace results, by index in the list. These results are inactive, or another part
+   * of an epoch's request has their text.
    */
   readonly references: readonly { readonly index: number; readonly text: string }[];
   /** Present with layout `epoch`. */
@@ -38,8 +38,8 @@ export interface LoopContext {
 }
 
 /**
- * Returns a context in which results with secrets are replaced by their text with marks, if the
- * mask is set for answers (decision 0026).
+ * Masks secrets in those results that the context leaves in the harness's list, if the mask is set
+ * for answers (decision 0026).
  */
 export function withMaskedResults<Context extends LoopContext | undefined>(
   context: Context,

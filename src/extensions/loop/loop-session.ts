@@ -26,42 +26,43 @@ import { tokensOf } from '../../values/token-estimate.js';
 import { type LineageHistory, type LineageName, openBranch, openLineage } from './lineage.js';
 import { type LoopContext, type Rendering, withMaskedResults } from './loop-context.js';
 
-/** How a session in a harness's loop is opened, under the harness's name for it. */
+/** How to open a session for a harness's loop. The session has the harness's name for it. */
 export interface LoopOptions extends LineageName, Omit<HarnessSettings, 'delivered'> {
   readonly delivered: Delivery;
   readonly layout?: LayoutName;
-  /** Whether a guide stands before our first text (layout `epoch`). Default: false. */
+  /** Whether a guide precedes our first text (layout `epoch`). Default: false. */
   readonly guided?: boolean;
-  /** Overrides the defaults for when epochs end (layout `epoch`). */
+  /** Changes the defaults that decide when an epoch ends (layout `epoch`). */
   readonly epochs?: Partial<EpochSettings>;
 }
 
 /** A harness's list before a model call. */
 interface LoopHistory extends LineageHistory, Rendering {
   /**
-   * The whole list without system messages. Messages must not change, and an unchanged message must
-   * be the same object as before.
+   * The whole list without system messages. Messages must not change. An unchanged message must be
+   * the same object as in the previous list.
    */
   readonly messages: readonly ReportedMessage[];
   /** The system prompt of the call, if already known. */
   readonly system?: string | null;
   /**
-   * Whether a model call used the harness's own list since the last context. Its reasoning is bound
-   * to another beginning.
+   * Whether a model call has used the harness's own list since the last context. Its reasoning is
+   * then bound to that list.
    */
   readonly ownList?: boolean;
-  /** The model's name and its window in tokens, if the harness reports them. */
+  /** The model's name, if the harness reports it. */
   readonly model?: string;
+  /** The model's window in tokens, if the harness reports it. */
   readonly window?: number;
 }
 
-/** How a list was delivered. */
+/** A list that was sent to the model. */
 export interface HandedOver extends HandedList {
-  /** The system prompt of the call, if not known before. */
+  /** The system prompt of the call, if it was not known before. */
   readonly system?: string | null;
 }
 
-/** A processed list whose entries all have a position, and the session's last step at that time. */
+/** The last list that was recorded completely, and the session's last step at that time. */
 interface FollowedList {
   readonly harness: HarnessSession;
   readonly messages: readonly ReportedMessage[];
@@ -78,8 +79,8 @@ interface PlacedHistory extends LoopHistory {
 }
 
 /**
- * Returns whether a context was made with the prompt of its call. A harness that omits the prompt
- * has reported it before.
+ * Returns whether a context was made with the system prompt of its call. A harness that reports no
+ * prompt now has reported it before.
  */
 const isPrompt = (said: string | null | undefined, made: string | null): boolean =>
   said === undefined || (said === '' ? null : said) === made;
@@ -92,37 +93,38 @@ function countsOf({
   return { session, pool: state.sets.index.length, active: state.sets.active.length };
 }
 
-/** Time limit of the database for a context, because a model call waits. */
+/** Time limit for database reads of a context. It is short because a model call waits. */
 const DATABASE_MS = 500;
 
 /**
- * A session whose context is sent to a harness's model (SSOT §5.1). It follows the harness's
- * history, returns the parts of the next list, and stores the record of each handed-out list. If
- * the harness undoes entries, a branch continues: a fork at the last shared step.
+ * A session whose context is sent to a harness's model (SSOT §5.1). It records the harness's
+ * history, returns the changes to the next list, and stores an assembly record for each list that
+ * was sent. If the harness undoes entries, it continues in a branch: a fork after the last common
+ * step.
  */
 export class LoopSession {
   readonly #client: ContextClient;
   #options: LoopOptions;
   #current: HarnessSession | undefined;
   /**
-   * The last returned context. It may be handed out again with another system prompt than expected.
+   * The last context. It may be handed out a second time, with a system prompt other than expected.
    */
   #pending:
     | (({ readonly around: SessionAroundTail } | { readonly epoch: PlannedEpoch }) & Pick<EpochInput, 'active'>)
     | undefined;
   /**
-   * The last processed list. Messages are usually processed before the next model call, which then
-   * finds nothing new.
+   * The last recorded list. Messages are usually recorded before the next model call, which then
+   * has nothing left to record.
    */
   #followed: FollowedList | undefined;
   readonly #history = new GrowingHistory();
   readonly #tail = new GrowingTail(this.#history);
-  /** The context that the session has recorded as handed out. */
+  /** The last context whose use the session has noted, so that it is noted only once. */
   #told: object | undefined;
-  /** Resolves when the list is delivered that a model waits for. */
+  /** Ends the wait of deliveries for a model call. Called once the list is handed out. */
   #wait: () => void = () => undefined;
   readonly #serial = pLimit(1);
-  /** Stores whole requests, one after another. */
+  /** Stores whole requests one after another. */
   readonly #requests = pLimit(1);
   readonly #epochs: LoopEpochs;
 
@@ -137,16 +139,18 @@ export class LoopSession {
     return this.#current?.session;
   }
 
-  /** Announces a model call, so that the check for other writers is done when it comes. */
+  /** Announces a model call, so that the check for other writers runs before the call arrives. */
   announce(): void {
     this.#client.gate.announce();
     this.#current?.session.refresh();
   }
 
-  /** Processes the history without a context, after the last model call of a run. */
+  /**
+   * Records the history without making a context, for example after the last model call of a run.
+   */
   follow(history: LoopHistory): Promise<void> {
     const { messages } = history;
-    // The next model call follows soon after a result.
+    // After a result, the next model call follows soon.
     if (messages.at(-1)?.role !== 'assistant') this.announce();
     return this.#serial(async () => {
       await this.#follow(history);
@@ -154,8 +158,8 @@ export class LoopSession {
   }
 
   /**
-   * Returns the parts of the next model call's list. Undefined if there is no user message to begin
-   * the running turn.
+   * Returns the changes to the list of the next model call. Undefined if no user message begins the
+   * running turn.
    */
   context(history: LoopHistory): Promise<LoopContext | undefined> {
     this.#wait();
@@ -188,7 +192,9 @@ export class LoopSession {
     return context;
   }
 
-  /** Stores the record of the last context (decision E7). Returns undefined if there was none. */
+  /**
+   * Stores the record of the last context (decision E7). Returns undefined if there is no context.
+   */
   handed({ system, ...handed }: HandedOver): Promise<SessionAssemblyRecord | undefined> {
     const kept = this.#serial(async () => {
       const [harness, pending] = [this.#current, this.#pending];
@@ -199,15 +205,15 @@ export class LoopSession {
         'epoch' in pending
           ? (epoch ?? pending.epoch).context.record
           : await this.#record(harness, pending.around, system);
-      // It may be handed out again with another prompt.
+      // A context that is handed out again has been noted already.
       if (this.#told !== pending) {
         const told = 'epoch' in pending ? { tokens: pending.epoch.tokens, isBase: pending.epoch.begins } : undefined;
         harness.session.seen.context(pending.active);
         harness.session.handedOut(told ?? { tokens: Math.round(tokensOf(record.chars)), isBase: false });
       }
       this.#told = pending;
-      // The request was sent. If its record cannot be stored, no later request could be rebuilt, so
-      // the next one begins an epoch.
+      // The request has been sent. If its record cannot be stored, later requests of the epoch
+      // could not be rebuilt. So a new epoch begins, unless the record is stored.
       if (epoch !== undefined) this.#epochs.forget();
       const kept = await harness.session.deliver(record, { delivered: this.#options.delivered, handed });
       if (epoch !== undefined) this.#epochs.handed(epoch);
@@ -217,7 +223,7 @@ export class LoopSession {
     return kept;
   }
 
-  /** Stores a whole request, by default as the context at the last step of the followed history. */
+  /** Stores a whole request. By default it is the context at the session's last step. */
   sent({ step, turn, ...request }: PlacedRequest): Promise<void> {
     const place = this.#serial(async () => {
       const { session } = this.#current ?? {};
@@ -225,7 +231,7 @@ export class LoopSession {
       const { seq, turn: running } = session.state;
       return { session, step: step ?? seq, turn: turn ?? running };
     });
-    // It waits for the database, which the next context must not.
+    // Outside of `#serial`, because it waits for the database and the next context must not.
     return this.#requests(async () => {
       const { session, ...at } = (await place) ?? {};
       if (session !== undefined) await session.keepSent({ ...request, ...(at as RecordPlace) });
@@ -238,21 +244,22 @@ export class LoopSession {
   }
 
   /**
-   * Activates, deactivates, pins or unpins for the agent [§3.3]. Rejects before the first history.
+   * Activates, deactivates, pins or unpins objects for the agent [§3.3]. Rejects if no history was
+   * recorded yet.
    */
   verb(verb: Verb, references: readonly string[], callId: string | undefined): Promise<VerbReport> {
     return this.#serial(async () => this.#opened().verb(verb, references, callId === undefined ? {} : { callId }));
   }
 
   /**
-   * Returns a text for the model if a call would change a file that differs from what it saw last;
-   * see `HarnessSession.beforeChange`.
+   * Returns a text for the model if a call would change a file that differs from what the model saw
+   * last. See `HarnessSession.beforeChange`.
    */
   async beforeChange(call: ChangingCall): Promise<string | undefined> {
     return this.#current?.beforeChange(call);
   }
 
-  /** Begins an epoch with the user's next message (layout `epoch`). */
+  /** Makes the user's next message begin an epoch (layout `epoch`). */
   tidy(): void {
     this.#epochs.ask();
   }
@@ -289,14 +296,14 @@ export class LoopSession {
     });
   }
 
-  /** Returns the assembly record of a context with the prompt of its call. */
+  /** Returns the assembly record of a context, made with the system prompt of its call. */
   async #record(harness: HarnessSession, around: SessionAroundTail, system: string | null | undefined) {
     const { tail } = around.record;
     if (tail === undefined || isPrompt(system, around.system)) return around.record;
     return (await this.#assembly(harness)).asAround(tail).record;
   }
 
-  /** Returns an epoch request with the prompt of its call. */
+  /** Returns an epoch's request, made with the system prompt of its call. */
   async #asHanded(
     harness: HarnessSession,
     made: PlannedEpoch,
@@ -305,7 +312,8 @@ export class LoopSession {
     const again = isPrompt(system, made.context.system)
       ? made
       : this.#epochs.again(made, await this.#assembly(harness));
-    // A file that changed meanwhile is not in the sent list. The record describes that list.
+    // `again` is undefined if a file has changed since. The sent list has the old text, so its
+    // record must too.
     return again ?? made;
   }
 
@@ -328,8 +336,8 @@ export class LoopSession {
     const rendering = defined({ strict, shortIds });
     this.#options = { ...this.#options, ...rendering };
     this.#current?.render(rendering);
-    // A fork keeps its lost steps. The whole history is available, so missing entries are recorded
-    // again.
+    // The session's lost steps stay lost. The harness has its whole history, so opening the session
+    // again records the missing entries.
     if (this.#current?.session.isLost === true) {
       this.#current = undefined;
       this.#epochs.forget();
@@ -361,9 +369,9 @@ export class LoopSession {
     const first = await report(this.#current, true);
     if (first.undoneFrom === undefined) return { harness: this.#current, placed: first.placed };
     const left = this.#current;
-    // Fails during an outage. Then the session stays as it is, and the next history tries again.
+    // During an outage this fails. The session is then unchanged, and the next history tries again.
     const harness = this.#wrap(await openBranch(this.#client, this.#options.id, { id: left.id, at: first.undoneFrom }));
-    // Even if closing the old session fails, do not continue it.
+    // Set before closing: even if that fails, the old session must not be continued.
     this.#current = harness;
     await left.close();
     const { placed } = await report(harness, false);

@@ -2,9 +2,9 @@ import type { OpencodeHooks, OpencodeInput } from './opencode1-api.js';
 import type { Cleanup, Opencode2Context } from './opencode2-api.js';
 
 /**
- * The plugin for OpenCode 1 and 2. Version 1 calls `server` and ignores `setup`; version 2 does the
- * opposite. Each loads its adapter only then, because neither has the other's packages. Nothing
- * here imports a package of OpenCode.
+ * The plugin for OpenCode 1 and 2. Version 1 calls only `server`, and version 2 only `setup`. Each
+ * loads its own adapter, because neither version has the other's packages. Nothing here imports a
+ * package of OpenCode.
  */
 export const palimpsestForOpencode = {
   id: 'palimpsest',

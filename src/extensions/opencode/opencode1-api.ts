@@ -2,7 +2,7 @@ import type { z } from 'zod';
 
 /** The parts of OpenCode's plugin interface (version 1.18) that this plugin uses. */
 
-/** A part of a message: text, a tool call, or a part that this plugin passes on unread. */
+/** A part of a message: text, a tool call, or a part that this plugin does not read. */
 export interface OpencodePart {
   readonly id: string;
   readonly sessionID: string;
@@ -11,7 +11,7 @@ export interface OpencodePart {
   readonly text?: string;
   readonly synthetic?: boolean;
   readonly ignored?: boolean;
-  /** Present for a file. */
+  /** Present for files. */
   readonly mime?: unknown;
   readonly url?: unknown;
   readonly filename?: unknown;
@@ -36,7 +36,7 @@ export interface OpencodeInfo {
   readonly id: string;
   readonly sessionID: string;
   readonly role: 'user' | 'assistant';
-  /** Token counts of the call, for a message of the model. */
+  /** Token counts of the model call, for a message of the model. */
   readonly tokens?: {
     readonly input?: number;
     readonly output?: number;

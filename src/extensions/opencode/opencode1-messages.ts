@@ -9,12 +9,12 @@ import { SeenMessages } from '../sidecar/seen-messages.js';
 import type { OpencodeInfo, OpencodeMessage, OpencodePart, OpencodeToolState } from './opencode1-api.js';
 
 /**
- * Parts with content. The others are bookkeeping, or a model's thoughts, which pass unchanged in
- * the running turn.
+ * Kinds of parts that have content. Others are bookkeeping or a model's thoughts, which stay
+ * unchanged in the running turn.
  */
 const SPOKEN: ReadonlySet<string> = new Set(['text', 'file']);
 
-/** The members of a part that its report depends on. */
+/** The fields of a part that are reported. */
 type ToldPart = Pick<
   OpencodePart,
   'id' | 'type' | 'text' | 'ignored' | 'tool' | 'callID' | 'mime' | 'url' | 'filename'
@@ -22,7 +22,7 @@ type ToldPart = Pick<
   readonly state?: Pick<OpencodeToolState, 'status' | 'input' | 'output' | 'error'>;
 };
 
-/** The members of a message that its report depends on. */
+/** The fields of a message that are reported. */
 interface ToldMessage {
   readonly info: Pick<OpencodeInfo, 'id' | 'role' | 'tokens'>;
   readonly parts: readonly ToldPart[];
@@ -46,7 +46,10 @@ function isSamePart(one: ToldPart, other: ToldPart): boolean {
   return one.type !== 'file' || (one.mime === other.mime && one.url === other.url && one.filename === other.filename);
 }
 
-/** Returns whether two messages give the same report. Each model call compares every message. */
+/**
+ * Returns whether two messages give the same report. It is fast, because every model call compares
+ * all messages.
+ */
 function isToldAlike({ info, parts }: ToldMessage, other: ToldMessage): boolean {
   if (info.id !== other.info.id || info.role !== other.info.role || parts.length !== other.parts.length) return false;
   if (!sameData(info.tokens, other.info.tokens)) return false;
@@ -69,7 +72,7 @@ const isCompaction = ({ parts }: ToldMessage): boolean => parts.some(({ type }) 
 /** A message, or a result inside a message. */
 interface Reported {
   readonly message: ReportedMessage;
-  /** The part of a result. */
+  /** The id of a result's part. */
   readonly part?: string;
 }
 
@@ -112,7 +115,7 @@ function reportedAs(message: ToldMessage): readonly Reported[] {
   ];
 }
 
-/** Returns the id of our message or part. It is the same at the same place of a session. */
+/** Returns the id for a message or part of ours. The same name gives the same id. */
 const ownId = (kind: 'msg' | 'prt', name: string): string => `${kind}_palimpsest_${name}`;
 
 /** Metadata names of providers that bind a reasoning signature to the preceding content. */
@@ -126,13 +129,13 @@ function withoutThoughts(message: OpencodeMessage): OpencodeMessage {
   return parts.length === message.parts.length ? message : { ...message, parts };
 }
 
-/** The reported entries of a message. */
+/** The entries that a message is reported as. */
 interface ReportedParts {
   readonly reports: readonly Reported[];
   readonly isCompaction: boolean;
 }
 
-/** The last seen messages of one session. */
+/** The messages of a session as last seen. */
 export type SeenByOpencode = SeenMessages<OpencodeMessage, ReportedParts>;
 
 /** Returns the state of a session without seen messages. */
@@ -142,7 +145,7 @@ export const nothingSeen = (): SeenByOpencode =>
     makesSame: isToldAlike,
   });
 
-/** Returns the constructor of our messages for a session's list. */
+/** Returns the function that makes our messages for a session's list. */
 function saidIn(session: string, messages: readonly OpencodeMessage[]): HarnessList<OpencodeMessage>['said'] {
   const last = messages.findLast(({ info }) => info.role === 'user');
   return ({ parts }: RenderedMessage, name: string): OpencodeMessage => {
@@ -166,14 +169,14 @@ function saidIn(session: string, messages: readonly OpencodeMessage[]): HarnessL
   };
 }
 
-/** Further data for a list of OpenCode. */
+/** Further facts about a list of OpenCode. */
 interface ListOptions extends Pick<HarnessList<OpencodeMessage>['list'], 'model' | 'window'> {
   readonly system: string | undefined;
-  /** The earlier lists of the session. Default: none. */
+  /** The session's messages as last seen. Default: none. */
   readonly seen?: SeenByOpencode;
 }
 
-/** Converts OpenCode's list for the report and for the composed list. */
+/** Converts OpenCode's list to the form in which it is reported and composed. */
 export function opencodeList(
   session: string,
   messages: readonly OpencodeMessage[],
@@ -181,7 +184,7 @@ export function opencodeList(
 ): HarnessList<OpencodeMessage> {
   const reported: ReportedMessage[] = [];
   const places: number[] = [];
-  /** The part of each reported entry. */
+  /** The id of the part that each reported entry comes from. */
   const partIds: (string | undefined)[] = [];
   const { made, copies } = seen.of(messages);
   for (const [place, { reports }] of made.entries()) {
@@ -216,12 +219,12 @@ export function opencodeList(
 const isCompleted = ({ time }: OpencodeInfo): boolean =>
   (time as { readonly completed?: number } | undefined)?.completed !== undefined;
 
-/** Maximum number of messages whose parts are kept. */
+/** Maximum number of messages whose parts are stored. */
 const MOST = 50;
 
 /**
- * Collects the model's messages from OpenCode's events part by part. OpenCode may end before the
- * last message can be requested.
+ * Collects the model's messages from OpenCode's events, part by part. OpenCode may exit before the
+ * plugin can request the last message.
  */
 export class StreamedMessages {
   readonly #parts = new Map<string, Map<string, OpencodePart>>();
@@ -230,13 +233,13 @@ export class StreamedMessages {
   part(part: OpencodePart): void {
     const parts = this.#parts.get(part.messageID) ?? new Map<string, OpencodePart>();
     this.#parts.set(part.messageID, parts.set(part.id, part));
-    // User messages are never completed, so evict the oldest.
+    // User messages never become complete, so the oldest messages are evicted.
     for (const id of this.#parts.keys()) if (this.#parts.size > MOST) this.#parts.delete(id);
   }
 
   /**
-   * Returns the message once the model has completed it. Undefined for other messages and for a
-   * compaction summary.
+   * Returns a message of the model once it is complete. Undefined for other messages and for the
+   * summary of a compaction.
    */
   completed(info: OpencodeInfo): OpencodeMessage | undefined {
     if (info.role !== 'assistant' || !isCompleted(info)) return undefined;
@@ -247,9 +250,8 @@ export class StreamedMessages {
 }
 
 /**
- * Returns the list before a model call with the model's answer. Returns undefined if the message
- * does not answer that list. A user's command or a requested task adds a user message that the list
- * lacks.
+ * Returns the list before a model call, followed by the model's answer. Undefined if the message
+ * answers another list: a user's command or a subtask adds a user message that this list lacks.
  */
 export function answeredList(
   own: readonly OpencodeMessage[],

@@ -27,26 +27,26 @@ import {
 } from './opencode1-messages.js';
 
 const COMMAND = 'palimpsest';
-/** The call that makes a title has a separate prompt and is not a turn. */
+/** Matches the system prompt of the call that makes a title. That call is not part of a turn. */
 const SIDE_PROMPT = /^You are a title generator\b/;
 
 /** A session of OpenCode. */
 interface OpencodeSession {
   on: boolean;
-  /** The prompt of the last model call. The next list is made before its prompt is known. */
+  /** The system prompt of the last model call. OpenCode makes a list before its prompt is known. */
   system: string | undefined;
-  /** The model of that call and its window in tokens. */
+  /** The name of the last model call's model. */
+  /** The model's window in tokens. */
   model?: string;
   window?: number;
-  /** Whether the next list is a compaction's. */
+  /** Whether the next list is for a compaction. */
   compacting: boolean;
   /**
-   * The list that is sent with the next prompt: ours, or OpenCode's own if ours was late or failed.
+   * The list whose system prompt comes next: ours, or OpenCode's own if ours was late or failed.
    */
   list: 'ours' | 'own' | undefined;
   /**
-   * OpenCode's list before the last model call, as our copies. OpenCode creates new objects for
-   * each call.
+   * A copy of OpenCode's list before the last model call. OpenCode makes new objects for each call.
    */
   own: readonly OpencodeMessage[] | undefined;
 }
@@ -71,7 +71,7 @@ class OpencodeLoop {
     session.compacting = false;
     session.list = undefined;
     const own = this.#list(id, [...messages]);
-    // A compaction summarises the harness's own history.
+    // A compaction must summarise the harness's own history.
     const passing = session.on && !compacting ? this.#guard.passAhead(() => own) : undefined;
     session.own = compacting ? undefined : own.kept().messages;
     const passage = await passing;
@@ -89,8 +89,8 @@ class OpencodeLoop {
     if (id === undefined || session?.list === undefined || SIDE_PROMPT.test(system[0] ?? '')) return;
     const { list } = session;
     session.list = undefined;
-    // Added to OpenCode's own list too. Every request begins with the prompt, so it must stay the
-    // same.
+    // OpenCode's own list gets the guide, too. Every request begins with the system prompt, which
+    // must stay the same.
     system[0] = withGuide(system[0] ?? '', this.#guard.guide);
     session.system = system.join('\n');
     if (model?.id !== undefined) session.model = model.id;
@@ -103,8 +103,9 @@ class OpencodeLoop {
   }
 
   /**
-   * @throws {Error} a text for the model, if a call would change a file that differs from what it
-   *   saw last
+   * Rejects a call that would change a file that differs from what the model saw last.
+   *
+   * @throws {Error} the message is a text for the model
    */
   async beforeChange(id: string, call: ChangingCall): Promise<void> {
     if (this.#sessions.get(id)?.on !== true) return;
@@ -112,7 +113,7 @@ class OpencodeLoop {
     if (reason !== undefined) throw new Error(reason);
   }
 
-  /** Reports a completed message of the model at once, because it may be the last event. */
+  /** Reports a complete message of the model at once, because no further event may follow. */
   updated(info: OpencodeInfo): void {
     const message = this.streamed.completed(info);
     const session = this.#sessions.get(info.sessionID);
@@ -121,19 +122,20 @@ class OpencodeLoop {
     if (list !== undefined) this.#guard.follow(this.#list(info.sessionID, list).list);
   }
 
-  /** Reports the messages after the last model call. */
+  /** Reports the messages since the last model call. */
   async idle(id: string): Promise<void> {
     const session = this.#sessions.get(id);
     if (session?.on !== true) return;
     const { own } = session;
     const { data } = await this.#input.client.session.messages({ path: { id } });
-    // An idle session keeps no list. The next model call brings one.
+    // An idle session keeps no list, because the next model call brings one.
     if (session.own === own) session.own = undefined;
     if (data !== undefined) this.#guard.follow(this.#list(id, data).list);
   }
 
   /**
-   * Executes the command. With an empty text it turns Palimpsest on.
+   * Runs the command. Without words, it turns Palimpsest on.
+   *
    * @throws {RangeError} unknown words
    */
   async command(id: string, words: string): Promise<void> {
@@ -157,8 +159,9 @@ class OpencodeLoop {
 }
 
 /**
- * The Palimpsest plugin for OpenCode 1. It supplies the context of every model call. OpenCode keeps
- * its whole history. `extension` is the URL of the built plugin, beside which the sidecar is.
+ * The Palimpsest plugin for OpenCode 1. It supplies the context of every model call, and OpenCode
+ * keeps its whole history. `extension` is the URL of the built plugin. The sidecar's program is in
+ * the same folder.
  */
 export async function palimpsestForOpencode1(input: OpencodeInput, extension: string): Promise<OpencodeHooks> {
   const { directory: cwd, client } = input;
@@ -167,7 +170,7 @@ export async function palimpsestForOpencode1(input: OpencodeInput, extension: st
     // `opencode run` shows no toasts.
     if (process.argv.includes('run')) tell(message);
   };
-  // OpenCode has its own runtime, but the sidecar needs Node.
+  // OpenCode runs in another runtime, but the sidecar needs Node.
   const where = { extension, node: 'node', env: process.env, notify };
   const guard = startSidecar({ what: 'opencode', cwd, roots: [cwd] }, where);
   await guard.warmUp();

@@ -7,21 +7,21 @@ export interface Opencode2Result {
 }
 
 /**
- * A part of a message: text, a call, a result, or a part that this plugin passes on unread, such as
+ * A part of a message: text, a call, a result, or a part that this plugin does not read, such as
  * reasoning.
  */
 export interface Opencode2Part {
   readonly type: string;
   readonly text?: string;
-  /** The id of the call that a call or a result belongs to. */
+  /** The id of the call, for a call or a result. */
   readonly id?: string;
   readonly name?: string;
   readonly input?: unknown;
   readonly result?: Opencode2Result;
-  /** Whether the provider runs the call. */
+  /** Whether the provider itself runs the call. */
   readonly providerExecuted?: boolean;
   readonly providerMetadata?: Readonly<Record<string, unknown>>;
-  /** Present for media. */
+  /** Present for images and other media. */
   readonly mediaType?: unknown;
   readonly data?: unknown;
   readonly filename?: unknown;
@@ -36,17 +36,17 @@ export interface Opencode2Message {
   readonly [key: string]: unknown;
 }
 
-/** The identity of a model. */
+/** Identifies a model. */
 export interface Opencode2Model {
   readonly id: string;
   readonly providerID: string;
 }
 
-/** A model's request before it is sent. Changes go out; they do not enter the history. */
+/** A model's request before it is sent. Changes to it are sent, but do not enter the history. */
 export interface RequestDraft {
   readonly sessionID: string;
   readonly model?: Opencode2Model;
-  /** The reason of the request. Some versions run the hook `context` for every reason. */
+  /** Why the request is made. Some versions call the hook `context` for every kind of request. */
   readonly kind?: string;
   readonly system: { readonly type: 'text'; readonly text: string }[];
   readonly messages: Opencode2Message[];
@@ -60,7 +60,7 @@ export interface ToolCallEvent {
   readonly input: unknown;
 }
 
-/** A question whether an action may run. A refused action fails with `message`. */
+/** A question whether an action is allowed. A denied action fails with `message`. */
 export interface PermissionEvent {
   readonly sessionID: string;
   readonly source?: { readonly type: string; readonly id?: string };
@@ -74,7 +74,7 @@ export interface Opencode2Tool {
   readonly description: string;
   /** JSON Schema. */
   readonly input: object;
-  /** Without code mode the model calls the tool itself. */
+  /** Without code mode, the model calls the tool directly. */
   readonly options: { readonly codemode: false };
   readonly execute: (
     input: { readonly ids: readonly string[] },
@@ -122,7 +122,7 @@ export interface Opencode2Tokens {
   readonly cache?: { readonly read?: unknown; readonly write?: unknown };
 }
 
-/** An event of the server, which serves sessions of other folders too. */
+/** An event of OpenCode's server. The server also has sessions of other folders. */
 export interface Opencode2Event {
   readonly type: string;
   readonly data?: {
@@ -136,7 +136,7 @@ interface ListedModel extends Opencode2Model {
   readonly limit?: { readonly context?: number };
 }
 
-/** A list of models. Versions before 2.1 have it in the catalog. */
+/** A list of models. Before version 2.1, it is part of the catalog. */
 export interface ModelList {
   list(): Promise<readonly ListedModel[] | { readonly data?: readonly ListedModel[] }>;
 }
@@ -147,7 +147,7 @@ type Hook<Events> = <Name extends keyof Events>(
 ) => Promise<unknown>;
 type Transform<Item> = (callback: (editor: { add(item: Item): void }) => void) => Promise<unknown>;
 
-/** OpenCode's input when it sets up a plugin. A hook that throws would end the model's turn. */
+/** OpenCode's input for a plugin. An error in a hook would end the model's turn. */
 export interface Opencode2Context {
   readonly location?: { readonly directory: string };
   readonly model?: ModelList;
@@ -171,5 +171,5 @@ export interface Opencode2Context {
   readonly event: { subscribe(options: { readonly signal: AbortSignal }): AsyncIterable<Opencode2Event> };
 }
 
-/** Ends a plugin when OpenCode unloads it. */
+/** Stops a plugin when OpenCode unloads it. */
 export type Cleanup = () => Promise<void>;

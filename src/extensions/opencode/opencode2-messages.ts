@@ -8,13 +8,13 @@ import type { HarnessList } from '../sidecar/composed-list.js';
 import { SeenMessages } from '../sidecar/seen-messages.js';
 import type { Opencode2Message, Opencode2Part, Opencode2Result, StoredMessage, StoredPart } from './opencode2-api.js';
 
-/** A summary of the history is a message of the user that begins so. */
+/** Matches a user message that is a summary of the history. */
 const CHECKPOINT = /^\s*<conversation-checkpoint>/;
 
 const isCompaction = ({ role, content: [first] }: Opencode2Message): boolean =>
   first?.type === 'compaction' || (role === 'user' && CHECKPOINT.test(first?.text ?? ''));
 
-/** Returns a part in the form of the common wires, for its text. */
+/** Returns a part in the form that providers commonly use, to get its text. */
 function inCommonForm(part: Readonly<Record<string, unknown>>): unknown {
   const { type, mediaType, mime, data, uri, filename, name } = part;
   if (type === 'media') return { type: 'file', file: { media_type: mediaType, data, filename } };
@@ -35,7 +35,10 @@ function textOfValue(value: unknown): string {
   return value === undefined ? '' : JSON.stringify(value);
 }
 
-/** The provider reads its own calls and results again, so they pass unread. */
+/**
+ * Returns false for calls that the provider runs. It reads their results itself, so they are not
+ * reported.
+ */
 const isOurs = ({ providerExecuted }: Opencode2Part): boolean => providerExecuted !== true;
 
 /** A message, or a result inside a message. */
@@ -66,7 +69,7 @@ function reportedAs(message: Opencode2Message): readonly Reported[] {
   const text = textOfParts(content.filter(({ type }) => SPOKEN.has(type)));
   const named = defined({ id });
   if (role !== 'assistant') {
-    // OpenCode summarises and updates its instructions between messages; the user says neither.
+    // OpenCode adds summaries and updated instructions as messages. Neither is from the user.
     const kind = isCompaction(message) ? 'compaction' : role === 'system' ? 'instructions' : role;
     return [{ message: { role: kind, content: text, ...named } }];
   }
@@ -81,12 +84,12 @@ function reportedAs(message: Opencode2Message): readonly Reported[] {
 }
 
 /**
- * Returns a message as plain data. OpenCode's messages are instances of a class, and only plain
- * data can be compared and copied.
+ * Returns a message as plain data. OpenCode's messages are class instances, but only plain data can
+ * be compared and copied.
  */
 export const plainMessage = (message: Opencode2Message): Opencode2Message => ({ ...message });
 
-/** The last seen messages of one session. */
+/** The messages of a session as last seen. */
 export type SeenByOpencode2 = SeenMessages<Opencode2Message, readonly Reported[]>;
 
 /** Returns the state of a session without seen messages. */
@@ -99,7 +102,7 @@ const said = ({ parts }: RenderedMessage, name: string): Opencode2Message => ({
   content: parts.map(({ text }) => ({ type: 'text', text })),
 });
 
-/** Returns the identity of a message in its list. Results have the ids of their calls. */
+/** Returns what identifies a message in its list. A result has the id of its call. */
 function idOf({ id, role, content }: Opencode2Message): string {
   return id ?? `${role} ${content.map((part) => part.id ?? part.text ?? part.type).join(' ')}`;
 }
@@ -107,22 +110,25 @@ function idOf({ id, role, content }: Opencode2Message): string {
 const isBound = ({ type, providerMetadata }: Opencode2Part): boolean =>
   type === 'reasoning' && Object.keys(providerMetadata ?? {}).some((name) => /anthropic|bedrock/.test(name));
 
-/** Returns a message without thoughts that a provider binds to the content before them. */
+/** Returns a message without those thoughts that a provider binds to the preceding content. */
 export function withoutThoughts(message: Opencode2Message): Opencode2Message {
   const content = message.content.filter((part) => !isBound(part));
   return content.length === message.content.length ? message : { ...message, content };
 }
 
-/** Further data for a list of OpenCode 2. */
+/** Further facts about a list of OpenCode 2. */
 interface ListOptions extends Pick<HarnessList<Opencode2Message>['list'], 'model' | 'window'> {
   readonly system: string | undefined;
-  /** The earlier lists of the session. Default: none. */
+  /** The session's messages as last seen. Default: none. */
   readonly seen?: SeenByOpencode2;
-  /** Returns the token counts of an answer, by the message's id. */
+  /** Returns the token counts of an answer, by the id of its message. */
   readonly usageOf?: (id: string) => KnownUsage | undefined;
 }
 
-/** Converts OpenCode's list of plain messages for the report and for the composed list. */
+/**
+ * Converts OpenCode's list to the form in which it is reported and composed. Messages must be plain
+ * data.
+ */
 export function opencode2List(
   session: string,
   messages: readonly Opencode2Message[],
@@ -130,7 +136,7 @@ export function opencode2List(
 ): HarnessList<Opencode2Message> {
   const reported: ReportedMessage[] = [];
   const places: number[] = [];
-  /** The call of each reported result. */
+  /** The call id of each reported result. */
   const calls: (string | undefined)[] = [];
   const { made, copies } = seen.of(messages);
   for (const [place, reports] of made.entries()) {
@@ -170,7 +176,7 @@ function storedResult({ id, name, state }: StoredPart): readonly Opencode2Messag
   return [{ role: 'tool', content: [{ type: 'tool-result', ...defined({ id, name }), result }] }];
 }
 
-/** Returns a stored answer with its results, as the next request would have them. */
+/** Returns a stored answer and its results in the form that the next request would have. */
 function answerOf({ id, content = [] }: StoredMessage): readonly Opencode2Message[] {
   const own = content.filter(({ executed }) => executed !== true);
   const parts = own.flatMap(({ type, text, id: call, name, state }): readonly Opencode2Part[] => {
@@ -181,12 +187,12 @@ function answerOf({ id, content = [] }: StoredMessage): readonly Opencode2Messag
   return parts.length === 0 ? [] : [{ id, role: 'assistant', content: parts }, ...results];
 }
 
-/** Stored entries that are not messages of a request. */
+/** Kinds of stored entries that no request has as messages. */
 const SILENT: ReadonlySet<string> = new Set(['agent-switched', 'model-switched', 'location-switched', 'idle']);
 
 /**
- * Returns the list before the last model call with the answers that a session has stored since.
- * Undefined if it has none, or if the list is not the session's newest.
+ * Returns the list before the last model call, followed by the answers that were stored since.
+ * Undefined if there are no such answers, or the list does not belong to the end of the session.
  */
 export function answeredList(
   own: readonly Opencode2Message[],

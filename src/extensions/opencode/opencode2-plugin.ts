@@ -30,21 +30,22 @@ import {
 } from './opencode2-messages.js';
 
 const COMMAND = 'palimpsest';
-/** Maximum number of answers whose token counts are kept until they are reported. */
+/** Maximum number of answers whose token counts wait to be reported. */
 const MOST_COUNTED = 1_000;
 
 /** A session of OpenCode 2. */
 interface Opencode2Session {
   on: boolean;
-  /** The prompt and the model of the last model call, with the model's window in tokens. */
+  /** The system prompt of the last model call. */
+  /** The model of the last model call, and its window in tokens. */
   system?: string;
   model?: string;
   window?: number;
-  /** OpenCode's list before the last model call, as our copies. */
+  /** A copy of OpenCode's list before the last model call. */
   own?: readonly Opencode2Message[];
 }
 
-/** Returns a list that some versions wrap. */
+/** Returns a list that some versions wrap into an object. */
 const listOf = <T>(answer: readonly T[] | { readonly data?: readonly T[] }): readonly T[] =>
   Array.isArray(answer) ? answer : ((answer as { readonly data?: readonly T[] }).data ?? []);
 
@@ -56,7 +57,7 @@ class Opencode2Loop {
   readonly #sessions = new Map<string, Opencode2Session>();
   readonly #seen = new LatestSessions<SeenByOpencode2>();
   readonly #usage = new Map<string, KnownUsage>();
-  /** Reasons against calls that are about to run, by the call's id. */
+  /** Reasons to refuse calls that are about to run, by call id. */
   readonly #refused = new Map<string, string>();
   #windows: ReadonlyMap<string, number> = new Map();
 
@@ -65,7 +66,7 @@ class Opencode2Loop {
     this.#context = context;
   }
 
-  /** Asks for the models' windows. A model call does not wait for them. */
+  /** Gets the windows of all models. Model calls do not wait for this. */
   async askWindows(): Promise<void> {
     const { model, catalog } = this.#context;
     const models = listOf((await (model ?? catalog?.model)?.list()) ?? []);
@@ -90,17 +91,22 @@ class Opencode2Loop {
     const passage = session.on ? await this.#guard.pass(() => own) : undefined;
     session.own = own.kept().messages;
     const list = passage?.messages ?? this.#guard.own(own);
-    // An unchanged message goes out as OpenCode's own object.
+    // For an unchanged message, OpenCode gets back its own object.
     messages.splice(0, messages.length, ...list.map((message) => plain.get(message) ?? message));
     draft.system.splice(0, draft.system.length, ...system);
   }
 
-  /** A summary and other requests besides the conversation use OpenCode's own history. */
+  /**
+   * Leaves a request other than the conversation's, such as a summary, on OpenCode's own history.
+   */
   side({ messages }: RequestDraft): void {
     messages.splice(0, messages.length, ...messages.map(withoutThoughts));
   }
 
-  /** Announces a call, and finds out whether it would change a file that the model has not seen. */
+  /**
+   * Announces a call, and finds out whether it would change a file that differs from what the model
+   * saw.
+   */
   async before({ sessionID: session, tool, id, input }: ToolCallEvent): Promise<void> {
     if (this.#sessions.get(session)?.on !== true) return;
     this.#guard.expect(session, id);
@@ -109,7 +115,9 @@ class Opencode2Loop {
     if (reason !== undefined) this.#refused.set(id, reason);
   }
 
-  /** Refuses a call. A hook of calls cannot, because an error there would end the turn. */
+  /**
+   * Denies a refused call. This is done here because an error in a tool hook would end the turn.
+   */
   permit(event: PermissionEvent): void {
     const reason = this.#refused.get(event.source?.id ?? '');
     if (reason === undefined) return;
@@ -133,7 +141,8 @@ class Opencode2Loop {
   }
 
   /**
-   * Executes the command. With an empty text it turns Palimpsest on.
+   * Runs the command. Without words, it turns Palimpsest on.
+   *
    * @throws {RangeError} unknown words
    */
   async command(id: string, words: string): Promise<void> {
@@ -141,13 +150,13 @@ class Opencode2Loop {
     await this.#guard.obey(id, asked, this.#session(id));
   }
 
-  /** Reports the answers after the last model call. */
+  /** Reports the answers since the last model call. */
   async #idle(id: string): Promise<void> {
     const session = this.#sessions.get(id);
     if (session?.on !== true || session.own === undefined) return;
     const { own } = session;
     const list = answeredList(own, listOf(await this.#context.session.context({ sessionID: id })));
-    // An idle session keeps no list. The next model call brings one.
+    // An idle session keeps no list, because the next model call brings one.
     if (session.own === own) delete session.own;
     if (list !== undefined) this.#guard.follow(this.#list(id, list).list);
   }
@@ -169,7 +178,9 @@ class Opencode2Loop {
   }
 }
 
-/** Returns the agent's own tools. A failure is an answer, because an error would end the turn. */
+/**
+ * Returns the agent's own tools. A failure becomes an answer, because an error would end the turn.
+ */
 function toolsOf(guard: LoopGuard): readonly Opencode2Tool[] {
   return Object.entries(VERBS).map(([verb, description]) => ({
     name: verb,
@@ -186,18 +197,19 @@ function toolsOf(guard: LoopGuard): readonly Opencode2Tool[] {
 }
 
 /**
- * The Palimpsest plugin for OpenCode 2. It supplies the context of every model call. OpenCode keeps
- * its whole history. `extension` is the URL of the built plugin, beside which the sidecar is.
+ * The Palimpsest plugin for OpenCode 2. It supplies the context of every model call, and OpenCode
+ * keeps its whole history. `extension` is the URL of the built plugin. The sidecar's program is in
+ * the same folder.
  */
 export async function palimpsestForOpencode2(context: Opencode2Context, extension: string): Promise<Cleanup> {
   const { session, tool, permission, command, event } = context;
   const cwd = context.location?.directory ?? process.cwd();
-  // OpenCode's server has no screen. Its log has the warnings of its process.
+  // OpenCode's server has no screen, but its log shows the warnings of its process.
   const notify = (message: string): void => process.emitWarning(message, 'PalimpsestWarning');
   const where = { extension, node: 'node', env: process.env, notify };
   const guard = startSidecar({ what: 'opencode', cwd, roots: [cwd] }, where);
   const loop = new Opencode2Loop(guard, context);
-  /** Runs a hook's work. An error becomes a notice. */
+  /** Wraps a hook so that an error becomes a notice. */
   const quietly =
     <Event>(work: (event: Event) => Promise<void> | void) =>
     async (given: Event): Promise<void> => {

@@ -5,7 +5,7 @@ import type { KnownUsage } from '../reported-usage.js';
 /** A block of a message's content. */
 export type PiBlock = Readonly<Record<string, unknown>> & { readonly type: string };
 
-/** The members of pi's messages that this extension reads. */
+/** The fields of pi's messages that this extension reads. */
 export interface PiMessage {
   readonly role: string;
   readonly content?: string | readonly PiBlock[];
@@ -13,14 +13,14 @@ export interface PiMessage {
   readonly toolCallId?: string;
   readonly toolName?: string;
   readonly isError?: boolean;
-  /** Present for a message of the model. */
+  /** Present for messages of the model. */
   readonly usage?: KnownUsage;
-  /** Unusual events of the call, for a message of the model. */
+  /** Reports of unusual events in the call, for messages of the model. */
   readonly diagnostics?: readonly { readonly type: string; readonly details?: Readonly<Record<string, unknown>> }[];
   readonly [key: string]: unknown;
 }
 
-/** The context argument of an event handler. */
+/** The context argument that pi passes to event handlers. */
 export interface PiContext {
   readonly cwd: string;
   readonly hasUI: boolean;

@@ -12,7 +12,7 @@ import type { PiContext, PiExtensionApi, PiMessage } from './pi-api.js';
 import { nothingSeen, piList } from './pi-messages.js';
 
 const STATUS = 'palimpsest';
-/** Estimate for the texts that agents work with. */
+/** Estimate for the texts that agents usually read. */
 const CHARS_PER_TOKEN = 4;
 
 /** Returns the session id at the end of a session file's name. */
@@ -60,7 +60,7 @@ class PiSession {
     return passage.messages;
   }
 
-  /** Reports a complete message, so that its files are read while the model thinks. */
+  /** Reports a complete message, so that its files are read while the model is thinking. */
   said(message: PiMessage): void {
     if (message.role !== 'assistant' && message.role !== 'toolResult') return;
     this.#messages = [...this.#messages, message];
@@ -91,8 +91,8 @@ class PiSession {
 }
 
 /**
- * The Palimpsest extension for pi. It supplies the context of every model call. pi keeps its whole
- * history.
+ * The Palimpsest extension for pi. It supplies the context of every model call, and pi keeps its
+ * whole history.
  */
 export function palimpsestForPi(pi: PiExtensionApi): void {
   let session: PiSession | undefined;

@@ -8,7 +8,10 @@ import type { HarnessList } from '../sidecar/composed-list.js';
 import { SeenMessages } from '../sidecar/seen-messages.js';
 import type { PiBlock, PiMessage } from './pi-api.js';
 
-/** Blocks with a model's thoughts. They pass unchanged in the running turn and are not reported. */
+/**
+ * Kinds of blocks with a model's thoughts. They stay unchanged in the running turn and are not
+ * reported.
+ */
 const THOUGHTS: ReadonlySet<string> = new Set(['thinking', 'redactedThinking']);
 
 const blocksOf = ({ content }: PiMessage): readonly PiBlock[] =>
@@ -20,8 +23,8 @@ function textOf(message: PiMessage): string {
 }
 
 /**
- * pi gives messages no ids. Role and timestamp identify them, and forks and resumed sessions keep
- * both.
+ * Returns the id of a message. pi has no ids, so role and timestamp form one. Forks and resumed
+ * sessions keep both.
  */
 const idOf = ({ role, timestamp }: PiMessage): { readonly id?: string } =>
   timestamp === undefined ? {} : { id: `${role}@${timestamp}` };
@@ -31,7 +34,7 @@ const nameOf = (message: PiMessage): string => idOf(message).id ?? message.role;
 const asText = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /**
- * Returns how many thinking blocks the provider dropped from a message's request, from pi's
+ * Returns how many thinking blocks of a request the provider dropped, according to pi's
  * diagnostics.
  */
 function droppedThinking({ diagnostics }: PiMessage): number | undefined {
@@ -49,7 +52,7 @@ function droppedThinking({ diagnostics }: PiMessage): number | undefined {
 
 type Reporter = (message: PiMessage) => ReportedMessage;
 
-/** The report of each pi role. Unlisted roles are reported under their own name. */
+/** How messages of each pi role are reported. Other roles keep their own names. */
 const REPORTERS: Readonly<Record<string, Reporter>> = {
   assistant: (message) => ({
     role: 'assistant',
@@ -81,8 +84,8 @@ const REPORTERS: Readonly<Record<string, Reporter>> = {
 const plain: Reporter = (message) => ({ role: message.role, content: textOf(message), ...idOf(message) });
 
 /**
- * Returns one of our messages as a user message. It has no timestamp, so that the same context has
- * the same bytes.
+ * Returns one of our messages as a user message. Without a timestamp, equal contexts have equal
+ * bytes.
  */
 function said({ parts }: RenderedMessage): PiMessage {
   return { role: 'user', content: parts.map(({ text }) => ({ type: 'text', text })), timestamp: 0 };
@@ -93,8 +96,8 @@ function withReferences(message: PiMessage, lines: ReadonlyMap<number, string>):
 }
 
 /**
- * Wires of providers that bind thinking to the preceding content. On other wires, reasoning must
- * stay with the call after it.
+ * APIs whose providers bind thinking to the preceding content. With other APIs, reasoning must stay
+ * with the call that follows it.
  */
 const BINDING: ReadonlySet<string> = new Set(['anthropic-messages', 'bedrock-converse-stream']);
 
@@ -104,7 +107,7 @@ function withoutThoughts(message: PiMessage): PiMessage {
   return left.length === blocks.length ? message : { ...message, content: left };
 }
 
-/** The last seen messages of one session. A prompt among them is not reported. */
+/** The messages of a session as last seen. A system prompt among them is not reported. */
 export type SeenByPi = SeenMessages<PiMessage, ReportedMessage | undefined>;
 
 /** Returns the state of a session without seen messages. */
@@ -113,13 +116,13 @@ export const nothingSeen = (): SeenByPi =>
     make: (message) => (message.role === 'system' ? undefined : (ownMember(REPORTERS, message.role) ?? plain)(message)),
   });
 
-/** Further data for a list of pi. */
+/** Further facts about a list of pi. */
 interface ListOptions extends Pick<HarnessList<PiMessage>['list'], 'parent' | 'system' | 'model' | 'window'> {
-  /** The earlier lists of the session. Default: none. */
+  /** The session's messages as last seen. Default: none. */
   readonly seen?: SeenByPi;
 }
 
-/** Converts pi's list for the report and for the composed list. */
+/** Converts pi's list to the form in which it is reported and composed. */
 export function piList(
   session: string,
   messages: readonly PiMessage[],

@@ -8,40 +8,40 @@ import { sameData } from '../../values/plain-data.js';
 import type { LoopContext } from '../loop/loop-context.js';
 import type { WholeList } from './sidecar-process.js';
 
-/** A list of a harness's messages, with functions to insert ours. */
+/** The messages of a harness, in a form in which ours can be inserted. */
 export interface HarnessList<M> {
   readonly list: WholeList;
   /**
-   * The position in the harness's list of each reported message. A result may be a part of a larger
-   * message.
+   * For each reported message, its index in the harness's list. Several may share one index,
+   * because a result may be a part of a larger message.
    */
   readonly places: readonly number[];
   readonly messages: readonly M[];
   /**
    * Returns the same list as private, immutable copies, with a matching `said`. An unchanged
-   * message has the same object in every list. Created on first use.
+   * message is the same object in every list. The copies are made on first use.
    */
   readonly kept: () => Pick<HarnessList<M>, 'messages' | 'said'>;
   /**
-   * Makes a user message with one part per text. `name` is unique in the list and stays the same
-   * across lists.
+   * Makes a user message with one part for each text. `name` is unique in the list, and the same
+   * message has the same name in every list.
    */
   readonly said: (message: RenderedMessage, name: string) => M;
   /**
-   * Returns a message whose results are replaced by lines, by their positions in the reported list.
-   * Everything else stays.
+   * Returns a message with lines in place of results, by index in the reported list. Everything
+   * else stays the same.
    */
   readonly withReferences: (message: M, references: ReadonlyMap<number, string>) => M;
   /** Returns the id of a message within its list. */
   readonly idOf: (message: M) => string;
   /**
-   * Returns a message without thoughts that a provider binds to the preceding content. Returns the
-   * same message if it has none.
+   * Returns a message without those thoughts that a provider binds to the preceding content.
+   * Returns the same object if there are none.
    */
   readonly withoutThoughts: (message: M) => M;
 }
 
-/** Groups entries by their position in the harness's own list. */
+/** Groups entries by their index in the harness's own list. */
 function byPlace<T extends { readonly index: number }>(
   places: readonly number[],
   entries: readonly T[],
@@ -57,9 +57,9 @@ function byPlace<T extends { readonly index: number }>(
 }
 
 /**
- * Returns the list for the model call. It has the harness's messages from the running turn or epoch
- * on, with ours around them. In an epoch, ours are also between them. An insert follows all
- * messages at its position, so it never separates a call from its result.
+ * Returns the list for a model call: the harness's messages from the running turn or epoch on, with
+ * our messages before and after. In an epoch, some of our messages are in between. An insert comes
+ * after all messages of its index, so that it never separates a call from its result.
  */
 export function composed<M>(
   { places, messages, said, withReferences }: Pick<HarnessList<M>, 'places' | 'messages' | 'said' | 'withReferences'>,
@@ -84,7 +84,7 @@ export function composed<M>(
   return [...ours(before), ...tail, ...ours(after)];
 }
 
-/** A message of a handed-out list, and its canonical JSON. */
+/** A message of a list that was sent, and its canonical JSON. */
 interface WrittenMessage {
   readonly message: unknown;
   readonly canonical: string;
@@ -96,21 +96,21 @@ const written = (message: unknown): WrittenMessage => ({
 });
 
 /**
- * Hashes the lists of one session. A list usually extends the previous one, and the common part is
- * neither serialised nor hashed again.
+ * Hashes the lists of one session. A list usually extends the previous list. The common part is not
+ * serialised or hashed again.
  */
 export class HandedLists {
   #written: WrittenMessage[] = [];
   #hash = new GrowingHash();
 
-  /** Returns whether a list begins with every message of the previous list. */
+  /** Returns whether a list begins with all messages of the previous list. */
   begins(messages: readonly unknown[]): boolean {
     return this.#written.every(({ message }, i) => message === messages[i] || sameData(message, messages[i]));
   }
 
   /**
-   * Returns the hash and size of a list's canonical JSON (decision E7), without undefined members.
-   * Given messages must not change.
+   * Returns the hash and size of a list's canonical JSON (decision E7). Undefined fields are left
+   * out. The messages must not change later.
    */
   of(messages: readonly unknown[]): HandedList {
     const before = this.#written;
@@ -142,20 +142,20 @@ export class HandedLists {
 }
 
 /**
- * The harness's own list when it replaces ours. A model's thoughts are bound to our context, and
- * its provider may reject them after another beginning (divergence E9). Those thoughts are left out
- * while the harness's own list is used. Later thoughts and unbound reasoning stay.
+ * Makes the harness's own lists that replace ours. Thoughts that a model had with our context may
+ * be bound to it. A provider may reject them after another beginning (divergence E9), so they are
+ * left out. Later thoughts, and thoughts that are not bound, stay.
  */
 export class OwnLists<M> {
   #left: ReadonlySet<string> = new Set();
-  /** Message ids of the last own list. Undefined after a list of ours. */
+  /** Ids of the messages in the last own list. Undefined if the last list was ours. */
   #before: readonly string[] | undefined;
 
-  /** Returns the list. Unchanged messages are the harness's own objects. */
+  /** Returns the list to send. Unchanged messages are the harness's own objects. */
   of({ messages, idOf, withoutThoughts }: Pick<HarnessList<M>, 'messages' | 'idOf' | 'withoutThoughts'>): readonly M[] {
     const ids = messages.map(idOf);
     const goesOn = this.#before?.every((id, i) => id === ids[i]) === true;
-    // A list with another beginning is a new beginning for later thoughts too.
+    // If the list has another beginning, earlier thoughts are bound to a beginning that is gone.
     if (!goesOn) this.#left = new Set(ids);
     this.#before = ids;
     return messages.map((message, i) => (this.#left.has(ids[i] ?? '') ? withoutThoughts(message) : message));
@@ -171,27 +171,27 @@ interface SentOwnList {
 }
 
 /**
- * Remembers, per session, the harness's own list that a model call used instead of ours. Until the
- * user's next message, our list would change the beginning of the request. Then the provider's
- * cache would miss, and bound thoughts would be lost.
+ * Decides when our list may return after a model call that used the harness's own list. Until the
+ * user's next message, our list would change the beginning of the request. The provider's cache
+ * would miss, and bound thoughts would be lost.
  */
 export class BypassedTurns {
   readonly #sent = new Map<string, SentOwnList>();
 
-  /** Records the list that a call used. */
+  /** Records the list that a model call used. */
   sent({ list }: Pick<HarnessList<unknown>, 'list'>, messages: readonly unknown[]): void {
     this.#sent.set(list.session, { reported: list.messages, messages });
   }
 
-  /** Forgets the session's list after one of ours was sent. */
+  /** Forgets the session's own list, because one of ours was sent. */
   end(session: string): void {
     this.#sent.delete(session);
   }
 
   /**
-   * Returns whether our list may be sent. It may if it begins with the whole sent list, or if the
-   * user has spoken since. It also may if the sent list no longer begins the harness's list
-   * (compaction, undo).
+   * Returns whether our list may be sent. It may if it begins with the whole list that was sent, or
+   * if the user has sent a message since. It also may if the harness has compacted or undone its
+   * history.
    */
   allows({ list }: Pick<HarnessList<unknown>, 'list'>, ours: readonly unknown[]): boolean {
     const sent = this.#sent.get(list.session);

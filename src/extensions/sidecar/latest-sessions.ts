@@ -1,12 +1,12 @@
 /**
- * Maximum number of sessions with cached data per harness process. A process with many subagents
- * has hundreds of sessions but works with few at a time.
+ * Maximum number of sessions with cached data in a harness's process. A process with many
+ * sub-agents has hundreds of sessions, but only a few are active at a time.
  */
 const MOST_SESSIONS = 16;
 
-/** A cache for a harness's last used sessions. Evicted data is computed again. */
+/** A cache for the sessions that a harness used last. Evicted data must be computable again. */
 export class LatestSessions<T> {
-  /** In order of use, the last used one last. */
+  /** In order of use; the session used last is at the end. */
   readonly #kept = new Map<string, T>();
   readonly #isHeld: (session: string) => boolean;
 
@@ -21,7 +21,7 @@ export class LatestSessions<T> {
     return kept;
   }
 
-  /** Stores data of a session, and may evict another session's. */
+  /** Stores the data of a session. It may evict another session's data. */
   set(session: string, kept: T): void {
     this.#touch(session, kept);
     for (const oldest of [...this.#kept.keys()].slice(0, -1)) {

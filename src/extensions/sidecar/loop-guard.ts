@@ -10,73 +10,72 @@ import type { Calls } from './protocol.js';
 import { type SidecarProcess, type WholeList, withTimeout } from './sidecar-process.js';
 import type { TroubleFile } from './trouble-file.js';
 
-/**
- * Maximum time that the end of a session or program waits for the delivery of the last messages.
- */
+/** Maximum wait for the delivery of the last messages when a session or program ends. */
 const END_MS = 5_000;
 
-/** How a harness is served. */
+/** The dependencies and limits of a harness's guard. */
 export interface LoopGuardOptions {
   readonly sidecar: Pick<SidecarProcess, 'call' | 'callWithList' | 'end'>;
   readonly trouble: TroubleFile;
-  /** The guide that a model reads after its system prompt, if any. */
+  /** The guide that follows the system prompt, if any. */
   readonly guide?: string;
-  /** Maximum wait of a model call, in milliseconds. */
+  /** Maximum milliseconds that a model call waits. */
   readonly limitMs: number;
-  /** Shows the user a line. */
+  /** Shows a line to the user. */
   readonly notify: (line: string) => void;
-  /** Called for each model call without our context, with the reason. */
+  /** Called with the reason for each model call without our context. */
   readonly onBypass?: (session: string, reason: string) => void;
   /**
-   * Called after each model call with its wait in milliseconds, and the number of objects in the
-   * pool.
+   * Called after each model call with our context. It gets the call's wait in milliseconds and the
+   * number of objects in the pool.
    */
   readonly onPassed?: (ms: number, objects: number) => void;
 }
 
-/** The result of one model call. */
+/** A list for one model call that has our context. */
 export interface Passage<M> {
   readonly messages: readonly M[];
   readonly context: LoopContext;
-  /** UTF-16 units of the list's canonical JSON. */
+  /** Number of UTF-16 units in the list's canonical JSON. */
   readonly chars: number;
-  /** The place of its record. */
+  /** The place of the list's assembly record. */
   readonly at: RecordPlace | undefined;
 }
 
-/** A list composed with an expected system prompt. */
+/** A list that was made before its system prompt was known. */
 interface ListAhead {
-  /** The call's wait so far in milliseconds, and the number of objects in the pool. */
+  /** Milliseconds that the call has waited so far. */
+  /** Number of objects in the pool. */
   readonly ms: number;
   readonly objects: number;
   readonly handed: HandedList;
-  /** The expected prompt, if any. Its record is already being stored. */
+  /** The expected system prompt, if any. A record with it is already being stored. */
   readonly early: { readonly system: string; readonly kept: Promise<unknown> } | undefined;
 }
 
 /**
- * Prevents Palimpsest from blocking a harness's loop. If our context fails or takes too long, the
- * model call uses the harness's own list, and is recorded only with a later one. The user is
- * notified of the first such call, and `palimpsest doctor` shows it.
+ * Keeps Palimpsest from blocking a harness's loop. If our context fails or is late, the model call
+ * uses the harness's own list. Its messages are recorded with a later call. The user is notified of
+ * the first such call, and `palimpsest doctor` shows it.
  */
 export class LoopGuard {
   readonly #options: LoopGuardOptions;
-  /** Lists by session whose system prompt is not known yet. */
+  /** Lists whose system prompt is not known yet, by session. */
   readonly #ahead = new Map<string, ListAhead>();
   readonly #lists = new LatestSessions<HandedLists>();
-  /** By session, while the harness's own list is used. */
+  /** The harness's own lists, by session. A session has an entry while they are used. */
   readonly #ownLists = new Map<string, OwnLists<unknown>>();
   /**
-   * Sessions in which a model call used the harness's own list as another beginning since their
-   * last context.
+   * Sessions that must begin an epoch with their next context. A model call since the last one used
+   * the harness's own list with another beginning, or the request changed in another way.
    */
   readonly #own = new Set<string>();
   readonly #bypassed = new BypassedTurns();
-  /** Sessions whose users requested a new epoch since their last context. */
+  /** Sessions in which the user requested a new epoch since the last context. */
   readonly #tidied = new Set<string>();
   /**
-   * The rendering that users chose per session. Every list includes it, so that another sidecar
-   * knows it too.
+   * How users want contexts rendered, by session. Every list includes it, so that a restarted
+   * sidecar knows it, too.
    */
   readonly #renderings = new Map<string, Rendering>();
   #passedThrough = 0;
@@ -86,19 +85,19 @@ export class LoopGuard {
     this.#options = options;
   }
 
-  /** The guide that a model reads after its system prompt, if any. It never changes. */
+  /** The guide that follows the system prompt, if any. It never changes. */
   get guide(): string | undefined {
     return this.#options.guide;
   }
 
-  /** The reason why the last model call was not recorded; undefined if it was. */
+  /** Why the last model call was not recorded; undefined if it was. */
   get trouble(): string | undefined {
     return this.#trouble;
   }
 
   /**
-   * Waits for the database, at most as long as a model call, so that the first model call need not
-   * wait. Returns whether it answers.
+   * Waits until the database answers, so that the first model call need not. The wait is limited
+   * like a model call's. Returns whether the database answers.
    */
   async warmUp(limitMs = this.#options.limitMs): Promise<boolean> {
     const ready = withTimeout(this.#options.sidecar.call('ready', {}), limitMs);
@@ -109,8 +108,8 @@ export class LoopGuard {
   }
 
   /**
-   * Returns the list of the next model call. Undefined if the harness must use its own list
-   * (`own`). `limitMs` is the maximum wait of this call.
+   * Returns the list for the next model call. Undefined if the harness must use its own list
+   * (`own`). `limitMs` limits the wait.
    */
   async pass<M>(make: () => HarnessList<M>, limitMs = this.#options.limitMs): Promise<Passage<M> | undefined> {
     const begun = performance.now();
@@ -132,14 +131,11 @@ export class LoopGuard {
     return passage;
   }
 
-  /**
-   * Returns the harness's own list as a replacement, while Palimpsest is off or our context is
-   * missing.
-   */
+  /** Returns the harness's own list, for use while Palimpsest is off or our context is missing. */
   own<M>(own: HarnessList<M>): readonly M[] {
     const { session } = own.list;
     const { messages } = own.kept();
-    // After the previous request, the model's thoughts are not bound to another beginning.
+    // The list continues the previous request, so no thoughts are bound to another beginning.
     if (this.#lists.get(session)?.begins(messages) === true) {
       this.#bypassed.sent(own, messages);
       return own.messages;
@@ -152,27 +148,27 @@ export class LoopGuard {
   }
 
   /**
-   * Records that a call sent the last list of ours with the messages since then. Our list returns
-   * with the user's next message.
+   * Records that a model call sent our previous list, followed by the messages since. The next list
+   * of ours is used after the user's next message.
    */
   continued<M>({ list }: Pick<HarnessList<M>, 'list'>, messages: readonly M[]): void {
     this.#bypassed.sent({ list }, messages);
   }
 
-  /** Begins an epoch with the next context, because other parts of the request changed. */
+  /** Begins an epoch with the next context, because another part of the request changed. */
   again(session: string): void {
     this.#own.add(session);
   }
 
-  /** Stores a whole request as the bytes of a context that `pass` returned. Never rejects. */
+  /** Stores a whole request as the text of a context that `pass` returned. Never rejects. */
   async sent(request: Calls['sent']['params']): Promise<void> {
     await this.#options.sidecar.call('sent', request).catch(() => undefined);
   }
 
   /**
-   * Like `pass`, for a harness that learns its system prompt later and then calls `handOver`.
-   * Within a turn, the previous call's prompt is expected. The record is stored while the harness
-   * continues.
+   * Like `pass`, for a harness that makes a list before its system prompt is known. `handOver` must
+   * follow. Within a turn, the previous prompt is expected, so the record is stored while the
+   * harness continues.
    */
   async passAhead<M>(make: () => HarnessList<M>): Promise<Omit<Passage<M>, 'chars' | 'at'> | undefined> {
     const begun = performance.now();
@@ -194,7 +190,7 @@ export class LoopGuard {
     return passage;
   }
 
-  /** Waits until the record of the list from `passAhead` is stored, with its system prompt. */
+  /** Waits until the record of `passAhead`'s list is stored with its system prompt. */
   async handOver(session: string, system: string): Promise<void> {
     const begun = performance.now();
     const ahead = this.#ahead.get(session);
@@ -206,9 +202,9 @@ export class LoopGuard {
     this.#options.onPassed?.(ms + performance.now() - begun, objects);
   }
 
-  /** Reports the messages since the last model call, in the background. */
+  /** Reports the messages since the last model call. Does not wait. */
   follow(list: WholeList): void {
-    // The next model call reports it again.
+    // If it fails, the next model call reports them again.
     this.#options.sidecar.callWithList('follow', this.#rendered(list)).catch(() => undefined);
   }
 
@@ -218,26 +214,26 @@ export class LoopGuard {
   }
 
   /**
-   * Begins an epoch with the user's next message. Sent with the next list, so that it survives the
-   * sidecar.
+   * Makes the user's next message begin an epoch. The request is sent with the next list, so that
+   * it is not lost if the sidecar ends.
    */
   tidy(session: string): void {
     this.#tidied.add(session);
   }
 
-  /** Announces a model call whose list is still being read, in the background. */
+  /** Announces a model call whose list is not complete yet. Does not wait. */
   announce(session: string): void {
     this.#options.sidecar.call('announce', { session }).catch(() => undefined);
   }
 
-  /** Announces a tool call that has begun, in the background. */
+  /** Announces a tool call that has begun. Does not wait. */
   expect(session: string, callId: string): void {
     this.#options.sidecar.call('expect', { session, callId }).catch(() => undefined);
   }
 
   /**
-   * Returns a text for the model if a call would change a file that differs from what it saw last.
-   * Returns undefined if the call may run, or if the sidecar does not answer in time.
+   * Returns a text for the model if a call would change a file that differs from what the model saw
+   * last. Undefined if the call may run, or if the sidecar does not answer in time.
    */
   async beforeChange(call: Calls['beforeChange']['params']): Promise<string | undefined> {
     const answer = withTimeout(this.#options.sidecar.call('beforeChange', call), this.#options.limitMs);
@@ -245,8 +241,8 @@ export class LoopGuard {
   }
 
   /**
-   * Runs `activate`, `deactivate`, `pin` or `unpin` [§3.3] and returns the answer. Rejects on
-   * failure, which the harness marks.
+   * Runs `activate`, `deactivate`, `pin` or `unpin` [§3.3] and returns the answer. Rejects if it
+   * fails, so that the harness marks the call as failed.
    */
   async verb(call: Calls['verb']['params']): Promise<string> {
     const answer = withTimeout(this.#options.sidecar.call('verb', call), 5 * this.#options.limitMs);
@@ -266,7 +262,10 @@ export class LoopGuard {
     );
   }
 
-  /** Executes a command of the user. `state` is the session's own, and is changed. */
+  /**
+   * Runs a command of the user. `state` is the harness's state of the session; `on` is changed
+   * there.
+   */
   async obey(session: string, { on, tidy = false, ...rendering }: LoopCommand, state: { on: boolean }): Promise<void> {
     if (tidy) this.tidy(session);
     this.render(session, rendering);
@@ -275,7 +274,7 @@ export class LoopGuard {
     await this.toggled(session, on);
   }
 
-  /** Ends the sidecar. It completes its deliveries without us. */
+  /** Ends the sidecar, which completes its deliveries by itself. */
   end(): Promise<void> {
     return this.#options.sidecar.end(END_MS);
   }
@@ -288,8 +287,7 @@ export class LoopGuard {
       ...(this.#tidied.has(session) ? { tidy: true } : {}),
     };
     const answer = this.#options.sidecar.callWithList('context', { ...this.#rendered(list), ...asked });
-    // While the sidecar works, compare the unreported members of the messages for the hash of the
-    // sent list.
+    // Makes the copies while the sidecar works. They are needed for the hash of the sent list.
     const [context] = await Promise.all([answer, Promise.resolve().then(own.kept)]);
     if (asked.tidy) this.#tidied.delete(session);
     if (context === null || !this.#bypassed.allows(own, composed({ ...own, ...own.kept() }, context))) return undefined;
@@ -297,8 +295,8 @@ export class LoopGuard {
   }
 
   /**
-   * Returns the hash and size of the sent list. The harness may change its own list, so ours with
-   * the same content is hashed.
+   * Returns the hash and size of the list to be sent. The harness may change its own list, so the
+   * private copies are hashed.
    */
   #handedList<M>(own: HarnessList<M>, context: LoopContext): HandedList {
     const { session } = own.list;
@@ -307,7 +305,7 @@ export class LoopGuard {
     return lists.of(composed({ ...own, ...own.kept() }, context));
   }
 
-  /** Records that a model call has our context. */
+  /** Notes that a model call got our context. */
   #passed(session: string): void {
     this.#own.delete(session);
     this.#ownLists.delete(session);
@@ -327,8 +325,8 @@ export class LoopGuard {
   }
 
   /**
-   * Reports that a call did not use our context, because its record may have been stored right at
-   * the time limit. Runs in the background.
+   * Reports that a model call did not use our context. This is needed because its record may have
+   * been stored just at the time limit. Does not wait.
    */
   #noteBypass(session: string, detail: string): void {
     this.#options.onBypass?.(session, detail);

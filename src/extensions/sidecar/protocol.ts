@@ -9,58 +9,62 @@ import type { Verb } from '../../session/verb-outcome.js';
 import type { LoopContext, Rendering } from '../loop/loop-context.js';
 import type { HandedOver } from '../loop/loop-session.js';
 
-/** The first line from a harness to its sidecar, as JSON. */
+/** The first line from a harness to its sidecar. It is JSON and describes the harness. */
 export interface Beginning extends Rendering {
   readonly what: 'pi' | 'opencode' | 'gateway';
-  /** The agent's working folder, and the folders of its files. */
+  /** The agent's working folder. */
   readonly cwd: string;
   readonly roots: readonly string[];
   readonly layout?: LayoutName;
-  /** Default: by use with layout `epoch`, otherwise by the window [§4.3]. */
+  /** How results are retained. Default: by use with layout `epoch`, otherwise by window [§4.3]. */
   readonly retention?: NonNullable<StepPolicy['retention']>;
 }
 
-/** A list of messages, as a difference from the session's last sent list. */
+/** A list of messages, sent as the difference from the session's previous list. */
 export interface SentList extends Rendering {
   readonly session: string;
   readonly parent?: string;
-  /** The number of the list that it continues; 0 for none. */
+  /** The number of the list that this one continues; 0 for none. */
   readonly after: number;
   readonly number: number;
-  /** Number of leading messages taken from the previous list. */
+  /** Number of messages at the beginning that are taken from the previous list. */
   readonly prefix: number;
   readonly messages: readonly ReportedMessage[];
   readonly system?: string | null;
   readonly compacted?: boolean;
   readonly ownList?: boolean;
-  /** For a context: the previous answer's texts are unknown, or there was none. */
+  /**
+   * Set in a request for a context if the harness does not have the texts of the previous answer.
+   */
   readonly forgotten?: boolean;
-  /** The user requested that the next user message begins an epoch. */
+  /** Set if the user wants the next user message to begin an epoch. */
   readonly tidy?: boolean;
   readonly model?: string;
   readonly window?: number;
 }
 
-/** The requests from a harness to its sidecar, and their results. */
+/** The requests that a harness sends to its sidecar, and their results. */
 export interface Calls {
-  /** Resolves when the database answers. */
+  /** Resolves once the database answers. */
   readonly ready: { readonly params: object; readonly result: null };
   /**
-   * Records the history and returns the context around the next list. Null if the harness's own
-   * list is the context. Texts of the previous answer are not sent again.
+   * Records the history and returns the changes to the list of the next model call. Null if the
+   * harness must use its own list. Texts of the previous answer are not sent again.
    */
   readonly context: { readonly params: SentList; readonly result: LoopContext | null };
   /** Records the history. */
   readonly follow: { readonly params: SentList; readonly result: null };
-  /** Stores the record of the list sent to the model. Resolves when it is durable. */
+  /**
+   * Stores the record of the list that was sent to the model. Resolves once the record is durable.
+   */
   readonly handed: {
     readonly params: HandedOver & { readonly session: string };
-    /** `at` is absent if no context was waiting for its record. */
+    /** `at` is missing if there was no context to record. */
     readonly result: { readonly kept: boolean; readonly at?: RecordPlace };
   };
   /**
-   * Stores a whole request as the bytes of a handed-out context. Without a place, it is the context
-   * at the session's last step. Does nothing if its session is not open.
+   * Stores a whole request as the text of its context. Without a place, that is the context at the
+   * session's last step. Does nothing if the session is not open.
    */
   readonly sent: { readonly params: PlacedRequest & { readonly session: string }; readonly result: null };
   readonly verb: {
@@ -72,13 +76,13 @@ export interface Calls {
     };
     readonly result: { readonly text: string; readonly ok: boolean };
   };
-  /** Announces a model call whose list follows. */
+  /** Announces a model call whose list will follow. */
   readonly announce: { readonly params: { readonly session: string }; readonly result: null };
   /** Announces a tool call that has begun. */
   readonly expect: { readonly params: { readonly session: string; readonly callId: string }; readonly result: null };
   /**
-   * Returns a text for the model if a call would change a file that differs from what it saw last.
-   * Null if the call may run.
+   * Returns a text for the model if a call would change a file that differs from what the model saw
+   * last. Null if the call may run.
    */
   readonly beforeChange: {
     readonly params: ChangingCall & { readonly session: string };
@@ -98,25 +102,25 @@ export type SidecarRequest = {
   readonly [N in CallName]: { readonly id: number; readonly call: N; readonly params: Calls[N]['params'] };
 }[CallName];
 
-/** An answer, as one line of JSON. `resend` asks for the whole list. */
+/** An answer, as one line of JSON. `resend` requests the whole list. */
 export type SidecarAnswer =
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly error: { readonly message: string; readonly resend?: true } };
 
 /**
- * A text in an answer: the literal text, or its position among the previous answer's texts, with an
- * optional suffix.
+ * A text in an answer. It is literal, or given as a position among the previous answer's texts,
+ * optionally followed by more text.
  */
 export type SentText = string | readonly [place: number] | readonly [place: number, more: string];
 
-/** Returns the texts of a context in message order. */
+/** Returns the texts of a context in the order of its messages. */
 const textsOf = ({ before, inserts, after }: LoopContext): readonly string[] =>
   [...before, ...inserts.map(({ message }) => message), ...after].flatMap(({ parts }) => parts.map(({ text }) => text));
 
-/** Shorter texts are sent literally. */
+/** Maximum length of texts that are always sent literally. */
 const SHORT = 64;
 
-/** The texts of the previous answer, indexed by whole text and by beginning. */
+/** The texts of the previous answer. They can be found as a whole or by their beginning. */
 class PreviousTexts {
   readonly #places: ReadonlyMap<string, number>;
   readonly #beginnings = new Map<string, number[]>();
@@ -142,7 +146,9 @@ class PreviousTexts {
   }
 }
 
-/** A context over the pipe. Texts of the previous context are replaced by their positions. */
+/**
+ * A context as sent through the pipe. Texts that the previous context had are given as positions.
+ */
 export interface SentContext extends Omit<LoopContext, 'before' | 'inserts' | 'after'> {
   readonly before: readonly SentMessage[];
   readonly inserts: readonly { readonly index: number; readonly message: SentMessage }[];
@@ -154,7 +160,7 @@ type SentMessage = Omit<Message, 'parts'> & {
   readonly parts: readonly (Omit<Message['parts'][number], 'text'> & { readonly text: SentText })[];
 };
 
-/** Returns a context for the pipe, and its texts for the next comparison. */
+/** Returns a context to send through the pipe, and its texts for the next comparison. */
 export function withoutRepeats(
   context: LoopContext,
   before: readonly string[],
@@ -175,8 +181,8 @@ export function withoutRepeats(
 }
 
 /**
- * Restores a sent context.
- * @throws {RangeError} the previous answer lacks a position
+ * Restores the texts of a context that was sent.
+ * @throws {RangeError} the previous answer does not have a position
  */
 export function withRepeats(
   sent: SentContext,
@@ -203,8 +209,8 @@ export function withRepeats(
 }
 
 /**
- * Yields the lines of a text stream. Only line feeds end a line, because JSON may contain other
- * line separators.
+ * Yields the lines of a stream. Only line feeds end a line, because JSON may contain other line
+ * separators.
  */
 export async function* linesOf(input: Readable): AsyncGenerator<string> {
   let rest = '';

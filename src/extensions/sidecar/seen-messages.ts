@@ -1,6 +1,6 @@
 import { copyOfData, sameData } from '../../values/plain-data.js';
 
-/** A message as first seen, with its derived value. */
+/** A message as it was first seen, with the value derived from it. */
 class SeenMessage<M, R> {
   copy: M;
   readonly made: R;
@@ -11,12 +11,12 @@ class SeenMessage<M, R> {
   }
 }
 
-/** A list compared with the previous one. */
+/** The result of comparing a list with the previous list. */
 export interface SeenList<M, R> {
   readonly made: readonly R[];
   /**
-   * Returns private copies of the messages. An unchanged message has the same object in every list.
-   * Unreported members are compared here, on demand.
+   * Returns private copies of the messages. An unchanged message is the same object in every list.
+   * Fields that are not reported are compared only now.
    */
   readonly copies: () => readonly M[];
 }
@@ -25,13 +25,13 @@ export interface SeenList<M, R> {
 export interface SeenOptions<M, R> {
   /** Derives a value from a copy of a message. */
   readonly make: (message: M) => R;
-  /** Returns whether two messages have the same derived value. */
+  /** Returns whether two messages would give the same derived value. */
   readonly makesSame?: (one: M, other: M) => boolean;
 }
 
 /**
- * The last seen messages of one list. Harnesses create new lists for each model call. A message
- * with the same content at the same position is only compared, and its derived value is reused.
+ * The messages of one list as last seen. Harnesses make a new list for each model call. If a
+ * message has the same content at the same index, its derived value is reused.
  */
 export class SeenMessages<M, R> {
   readonly #make: (message: M) => R;
@@ -44,7 +44,7 @@ export class SeenMessages<M, R> {
   }
 
   /**
-   * Compares a list with the previous one. The list must not change before its copies were
+   * Compares a list with the previous one. The list must not change until its copies have been
    * requested.
    */
   of(messages: readonly M[]): SeenList<M, R> {

@@ -25,7 +25,7 @@ import {
   withoutRepeats,
 } from './protocol.js';
 
-/** Thrown if a list continues one that this process does not have. */
+/** Thrown if a list continues a list that this process does not have. */
 class ResendError extends Error {
   override readonly name = 'ResendError';
 }
@@ -34,7 +34,7 @@ interface Followed {
   readonly loop: LoopSession;
   number: number;
   messages: readonly ReportedMessage[];
-  /** The texts of the last answered context. */
+  /** The texts of the last context that was answered. */
   texts: readonly string[];
 }
 
@@ -48,7 +48,7 @@ function openSidecarClient(beginning: Beginning, settings: Settings): Promise<Op
   return openClient(settings, { cwd, roots, strict, shortIds, policy, what: `palimpsest sidecar of ${what}` });
 }
 
-/** The sessions of one harness process, and their last sent lists. */
+/** The sessions of one harness process, and the last list of each. */
 class SidecarSessions {
   readonly #client: ContextClient;
   readonly #beginning: Beginning;
@@ -109,7 +109,10 @@ class SidecarSessions {
     },
   };
 
-  /** Returns the final form of an answer, at the time of writing. */
+  /**
+   * Returns an answer as it is written. Called just before writing, because it depends on the
+   * previous answer.
+   */
   written({ call, params }: SidecarRequest, answer: SidecarAnswer): SidecarAnswer {
     if (call !== 'context' || !('result' in answer) || answer.result === null) return answer;
     const followed = this.#followedBy(params.session, undefined);
@@ -127,9 +130,9 @@ class SidecarSessions {
     if (known !== undefined) return known;
     const { what, strict = false, layout } = this.#beginning;
     const shortIds = showsShortIds(this.#beginning);
-    // The process that follows transcripts gives way to a gateway that steers the session.
+    // If `palimpsest watch` follows the session, it must give way to a steering gateway.
     const takesOver = what === 'gateway' ? (id: SessionId) => isFollowed(this.#dataDir, id) : undefined;
-    // A gateway's client has its guide with the tools, or a notice without them.
+    // A gateway's client gets the guide with its tools, or a notice if it has none.
     const guided = what !== 'gateway';
     const options = { delivered: what, strict, shortIds, guided, ...defined({ layout, takesOver }) };
     const loop = new LoopSession(this.#client, { ...options, id: session, ...defined({ parent }) });
@@ -138,7 +141,7 @@ class SidecarSessions {
     return followed;
   }
 
-  /** Returns the whole list. Stores it first, so that a failed request can be repeated. */
+  /** Returns the whole list. It is stored first, so that a failed request can be repeated. */
   #take({ session, parent, after, number, prefix, messages, compacted = false, ...others }: SentList) {
     const { system, strict, shortIds, ownList, model, window } = others;
     const followed = this.#followedBy(session, parent);
@@ -171,7 +174,7 @@ async function answerTo(sessions: SidecarSessions, { id, call, params }: Sidecar
 }
 
 /**
- * Serves one harness over two pipes, with one JSON line per message, until the input ends. Then
+ * Serves one harness over two pipes, with one JSON line per message, until the input ends. It then
  * pauses the sessions and delivers what it can. The first line describes the harness.
  */
 export async function serveSidecar(input: Readable, output: Writable, env: Environment): Promise<void> {

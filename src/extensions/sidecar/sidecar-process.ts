@@ -17,29 +17,29 @@ import {
   withRepeats,
 } from './protocol.js';
 
-/** How a sidecar is started. */
+/** The program of a sidecar, and how to start it. */
 export interface SidecarOptions {
-  /** A Node of version 20.19 or later. */
+  /** The path of Node 20.19 or later. */
   readonly node: string;
-  /** The program built from `main.ts`. */
+  /** The path of the program built from `main.ts`. */
   readonly program: string;
   readonly env: NodeJS.ProcessEnv;
   readonly beginning: Beginning;
 }
 
 /**
- * A request failed in the sidecar (`failed`), the sidecar has ended (`gone`), or it needs the whole
- * list again (`resend`).
+ * Thrown if a request failed in the sidecar (`failed`), the sidecar has ended (`gone`), or it needs
+ * the whole list again (`resend`).
  */
 class SidecarError extends CodedError<'failed' | 'gone' | 'resend'> {
   override readonly name = 'SidecarError';
 }
 
-/** A whole list of messages with its details. */
+/** A whole list of messages with further facts. */
 export type WholeList = Omit<SentList, 'after' | 'number' | 'prefix' | 'forgotten'>;
 
 interface Waiting {
-  /** The session of a context request. */
+  /** The session whose context was requested; undefined for other requests. */
   readonly session: string | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
@@ -50,19 +50,19 @@ interface LastSent {
   readonly messages: readonly ReportedMessage[];
 }
 
-/** Maximum length of the kept error output, in characters. */
+/** Maximum number of characters that are kept of the error output. */
 const LAST_WORDS = 2_000;
 
 /**
- * The sidecar: a separate process for all our work, so that neither its load nor its failures
- * affect the harness. The first call starts it, and the next call after its end starts it again.
- * Only changes of a list are sent.
+ * The sidecar: a separate process for all our work, whose load and failures do not affect the
+ * harness. The first call starts it. If it has ended, the next call starts it again. Of a list,
+ * only the changes are sent.
  */
 export class SidecarProcess {
   readonly #options: SidecarOptions;
   readonly #waiting = new Map<number, Waiting>();
   readonly #sent = new LatestSessions<LastSent>();
-  /** The texts of each session's last context. Repeated texts are not sent again. */
+  /** The texts of each session's last context. The sidecar does not send them again. */
   readonly #texts = new LatestSessions<readonly string[]>((session) =>
     [...this.#waiting.values()].some((one) => one.session === session),
   );
@@ -75,7 +75,7 @@ export class SidecarProcess {
     this.#options = options;
   }
 
-  /** Starts the process if it is not running, so that the first call need not wait. */
+  /** Starts the process if it is not running, so that the first call need not wait for it. */
   start(): void {
     this.#running();
   }
@@ -105,8 +105,8 @@ export class SidecarProcess {
   }
 
   /**
-   * Ends the process, which pauses its sessions and delivers what it can. Waits up to the limit;
-   * the process then continues alone. Idempotent.
+   * Ends the process, which pauses its sessions and delivers what it can. If that takes longer than
+   * the limit, the process continues alone. Idempotent.
    */
   async end(limitMs: number): Promise<void> {
     const child = this.#child;
@@ -143,8 +143,8 @@ export class SidecarProcess {
   }
 
   /**
-   * Restores the repeated texts. Called for every answer in order, even if its caller has timed
-   * out.
+   * Restores the texts that were not sent again. Must be called for every answer in order, even if
+   * its caller has timed out.
    */
   #whole(session: string | undefined, result: unknown): unknown {
     if (session === undefined || result === null) return result;
@@ -156,8 +156,7 @@ export class SidecarProcess {
   #running(): ChildProcessWithoutNullStreams {
     if (this.#child !== undefined) return this.#child;
     const { node, program, env, beginning } = this.#options;
-    // A separate process group, because a terminal signal to the harness must not interrupt a
-    // delivery.
+    // In a process group of its own. A signal from the terminal must not interrupt deliveries.
     const child = spawn(node, [program], { env, windowsHide: true, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
     this.#child = child;
     this.#sent.clear();
@@ -169,11 +168,11 @@ export class SidecarProcess {
     child.stdin.on('error', () => undefined);
     child.once('error', (error) => this.#gone(child, error.message));
     child.once('exit', (code, signal) => this.#gone(child, `it ended with ${signal ?? `code ${code}`}`));
-    // An unreadable answer must not fail the harness. The sidecar is killed, and the next call
-    // starts another.
+    // An unreadable answer must not make the harness fail. The sidecar is killed, and the next call
+    // starts another one.
     this.#listen(child).catch(() => child.kill());
     child.stdin.write(`${JSON.stringify(beginning)}\n`);
-    // The harness may exit at any time.
+    // Lets the harness exit at any time.
     child.unref();
     for (const pipe of [child.stdin, child.stdout, child.stderr]) (pipe as { unref?: () => void }).unref?.();
     return child;
@@ -205,8 +204,8 @@ class LateError extends Error {
 }
 
 /**
- * Returns the result of work, or rejects with LateError after the limit. Keeps the process alive
- * meanwhile, because a harness waits for the answer.
+ * Returns the result of work, or rejects with LateError after the limit. It keeps the process alive
+ * meanwhile, because a harness waits for the result.
  */
 export function withTimeout<T>(work: Promise<T>, limitMs: number): Promise<T> {
   const late = (): never => {

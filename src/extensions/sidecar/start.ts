@@ -10,14 +10,14 @@ import type { Beginning } from './protocol.js';
 import { SidecarProcess } from './sidecar-process.js';
 import { TroubleFile } from './trouble-file.js';
 
-/** The environment of an extension, and its channel to the user. */
+/** An extension's environment, and how it notifies the user. */
 export interface Surroundings {
   /** The URL of the built extension. The sidecar's program is in the same folder. */
   readonly extension: string;
-  /** The default Node for that program. An environment variable overrides it. */
+  /** The default Node for the sidecar. An environment variable overrides it. */
   readonly node: string;
   readonly env: Environment;
-  /** Shows the user a line. */
+  /** Shows a line to the user. */
   readonly notify: (line: string) => void;
 }
 
@@ -26,7 +26,10 @@ function timesTo(file: string | undefined): Pick<LoopGuardOptions, 'onPassed'> {
   return { onPassed: (ms, objects) => appendFileSync(file, `${JSON.stringify({ ms, objects })}\n`, { mode: 0o600 }) };
 }
 
-/** Returns the requested layout. For an unknown one, notifies the user and keeps the default. */
+/**
+ * Returns the layout in the settings. If it is unknown, notifies the user and returns nothing,
+ * which selects the default.
+ */
 function layoutOf({ layout }: LoopSettings, notify: Surroundings['notify']): Pick<Beginning, 'layout'> {
   if (layout === undefined) return {};
   if (isLayout(layout)) return { layout };
@@ -35,8 +38,8 @@ function layoutOf({ layout }: LoopSettings, notify: Surroundings['notify']): Pic
 }
 
 /**
- * Returns the requested retention. For an unknown one, notifies the user and keeps the layout's
- * default.
+ * Returns the retention in the settings. If it is unknown, notifies the user and returns nothing,
+ * which selects the layout's default.
  */
 function retentionOf({ retention }: LoopSettings, notify: Surroundings['notify']): Pick<Beginning, 'retention'> {
   if (retention === undefined) return {};
@@ -46,8 +49,8 @@ function retentionOf({ retention }: LoopSettings, notify: Surroundings['notify']
 }
 
 /**
- * Returns whether a variable turns a feature on or off. For another value than 1 or 0, notifies the
- * user and returns undefined, as for an unset one.
+ * Returns whether a variable turns a feature on (1) or off (0). For any other value, notifies the
+ * user and returns undefined.
  */
 function isOn(name: string, value: string | undefined, notify: Surroundings['notify']): boolean | undefined {
   if (value === '0' || value === '1') return value === '1';
@@ -55,7 +58,7 @@ function isOn(name: string, value: string | undefined, notify: Surroundings['not
   return undefined;
 }
 
-/** Starts the sidecar of a harness and returns its guard. */
+/** Starts the sidecar of a harness. Returns the guard that uses it. */
 export function startSidecar(what: Beginning, { extension, node, env, notify }: Surroundings): LoopGuard {
   const settings = loopSettings(env);
   const rendering = defined({

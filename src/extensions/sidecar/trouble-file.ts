@@ -7,8 +7,9 @@ import type { LoopTroubleFile } from '../../process/process-reports.js';
 const KEPT_MS = 7 * 24 * 3_600_000;
 
 /**
- * The file in which a harness process reports trouble to `palimpsest doctor`. It survives the
- * process, and doctor shows it for an hour. Another process's first report a week later removes it.
+ * The file in which a harness's process reports trouble to `palimpsest doctor`. It outlives the
+ * process, and doctor shows it for an hour. After a week, the first report of any other process
+ * removes it.
  */
 export class TroubleFile {
   readonly #folder: string;
@@ -21,7 +22,7 @@ export class TroubleFile {
     this.#what = what;
   }
 
-  /** Replaces the report. Never rejects, because a failed report must not cause more trouble. */
+  /** Replaces the report. Never rejects, because reporting trouble must not cause more. */
   write(trouble: Omit<LoopTroubleFile, 'what' | 'pid' | 'started'>): Promise<void> {
     this.#writing = this.#writing
       .then(async () => this.#replace({ what: this.#what, ...(await identifySelf()), ...trouble }))
