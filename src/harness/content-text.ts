@@ -4,7 +4,7 @@ import type { ReportedContent } from './message-schema.js';
 
 type Part = Readonly<Record<string, unknown>>;
 
-/** Blocks recorded as separate messages or calls, not as text. */
+/** Kinds of blocks that are recorded as separate messages or calls. */
 export const CALL_PARTS: ReadonlySet<string> = new Set(['tool_use', 'toolCall', 'tool_result']);
 
 const TEXT_PARTS: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text']);
@@ -12,7 +12,7 @@ const TEXT_PARTS: ReadonlySet<string> = new Set(['text', 'input_text', 'output_t
 const asPart = (value: unknown): Part | undefined => (isJsonObject(value) ? (value as Part) : undefined);
 const asText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
-/** A block's media type, with its bytes or its location. */
+/** The data of a block that is an image, sound or file: its type, and its bytes or location. */
 interface Media {
   readonly type?: string | undefined;
   readonly base64?: string | undefined;
@@ -25,7 +25,7 @@ function fromUrl(url: string): Media {
   return { type: asText(data[1]), base64: url.slice(data[0].length) };
 }
 
-/** Finds the media in the shapes of the common wires. */
+/** Returns the media data of a block, which providers' APIs put into different fields. */
 function mediaOf(part: Part): Media {
   const nested =
     asPart(part.image_url) ??
@@ -49,7 +49,7 @@ function mediaOf(part: Part): Media {
   };
 }
 
-/** Returns the decoded size of a base64 text. */
+/** Returns the number of bytes that a base64 text encodes. */
 function decodedBytes(base64: string): number {
   const digits = base64.replace(/[\s=]+/g, '').length;
   return Math.floor((digits * 3) / 4);
@@ -62,7 +62,10 @@ const KINDS: ReadonlyMap<string, string> = new Map([
   ['input_file', 'file'],
 ]);
 
-/** Returns the line of a non-text block (decision B4), such as `[image image/png 18234 bytes]`. */
+/**
+ * Returns the line for a block that is not text (decision B4), such as `[image image/png 18234
+ * bytes]`.
+ */
 function mediaLine(part: Part): string {
   const kind = asText(part.type) ?? 'part';
   const { type, base64, url } = mediaOf(part);
@@ -74,8 +77,8 @@ function mediaLine(part: Part): string {
 }
 
 /**
- * Returns message or result content as one text (decisions B4, B6). Text parts are joined by a
- * newline, and every other part becomes one line. Calls and results are left out, because they
+ * Returns the content of a message or result as one text (decisions B4, B6). Text parts are joined
+ * by newlines, and every other part becomes one line. Calls and results are left out, because they
  * become separate objects.
  */
 export function contentText(content: ReportedContent | undefined): string {

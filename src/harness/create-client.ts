@@ -14,24 +14,30 @@ import type { HarnessSettings } from './harness-session.js';
 export interface CreateClientOptions
   extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId' | 'mask'>,
     Pick<HarnessSettings, 'mineShell'> {
-  /** The data folder: this client's journal and leases and, without an address, the node's data. */
+  /**
+   * The data folder. It has this client's journal and leases and, without an address, the node's
+   * data.
+   */
   readonly dataDir: string;
-  /** The secrets to mask before anything is recorded. Default: known forms. */
+  /**
+   * Selects the secrets that are masked before anything is recorded. Default: those of known forms.
+   */
   readonly mask?: MaskSetting;
-  /** Whether agents get the answers of their tools with marks, too. Default: with the secrets. */
+  /** Whether secrets are also masked in the answers that agents get. Default: false. */
   readonly maskAnswers?: boolean;
-  /** Address of a running node. Without it, the data folder's node is found or started. */
+  /** Address of a running node. Without it, the client finds or starts the data folder's node. */
   readonly address?: ContextClientOptions['address'];
-  /** Identity of the filesystem that this process sees [§5.4]; default: the machine's own. */
+  /** Id of the filesystem that this process sees [§5.4]. Default: the machine's own id. */
   readonly filesystemId?: ContextClientOptions['filesystemId'];
-  /** How to start the node. By default its data is on disk. */
+  /** Options for starting the node. By default it stores its data on disk. */
   readonly node?: Partial<Omit<EnsureNodeOptions, 'dataDir'>>;
 }
 
 /**
- * Creates a client for a harness that runs in this process. Opens the roots and, without an
- * address, finds or starts the data folder's node. Resolves without waiting for the node; the first
- * session waits. The caller closes it.
+ * Creates a client for a harness that runs in this process. It opens the roots and, without an
+ * address, finds or starts the data folder's node. It does not wait for the node, but the first
+ * session does. The caller must close it.
+ *
  * @throws {SourceError} not-found – a root does not exist
  * @throws {NodeError} data-unwritable – the data folder belongs to another user or cannot be made
  *   private

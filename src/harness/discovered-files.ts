@@ -11,19 +11,16 @@ import { canonicalPath } from '../objects/ids.js';
 import { filesystemSource } from '../objects/source.js';
 import type { LineReadings } from './tool-output/listed-names.js';
 
-/** Maximum number of lines per output that are looked up on disk. */
+/** Maximum number of an output's lines that are looked up on disk. */
 const MOST_LINES = 20_000;
 
-/** The files that an output mentions, with a note if there were too many. */
+/** The files that an output mentions. The note says if there were too many. */
 interface DiscoveredFiles {
   readonly mentions: readonly ReportedMention[];
   readonly note: string | undefined;
 }
 
-/**
- * Resolves agent paths to files. Each folder is located once, so a listing costs one look-up per
- * folder.
- */
+/** Locates the folders of agent paths. Each folder is located once, also for a long listing. */
 class Folders {
   readonly #files: FileAccess;
   readonly #known = new Map<string, Promise<LocatedFile | undefined>>();
@@ -46,7 +43,7 @@ class Folders {
       const located = await this.#files.locate(folder);
       return located.location.reachable ? located : undefined;
     } catch (error) {
-      // Most words that look like paths are no files, or files outside the roots.
+      // Most words that look like paths are not files, or are outside the roots.
       if (error instanceof SourceError || error instanceof DocumentError) return undefined;
       throw error;
     }
@@ -106,9 +103,9 @@ async function withoutIgnored(found: readonly Found[]): Promise<readonly Found[]
 }
 
 /**
- * Returns the existing regular files that an output's lines name [§5.6, Discovery; decision C7],
- * without ignored files. Relative names are resolved against each of `folders`, as the agent sees
- * them, in order. For each line, the first interpretation that is a file counts.
+ * Returns the existing regular files that an output's lines name [§5.6, Discovery; decision C7].
+ * Ignored files are left out. Relative names are tried in each of `folders`, in order. For each
+ * line, the first reading that is a file counts.
  */
 export async function discoverFiles(
   files: FileAccess,

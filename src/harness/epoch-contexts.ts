@@ -11,29 +11,31 @@ import { aroundList, epochOf, type LoopEpoch, LoopEpochs, type LoopList } from '
 import type { ReportedMessage } from './message-schema.js';
 import type { PlacedEntry } from './reported-chat.js';
 
-/** When the epochs of a session end. An omitted `model` or `window` keeps its previous value. */
+/**
+ * Options that decide when an epoch ends. `model` and `window` keep their last values if omitted.
+ */
 export interface EpochChoice {
   /** The model's name, which determines its prices. */
   readonly model?: string;
   /** The model's window in tokens. */
   readonly window?: number;
-  /** Whether the user's next message begins an epoch. */
+  /** Whether the user's next message should begin an epoch. */
   readonly tidy?: boolean;
 }
 
-/** A request of layout `epoch` with its record. */
+/** A request of layout `epoch`, and its record. */
 export interface EpochTurn {
-  /** Null if there is no prompt or an empty one. */
+  /** The system prompt; null if there is none or it is empty. */
   readonly system: string | null;
-  /** The whole request, or the part before the harness's list. */
+  /** The whole request. If the harness gave its list, only the part before that list. */
   readonly messages: readonly RenderedMessage[];
   readonly record: SessionAssemblyRecord & { readonly delivered: Delivery };
   readonly epoch: LoopEpoch;
-  /** The part of the harness's list that stays. Present if the harness gave its list. */
+  /** The part of the harness's list that stays. Present only if the harness gave its list. */
   readonly list?: LoopList;
 }
 
-/** A harness's whole reported list. */
+/** The whole list that a harness reported, with the places of its entries in the session. */
 export interface ReportedList {
   readonly messages: readonly ReportedMessage[];
   readonly placed: readonly PlacedEntry[];
@@ -43,7 +45,7 @@ const NO_USER =
   'layout epoch needs a user message in the list whose earlier calls all have their results: a request begins there';
 
 /**
- * Rejects a request that layout `epoch` does not support, before recording anything.
+ * Throws if layout `epoch` does not support a request. Nothing has been recorded then.
  * @throws {HarnessError} `not-in-epochs`
  */
 export function requireEpochForm(
@@ -60,7 +62,7 @@ export function requireEpochForm(
 
 /**
  * Makes the requests of one session in layout `epoch` (divergence E9). Within an epoch, each
- * request begins with the whole previous one. Do not call `next` concurrently.
+ * request begins with the whole previous request. Calls of `next` must not overlap.
  */
 export class EpochContexts {
   readonly #client: ContextClient;
@@ -75,8 +77,8 @@ export class EpochContexts {
   }
 
   /**
-   * Stores the record of the next request and returns the request. Without a harness list, it shows
-   * the recorded chat, and the outputs of calls as blocks of active content.
+   * Stores the record of the next request, and returns the request. Without a harness's list, the
+   * request contains the recorded chat, with the outputs of calls as blocks of active content.
    * @throws {HarnessError} `not-in-epochs` – no epoch can begin in the list
    */
   async next(

@@ -9,62 +9,67 @@ import type { ReportedMessage } from './message-schema.js';
 import type { PlacedEntry } from './reported-chat.js';
 
 /**
- * Where an epoch begins: the first turn outside its base, and the index in the harness's list at
- * which the part that stays begins.
+ * The start of an epoch. `turn` is the first turn that is not in its base. `from` is the index in
+ * the harness's list of the first message that stays.
  */
 export interface EpochStart {
   readonly turn: number;
   readonly from: number;
 }
 
-/** A replaced result in a harness's list: the index of its message, its call, the new text. */
+/**
+ * A line that replaces a result in a harness's list: the index of the message, the call, and the
+ * line.
+ */
 export interface LoopReference {
   readonly index: number;
   readonly callId: ObjectId;
   readonly text: string;
 }
 
-/** The part of an epoch's last request that the next request repeats. */
+/** The tail of an epoch's last request, which the next request must repeat. */
 export interface KeptTail extends Pick<KeptMessages, 'shown'> {
   readonly list: KeptList | undefined;
 }
 
 /**
- * The part of an epoch's requests after the base, without notes: the harness's list or the recorded
- * chat.
+ * The tail of an epoch's requests: all after the base, without notes. It is the harness's list, or
+ * else the recorded chat.
  */
 export interface EpochTail {
   /** Whether the user's last message has no answer yet. */
   readonly atUser: boolean;
   /** Where a new epoch would begin. */
   readonly start: EpochStart;
-  /** Returns the note of a request that begins an epoch there. */
+  /** Returns the note for a request that begins an epoch at `start`. */
   note(start: EpochStart): NoteProof | undefined;
-  /** Returns the record entry for the messages from `from` on. Undefined without a list. */
+  /**
+   * Returns the messages from `from` on as they are stored in a record. Undefined without a list.
+   */
   list(from: number): KeptList | undefined;
   /**
-   * Returns the approximate length of those messages in UTF-16 units, with replaced results and
-   * without notes.
+   * Returns the approximate number of UTF-16 units in the messages from `from` on. Results in
+   * `lines` count as their lines. Notes are left out.
    */
   chars(from: number, lines: EpochState['lines']): number;
-  /** Returns the messages whose call results are replaced by lines. */
+  /** Returns the results from `from` on that lines replace. */
   references(from: number, lines: EpochState['lines']): readonly LoopReference[];
-  /** Returns whether there are no such messages. Then a note has no place. */
+  /** Returns whether no messages follow `from`. Then there is no place for a note. */
   isEmpty(from: number): boolean;
   /**
-   * Returns the part that stays if the list begins as at the last request. Otherwise returns
-   * undefined.
+   * Returns the tail that the next request repeats. Undefined if the list no longer begins as it
+   * did in the last request.
    */
   kept(last: { readonly list: KeptList | undefined; readonly step: number }): KeptTail | undefined;
 }
 
 /** A harness's list before a model call. */
 export interface ListTail extends PlacedList {
-  /** The user's last message with no call open before it. */
+  /** The last message of the user that no open call precedes. */
   readonly start: Pick<PlacedEntry, 'index' | 'turn'>;
-  /** The running turn. */
+  /** The number of the running turn. */
   readonly turn: number;
-  /** Earlier knowledge of the session's lists. Default: none. */
+  /** Cache over the session's lists. Default: none. */
   readonly known?: GrowingTail;
 }
 
@@ -83,8 +88,8 @@ function referencesOf(
 const resultChars = (message: ReportedMessage | undefined): number => contentText(message?.content).length;
 
 /**
- * Returns the tail of requests that a harness mixes with its own messages. Within a turn, a new
- * epoch begins without the list.
+ * Returns the tail for a harness that sends its own messages, too. If an epoch begins within a
+ * turn, no message of the list stays.
  */
 export function listTail({ messages, placed, start, turn, known = new GrowingTail() }: ListTail): EpochTail {
   const given = { messages, placed };
@@ -109,8 +114,8 @@ export function listTail({ messages, placed, start, turn, known = new GrowingTai
 const NO_RESULTS = new Set<never>();
 
 /**
- * Returns the tail of requests without a harness list. It is the recorded chat, which only grows.
- * It has no reasoning, and results are in notes.
+ * Returns the tail for a harness without a list of its own: the recorded chat. It has no reasoning,
+ * and notes contain the results.
  */
 export function chatTail(state: SessionState): EpochTail {
   const { marks, turn } = state;

@@ -13,7 +13,9 @@ interface MessagePrint {
 
 const known = new WeakMap<ReportedMessage, MessagePrint>();
 
-/** Returns the parts of a message that a model sees, without ids, file reports and costs. */
+/**
+ * Returns a hash of what a model sees of a message. Ids, reports of files and costs are left out.
+ */
 function printOf(message: ReportedMessage): MessagePrint {
   const before = known.get(message);
   if (before !== undefined) return before;
@@ -24,27 +26,27 @@ function printOf(message: ReportedMessage): MessagePrint {
   return print;
 }
 
-/** Returns the record entry for the messages from `from` on. */
+/** Returns the messages from `from` on as they are stored in a record. */
 export function keptList(messages: readonly ReportedMessage[], from: number, count = messages.length - from): KeptList {
   const prints = messages.slice(from, from + count).map((message) => printOf(message).sha256);
   return { from, count, sha256: hashText(prints.join('\n')) };
 }
 
-/** A harness's list with the positions of its entries in the session. */
+/** A harness's list, and the place of each entry in the session. */
 export interface PlacedList {
   readonly messages: readonly ReportedMessage[];
   readonly placed: readonly PlacedEntry[];
 }
 
-/** A call with its result in a tail, and its object. */
+/** A finished call in a tail, with the id of its object. */
 export type TailCall = CallItem & { readonly index: number; readonly ref: ObjectId };
 
-/** A walk over a growing list from one of its messages on. */
+/** Processes a growing list, from one of its messages on. */
 class TailWalk {
   readonly from: number;
   messages: readonly ReportedMessage[] = [];
   placed: readonly PlacedEntry[] = [];
-  /** Number of history entries walked so far. */
+  /** Number of the list's entries that were processed. */
   entries = 0;
   readonly prints = new GrowingHash();
   list: KeptList;
@@ -94,14 +96,14 @@ class TailWalk {
   }
 }
 
-/** The known content of a tail. */
+/** The facts about a tail that were computed from its messages. */
 export type KnownTail = Readonly<Omit<TailWalk, 'messages' | 'placed' | 'goesOnIn' | 'on'>>;
 
 /**
- * Caches the part of a session's list that stays in a request. The list usually grows at its end,
- * and then only new messages are hashed and parsed. Given messages must not change. A message and
- * its position that stay must be the same objects. A list with another beginning is processed as a
- * whole.
+ * Caches facts about the part of a session's list that stays in a request. The list usually grows
+ * at its end, so only new messages are hashed and parsed. Messages must not change, and an
+ * unchanged message and its place must be the same objects. A list with another beginning is
+ * processed anew.
  */
 export class GrowingTail {
   readonly #history: GrowingHistory;
@@ -111,17 +113,20 @@ export class GrowingTail {
     this.#history = history;
   }
 
-  /** Returns the list from a message on. The result is valid until the next list. */
+  /**
+   * Returns the facts about a list from a message on. They are valid until the next list is
+   * processed.
+   */
   from(list: PlacedList, from: number): KnownTail {
     const walk = this.#walk?.from === from && this.#walk.goesOnIn(list) ? this.#walk : new TailWalk(from);
-    // An interrupted walk cannot continue.
+    // If processing fails halfway, its state must not be used again.
     this.#walk = undefined;
     walk.on(list, this.#history);
     this.#walk = walk;
     return walk;
   }
 
-  /** Returns whether a list has the messages of a record. */
+  /** Returns whether a list contains the messages that a record names. */
   has({ messages }: PlacedList, { from, count, sha256 }: KeptList): boolean {
     if (messages.length < from + count) return false;
     const walk = this.#walk;
@@ -130,7 +135,10 @@ export class GrowingTail {
     return (isWalked ? walk.list : keptList(messages, from, count)).sha256 === sha256;
   }
 
-  /** Returns the approximate length of the messages in UTF-16 units. Reasoning is not reported. */
+  /**
+   * Returns the approximate number of UTF-16 units in the messages. Reasoning is not reported, so
+   * it is left out.
+   */
   chars(list: PlacedList, from: number): number {
     if (this.#walk?.from === from) return this.from(list, from).chars;
     return list.messages.slice(from).reduce((chars, message) => chars + printOf(message).chars, 0);

@@ -6,16 +6,18 @@ import { sessionId, sessionObjectId } from '../objects/ids.js';
 import { HarnessError } from './harness-error.js';
 import { HarnessSession, type HarnessSettings } from './harness-session.js';
 
-/** How a session is opened, including a takeover from its present owner (decision F5). */
+/** Options for opening a session. They include a takeover from its current owner (decision F5). */
 export interface OpenOptions {
-  /** Default: a new session. */
+  /** The session's id. Default: a new session. */
   readonly id?: string;
   readonly takeOver?: boolean;
-  /** Called with the number of a resumed session's read sources and their total [§3.6]. */
+  /**
+   * Called while a resumed session reads its sources [§3.6], with the number read and the total.
+   */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
-/** Returns whether a session exists, open here or in the database. */
+/** Returns whether a session exists, either open in this process or in the database. */
 export async function sessionExists(client: ContextClient, id: string): Promise<boolean> {
   const key = sessionObjectId(sessionId(id));
   if ((await (await client.store.latest()).heads([key])).has(key)) return true;
@@ -24,7 +26,7 @@ export async function sessionExists(client: ContextClient, id: string): Promise<
 
 /**
  * The interface for a harness in this process [§5.1]. It opens, resumes, forks and lists sessions.
- * `createContextClient` creates it, and its creator closes it.
+ * It is created by `createContextClient`, whose caller must close it.
  *
  * @example
  * ```ts
@@ -33,7 +35,7 @@ export async function sessionExists(client: ContextClient, id: string): Promise<
  * ```
  */
 export class HarnessClient {
-  /** The underlying client: files, the store and contexts of any time. */
+  /** The client that does the work: files, the store, and contexts at any time. */
   readonly client: ContextClient;
   readonly #settings: Omit<HarnessSettings, 'delivered'>;
   readonly #release: () => Promise<void>;
@@ -53,9 +55,9 @@ export class HarnessClient {
   /**
    * Opens the session with this id, or creates it.
    *
-   * @throws {SessionError} `lease-held` – another process has it
+   * @throws {SessionError} `lease-held` – another process has the session open
    * @throws {XtdbError} – the database does not answer
-   * @throws {DocumentError} `invalid-id` – no session can have this id
+   * @throws {DocumentError} `invalid-id` – the id is invalid
    */
   async openSession(options: OpenOptions = {}): Promise<HarnessSession> {
     return this.#wrap(await this.client.openSession(options));
@@ -77,11 +79,12 @@ export class HarnessClient {
   }
 
   /**
-   * Forks a session (decision F2). The new session has the chat and sets after step `at`, or at a
-   * moment such as `turn:7`. Default: the last step.
-   * @throws {SessionError} – the step is missing, the parent is unreadable, the turn may continue,
-   *   or the id is taken.
-   * @throws {HistoryError} – the moment does not exist.
+   * Forks a session (decision F2). The fork has the chat and sets as they were after step `at`,
+   * which may be a moment such as `turn:7`. Default: the last step.
+   *
+   * @throws {SessionError} – the step is missing, the parent is unreadable, the turn may
+   *   continue, or the id is taken.
+   * @throws {HistoryError} – the moment does not exist
    */
   async forkSession(
     parent: string,
@@ -90,14 +93,14 @@ export class HarnessClient {
     return this.#wrap(await this.client.forkSession(parent, options));
   }
 
-  /** Lists all sessions of the database, the last active one first. */
+  /** Lists all sessions in the database, the most recently active first. */
   listSessions(): Promise<readonly SessionSummary[]> {
     return this.client.listSessions();
   }
 
   /**
-   * Pauses every session, closes the connections and releases the node. Returns the result of
-   * `ContextClient.close`. Idempotent.
+   * Pauses every session, closes the connections and releases the node. Returns what
+   * `ContextClient.close` returns. Idempotent.
    */
   close(): ReturnType<ContextClient['close']> {
     this.#closing ??= this.client.close().finally(this.#release);

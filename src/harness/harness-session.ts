@@ -18,11 +18,11 @@ import { pathsToChange } from './observe-call.js';
 import { type ReportedCall, runVerb, type VerbOptions, type VerbReport } from './record-call.js';
 import { type MessagesReport, ReportedChat, type ReportOptions } from './reported-chat.js';
 
-/** A call about to start that may change files. */
+/** A call that is about to start and may change files. */
 export interface ChangingCall {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
-  /** The base of relative paths. Default: the client's. */
+  /** The folder of relative paths. Default: the client's folder. */
   readonly cwd?: string;
 }
 
@@ -33,18 +33,18 @@ export interface HarnessSettings {
   readonly mineShell?: boolean;
   readonly strict?: boolean;
   readonly shortIds?: boolean;
-  /** The layout of its contexts, if it is always the same. */
+  /** The layout of the session's contexts, if all have the same. */
   readonly layout?: LayoutName;
 }
 
-/** The record of a handed-out context. */
+/** The record of a context that was handed out. */
 export interface HandedOutRecord extends SessionAssemblyRecord {
   readonly delivered: Delivery;
 }
 
 /**
- * A context for the next model call [§4]. With layout `epoch` it names its epoch, and the part of
- * the harness's list that stays.
+ * A context for the next model call [§4]. With layout `epoch`, it also has the epoch and the part
+ * of the harness's list that stays.
  */
 export type TurnContext =
   | { readonly format: 'text'; readonly text: string; readonly record: HandedOutRecord }
@@ -57,14 +57,14 @@ export type TurnContext =
       readonly list?: EpochTurn['list'];
     };
 
-/** How a turn or step begins. */
+/** Options for the context of a turn or step. */
 export interface TurnOptions extends Pick<AssembleOptions, 'strict' | 'shortIds'>, ReportOptions, EpochChoice {
-  /** Default: `text`. Layout `epoch` supports messages only. */
+  /** Default: `text`. Layout `epoch` supports only messages. */
   readonly format?: TurnContext['format'];
   /**
-   * Default: `ssot` (§4.1). With `epoch`, each request begins with the whole previous one
-   * (divergence E9). With messages in mode `history`, the context surrounds the part of the list
-   * that stays. Otherwise the request contains the recorded chat. Ids are always short.
+   * Default: `ssot` (§4.1). With `epoch`, each request begins with the whole previous request
+   * (divergence E9). If messages are reported in mode `history`, the context is placed around the
+   * part of the list that stays. Otherwise the context is the whole request. Ids are always short.
    */
   readonly layout?: 'ssot' | 'epoch';
   /** Messages to report first. */
@@ -103,8 +103,8 @@ export class HarnessSession {
   }
 
   /**
-   * Changes the rendering from now on. `strict` also changes the effect of a partial read (decision
-   * D8).
+   * Changes how later contexts are rendered. `strict` also makes partial reads activate files
+   * (decision D8).
    */
   render(rendering: Pick<HarnessSettings, 'strict' | 'shortIds'>): void {
     this.#settings = { ...this.#settings, ...rendering };
@@ -114,15 +114,15 @@ export class HarnessSession {
     return this.session.id;
   }
 
-  /** Sets the system prompt [§2.6]; null removes it. */
+  /** Sets the system prompt [§2.6]. Null removes it. */
   setSystemPrompt(text: string | null): Promise<void> {
     return this.#serial(() => this.session.setSystemPrompt(text));
   }
 
   /**
    * Reports messages in order, with their tool calls and results. System messages at the beginning
-   * of a history are the system prompt. A repeated report records nothing. If a report fails
-   * halfway, the recorded part stays, and a repeated report recognises it.
+   * of a history are the system prompt. Reporting messages again records nothing. If a report fails
+   * halfway, the recorded part stays, and repeating the report records the rest.
    *
    * @throws {HarnessError} `unknown-call` – a result's call was not reported; also the errors of
    *   `ContextSession.recordCall`
@@ -131,7 +131,9 @@ export class HarnessSession {
     return this.#serial(() => this.#chat.report(messages, options));
   }
 
-  /** Reports one finished tool call [§5.7]. A repeated report is recognised by the call's id. */
+  /**
+   * Reports one finished tool call [§5.7]. A call that was reported before is recognised by its id.
+   */
   reportToolCall(report: ToolCallReport, options: Pick<ReportOptions, 'turnRef'> = {}): Promise<ReportedCall> {
     const { id, name, args, content, shown, status = 'ok', cwd, files = [], started_at: startedAt } = report;
     const call: CallItem = {
@@ -151,9 +153,10 @@ export class HarnessSession {
   }
 
   /**
-   * Reports the given messages and assembles the context of the next model call [§4.1].
-   * @throws {HarnessError} `not-in-epochs` – layout `epoch` does not support the form, or no epoch
-   *   can begin in the list; nothing is recorded then
+   * Reports messages, if there are any, and assembles the context of the next model call [§4.1].
+   *
+   * @throws {HarnessError} `not-in-epochs` – layout `epoch` does not support the form, or no
+   *   epoch can begin in the list; nothing is recorded then
    */
   beginTurn(options: TurnOptions = {}): Promise<TurnContext & { readonly report: MessagesReport | undefined }> {
     return this.#serial(async () => {
@@ -167,16 +170,16 @@ export class HarnessSession {
     });
   }
 
-  /** Returns the present context of the next model call [§4.1]. */
+  /** Returns the current context for the next model call [§4.1]. */
   assemble(options: Pick<TurnOptions, 'format' | 'strict' | 'shortIds'> = {}): Promise<TurnContext> {
     return this.#serial(() => this.#assemble(options));
   }
 
   /**
    * Checks the files that a call would change. If a file differs from what the agent saw last,
-   * returns the changed lines for the agent instead of the call. Each change is reported once.
-   * Returns undefined if the call may run. This includes files that the agent never saw, and tools
-   * whose arguments name no changed file.
+   * returns the changed lines. The harness gives them to the agent instead of running the call.
+   * Each difference is reported once. Undefined if the call may run: also if the agent never saw
+   * the file, or the arguments name no file.
    */
   async beforeChange({ tool, args, cwd = '.' }: ChangingCall): Promise<string | undefined> {
     const { files } = this.#client;
@@ -186,14 +189,14 @@ export class HarnessSession {
     return changed === undefined ? undefined : `${changed.message}\n${changed.next}`;
   }
 
-  /** Activates, deactivates, pins or unpins for the agent [§3.3]. */
+  /** Activates, deactivates, pins or unpins objects for the agent [§3.3]. */
   verb(verb: Verb, references: readonly string[], options: VerbOptions = {}): Promise<VerbReport> {
     return this.#serial(() =>
       runVerb({ client: this.#client, session: this.session }, { verb, references }, { ...this.#settings, ...options }),
     );
   }
 
-  /** Pauses the session [§3.6]. It can be opened again and continues where it was. Idempotent. */
+  /** Pauses the session [§3.6]. Opening it again continues it. Idempotent. */
   close(): Promise<void> {
     return this.#serial(() => this.#client.closeSession(this.session));
   }

@@ -5,22 +5,22 @@ import { CALL_PARTS, contentText } from './content-text.js';
 import { HarnessError } from './harness-error.js';
 import type { ReportedContent, ReportedFile, ReportedMessage } from './message-schema.js';
 
-/** A message without its calls. */
+/** A message without the calls that it makes. */
 interface MessageItem {
   readonly kind: 'message';
   readonly role: string;
   readonly text: string;
   readonly name?: string;
-  /** The harness's id of the message. */
+  /** The message's id in the harness. */
   readonly id?: string;
-  /** Token count of the model call, for a message of the model. */
+  /** Token counts of the model call, if the message is an answer. */
   readonly usage?: ModelUsage;
 }
 
-/** A tool call with its result. */
+/** A tool call and its result. */
 export interface CallItem {
   readonly kind: 'call';
-  /** Undefined if the wire gives calls no id. */
+  /** Undefined if the provider's API has no call ids. */
   readonly id?: string;
   readonly tool: string;
   readonly args: { readonly [key: string]: Json };
@@ -28,33 +28,34 @@ export interface CallItem {
   readonly status: 'ok' | 'fail';
   readonly files: readonly ReportedFile[];
   readonly cwd?: string;
-  /** The message that made the call, if any. */
+  /** The message that made the call, if there is one. */
   readonly from?: NonNullable<OpenCall['from']>;
 }
 
-/** An entry of a history, in chat order. `index` is that of its message. */
+/** An entry of a history, in the order of the chat. `index` is the index of its message. */
 export type HistoryItem = (MessageItem | CallItem) & { readonly index: number };
 
-/** A call without a result yet. */
+/** A call that has no result yet. */
 export interface OpenCall {
   readonly tool: string;
   readonly args: CallItem['args'];
   /**
-   * The message that made the call: its index in the list, or its step if an earlier list had it.
+   * The message that made the call: its index in this list, or its step if it was in an earlier
+   * list.
    */
   readonly from?: { readonly index: number } | { readonly step: number };
 }
 
-/** A parsed history. */
+/** The contents of a list of messages. */
 export interface History {
-  /** Undefined if the history does not begin with one. */
+  /** Undefined if the list does not begin with system messages. */
   readonly systemPrompt: string | undefined;
   readonly items: readonly HistoryItem[];
-  /** Calls without a result yet, by id. */
+  /** Calls that have no result yet, by id. */
   readonly open: ReadonlyMap<string, OpenCall>;
   /**
-   * Indexes of the user messages with no call open before them. A call without a result stays open
-   * until the model speaks after a later user message.
+   * Indexes of the user messages that no open call precedes. A call without a result is open until
+   * the model writes a message after a later message of the user.
    */
   readonly settled: readonly number[];
 }
@@ -65,8 +66,8 @@ const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']);
 const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'toolResult', 'function']);
 
 /**
- * Returns arguments as a map, as given or parsed from the model's text. A text that is not an
- * object is stored as `raw`.
+ * Returns a call's arguments as an object, as given or parsed from the model's text. A text that is
+ * not a JSON object is stored in `raw`.
  */
 export function argsOf(value: unknown): CallItem['args'] {
   if (value === undefined || value === null || value === '') return {};
@@ -76,7 +77,7 @@ export function argsOf(value: unknown): CallItem['args'] {
     const parsed: unknown = JSON.parse(value);
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as CallItem['args'];
   } catch {
-    // The model's text need not be JSON. Keep it as it is.
+    // The model's text need not be JSON. It is then stored as it is.
   }
   return { raw: value };
 }
@@ -97,13 +98,13 @@ function announcedBy(call: Part): Announced | undefined {
 const partsOf = (content: ReportedContent | undefined): readonly Part[] =>
   Array.isArray(content) ? (content as readonly Part[]) : [];
 
-/** Returns the calls of a message, from `tool_calls` and from blocks. */
+/** Returns the calls that a message makes, in `tool_calls` or in blocks. */
 function callsOf({ tool_calls = [], content }: ReportedMessage): readonly Announced[] {
   const blocks = partsOf(content).filter(({ type }) => type === 'tool_use' || type === 'toolCall');
   return [...tool_calls, ...blocks].flatMap((call) => announcedBy(call as Part) ?? []);
 }
 
-/** Returns the ids of the calls that a message announces, if they have any. */
+/** Returns the ids of the calls that a message makes. Calls without an id are left out. */
 export const announcedIds = (message: ReportedMessage): readonly string[] =>
   callsOf(message).flatMap(({ id }) => id ?? []);
 
@@ -113,7 +114,7 @@ interface Result {
   readonly failed: boolean;
 }
 
-/** Returns the results in a message: the message itself, or blocks in it. */
+/** Returns the results in a message: the message itself, or some of its blocks. */
 function resultsOf(message: ReportedMessage): readonly Result[] {
   if (RESULT_ROLES.has(message.role)) {
     const id = message.tool_call_id ?? textOf(message.toolCallId);
@@ -128,7 +129,7 @@ function resultsOf(message: ReportedMessage): readonly Result[] {
     }));
 }
 
-/** Returns whether a message contains more than calls or results. */
+/** Returns whether a message has more content than calls and results. */
 function speaks(message: ReportedMessage): boolean {
   if (RESULT_ROLES.has(message.role)) return false;
   const parts = partsOf(message.content);
@@ -139,9 +140,7 @@ function speaks(message: ReportedMessage): boolean {
   );
 }
 
-/**
- * Returns the token counts of a message's model call. Undefined if it has none in a known shape.
- */
+/** Returns the token counts of a message's model call. Undefined if none has a known form. */
 function usageOf({ usage }: ReportedMessage): ModelUsage | undefined {
   const { reason, tokens } = usage?.cache_miss ?? {};
   const told = defined({
@@ -158,11 +157,11 @@ function usageOf({ usage }: ReportedMessage): ModelUsage | undefined {
 /** Returns the index of the message that made a call, or -1 if an earlier list had it. */
 const placeOf = (from: NonNullable<OpenCall['from']>): number => ('index' in from ? from.index : -1);
 
-/** The calls without a result during a walk over a history. */
+/** The calls without a result, while a history is parsed. */
 class OpenCalls {
   readonly #byId: Map<string, OpenCall>;
   #nameless: OpenCall[] = [];
-  /** Calls that were stopped. */
+  /** Ids of the calls that were stopped. */
   readonly #givenUp = new Set<string>();
 
   constructor(known: ReadonlyMap<string, OpenCall>) {
@@ -174,8 +173,8 @@ class OpenCalls {
   }
 
   /**
-   * The model spoke after a user message. No wire allows that while an earlier call is open, so
-   * those calls were stopped.
+   * Marks earlier calls as stopped, once the model writes a message after one of the user. No
+   * provider's API allows that while such a call is open.
    */
   giveUp(user: number): void {
     for (const [id, { from }] of this.#byId) if (from !== undefined && placeOf(from) < user) this.#givenUp.add(id);
@@ -192,7 +191,7 @@ class OpenCalls {
     }
   }
 
-  /** Returns the call of a result: by id, or else the first one without an id. */
+  /** Removes and returns the call of a result: by id, or the first call without an id. */
   take(id: string | undefined): OpenCall | undefined {
     if (id === undefined) return this.#nameless.shift();
     const call = this.#byId.get(id);
@@ -206,7 +205,7 @@ class OpenCalls {
   }
 }
 
-/** The position of a result: its message, and the calls open before it. */
+/** Where a result is: the index of its message, and the calls that are open there. */
 interface ResultPlace {
   readonly open: OpenCalls;
   readonly index: number;
@@ -242,13 +241,13 @@ function callItem(
 
 /** How messages are parsed. */
 export interface HistoryOptions {
-  /** Calls announced earlier without a result yet. */
+  /** Calls of earlier lists that have no result yet. */
   readonly known?: ReadonlyMap<string, OpenCall>;
   /** Whether system messages at the beginning are the system prompt. Default: true. */
   readonly prompt?: boolean;
 }
 
-/** Parses messages one after another. */
+/** Parses messages one by one. */
 class HistoryWalk {
   readonly #open: OpenCalls;
   readonly #prompts: string[] = [];
@@ -263,13 +262,13 @@ class HistoryWalk {
     this.#isPrompt = prompt;
   }
 
-  /** The part parsed so far. */
+  /** The history of the messages that were parsed so far. */
   get history(): History {
     const systemPrompt = this.#prompts.length === 0 ? undefined : this.#prompts.join('\n\n');
     return { systemPrompt, items: [...this.#items], open: new Map(this.#open.left()), settled: [...this.#settled] };
   }
 
-  /** Continues with the messages after the parsed ones. */
+  /** Parses the messages that were not parsed yet. */
   on(messages: readonly ReportedMessage[]): this {
     for (; this.#next < messages.length; this.#next++) {
       const message = messages[this.#next] as ReportedMessage;
@@ -284,12 +283,12 @@ class HistoryWalk {
     const [open, settled] = [this.#open, this.#settled];
     if (message.role === 'assistant') open.giveUp(this.#user);
     if (message.role === 'user' && !open.areWaiting) settled.push(index);
-    // Results come before other content of a message, because they answer earlier messages.
+    // A message's results precede its other content, because they belong to earlier messages.
     for (const result of resultsOf(message)) {
       const item = callItem(message, result, { open, index });
       this.#items.push(item);
       if (item.from === undefined) continue;
-      // A result may come late.
+      // A late result shows that its call was open when these user messages came.
       while ((settled.at(-1) ?? -1) > placeOf(item.from)) settled.pop();
     }
     if (speaks(message)) {
@@ -303,22 +302,21 @@ class HistoryWalk {
 }
 
 /**
- * Parses a harness's messages into the system prompt at the beginning, the messages, and the calls
- * with their results.
+ * Parses a harness's messages into a system prompt, messages, and calls with their results.
  *
- * @throws {HarnessError} `unknown-call` – a result's call was not announced
+ * @throws {HarnessError} `unknown-call` – no message made the call of a result
  */
 export const historyOf = (messages: readonly ReportedMessage[], options: HistoryOptions = {}): History =>
   new HistoryWalk(options).on(messages).history;
 
-/** Returns whether a list begins with another whole list, with identical message objects. */
+/** Returns whether a list begins with all of another list, as the same message objects. */
 export const beginsWith = <T>(list: readonly T[], before: readonly T[]): boolean =>
   before.length <= list.length && before.every((message, i) => message === list[i]);
 
 /**
  * Parses the growing list of one session. If the list continues the previous one, only new messages
- * are parsed. Given messages must not change, and a message that stays must be the same object. A
- * list with another beginning is parsed as a whole.
+ * are parsed. Messages must not change, and an unchanged message must be the same object. A list
+ * with another beginning is parsed anew.
  */
 export class GrowingHistory {
   #messages: readonly ReportedMessage[] = [];
@@ -326,11 +324,11 @@ export class GrowingHistory {
 
   /**
    * Returns the parsed list.
-   * @throws {HarnessError} `unknown-call` – a result's call was not announced
+   * @throws {HarnessError} `unknown-call` – no message made the call of a result
    */
   of(messages: readonly ReportedMessage[]): History {
     const walk = this.#walk !== undefined && beginsWith(messages, this.#messages) ? this.#walk : new HistoryWalk({});
-    // An interrupted walk cannot continue.
+    // If parsing fails halfway, its state must not be used again.
     this.#walk = undefined;
     const { history } = walk.on(messages);
     this.#messages = [...messages];
@@ -340,21 +338,21 @@ export class GrowingHistory {
 }
 
 /**
- * Returns the start of the running turn in a harness's list: the last user message with no call
- * open before it. All messages from there on must stay as they are. Everything earlier is closed,
- * including stopped calls. A call counts as stopped once the model has spoken after a later user
- * message. Returns undefined if there is no such message.
+ * Returns where the running turn starts in a harness's list: at the last message of the user that
+ * no open call precedes. Messages from there on must stay as they are. Stopped calls are not open.
+ * A call was stopped if the model wrote a message after a later message of the user. Undefined if
+ * there is no such message.
  */
 export const startOf = ({ settled }: Pick<History, 'settled'>): number | undefined => settled.at(-1);
 
 /**
- * Returns the start of the running turn in a list; see `startOf`.
+ * Returns where the running turn starts in a list; see `startOf`.
  *
- * @throws {HarnessError} `unknown-call` – a result's call was not announced
+ * @throws {HarnessError} `unknown-call` – no message made the call of a result
  */
 export const tailStart = (messages: readonly ReportedMessage[]): number | undefined => startOf(historyOf(messages));
 
-/** The steps of a report's messages, by index. */
+/** The steps in which a report's messages were recorded, by index. */
 export type MessageSteps = ReadonlyMap<number, number>;
 
 /** Returns the step of the message that made a call, if known. */
@@ -363,7 +361,10 @@ export function stepOf(call: Pick<OpenCall, 'from'> | undefined, steps: MessageS
   return 'step' in call.from ? call.from.step : steps.get(call.from.index);
 }
 
-/** Returns the calls still open after a report, with the steps of their messages. */
+/**
+ * Returns the calls that are open after a report. Their messages are given by steps, so that later
+ * lists can refer to them.
+ */
 export function leftOpen(open: ReadonlyMap<string, OpenCall>, steps: MessageSteps): ReadonlyMap<string, OpenCall> {
   return new Map(
     [...open].map(([id, { tool, args, from }]) => {

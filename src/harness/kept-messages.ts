@@ -17,8 +17,8 @@ function replacementOf(args: ToolArguments): Replacement | undefined {
 }
 
 /**
- * Returns a file's text after a call, derived from the call's arguments. Undefined if they do not
- * determine it.
+ * By kind of tool, computes a file's text after a call from the call's arguments. Undefined if they
+ * do not determine the text.
  */
 const MADE: Readonly<
   Partial<Record<ToolKind, (args: ToolArguments, before: string | undefined) => string | undefined>>
@@ -33,7 +33,7 @@ const MADE: Readonly<
   },
 };
 
-/** Returns the text of a file after some calls, from their results and arguments. */
+/** Returns the text of a file after some calls, as far as their results and arguments show it. */
 function textAfter(calls: readonly TailCall[], text: string, before: string | undefined): string | undefined {
   let shown = before;
   for (const { tool, args, content, status } of calls) {
@@ -45,24 +45,24 @@ function textAfter(calls: readonly TailCall[], text: string, before: string | un
   return shown;
 }
 
-/** Returns the whole text of a file, if a read returned only that. */
+/** Returns the whole text of a file, if a read shows all of it. */
 function wholeRead(call: ReadCall): string | undefined {
   const { text, whole } = readText(call) ?? {};
   return whole === true ? text : undefined;
 }
 
-/** The unchanged messages of an epoch, as the harness sends them again. */
+/** The messages of an epoch that the harness has sent again unchanged. */
 export interface KeptMessages {
   readonly list: KeptList;
-  /** Returns the objects of the session that these messages show. */
+  /** Returns which objects of the session these messages show. */
   readonly shown: (input: EpochInput) => ShownByTail;
 }
 
 /**
- * Returns the messages that stay if the list begins as before. Returns undefined if it does not, or
- * if a result's call is not among them. Also returns undefined if the model has spoken more than
- * once since the last request. In the latter case a model call used the harness's own list, and its
- * reasoning is bound to another beginning.
+ * Returns the messages that stay in an epoch. Undefined if the list begins differently, or if a
+ * result's call is not among them. Also undefined if the model has written more than one message
+ * since the last request. A model call then used the harness's own list, to which its reasoning is
+ * bound.
  */
 export function keptMessages(
   given: PlacedList,
@@ -73,7 +73,7 @@ export function keptMessages(
   if (!tail.has(given, list)) return undefined;
   if (given.messages.slice(from + count).filter(({ role }) => role === 'assistant').length > 1) return undefined;
   const { calls, results, reads, hasLateResult, list: whole } = tail.from(given, from);
-  // A late result would be there without its call.
+  // A late result would stay without its call.
   if (hasLateResult) return undefined;
   const shown = (input: EpochInput): ShownByTail => {
     let filesOf: ReadonlyMap<ObjectId, readonly ObjectId[]> | undefined;

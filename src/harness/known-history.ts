@@ -10,7 +10,7 @@ import { defined } from '../values/defined.js';
 import type { HistoryItem } from './history-item.js';
 import type { HistoryEntry } from './reconcile.js';
 
-/** Longer texts are compared by hash. */
+/** Maximum length of texts that are compared directly. Longer texts are compared by hash. */
 const SHORT = 256;
 
 const textKey = (text: string): string => (text.length <= SHORT ? text : hashText(text));
@@ -20,7 +20,7 @@ function messageEntry({ role, name, text }: Pick<Message, 'role' | 'name' | 'tex
   return { kind: 'message', key, weight: text.length, ...defined({ id }) };
 }
 
-/** Returns the hash under which a call's output is stored. */
+/** Returns the hash under which the output of a call is stored. */
 export function storedHash(content: string): string {
   const text = content.toWellFormed();
   return hashText(isLargeText(text) ? abridge(text).content : text);
@@ -29,25 +29,27 @@ export function storedHash(content: string): string {
 const callKey = (tool: string, hash: string | null): string => JSON.stringify([tool, hash]);
 
 /**
- * Returns whether an item is compared with the chat. The position of an empty item follows from its
- * neighbours.
+ * Returns whether an entry is compared with the chat. For an entry without content, its neighbours
+ * show its place.
  */
 export const isCompared = (item: HistoryItem | undefined): boolean =>
   item !== undefined && (item.kind === 'call' || !isSilent(item));
 
-/** Returns a sent history item in comparable form. Recorded texts have the marks of `mask`. */
+/**
+ * Returns an entry of a sent history in comparable form. Its text is masked as recorded texts are.
+ */
 export function sentEntry(item: HistoryItem, mask: RecordMask): HistoryEntry {
   if (item.kind === 'message') return messageEntry({ ...item, text: mask.text(item.text) }, item.id);
   const weight = item.content.length;
-  // Known calls always have an id. If this call has one too, the id decides, and long outputs need
-  // not be hashed again.
+  // Recorded calls always have an id. If this one has an id, too, only ids are compared, and its
+  // output need not be hashed.
   if (item.id !== undefined) return { kind: 'call', id: item.id, key: JSON.stringify([item.id]), weight };
   return { kind: 'call', key: callKey(item.tool, storedHash(mask.text(item.content))), weight };
 }
 
 /**
- * Returns the harness's id of a recorded call. It is the recorded id without the suffix that made
- * it unique (decision B2), if the harness uses that id.
+ * Returns the id that the harness uses for a recorded call. The recorded id may have a suffix that
+ * makes it unique (decision B2).
  */
 export function nativeCallId(ref: string, used: ReadonlySet<string>): string {
   if (used.has(ref)) return ref;
@@ -60,14 +62,14 @@ export function nativeCallId(ref: string, used: ReadonlySet<string>): string {
   return ref;
 }
 
-/** An entry of a session's chat: its step, and the object of a call. */
+/** An entry of a session's chat with its step. A call also has the id of its object. */
 export interface KnownEntry extends HistoryEntry {
   readonly seq: number;
   readonly turn: number;
   readonly ref?: ObjectId;
 }
 
-/** Marks never change, so the comparable form of their messages is cached. */
+/** Cache of comparable messages. It stays valid because marks never change. */
 const ENTRIES = new WeakMap<ChatMark, KnownEntry>();
 
 function knownMessage(mark: ChatMark, message: Message): KnownEntry {
@@ -79,9 +81,9 @@ function knownMessage(mark: ChatMark, message: Message): KnownEntry {
 }
 
 /**
- * Returns the comparable chat of a session: messages and calls in step order. Entries that a fork
- * shares with its parent are marked. Silent messages are left out, because they have no content to
- * compare, and a call recorded without its message has none.
+ * Returns a session's chat in comparable form: messages and calls, in the order of steps. Entries
+ * that a fork shares with its parent are marked. Messages without content are left out, because
+ * they cannot be compared.
  */
 export function chatEntries(
   marks: readonly ChatMark[],
@@ -103,15 +105,15 @@ export function chatEntries(
   });
 }
 
-/** Returns whether a chat entry is compared: a call, or a message with content. */
+/** Returns whether a chat entry can be compared: a call, or a message with content. */
 const isSpoken = ({ message, call }: ChatMark): boolean =>
   call !== undefined || (message !== undefined && !isSilent(message));
 
 /**
- * Returns the known silent messages of a history, as indexes with their steps. A silent message is
- * known if a step has its id, or if it precedes a known entry, because the chat has its calls.
- * After the last known entry, as many are known as the chat ends with. `isKnown` decides about all
- * other entries.
+ * Returns which messages without content a session already has, as indexes with their steps. Such a
+ * message is known if a step has its id, or if the next comparable entry is known. After the last
+ * comparable entry, as many are known as the chat has at its end. `isKnown` decides for comparable
+ * entries.
  */
 export function knownSilent(
   items: readonly HistoryItem[],

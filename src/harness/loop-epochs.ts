@@ -31,39 +31,39 @@ import { defined } from '../values/defined.js';
 import { tokensOf } from '../values/token-estimate.js';
 import type { EpochStart, EpochTail, KeptTail, LoopReference } from './epoch-tail.js';
 
-/** A model call with layout `epoch`. */
+/** A model call in layout `epoch`. */
 export interface EpochRequest {
   readonly session: SessionId;
   readonly tail: EpochTail;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Whether a model call since the last context used another list. */
+  /** Whether a model call since the last context used another list than ours. */
   readonly ownList: boolean;
   readonly model?: string;
   /** The model's window in tokens. */
   readonly window?: number;
 }
 
-/** The state after the last request of an epoch. */
+/** The state of an epoch after its last request. */
 interface CurrentEpoch {
   readonly session: SessionId;
   readonly state: EpochState;
   readonly turn: number;
   readonly proof: EpochProof;
-  /** The last record that added a note. */
+  /** Refers to the last record that added text. */
   readonly previous: Required<EpochProof>['previous'];
   readonly step: number;
   readonly at: number;
   readonly system: string | null;
 }
 
-/** A request that is made but not handed out yet. */
+/** A request that was made and has not been handed out yet. */
 export interface PlannedEpoch {
   readonly request: EpochRequest;
   readonly begins: boolean;
-  /** Its approximate token count. */
+  /** Estimated number of tokens in the request. */
   readonly tokens: number;
-  /** The epoch's state before the request. Undefined at its border. */
+  /** The epoch's state before this request. Undefined for a border. */
   readonly before: EpochState | undefined;
   readonly context: SessionEpochContext;
   readonly proof: EpochProof;
@@ -71,18 +71,20 @@ export interface PlannedEpoch {
   readonly place: EpochPlace;
 }
 
-/** The epoch of a context (divergence E9). */
+/** The epoch that a context belongs to (divergence E9). */
 export interface LoopEpoch {
-  /** From 1. */
+  /** The epoch's number in its session, from 1. */
   readonly number: number;
   /** Whether the epoch begins with this context. */
   readonly begins: boolean;
   readonly reason: BorderReason;
 }
 
-/** A message of ours inside the part of the harness's list that stays (layout `epoch`). */
+/** A message of ours in the part of the harness's list that stays (layout `epoch`). */
 export interface LoopInsert {
-  /** Index of the reported message directly before it, in every list of its epoch. */
+  /**
+   * Index of the reported message directly before it. It is the same in every list of the epoch.
+   */
   readonly index: number;
   readonly message: RenderedMessage;
 }
@@ -90,19 +92,21 @@ export interface LoopInsert {
 /** Returns the epoch of a request. */
 export const epochOf = ({ proof: { number, reason }, begins }: PlannedEpoch): LoopEpoch => ({ number, begins, reason });
 
-/** The part of the harness's list that stays in a request, with our additions. */
+/** The part of the harness's list that stays in a request, with what we add to it. */
 export interface LoopList {
-  /** Index in the list at which the part that stays begins. */
+  /** Index in the harness's list of the first message that stays. */
   readonly from: number;
-  /** All inserts of the epoch so far, by rising index, at most one per index. */
+  /** All messages inserted in this epoch, by rising index, at most one per index. */
   readonly inserts: readonly LoopInsert[];
-  /** Replacements of results whose text is elsewhere in the request, by index in the list. */
+  /**
+   * Lines that replace results, by index in the list. Another part of the request has their text.
+   */
   readonly references: readonly LoopReference[];
 }
 
 /**
- * Returns the part of the harness's list that stays in a request, with the notes at their places.
- * Notes at one place are joined in one message.
+ * Returns the part of the harness's list that stays in a request, with notes in their places. Notes
+ * with the same place are joined to one message.
  */
 export function aroundList({ request, proof, state, context: { notes } }: PlannedEpoch): LoopList {
   const from = fromOf(proof);
@@ -118,26 +122,26 @@ export function aroundList({ request, proof, state, context: { notes } }: Planne
   return { from, inserts, references: request.tail.references(from, state.lines) };
 }
 
-/** Why and where an epoch begins. */
+/** Where an epoch begins, and why. */
 interface Beginning extends Border, EpochStart {}
 
-/** Both sides of every comparison use this estimate. */
+/** Estimates tokens. All numbers that are compared come from this estimate. */
 const tokens = (chars: number): number => Math.round(tokensOf(chars));
 
 /**
- * Time limit for finding an earlier process's epoch. A model call waits for it, because a break
- * writes the whole request again and loses the turn's reasoning.
+ * Time limit for continuing an earlier process's epoch. It is long, because a new epoch would cost
+ * more: the whole request is written to the cache again, and the turn's reasoning is lost.
  */
 const RESUME_MS = 14_000;
 const LATE = 'late';
 
-/** The first request of a session has nothing to compare. */
+/** The price of a session's first request, which has nothing to be compared with. */
 const NO_PRICE = { written: 0, savedPerCall: 0 };
 
-/** Returns the index in the harness's list at which the part that stays begins, or 0. */
+/** Returns the index of the first message in the harness's list that stays, or 0. */
 const fromOf = ({ list }: EpochProof): number => list?.from ?? 0;
 
-/** Returns the content of a request that begins an epoch. */
+/** Returns the contents of a request that begins an epoch. */
 function begun(
   input: EpochInput,
   tail: EpochTail,
@@ -160,41 +164,42 @@ function planned({ assembly, turn, ...made }: RenderedEpoch): PlannedEpoch {
 }
 
 /**
- * The epochs of one session (divergence E9). Decides for each model call whether the epoch
- * continues and what it adds. Another process's epoch continues with the same bytes if two
- * conditions hold. Its records can be rendered again, and the harness's list, if any, begins as
- * before.
+ * The epochs of one session (divergence E9). For each model call, it decides whether the epoch
+ * continues and what is added. It can continue an epoch of another process byte for byte. For that,
+ * the epoch's records must be rendered again, and the harness's list, if any, must begin as before.
  */
 export class LoopEpochs {
   readonly #client: ContextClient;
   readonly #settings: Partial<EpochSettings>;
   #current: CurrentEpoch | undefined;
   #resumed = false;
-  /** Whether the session has had epochs before, or the database did not answer in time. */
+  /**
+   * Whether the session had an epoch in an earlier process, or the database did not answer in time.
+   */
   #goesBack = false;
   #asked = false;
   /** Number of epochs so far. */
   #number = 0;
-  /** Number of requests in these epochs. */
+  /** Number of requests in all epochs so far. */
   #calls = 0;
 
-  /** `settings` overrides the defaults for when epochs end. */
+  /** `settings` changes the defaults that decide when an epoch ends. */
   constructor(client: ContextClient, settings: Partial<EpochSettings> = {}) {
     this.#client = client;
     this.#settings = settings;
   }
 
-  /** Begins an epoch with the user's next message. */
+  /** Makes the user's next message begin an epoch. */
   ask(): void {
     this.#asked = true;
   }
 
-  /** Forgets the shown content. The next request begins an epoch. */
+  /** Makes the next request begin an epoch, because the current epoch cannot be continued. */
   forget(): void {
     this.#current = undefined;
   }
 
-  /** Returns the content of the next model call. */
+  /** Returns the contents of the next request. */
   async next(request: EpochRequest, assembly: SessionAssembly): Promise<PlannedEpoch> {
     if (!this.#resumed) await this.#resume(request.session);
     const { input } = assembly;
@@ -210,22 +215,22 @@ export class LoopEpochs {
   }
 
   /**
-   * Returns the same request with another assembly. The assembly may differ in the prompt only;
-   * otherwise returns undefined.
+   * Makes the same request from another assembly, which has another system prompt. Undefined if
+   * anything else in the request would differ.
    */
   again(made: PlannedEpoch, assembly: SessionAssembly): PlannedEpoch | undefined {
     const { before, proof, place } = made;
     const { input } = assembly;
     const { note } = proof;
     const base = before ?? beginEpoch(input, place.tail.turn);
-    // A repeated request adds nothing, because its note is already in the previous one.
+    // If the request repeats the previous one, that one already has the note.
     const adds = before !== undefined && note !== undefined && before !== made.state;
     const state = adds ? withNote(before, note, noteInputOf(input)) : base;
     if (epochText({ system: null, ...state }) !== epochText({ system: null, ...made.state })) return undefined;
     return { ...made, state, context: assembly.asEpoch(state, place) };
   }
 
-  /** Records a request as handed out. The next one begins with it. */
+  /** Records that a request was handed out. The next request begins with it. */
   handed({ request, context, proof, state, place, begins }: PlannedEpoch): void {
     const { step, sha256 } = context.record;
     const previous = begins || proof.note !== undefined ? { step, sha256 } : proof.previous;
@@ -283,10 +288,10 @@ export class LoopEpochs {
     const from = fromOf(current.proof);
     const now = charsOf(goesOn.state) + tail.chars(from, goesOn.state.lines);
     const { budget } = { ...epochSettings(request.window), ...this.#settings };
-    // Render the alternative only if it may be chosen.
+    // The alternative is only rendered if it might be chosen.
     const base = atUser || tokens(now) > budget ? begun(input, tail, start).state : undefined;
     const begins = base === undefined ? now : charsOf(base) + tail.chars(start.from, base.lines);
-    // If none of the list is left, a note has no place.
+    // A note needs a message of the list before it.
     const noPlace = tail.isEmpty(from) && goesOn.note !== undefined;
     const changed =
       ownList || noPlace || session !== current.session || (input.systemPrompt ?? '') !== (current.system ?? '');
@@ -330,7 +335,7 @@ export class LoopEpochs {
     const { request, assembly, current, state, note, kept } = of;
     const { seq: step } = assembly.state;
     const { number, border, reason, list } = current.proof;
-    // A repeated request, as after a provider failure, has the same record.
+    // A repeated request, for example after a failure of the provider, has the same record.
     const isSame = note === undefined && step === current.step && kept.list?.count === list?.count;
     const proof: EpochProof = isSame
       ? current.proof
@@ -346,13 +351,11 @@ export class LoopEpochs {
     return planned({ request, assembly, begins, before: current.state, proof, state, turn: current.turn });
   }
 
-  /**
-   * Continues the epoch of an earlier process, if its last request can be rendered again in time.
-   */
+  /** Continues the epoch of an earlier process, if its last request can be rendered in time. */
   async #resume(session: SessionId): Promise<void> {
     this.#resumed = true;
     const until = performance.now() + RESUME_MS;
-    // A late result is ignored, because another epoch has begun by then.
+    // A result after the time limit is ignored, because a new epoch has begun.
     const inTime = <T>(work: Promise<T>): Promise<T | typeof LATE> =>
       withinLimit<T | typeof LATE>(work, Math.max(0, until - performance.now()), () => LATE).catch(() => LATE);
     const last = await inTime(this.#lastRecord(session));
@@ -365,7 +368,7 @@ export class LoopEpochs {
   }
 
   async #lastRecord(session: SessionId): Promise<EpochRecord | undefined> {
-    // The previous record may still be in delivery. An older one would set the epoch back.
+    // Waits until earlier records are delivered. An older record would set the epoch back.
     const store = await this.#client.delivered({ others: false });
     const records = await (await store.latest()).assemblies(session, { onDamaged: () => undefined });
     return records.findLast(isOfEpoch);

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 /**
- * A block of a message or result: text, an image, or any other block of a model's wire. Unknown
- * members pass through.
+ * A block of a message or result: text, an image, or any other block that a provider's API has.
+ * Unknown fields are kept.
  */
 const contentPartSchema = z
   .looseObject({ type: z.string().min(1).max(64).describe('text, image, tool_use, tool_result, ...') })
@@ -12,7 +12,7 @@ const contentSchema = z
   .union([z.string(), z.array(contentPartSchema), z.null()])
   .describe('Text, content blocks, or null for a message that only calls tools');
 
-/** A file that a result includes because only the agent's container can reach it. */
+/** A file that is included in a result, because only the agent's container can read it. */
 const reportedFileSchema = z
   .strictObject({
     path: z.string().min(1).max(4096).describe('As the agent sees it'),
@@ -29,7 +29,7 @@ const callArguments = z
   .union([z.record(z.string(), z.unknown()), z.string(), z.null()])
   .describe('Arguments by name, or the JSON text that the model wrote');
 
-/** A call in an assistant message, in the shapes of the common wires. */
+/** A call in an assistant message, in the forms of the common APIs. */
 const toolCallSchema = z
   .looseObject({
     id: z.string().min(1).optional().describe('The call id, where the wire gives one'),
@@ -66,8 +66,8 @@ const usageSchema = z
   );
 
 /**
- * Members of other wires that correspond to one of ours. Without a check, their content would be
- * lost silently.
+ * Fields of other APIs that mean the same as one of ours. Without this check, their content would
+ * be lost without an error.
  */
 const MISPLACED: Readonly<Record<string, 'content' | 'tool_calls'>> = {
   text: 'content',
@@ -88,8 +88,8 @@ const isNamed = (call: unknown): boolean =>
   typeof call === 'object' && call !== null && 'name' in call && holds(call.name);
 
 /**
- * Rejects a message with content that would be lost: text or calls in an unread member, an empty
- * message, or a call without a name.
+ * Rejects a message that would lose content. It has text or calls in a field that is not read, has
+ * no content, or has a call without a name.
  */
 function refuseLoss(message: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
   const refuse = (path: readonly PropertyKey[], text: string): void =>
@@ -112,7 +112,7 @@ function refuseLoss(message: Readonly<Record<string, unknown>>, context: z.Refin
   }
 }
 
-/** One message of a harness. Members that would be lost are rejected by name. */
+/** A message of a harness. If a field's content would be lost, the error names the field. */
 export const messageSchema = z
   .looseObject({
     role: z.string().min(1).max(64).describe('system, developer, user, assistant, tool, or a custom role'),
@@ -140,7 +140,7 @@ export const messageSchema = z
       'parts, output, toolCalls or function_call are rejected',
   );
 
-/** A finished tool call in a separate report. */
+/** A finished tool call that is reported without its message. */
 export const toolCallReportSchema = z
   .strictObject({
     id: z.string().min(1).optional().describe("The harness's id of the call; reporting it twice records it once"),

@@ -19,30 +19,33 @@ import { possibleNames } from './tool-output/listed-names.js';
 import { isWholeRead } from './tool-output/read-output.js';
 import { shellNames } from './tool-output/shell-names.js';
 
-/** The file effects of a reported call. */
+/** The effects of a reported call on files. */
 export interface Observation {
   readonly readings: readonly ReportedReading[];
   readonly mentions: readonly ReportedMention[];
-  /** Rejected effects and their reasons. */
+  /** Effects that were rejected, with the reasons. */
   readonly notes: readonly string[];
 }
 
-/** The context for judging a call. */
+/** The state that is needed to judge a call. */
 export interface ObservationContext {
   readonly files: FileAccess;
   /** Whether the output of shell commands is searched for paths (decision C8). */
   readonly mineShell: boolean;
-  /** Literal behaviour: a partial read activates the file too (divergence D8). */
+  /**
+   * Whether a partial read also activates the file, as the specification literally says (divergence
+   * D8).
+   */
   readonly strict: boolean;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
 
-/** A call with its folder. Names are relative to `cwd`. */
+/** A call and its folder `cwd`, which relative names are resolved against. */
 interface ObservedCall extends ObservationContext {
   readonly call: CallItem;
   readonly cwd: string;
-  /** Sources included in its result. */
+  /** Keys of the sources whose text the result includes. */
   readonly brought: ReadonlySet<string>;
 }
 
@@ -58,7 +61,10 @@ function together(parts: readonly Observation[]): Observation {
   };
 }
 
-/** Runs the work for one path. A fault of the path becomes a note, not a failure of the call. */
+/**
+ * Runs the work for one path. If it fails because of the path, the call does not fail but gets a
+ * note.
+ */
 async function noting(path: string, work: () => Promise<Observation>): Promise<Observation> {
   try {
     return await work();
@@ -73,7 +79,7 @@ function listing(format: ListingFormat): Observer {
     const named = namedPaths(args);
     const listed = pathArgument(args, 'folder');
     const folders = [...(listed === undefined ? [] : [listed]), ...named, '.'].map((path) => resolveFrom(cwd, path));
-    // A search in one file does not repeat its name.
+    // A search in one file does not print the file's name.
     const self = format === 'matches' && content !== '' ? [named] : [];
     const { mentions, note } = await discoverFiles(
       files,
@@ -88,8 +94,8 @@ const sourceKey = ({ source: { filesystemId, path } }: ReportedMention | Reporte
   `${filesystemId} ${path}`;
 
 /**
- * Observes a file that only the agent can reach, in its container. The call only proves its
- * existence [§5.2], unless the result includes the text.
+ * Observes a file that only the agent can read, in its container. The call proves only that the
+ * file exists [§5.2], unless the result includes its text.
  */
 function outOfReach(source: FilesystemSource, { brought, now }: Pick<ObservedCall, 'brought' | 'now'>): Observation {
   const mention = { source, mtimeMs: now };
@@ -101,8 +107,8 @@ function outOfReach(source: FilesystemSource, { brought, now }: Pick<ObservedCal
 const showsWhole = ({ args, content: output }: CallItem, text: string): boolean => isWholeRead({ args, output }, text);
 
 /**
- * Observes a read file by its source's bytes, whole or partial as the call shows (decisions C1,
- * D8).
+ * Reads the source of a file that a call read. The call shows whether it read the whole file
+ * (decisions C1, D8).
  */
 async function readPath(path: string, only: boolean, observed: ObservedCall): Promise<Observation> {
   const { call, cwd, files, strict } = observed;
@@ -123,8 +129,8 @@ const observeRead: Observer = async (observed) => {
 };
 
 /**
- * Indexes the disk content after a write. The agent wrote it but did not read it [§5.6]. With
- * `deletes`, a named file may be gone.
+ * Reads files from disk after a write. They are not activated, because the agent did not read them
+ * [§5.6]. With `deletes`, a file may be missing.
  */
 async function writtenPaths(paths: readonly string[], observed: ObservedCall, deletes = false): Promise<Observation> {
   const { cwd, files } = observed;
@@ -138,7 +144,7 @@ async function writtenPaths(paths: readonly string[], observed: ObservedCall, de
 
 const observeWrite: Observer = (observed) => writtenPaths(namedPaths(observed.call.args), observed);
 
-/** Multi-purpose tools name their operation in `command`. */
+/** Observes tools with several operations, which the argument `command` selects. */
 const byCommand =
   (usual: Observer): Observer =>
   (observed) => {
@@ -152,12 +158,12 @@ function patchTexts(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.flatMap(patchTexts) : [];
 }
 
-/** Returns the files that a patch in a call's arguments names. */
+/** Returns the files that a call with a patch names. */
 export function patchPaths(args: ToolArguments): readonly string[] {
   return [...new Set([...namedPaths(args), ...Object.values(args).flatMap(patchTexts).flatMap(patchedPaths)])];
 }
 
-/** Returns the files that a call's arguments name for a change. */
+/** Returns the files that a call would change, according to its arguments. */
 export function pathsToChange(tool: string, args: ToolArguments): readonly string[] {
   const { kind } = foreignTool(tool);
   if (kind === 'patch') return patchPaths(args);
@@ -165,7 +171,7 @@ export function pathsToChange(tool: string, args: ToolArguments): readonly strin
 }
 
 const nothing: Observer = () => Promise.resolve(NOTHING);
-/** The script determines the folder of each relative name. */
+/** Observes a shell command. The script decides which folder a relative name belongs to. */
 const shell: Observer = async ({ call: { args, content }, cwd, files, mineShell }) => {
   if (!mineShell) return NOTHING;
   const { lines, folders } = shellNames(scriptOf(args), shellOutput(content).text, cwd);
@@ -182,19 +188,17 @@ const BY_KIND: Readonly<Partial<Record<ToolKind, Observer>>> = {
   patch: (observed) => writtenPaths(patchPaths(observed.call.args), observed, true),
 };
 
-/**
- * Returns the observer for a tool's file effects. Wrapped tools follow the same rules [§5.1, §5.6].
- */
+/** Returns the observer for a tool. Our own tools follow the same rules [§5.1, §5.6]. */
 function observerOf({ form, kind, lists }: ReturnType<typeof foreignTool>): Observer {
   if (form === 'move-window') return nothing;
   if (lists !== undefined) return lists === 'words' ? shell : listing(lists);
   return BY_KIND[kind] ?? nothing;
 }
 
-/** Maximum size of a text stored whole (decision C6), in bytes. */
+/** Maximum bytes of a text that is stored whole (decision C6). */
 const WHOLE_TEXT_BYTES = 64 * 1024 * 1024;
 
-/** Returns the reading that a file with this complete text would give (decision C1). */
+/** Returns the reading of a file that has this complete text (decision C1). */
 export function readingOfText(text: string, mtimeMs: number): SourceReading {
   const content = text.toWellFormed();
   const fileHash = hashText(content);
@@ -214,8 +218,9 @@ export function readingOfText(text: string, mtimeMs: number): SourceReading {
 }
 
 /**
- * Observes a file that a result includes (decision C1). If its source is reachable, reads that and
- * ignores the included text. Otherwise uses a text marked as complete, or only mentions the file.
+ * Observes a file that a result includes (decision C1). If the source can be read, it is, and the
+ * included text is ignored. Otherwise the text is used if it is marked as complete. If not, the
+ * file is only mentioned.
  */
 async function carriedFile(
   file: ReportedFile,
@@ -232,7 +237,7 @@ async function carriedFile(
   return { ...NOTHING, readings: [{ source, reading: readingOfText(file.content, mtimeMs), activate }] };
 }
 
-/** Observes the files that a result includes. They replace reads that this process cannot make. */
+/** Observes the files that a result includes. */
 async function carried(observed: Omit<ObservedCall, 'brought'>): Promise<Observation> {
   return together(
     await Promise.all(observed.call.files.map((file) => noting(file.path, () => carriedFile(file, observed)))),
@@ -244,9 +249,9 @@ function folderOf(call: CallItem, files: FileAccess): string {
 }
 
 /**
- * Returns the file effects of a reported call [§5.6]: reads and writes by the source's bytes,
- * listings by their names. A failed call counts as without effect. A fault of a path becomes a
- * note.
+ * Returns the effects of a reported call on files [§5.6]. Files that were read or written are read
+ * from their sources, and listings give names. A failed call has no effect. If a path fails, there
+ * is a note.
  */
 export async function observeCall(call: CallItem, context: ObservationContext): Promise<Observation> {
   if (call.status === 'fail') return NOTHING;
@@ -256,7 +261,7 @@ export async function observeCall(call: CallItem, context: ObservationContext): 
   const seen = await observerOf(foreignTool(call.tool))({ ...context, call, cwd, brought: sources });
   const known = new Set(brought.readings.map(sourceKey));
   const activated = new Set(seen.readings.filter(({ activate }) => activate).map(sourceKey));
-  // A source named by both is read once.
+  // A source that the result includes is not read again.
   const readings = seen.readings.filter((one) => !known.has(sourceKey(one)));
   const own = brought.readings.map((one) => ({ ...one, activate: one.activate || activated.has(sourceKey(one)) }));
   return {

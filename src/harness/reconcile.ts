@@ -1,30 +1,30 @@
-/** A history entry in comparable form: a message or a finished tool call. */
+/** A history entry that can be compared: a message or a finished tool call. */
 export interface HistoryEntry {
   readonly kind: 'message' | 'call';
-  /** The harness's id, if any. If both sides have an id, only the id decides. */
+  /** The harness's id, if it has one. If both entries have an id, only ids are compared. */
   readonly id?: string;
   /**
-   * Identifies an entry without an id: role, name and text of a message, or tool and output of a
-   * call.
+   * Identifies an entry without an id. For a message, it combines role, name and text; for a call,
+   * tool and output.
    */
   readonly key: string;
-  /** Length of its text. A short text is weak evidence. */
+  /** Length of the entry's text. An equal short text is weak evidence. */
   readonly weight: number;
   /**
-   * Whether a fork shares it with its parent. Its id is the parent's, and the fork's harness may
-   * use another one.
+   * Whether a fork shares the entry with its parent. The entry has the parent's id, and the fork's
+   * harness may use another id.
    */
   readonly inherited?: boolean;
 }
 
 /**
- * Reports a history that does not simply continue the known one. Nothing is deleted from the
- * session.
+ * Says how a history differs, if it does not just continue the known one. Nothing is deleted from
+ * the session.
  */
 export interface HistoryNotice {
   /**
-   * `shortened`: its end is missing. `compacted`: earlier entries are missing, the end is there.
-   * `diverged`: it continues differently.
+   * `shortened`: the end of the known history is missing. `compacted`: earlier entries are missing,
+   * but its end is there. `diverged`: it continues differently.
    */
   readonly kind: 'shortened' | 'compacted' | 'diverged';
   /** Number of unchanged entries at the beginning. */
@@ -33,26 +33,28 @@ export interface HistoryNotice {
   readonly missing: number;
 }
 
-/** The new entries of a history that was sent again. */
+/** The result of comparing a sent history with the known one. */
 export interface Reconciled {
-  /** Rising positions in the sent list. */
+  /** Indexes of the new entries in the sent list, in rising order. */
   readonly fresh: readonly number[];
-  /** For each sent entry, the position of its known counterpart. Undefined for a new entry. */
+  /**
+   * For each sent entry, the index of the known entry that it matches. Undefined for a new entry.
+   */
   readonly matched: readonly (number | undefined)[];
   readonly notice: HistoryNotice | undefined;
 }
 
-/** A message of this length is not repeated by chance. */
+/** Minimum length of a message that is not repeated by chance. */
 const TELLING = 80;
 
-/** Returns whether two entries are the same. */
+/** Returns whether two entries are the same entry. */
 export function sameEntry(known: HistoryEntry, sent: HistoryEntry): boolean {
   if (known.kind !== sent.kind) return false;
   if (known.id === undefined || sent.id === undefined) return known.key === sent.key;
   return known.id === sent.id || (known.inherited === true && known.kind === 'message' && known.key === sent.key);
 }
 
-/** Known entries, each matched at most once. */
+/** Known entries. Each of them can be matched once. */
 class Pool {
   readonly #entries: readonly HistoryEntry[];
   readonly #places = new Map<string, number[]>();
@@ -72,7 +74,7 @@ class Pool {
   }
 
   /**
-   * Takes the first match of a sent entry at or after a position. Returns its position, or
+   * Takes the first entry from `from` on that matches a sent entry. Returns its index, or
    * undefined.
    */
   take(sent: HistoryEntry, from = 0): number | undefined {
@@ -98,7 +100,7 @@ class Pool {
   }
 }
 
-/** Returns how many pairs from the first on are the same. */
+/** Returns how many pairs are equal, from the first pair on. */
 function sameRun(
   pairAt: (i: number) => readonly [known: HistoryEntry | undefined, sent: HistoryEntry | undefined],
 ): number {
@@ -108,7 +110,10 @@ function sameRun(
   }
 }
 
-/** Finds the end of the known history in the sent one. The longest run wins, then the earliest. */
+/**
+ * Finds where the end of the known history is in the sent one. The longest match wins; among equal
+ * ones, the first.
+ */
 function tailOf(
   known: readonly HistoryEntry[],
   sent: readonly HistoryEntry[],
@@ -122,8 +127,8 @@ function tailOf(
 }
 
 /**
- * The new entries of a list whose other entries are all known, and the number of unmatched known
- * entries.
+ * For each sent entry, the known entry that it matches, and the number of known entries without a
+ * match.
  */
 interface Found {
   readonly matched: readonly (number | undefined)[];
@@ -131,8 +136,8 @@ interface Found {
 }
 
 /**
- * The end of the known history was found. All later entries are new. An earlier entry is new if no
- * known entry matches it.
+ * Matches a list that contains the end of the known history. Later entries are new. An earlier
+ * entry is new if no known entry matches it. Undefined if that end was not found.
  */
 function aroundTail(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): Found | undefined {
   const { end, run } = tailOf(known, sent);
@@ -144,14 +149,14 @@ function aroundTail(known: readonly HistoryEntry[], sent: readonly HistoryEntry[
   const telling =
     run >= 2 || byId || tail.some(({ kind, weight }) => kind === 'call' || weight >= TELLING) || pool.left === 0;
   if (!telling) return undefined;
-  // Results of parallel calls come in any order. A repeated message is a new message.
+  // Results of parallel calls may be in any order. A repeated message is a new message.
   const after = sent.slice(end).map((entry) => (entry.kind === 'message' ? undefined : pool.take(entry)));
   return { matched: [...before, ...tail.map((_, i) => known.length - run + i), ...after], left: pool.left };
 }
 
 /**
- * The histories diverge. Messages are known while they follow the known order; calls are known
- * anywhere.
+ * Matches a list that diverges. A message matches only in the order of the known history, and a
+ * call anywhere.
  */
 function inOrder(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): Found {
   const pool = new Pool(known, 0);
@@ -170,9 +175,10 @@ const newOnes = (matched: Found['matched']): readonly number[] =>
   matched.flatMap((place, i) => (place === undefined ? [i] : []));
 
 /**
- * Finds the new entries in a history that a harness sends again as a whole (decisions F1, B2). A
- * known entry in its place is never new. If the history was compacted or diverged, unrecognised
- * entries count as new: a duplicate is better than a loss. Pure; linear if the history only grew.
+ * Finds the new entries in a history that a harness sends as a whole (decisions F1, B2). A known
+ * entry in its place is never new. If the history was compacted or diverged, entries that are not
+ * recognised count as new, because a duplicate is better than a loss. Pure. It takes linear time if
+ * the history has only grown.
  */
 export function reconcile(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): Reconciled {
   const kept = sameRun((i) => [known[i], sent[i]]);
@@ -197,14 +203,14 @@ export function reconcile(known: readonly HistoryEntry[], sent: readonly History
   };
 }
 
-/** A reconciliation, and the index of its view. */
+/** A result, and the index of the view of the history that gave it. */
 interface ReconciledView extends Reconciled {
   readonly view: number;
 }
 
 /**
- * Returns the reconciliation with the fewest new entries among several views of the known history.
- * On a tie, the earlier view wins.
+ * Compares a sent history with several views of the known history. Returns the result with the
+ * fewest new entries, and of equal ones the first.
  */
 export function reconcileWith(
   views: readonly (readonly HistoryEntry[])[],

@@ -15,33 +15,33 @@ import type { CallItem } from './history-item.js';
 import { storedHash } from './known-history.js';
 import { type ObservationContext, observeCall } from './observe-call.js';
 
-/** Further report data about a call. */
+/** Facts about a call that are not in its history entry. */
 export interface CallExtras {
-  /** The text shown to the model, if it is not the output. */
+  /** The text that the model got, if it is not the output. */
   readonly shown?: string;
   readonly turnRef?: string;
   readonly startedAt?: number;
-  /** The step of the message that made the call, if known. */
+  /** The step of the message that made the call, if it is known. */
   readonly by?: number;
 }
 
-/** An acknowledged reported call. */
+/** A reported call that was acknowledged. */
 export interface ReportedCall {
   readonly callId: ObjectId;
-  /** `known`: this call was recorded before, so nothing was written. */
+  /** `known`: the call had been recorded before, so nothing was written. */
   readonly outcome: 'recorded' | 'known';
-  /** Number of accepted read or mentioned files. */
+  /** Number of files that were recorded as read or mentioned. */
   readonly files: number;
   readonly collapsed: readonly ObjectId[];
-  /** Rejected file effects and their reasons. */
+  /** Effects on files that were rejected, with the reasons. */
   readonly notes: readonly string[];
-  /** The database's result. Absent for a known call. */
+  /** Resolves with the database's result. Missing for a call that was known. */
   readonly applied?: RecordedCall['applied'];
 }
 
 /**
- * Returns the recorded call that a report repeats: the same id, tool, arguments and output
- * (decision B2), after step `since`.
+ * Returns the recorded call that a report repeats. It must come after step `since` and have the
+ * same id, tool, arguments and output (decision B2).
  */
 export async function findKnownCall(session: ContextSession, call: CallItem, since = 0): Promise<ObjectId | undefined> {
   const { id } = call;
@@ -59,7 +59,7 @@ export async function findKnownCall(session: ContextSession, call: CallItem, sin
 /** Maximum number of notes per step. */
 const MOST_NOTES = 50;
 
-/** Records a reported call with its file effects [§5.1, §5.7]. */
+/** Records a reported call and its effects on files [§5.1, §5.7]. */
 export async function recordItem(
   session: ContextSession,
   call: CallItem,
@@ -87,43 +87,46 @@ export async function recordItem(
   return { callId, outcome: 'recorded', files: readings.length + mentions.length, collapsed, notes, applied };
 }
 
-/** A verb and the references of its objects: ids, prefixes or paths. */
+/** A verb with references to objects: ids, prefixes of ids, or paths. */
 interface VerbCall {
   readonly verb: Verb;
   readonly references: readonly string[];
 }
 
-/** How a verb is called for an agent. */
+/** Options of a verb that an agent calls. */
 export interface VerbOptions {
-  /** The harness's id of the agent's call (decision B2). */
+  /** The id of the agent's call in the harness (decision B2). */
   readonly callId?: string;
   readonly turnRef?: string;
   readonly shortIds?: boolean;
   readonly strict?: boolean;
-  /** With `epoch`, deactivated text stays in the requests until the next epoch (divergence E9). */
+  /**
+   * The layout. With `epoch`, a deactivated text stays in requests until the next epoch (divergence
+   * E9).
+   */
   readonly layout?: LayoutName;
   readonly signal?: AbortSignal;
 }
 
 /** The result of a verb. */
 export interface VerbReport {
-  /** The object of the call itself. */
+  /** The id of the object that records the call. */
   readonly callId: ObjectId;
   /**
-   * The answer for the agent: one line per object and the size of the active set. The contents are
-   * in the next context (decision D7).
+   * The answer for the agent: one line per object, and the size of the active set. The objects'
+   * contents are in the next context (decision D7).
    */
   readonly text: string;
-  /** False if the verb had no effect on any object. */
+  /** False if no object was affected. */
   readonly ok: boolean;
   readonly entries: readonly VerbEntry[];
-  /** Objects that the window collapsed in this step [§4.3]. */
+  /** Objects that auto-collapse removed from the active set in this step [§4.3]. */
   readonly collapsed: readonly ObjectId[];
 }
 
 /**
- * Activates, deactivates, pins or unpins for an agent [§3.3], as one step with its call (decisions
- * D1 to D7).
+ * Activates, deactivates, pins or unpins objects for an agent [§3.3]. The verb and its call are
+ * recorded as one step (decisions D1 to D7).
  */
 export async function runVerb(
   { client, session }: Pick<ToolContext, 'client' | 'session'>,

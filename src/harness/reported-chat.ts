@@ -21,23 +21,23 @@ import type { ObservationContext } from './observe-call.js';
 import { type HistoryEntry, type HistoryNotice, type Reconciled, reconcileWith } from './reconcile.js';
 import { type CallExtras, findKnownCall, type ReportedCall, recordItem } from './record-call.js';
 
-/** How messages are reported. */
+/** Options for reporting messages. */
 export interface ReportOptions {
   /** `append` (the default): new messages only. `history`: the whole history (decision F1). */
   readonly mode?: 'append' | 'history';
-  /** The harness's id of the turn (decision B7). */
+  /** The turn's id in the harness (decision B7). */
   readonly turnRef?: string;
-  /** Whether the harness reports a compaction. Then missing entries were not undone. */
+  /** Whether the harness has compacted its history. If so, missing entries were not undone. */
   readonly compacted?: boolean;
   /** Records nothing if a whole history undoes the end of the chat. The report names the step. */
   readonly refuseUndone?: boolean;
-  /** In mode `append`: the last step whose entries do not count as known. Default: 0. */
+  /** In mode `append`, entries up to this step do not count as known. Default: 0. */
   readonly since?: number;
-  /** Earlier lists of a whole history. Unchanged messages must be the same objects. */
+  /** Cache for whole histories. Unchanged messages must be the same objects. */
   readonly growing?: GrowingHistory;
 }
 
-/** The position of a whole history's entry in the session. */
+/** The place in the session of an entry in a whole history. */
 export interface PlacedEntry {
   readonly index: number;
   readonly kind: 'message' | 'call';
@@ -47,31 +47,31 @@ export interface PlacedEntry {
   readonly callId?: ObjectId;
 }
 
-/** A recorded entry of a report. */
+/** An entry that a report recorded. */
 export interface RecordedEntry {
-  /** Index of its message, from 0. */
+  /** Index of the entry's message, from 0. */
   readonly index: number;
   readonly kind: 'message' | 'call';
-  /** The object of a call. */
+  /** The id of a call's object. */
   readonly callId?: ObjectId;
 }
 
 /** The result of a message report. */
 export interface MessagesReport {
   readonly recorded: readonly RecordedEntry[];
-  /** Number of entries known before. */
+  /** Number of entries that the session already had. */
   readonly known: number;
-  /** Describes a history that does not simply continue the known one. Nothing was deleted. */
+  /** Says how a history differs if it does not just continue the chat. Nothing was deleted. */
   readonly notice: HistoryNotice | undefined;
-  /** Rejected file effects of calls and their reasons. */
+  /** Effects of calls on files that were rejected, with the reasons. */
   readonly notes: readonly string[];
-  /** The position of each entry, for a whole history. */
+  /** The place of each entry of a whole history. */
   readonly placed?: readonly PlacedEntry[];
-  /** The last shared step, or 0. Later steps were undone, and nothing was recorded. */
+  /** The last common step, or 0. Later steps were undone, and nothing was recorded. */
   readonly undoneFrom?: number;
 }
 
-/** A newly recorded entry and its position. */
+/** An entry that was recorded now, with its place. */
 interface Taken {
   readonly entry: RecordedEntry;
   readonly place: Pick<KnownEntry, 'seq' | 'turn' | 'ref'>;
@@ -79,22 +79,22 @@ interface Taken {
 }
 
 /**
- * A whole history that covers the whole chat, with every entry's position. A continuation needs no
- * comparison.
+ * A whole history that has all of the chat, with the place of each entry. If it grows, only the new
+ * part is processed.
  */
 interface PlacedHistory {
   readonly messages: readonly ReportedMessage[];
   readonly placed: readonly PlacedEntry[];
   /** The last step of the chat. */
   readonly seq: number;
-  /** The steps of its messages. */
+  /** The steps of the messages, by index. */
   readonly steps: ReadonlyMap<number, number>;
 }
 
 const places = (items: readonly unknown[]): readonly number[] => [...items.keys()];
 const placeOf = ({ seq, turn, ref }: Taken['place']): Taken['place'] => ({ seq, turn, ...defined({ ref }) });
 
-/** Returns the extra data for recording an entry. */
+/** Returns further facts about an entry for its recording. */
 const extrasOf = (
   item: HistoryItem,
   { turnRef, steps }: { readonly turnRef: string | undefined; readonly steps: MessageSteps },
@@ -129,29 +129,29 @@ const differentPlaces = (placed: readonly PlacedEntry[]): number =>
   new Set(placed.map(({ kind, seq }) => `${kind} ${seq}`)).size;
 
 /**
- * Records the new part of each list that a harness reports [§5.1], and remembers the last list. Do
- * not call its methods concurrently.
+ * Records the new part of each list that a harness reports [§5.1], and remembers the list. Calls of
+ * its methods must not overlap.
  */
 export class ReportedChat {
   readonly #session: ContextSession;
   readonly #context: () => ObservationContext;
-  /** The harness's last list, which may differ from the chat's order. */
+  /** The entries of the harness's last list. Their order may differ from the chat's. */
   #sent: KnownEntry[] = [];
-  /** The last step of each of its messages, by id. */
+  /** For each message id, the last step that has the message. */
   #sentAt = new Map<string, number>();
-  /** The same list, if it covers the whole chat. */
+  /** The harness's last list, if it has all of the chat. */
   #whole: PlacedHistory | undefined;
   #open: ReadonlyMap<string, OpenCall> = new Map();
-  /** Calls of the running turn recorded before their messages, by the harness's ids. */
+  /** Ids of the running turn's calls that were recorded before their messages. */
   readonly #early = new Set<string>();
 
-  /** `context` returns fresh data for judging each call's file effects. */
+  /** `context` returns what is currently needed to judge a call. */
   constructor(session: ContextSession, context: () => ObservationContext) {
     this.#session = session;
     this.#context = context;
   }
 
-  /** Records one finished call from a separate report, unless the session has it. */
+  /** Records a finished call that was reported by itself, unless the session already has it. */
   async record(call: CallItem, extras: CallExtras): Promise<ReportedCall> {
     if (call.id !== undefined && !this.#open.has(call.id)) this.#early.add(call.id);
     const by = call.id === undefined ? undefined : stepOf(this.#open.get(call.id));
@@ -164,7 +164,7 @@ export class ReportedChat {
     return recordItem(this.#session, call, { context: this.#context(), extras });
   }
 
-  /** Records the new entries of a report. */
+  /** Records those entries of a report that are new. */
   report(messages: readonly ReportedMessage[], options: ReportOptions): Promise<MessagesReport> {
     return options.mode === 'history' ? this.#reportHistory(messages, options) : this.#reportNew(messages, options);
   }
@@ -173,7 +173,7 @@ export class ReportedChat {
     messages: readonly ReportedMessage[],
     { turnRef, since = 0 }: ReportOptions,
   ): Promise<MessagesReport> {
-    // Within a chat, a system message is an addition of the harness, not the prompt.
+    // Later system messages are additions by the harness and not the system prompt.
     const history = historyOf(messages, { known: this.#open, prompt: this.#session.state.seq === 0 });
     const { items } = history;
     const entries = items.map((item) => sentEntry(item, this.#session.mask));
@@ -189,7 +189,7 @@ export class ReportedChat {
       if (one === undefined) continue;
       taken.push(one);
       if (item.kind === 'message') steps.set(item.index, one.place.seq);
-      // Kept one by one, so that a report that failed halfway can be repeated.
+      // Stored one by one, so that a report that fails halfway can be repeated.
       if (isCompared(item)) this.#keepSent([{ ...entry, ...one.place }]);
     }
     this.#open = leftOpen(history.open, steps);
@@ -256,9 +256,8 @@ export class ReportedChat {
   }
 
   /**
-   * Returns whether a history continues one that covered the whole chat. Then comparison with the
-   * last list gives the fewest new entries, and all later entries are new. Returns false if one of
-   * them has an id that the chat has.
+   * Returns whether a history continues one that had all of the chat. Then all later entries are
+   * new. False if the chat has the id of a later entry.
    */
   #onlyGrew(
     { messages: before, placed, seq }: PlacedHistory,
@@ -272,7 +271,7 @@ export class ReportedChat {
     });
   }
 
-  /** Records the entries after a history that covered the whole chat. */
+  /** Records the entries that follow a history that had all of the chat. */
   async #reportGrown(
     messages: readonly ReportedMessage[],
     {
@@ -305,7 +304,7 @@ export class ReportedChat {
     return { ...reportOf(taken, history.items.length, undefined), placed };
   }
 
-  /** Records one entry. Returns undefined if it is known. */
+  /** Records one entry. Returns undefined if the session already has it. */
   async #take(
     item: HistoryItem,
     { whole, since, ...extras }: CallExtras & { readonly whole: boolean; readonly since?: number },
@@ -318,7 +317,7 @@ export class ReportedChat {
       await this.#session.reportMessage(message, id, usage);
       return { entry: { index, kind: 'message' }, place: this.#place(), notes: [] };
     }
-    // In a whole history the position decides whether a call is known. Its id may repeat.
+    // In a whole history, a call is known by its place, because its id may repeat.
     const call = whole
       ? await recordItem(this.#session, item, { context: this.#context(), extras })
       : await this.#record(item, extras, since);
@@ -330,14 +329,14 @@ export class ReportedChat {
     };
   }
 
-  /** Returns whether calls of a message were reported separately before it. */
+  /** Returns whether a message's calls were reported before the message. */
   #isEarly(message: ReportedMessage | undefined): boolean {
     return message !== undefined && announcedIds(message).some((id) => this.#early.has(id));
   }
 
   /**
-   * Returns whether the chat has calls of a silent message, at the positions where they were
-   * recorded. `later` is the rest of the report.
+   * Returns whether the session already has a call of a message without content. `later` is the
+   * rest of the report.
    */
   async #hasCallsOf(
     message: ReportedMessage | undefined,
@@ -349,13 +348,13 @@ export class ReportedChat {
     return first?.kind === 'call' && (await findKnownCall(this.#session, first, since)) !== undefined;
   }
 
-  /** Returns the position of the step just recorded. */
+  /** Returns the place of the step that was just recorded. */
   #place(): Pick<KnownEntry, 'seq' | 'turn'> {
     const { seq, turn } = this.#session.state;
     return { seq, turn };
   }
 
-  /** Compares a history with the last list and with the chat. */
+  /** Compares a history with the harness's last list and with the chat. */
   #reconcile(
     entries: readonly HistoryEntry[],
     compacted: boolean,
@@ -368,7 +367,7 @@ export class ReportedChat {
     return { ...found, notice: named, known: views[view] ?? chat };
   }
 
-  /** Returns whether the last recorded history event equals this notice. */
+  /** Returns whether the last event of the session already records this notice. */
   #isNoted({ kind, kept, missing }: HistoryNotice): boolean {
     const last = this.#session.state.marks.findLast(({ event }) => event !== undefined)?.event;
     return last?.kind === kind && last.kept === kept && last.missing === missing;
@@ -382,7 +381,7 @@ export class ReportedChat {
     }
   }
 
-  /** Returns the new entries of a report, without messages whose id was reported before. */
+  /** Returns the indexes of a report's entries, without messages whose id was reported before. */
   #unseen(entries: readonly HistoryEntry[], since: number): readonly number[] {
     const { places } = this.#session;
     const isKnown = (id: string): boolean =>

@@ -11,7 +11,7 @@ import { HarnessError } from '../harness-error.js';
 import { HarnessSession, type HarnessSettings } from '../harness-session.js';
 import type { SessionRequest } from './session-schemas.js';
 
-/** A session that harnesses have open. */
+/** A session that a harness has open. */
 interface OpenSession extends HeldSession {
   readonly harness: HarnessSession;
   readonly loan: SessionLoan;
@@ -19,26 +19,28 @@ interface OpenSession extends HeldSession {
   lastUsed: number;
 }
 
-/** State of an open session that was put away, to reopen it at the next request. */
+/**
+ * The state of an open session whose memory was freed, for opening it again at the next request.
+ */
 type PutAwaySession = Pick<OpenSession, 'mineShell' | 'lastUsed'>;
 
 /**
- * The sessions that harnesses have open over HTTP. They stay open between requests until they are
- * closed or idle for long. Of many resting sessions, the most recently used stay in memory. The
- * others are put away, and the next request reopens them transparently.
+ * The sessions that harnesses have open over HTTP. A session stays open between requests until it
+ * is closed or idle for long. If many are idle, only the most recently used stay in memory. The
+ * next request to another one opens it again, which the harness does not notice.
  */
 export class ApiSessions {
   readonly #backend: Backend;
   readonly #settings: Omit<HarnessSettings, 'delivered' | 'mineShell'>;
-  /** The most recently used is last. */
+  /** In order of use; the session used last is at the end. */
   readonly #open = new Map<string, OpenSession>();
   readonly #putAway = new Map<string, PutAwaySession>();
   /**
-   * Sessions that another process took over, as a request has reported. Opening one again takes it
-   * back (decision F5).
+   * Sessions that another process took over, as a failed request has shown. Opening such a session
+   * takes it back (decision F5).
    */
   readonly #lost = new Set<string>();
-  /** Sessions being opened; a request that names one waits for it. */
+  /** Sessions that are being opened. A request for one of them waits. */
   readonly #opening = new Map<string, Promise<HarnessSession>>();
 
   constructor(backend: Backend, settings: Omit<HarnessSettings, 'delivered' | 'mineShell'>) {
@@ -47,18 +49,20 @@ export class ApiSessions {
   }
 
   /**
-   * Returns the client once the database answers. @throws {ApiError} node-starting – it does not
-   * answer within the timeout
+   * Returns the client once the database answers.
+   *
+   * @throws {ApiError} node-starting – the database does not answer within the timeout
    */
   client(): Promise<ContextClient> {
     return withinRequest(this.#backend.ready());
   }
 
   /**
-   * Opens, resumes or forks a session. Opening an open session returns it. If there is a journal, a
-   * new session needs no database.
-   * @throws {HarnessError} no-such-session – it must exist and does not.
-   * @throws {ApiError} node-starting – the database does not answer within the timeout.
+   * Opens, resumes or forks a session. If it is already open, returns it. With a journal, creating
+   * a session does not need the database.
+   *
+   * @throws {HarnessError} no-such-session – `must_exist` is set and the session does not exist
+   * @throws {ApiError} node-starting – the database does not answer within the timeout
    */
   async open({
     id,
@@ -80,12 +84,16 @@ export class ApiSessions {
         `session ${JSON.stringify(id)} does not exist; list the sessions, or leave must_exist out`,
       );
     }
-    // The other process notices at its next step (decision F5).
+    // The process that had the session notices this at its next step (decision F5).
     if (take_over ?? this.#lost.has(id)) await client.openSession({ id, takeOver: true });
     return this.#reopen(id, mineShell);
   }
 
-  /** Runs work with an open session. @throws {ApiError} session-not-open – it is not open */
+  /**
+   * Runs work with an open session.
+   *
+   * @throws {ApiError} session-not-open – the session is not open
+   */
   async use<T>(id: string, work: (session: HarnessSession) => Promise<T>): Promise<T> {
     await this.#opening.get(id)?.catch(() => undefined);
     const away = this.#putAway.get(id);
@@ -112,10 +120,11 @@ export class ApiSessions {
   }
 
   /**
-   * Runs work with a session as a person, beside its agent. Shares a session that is open here;
-   * otherwise opens it for the work and pauses it again.
+   * Runs work with a session on behalf of a person, while its agent may be using it. If the session
+   * is not open here, opens it for the work and pauses it again.
+   *
    * @throws {HarnessError} no-such-session
-   * @throws {SessionError} `lease-held` – another process, which is named, has it open;
+   * @throws {SessionError} `lease-held` – another process, which the error names, has it open;
    *   `other-roots`
    */
   async asPerson<T>(
@@ -127,7 +136,7 @@ export class ApiSessions {
       throw new HarnessError('no-such-session', `session ${JSON.stringify(id)} does not exist; list the sessions`);
     const borrowing = client.borrowSession({ id, asPerson: true });
     const { session, release } = await withinRequest(borrowing).catch((error: unknown) => {
-      // The caller has gone, so a late session is returned.
+      // The caller is gone, so the session is given back when it arrives late.
       borrowing.then(
         (late) => late.release(),
         () => undefined,
@@ -141,7 +150,11 @@ export class ApiSessions {
     }
   }
 
-  /** Pauses a session [§3.6]. @throws {ApiError} session-not-open – it is not open */
+  /**
+   * Pauses a session [§3.6].
+   *
+   * @throws {ApiError} session-not-open – the session is not open
+   */
   async close(id: string): Promise<void> {
     const { loan } = await this.use(id, async () => this.#open.get(id) as OpenSession);
     this.#open.delete(id);
@@ -149,8 +162,8 @@ export class ApiSessions {
   }
 
   /**
-   * Pauses sessions that were idle for this long, so that a vanished harness does not hold them
-   * forever.
+   * Pauses the sessions that have been idle for this long. Otherwise a harness that vanished would
+   * keep them forever.
    */
   async forgetIdle(idleMs: number): Promise<void> {
     const now = Date.now();
@@ -167,7 +180,7 @@ export class ApiSessions {
     await Promise.allSettled(open.map(({ loan }) => loan.release()));
   }
 
-  /** Opens a session by id; requests that name it meanwhile wait. */
+  /** Opens a session by its id. Requests for it wait until it is open. */
   async #reopen(id: string, mineShell: boolean): Promise<HarnessSession> {
     const opening = this.#join(id, mineShell);
     this.#opening.set(id, opening);
@@ -187,8 +200,8 @@ export class ApiSessions {
   }
 
   /**
-   * Borrows a session and keeps it open. Borrows an open session only once, unless another process
-   * took it over.
+   * Borrows a session and keeps it open. An open session is not borrowed again, unless another
+   * process took it over.
    */
   async #join(id: string | undefined, mineShell: boolean): Promise<HarnessSession> {
     const client = await this.#backend.usable();

@@ -12,7 +12,7 @@ const STATUS: Readonly<Record<HarnessErrorCode, number>> = {
   'not-available': 501,
 };
 
-/** The HTTP interface of harnesses, which keeps their sessions open between requests. */
+/** The HTTP interface for harnesses. It keeps their sessions open between requests. */
 export const HARNESS_HTTP: HttpContract = {
   requests: SESSION_REQUESTS,
   answers: SESSION_ANSWERS,

@@ -5,7 +5,7 @@ import { contractEntries, type Exchange, type Held, type Operation, type Schemas
 import type { HarnessSession } from '../harness-session.js';
 import { ApiSessions } from './api-sessions.js';
 
-/** An open session and its client. */
+/** An open session and the client that it belongs to. */
 export interface OpenContext {
   readonly client: ContextClient;
   readonly session: HarnessSession;
@@ -13,21 +13,21 @@ export interface OpenContext {
 
 const kept = new WeakMap<Backend, ApiSessions>();
 
-/** Keeps the sessions that harnesses open on a server. */
+/** Creates the store of the sessions that harnesses open on a server. */
 export function holdSessions(backend: Backend, settings: ConstructorParameters<typeof ApiSessions>[1]): Held {
   const sessions = new ApiSessions(backend, settings);
   kept.set(backend, sessions);
   return { forgetIdle: (idleMs) => sessions.forgetIdle(idleMs), close: () => sessions.closeAll() };
 }
 
-/** Returns the open sessions of the server that received a request. */
+/** Returns the open sessions of the server that got a request. */
 export function sessionsOf({ backend }: Pick<Exchange, 'backend'>): ApiSessions {
   const sessions = kept.get(backend);
   if (sessions === undefined) throw new Error('BUG: this server keeps no open sessions');
   return sessions;
 }
 
-/** Returns the constructors of a contract's operations on open sessions. */
+/** Returns the functions that declare a contract's operations on open sessions. */
 export function sessionEntries<R extends Schemas, A extends Schemas>(schemas: {
   readonly requests: R;
   readonly answers: A;
@@ -39,7 +39,9 @@ export function sessionEntries<R extends Schemas, A extends Schemas>(schemas: {
   };
   return {
     operation,
-    /** An operation on an open session, which may be acknowledged while the database is away. */
+    /**
+     * Declares an operation on an open session. It may succeed while the database is unavailable.
+     */
     onSession: <N extends keyof A & string, Q extends keyof R & string = never>({
       handle,
       ...entry
@@ -50,7 +52,9 @@ export function sessionEntries<R extends Schemas, A extends Schemas>(schemas: {
       handle: (exchange: Exchange, body: z.output<R[Q]>) =>
         sessionsOf(exchange).use(exchange.id, (session) => handle(session, body)),
     }),
-    /** An operation on an open session that reads the database, so it waits for it. */
+    /**
+     * Declares an operation on an open session that reads the database, and therefore waits for it.
+     */
     onStored: <N extends keyof A & string, Q extends keyof R & string = never>({
       handle,
       ...entry

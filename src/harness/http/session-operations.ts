@@ -15,7 +15,7 @@ import { SESSION_ANSWERS, SESSION_REQUESTS, type SessionAnswer, type SessionRequ
 
 const { operation, onSession } = sessionEntries({ requests: SESSION_REQUESTS, answers: SESSION_ANSWERS });
 
-/** Formats a session. */
+/** Formats a session for an answer. */
 function sessionAnswer({ session }: HarnessSession, resumed: boolean): SessionAnswer<'Session'> {
   const { turn, seq, sets } = session.state;
   return {
@@ -31,24 +31,24 @@ function sessionAnswer({ session }: HarnessSession, resumed: boolean): SessionAn
 
 const place = ({ session }: HarnessSession) => ({ turn: session.state.turn, step: session.state.seq });
 
-/** Formats the result of reported messages and the state of the session. */
+/** Formats the result of reported messages, and the session's state. */
 function messagesAnswer(harness: HarnessSession, report: MessagesReport): SessionAnswer<'MessagesReport'> {
   return wireShape(SESSION_ANSWERS.MessagesReport, { ...report, ...place(harness) });
 }
 
-/** Formats the result of reported calls and the state of the session. */
+/** Formats the result of reported calls, and the session's state. */
 function toolCallsAnswer(harness: HarnessSession, calls: readonly ReportedCall[]): SessionAnswer<'ToolCallsReport'> {
   return wireShape(SESSION_ANSWERS.ToolCallsReport, { calls, ...place(harness) });
 }
 
-/** Formats a context and the result of messages sent with the request; null if it had none. */
+/** Formats a context. `report` is the result of the messages that the request had, or null. */
 function contextAnswer(context: TurnContext, report: MessagesReport | undefined): SessionAnswer<'TurnContext'> {
   const { basis, ...record } = context.record;
   const shown = basis === undefined ? undefined : { ...basis, validTime: reportedTime(basis.validTime) };
   return wireShape(SESSION_ANSWERS.TurnContext, { ...context, record: { ...record, basis: shown }, report });
 }
 
-/** Formats the result of an agent's verb, for each object that it named. */
+/** Formats the result of a verb, with one entry per named object. */
 function verbAnswer({ entries, ...report }: VerbReport): SessionAnswer<'VerbReport'> {
   const shown = entries.map((entry) => ({ ...entry, ...(entry.ok ? { chars: entry.metadata.charCount } : {}) }));
   return wireShape(SESSION_ANSWERS.VerbReport, { ...report, entries: shown });
@@ -69,7 +69,7 @@ const verb = (name: Verb, summary: string) =>
   });
 
 /**
- * Changes the sets of a session for a person. Throws as `ApiSessions.asPerson` and
+ * Changes a session's sets for a person. Throws the errors of `ApiSessions.asPerson` and
  * `changeByPerson`.
  */
 function changeSets(
@@ -85,8 +85,8 @@ function changeSets(
 const shownChanges = ({ activate, deactivate, pin, unpin }: SetVerbs) => defined({ activate, deactivate, pin, unpin });
 
 /**
- * Reverts a step's changes to the sets, or previews that. Throws as `ApiSessions.asPerson` and
- * `undoStep`.
+ * Undoes what a step changed in the sets, or previews that. Throws the errors of
+ * `ApiSessions.asPerson` and `undoStep`.
  */
 async function undoOneStep(exchange: Exchange, body: SessionRequest<'Undo'>): Promise<SessionAnswer<'StepUndone'>> {
   if (body.plan === true) {
@@ -108,7 +108,7 @@ async function undoOneStep(exchange: Exchange, body: SessionRequest<'Undo'>): Pr
   });
 }
 
-/** The operations on open sessions by their OpenAPI ids. */
+/** The operations on open sessions, by their ids in OpenAPI. */
 export const SESSION_OPERATIONS = {
   openSession: operation({
     method: 'POST',

@@ -13,7 +13,7 @@ const changes = z
   .object({ activate: ids.optional(), deactivate: ids.optional(), pin: ids.optional(), unpin: ids.optional() })
   .describe('Changes of the sets');
 
-/** Request bodies of operations on open sessions. */
+/** Schemas of request bodies, for operations on open sessions. */
 export const SESSION_REQUESTS = {
   OpenSession: z
     .strictObject({
@@ -165,7 +165,7 @@ const rendered = z.object({
   parts: z.array(z.object({ text: z.string(), id: objectId.optional().describe('The active object of the block') })),
 });
 
-/** Response bodies of operations on open sessions. */
+/** Schemas of response bodies, for operations on open sessions. */
 export const SESSION_ANSWERS = {
   Session: session,
   Closed: z.object({ id: z.string(), closed: z.literal(true) }),
@@ -258,7 +258,7 @@ export const SESSION_ANSWERS = {
   }),
 } as const;
 
-/** The parsed body of a request. */
+/** The body of a request, after parsing. */
 export type SessionRequest<N extends keyof typeof SESSION_REQUESTS> = z.output<(typeof SESSION_REQUESTS)[N]>;
-/** The body of an answer, as sent. */
+/** The body of an answer, before serialising. */
 export type SessionAnswer<N extends keyof typeof SESSION_ANSWERS> = z.input<(typeof SESSION_ANSWERS)[N]>;

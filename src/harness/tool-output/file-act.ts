@@ -2,11 +2,11 @@ import { type PatchHunk, parsePatch } from '../../foreign-tools/patch-envelope.j
 import type { LineReplacement, LineSubstitution, Replacement } from '../../foreign-tools/text-edits.js';
 
 /**
- * The effect of a recorded call on a file, from its arguments and its answer. Paths are as
- * recorded.
+ * The effect of a recorded call on a file, according to the call's arguments and output. Paths are
+ * written as in the recording.
  */
 export type FileAct =
-  /** Shows lines of the file, or all of it. */
+  /** Shows the whole file or some of its lines. */
   | {
       readonly kind: 'show';
       readonly path: string;
@@ -15,7 +15,7 @@ export type FileAct =
       readonly whole: boolean;
       readonly total?: number;
     }
-  /** Names an existing file without usable text. */
+  /** Names an existing file and shows no text that can be used. */
   | { readonly kind: 'name'; readonly path: string }
   | { readonly kind: 'list'; readonly paths: readonly string[] }
   | { readonly kind: 'write'; readonly path: string; readonly text: string }
@@ -39,10 +39,10 @@ export type FileAct =
   /** May change any file. */
   | { readonly kind: 'anything' };
 
-/** The effect of one file's part of a patch envelope. */
+/** The effect of a patch envelope on one file. */
 type PatchAct = Extract<FileAct, { kind: 'write' | 'delete' | 'update' }>;
 
-/** Returns the effects of a patch envelope; undefined if the text is none. */
+/** Returns the effects of a patch envelope. Undefined if the text is not an envelope. */
 export function patchActs(envelope: string): readonly PatchAct[] | undefined {
   return parsePatch(envelope)?.map((change): PatchAct => {
     if (change.kind === 'add') return { kind: 'write', path: change.path, text: change.text };

@@ -1,7 +1,10 @@
 import { posix } from 'node:path';
 import type { ListingFormat } from '../../foreign-tools/tool-table.js';
 
-/** Maximum lines of an output that are read; a call discovers at most 2,000 files (decision C7). */
+/**
+ * Maximum number of an output's lines that are read. A call discovers at most 2,000 files (decision
+ * C7).
+ */
 const MOST_LINES = 20_000;
 const LONGEST_LINE = 4_096;
 
@@ -12,23 +15,23 @@ function linesOf(output: string): readonly string[] {
     .filter((line) => line !== '' && line.length <= LONGEST_LINE);
 }
 
-/** A line of `ls -l`: its type and its name. */
+/** Matches a line of `ls -l`: its type and its name. */
 const LONG =
   /^([-dlbcps])[-rwxsStT]{9}[.+@]?\s+\d+\s+\S+\s+\S+\s+[\d.,]+[KMGT]?\s+\S+\s+\S+\s+(?:\d{2}:?\d{2}\s+|\d{4}\s+|[\d:.]+\s+(?:[+-]\d{4}\s+)?|[+-]\d{4}\s+)?(.+)$/;
 
-/** The line of a match or of context: `path:3: text`, `path-2- text`. */
+/** Matches a line with a match or around a match: `path:3: text`, `path-2- text`. */
 const MATCH = /^((?:[A-Za-z]:)?[^:]+?)[:-]\d+[:-]/;
 
-// Names that an output may contain. Generous, for callers that check the disk.
+// The next functions return every name that a line may contain. Their callers check the disk.
 
-/** The possible readings of one line: paths relative to the call's folder, most likely first. */
+/**
+ * The names that one line may contain, most likely first. They are relative to the call's folder.
+ */
 export type LineReadings = readonly string[];
 
 const unquoted = (name: string): string => (/^(["'`]).+\1$/.test(name) ? name.slice(1, -1) : name);
 
-/**
- * Returns a name without a listing's decoration: marks before it, a type suffix or a size after it.
- */
+/** Returns a name without what a listing adds: marks before it, and a type or size after it. */
 function bareNames(text: string): readonly string[] {
   const name = text.replace(/^\[(?:FILE|DIR|F|D|LINK)\]\s+/i, '').trimEnd();
   const long = LONG.exec(name)?.[2];
@@ -38,8 +41,8 @@ function bareNames(text: string): readonly string[] {
 }
 
 /**
- * Reads the lines of `ls` or `tree`: names, bare or long, and names below folders by indentation or
- * box drawing. A folder header of `ls -R` (`src:`) applies to the lines after it.
+ * Reads the lines of `ls` or `tree`, plain or long. Indentation and box drawing show which folder a
+ * name is in. After a header such as `src:` of `ls -R`, names are in that folder.
  */
 function listingReadings(output: string): readonly LineReadings[] {
   const folders: { readonly depth: number; readonly path: string }[] = [];
@@ -66,7 +69,7 @@ function pathReadings(output: string): readonly LineReadings[] {
 }
 
 /**
- * Reads `path:3: text`, `path-2- text`, `path:text`, `path`, or a path as a heading above its
+ * Reads `path:3: text`, `path-2- text`, `path:text`, `path`, or a path as the heading of its
  * matches.
  */
 function matchReadings(output: string): readonly LineReadings[] {
@@ -115,21 +118,21 @@ function parsedJson(output: string): unknown {
   }
 }
 
-// Names that an output certainly contains. Strict, for callers without a disk.
+// The next functions return only names that are certainly files. Their callers have no disk.
 
 const looksLikePath = (name: string): boolean =>
   name !== '' && !name.endsWith('/') && !/[\0\t*?<>|"]/.test(name) && name !== '.' && name !== '..';
 
 const NO_PATH = /^(?:No files found|No matches|Found \d+|\(Results|\[|find: |rg: |grep: |ls: |fatal: |error: )/i;
 
-/** Reads one path per line, as `find -type f`, `rg --files` and globbing tools print them. */
+/** Reads one path per line, as `find -type f`, `rg --files` and tools for globbing print them. */
 function certainPaths(output: string): readonly string[] {
   return linesOf(output)
     .map((line) => line.trim())
     .filter((line) => looksLikePath(line) && !NO_PATH.test(line) && !line.includes(': '));
 }
 
-/** Reads the regular files of `ls -l`: their lines begin with `-`. */
+/** Reads the regular files in `ls -l`, whose lines begin with `-`. */
 function longNames(output: string): readonly string[] {
   return linesOf(output).flatMap((line) => {
     const [, type, name = ''] = LONG.exec(line) ?? [];
@@ -138,8 +141,8 @@ function longNames(output: string): readonly string[] {
 }
 
 /**
- * Reads a listing that marks its folders, with a slash or in words; unmarked names are files. A
- * listing without marks does not distinguish files from folders, so it yields nothing.
+ * Reads a listing that marks its folders with a slash or in words. Names without a mark are files.
+ * If nothing is marked, files and folders look alike, so no names are returned.
  */
 function markedNames(output: string): readonly string[] {
   const lines = linesOf(output).map((line) => line.trim().replace(/^[-•] /, ''));
@@ -152,8 +155,8 @@ function markedNames(output: string): readonly string[] {
 }
 
 /**
- * Returns the file of a line with a line number or, for searches below a named folder, of a line
- * `path:text`.
+ * Returns the file that a match's line names. The line has a number, or the form `path:text` in a
+ * search below a named folder.
  */
 function matchPath(line: string, targets: readonly string[]): string | undefined {
   const numbered = MATCH.exec(line)?.[1];
@@ -172,7 +175,7 @@ function matchedPaths(output: string, targets: readonly string[]): readonly stri
 interface FormatReader {
   readonly possible: (output: string) => readonly LineReadings[];
   readonly certain: (output: string, targets: readonly string[]) => readonly string[];
-  /** Whether names are relative to the listed folder instead of the call's. */
+  /** Whether names are relative to the listed folder, as opposed to the call's folder. */
   readonly inFolder: boolean;
 }
 
@@ -185,8 +188,8 @@ const FORMATS: Readonly<Record<ListingFormat, FormatReader>> = {
 };
 
 /**
- * Returns the names that an output may contain, line by line [§5.6, Discovery]. Deliberately
- * generous: the caller keeps only existing regular files (decisions C7, C8).
+ * Returns the names that an output may contain, by line [§5.6, Discovery]. There are too many on
+ * purpose: the caller keeps only those of existing regular files (decisions C7, C8).
  */
 export function possibleNames(format: ListingFormat, output: string): readonly LineReadings[] {
   const json = parsedJson(output);
@@ -194,18 +197,18 @@ export function possibleNames(format: ListingFormat, output: string): readonly L
   return readings.map((line) => line.filter((path) => path !== '' && !path.endsWith('/') && !path.includes('\0')));
 }
 
-/** The location of a listing. */
+/** The folder or targets that an output is about. */
 export interface ListedPlace {
-  /** The listed folder; `.` is the call's own. */
+  /** The listed folder. `.` is the call's folder. */
   readonly folder?: string;
-  /** The files and folders of a search. */
+  /** The files and folders that were searched. */
   readonly targets?: readonly string[];
 }
 
 /**
- * Returns the files that an output certainly names, once each, in order. Omits names that may be
- * folders or no names. The result has fewer files than a client with a disk discovers, but none
- * that did not exist.
+ * Returns the files that an output certainly names, each once, in order. Names that may be folders
+ * are left out. A client with a disk would discover more files, but every file returned here
+ * existed.
  */
 export function certainNames(
   format: ListingFormat,

@@ -1,4 +1,4 @@
-/** Formats in which tools number the lines of a file: the number, and the line after it. */
+/** The formats in which tools number the lines of a file. Each matches a number and its line. */
 const LINE_GUTTERS = {
   /** `12:text` */
   colon: /^(\d+):(.*)$/s,
@@ -17,7 +17,7 @@ const LINE_GUTTERS = {
 } as const;
 export type LineGutter = keyof typeof LINE_GUTTERS;
 
-/** Lines of a file without their numbers. */
+/** Lines of a file, without their numbers. */
 export interface NumberedLines {
   readonly lines: readonly string[];
   /** Number of the first line. */
@@ -25,8 +25,8 @@ export interface NumberedLines {
 }
 
 /**
- * Returns the consecutively numbered lines from `from` on; undefined if the first line has no
- * number.
+ * Returns the consecutively numbered lines from index `from` on. Undefined if the first of them has
+ * no number.
  */
 export function numberedLines(lines: readonly string[], from: number, gutter: LineGutter): NumberedLines | undefined {
   const bare: string[] = [];
@@ -42,19 +42,19 @@ export function numberedLines(lines: readonly string[], from: number, gutter: Li
   return bare.length === 0 || first < 1 ? undefined : { lines: bare, first };
 }
 
-/** A file's text, with the number of its first line if the output has numbers. */
+/** A file's text, and the number of its first line if the output had numbers. */
 interface Ungutted {
   readonly text: string;
   readonly startLine: number | undefined;
 }
 
-/** `12|text` is omitted: it is a common line of a table. */
+/** `12|text` is left out, because lines of tables often look like it. */
 const OF_WHOLE_TEXTS: readonly LineGutter[] = ['arrow', 'tab', 'spacedBar', 'colon', 'dot'];
 
 /**
- * Removes line numbers from a tool's output of a file. They count as numbers only if every line has
- * one, each one more than the last. A text that merely begins with a number is unchanged. Without
- * numbers, the result has no first line.
+ * Removes line numbers from the output of a tool that reads files. They are numbers only if every
+ * line has one that is one higher than the last. A text that merely begins with a number stays
+ * unchanged. Without numbers, the result has no `startLine`.
  */
 export function withoutGutter(shown: string): Ungutted {
   const end = shown.endsWith('\n') ? '\n' : '';
@@ -67,7 +67,7 @@ export function withoutGutter(shown: string): Ungutted {
   return { text: shown, startLine: undefined };
 }
 
-/** Returns the lines of an output, without the `\r` of a terminal's `\r\n`. */
+/** Returns the lines of an output. A terminal's `\r\n` also ends a line. */
 export function outputLines(output: string): readonly string[] {
   const lines = output.split('\n');
   const returns = lines.slice(0, -1).filter((line) => line.endsWith('\r')).length;

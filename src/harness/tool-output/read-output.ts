@@ -1,11 +1,11 @@
 import { asksForPart, firstLineAsked, type ToolArguments } from '../../foreign-tools/tool-arguments.js';
 import { numberedLines, withoutGutter } from './numbered-lines.js';
 
-/** A finished read. */
+/** A read that has finished. */
 export interface ReadCall {
   readonly args: ToolArguments;
   readonly output: string;
-  /** Whether the recording itself marks the output as incomplete. */
+  /** Whether the recording says that the output is incomplete. */
   readonly truncated: boolean;
 }
 
@@ -14,11 +14,11 @@ interface ReadText {
   readonly text: string;
   readonly startLine: number;
   readonly whole: boolean;
-  /** Number of lines in the file, if the output names it. */
+  /** Number of lines in the file, if the output states it. */
   readonly total?: number;
 }
 
-/** Notes that only tools write at the beginning or end of a partial read. */
+/** Matches notes about missing lines that only tools write, at the start or end of an output. */
 const CUT = new RegExp(
   [
     /\[(?:showing lines|\d+ more lines|truncated|output truncated|file truncated)/,
@@ -29,7 +29,10 @@ const CUT = new RegExp(
     .join('|'),
   'i',
 );
-/** Notes that a file may also contain. They count if the file is available and lacks the line. */
+/**
+ * Matches notes about missing lines that a file may contain, too. They only count if the file is
+ * known and does not contain them.
+ */
 const PERHAPS_CUT = new RegExp(
   [
     /truncated|more lines?\b|characters omitted|showing (?:lines|first|the first)/,
@@ -45,13 +48,13 @@ const NOTES = /(?:\n*<system-reminder>[\s\S]*?<\/system-reminder>\s*)+$/;
 const EMPTY = /^(?:<system-reminder>)?\s*Warning: the file exists but (?:the contents are|is) empty/i;
 const NOT_TEXT = /^\[(?:image|document|audio|file|binary|part)\b[^\n]*\]\s*$/;
 const EDGE_CHARS = 400;
-/** OpenCode's envelope around the numbered lines of a file shown to its end. */
+/** Matches OpenCode's envelope around the numbered lines of a file that was shown to its end. */
 const ENVELOPE = new RegExp(
   /^<path>[^\n]*<\/path>\n<type>file<\/type>\n<content>\n([\s\S]*)\n\n/.source +
     /\(End of file - total \d+ lines\)\n<\/content>\s*$/.source,
 );
 
-/** Returns the lines in such an envelope; undefined for any other output. */
+/** Returns the lines in OpenCode's envelope. Undefined for other outputs. */
 function enveloped(output: string): { readonly text: string; readonly startLine: number } | undefined {
   const lines = ENVELOPE.exec(output)?.[1]?.split('\n');
   const numbered = lines === undefined ? undefined : numberedLines(lines, 0, 'spacedColon');
@@ -60,20 +63,20 @@ function enveloped(output: string): { readonly text: string; readonly startLine:
     : { text: numbered.lines.join('\n'), startLine: numbered.first };
 }
 
-/** The first line of our own `read`, in the recording of an agent that called it over MCP. */
+/** Matches the first line of an output of our own `read`, called by an agent over MCP. */
 const OWN_HEAD = /^\[file id=\S+ path=(?:"(?:[^"\\]|\\.)*"|\S+) lines=(?:0|(\d+)-(\d+)\/(\d+)) chars=(\d+)\]\n/;
 
-/** Its last line, if it shows only the beginning of a line of the file. */
+/** Matches the last line of that output if it cuts a line of the file. */
 const LINE_CUT = /\n\[line \d+ goes on\. Continue: [^\n]*\]$/;
 
-/** Returns the lines in an answer of our own `read`; undefined for any other output. */
+/** Returns the lines in an output of our own `read`. Undefined for other outputs. */
 function ownAnswer(output: string): ReadText | undefined {
   const head = OWN_HEAD.exec(output);
   if (head === null) return undefined;
   const [first = 1, last = 0, total = 0, chars = 0] = head.slice(1).map((number) => Number(number ?? 0));
   if (total === 0) return { text: '', startLine: 1, whole: true, total };
   const body = output.slice(head[0].length);
-  // Some agents cut the last line end off.
+  // Some agents remove the last line end.
   const text = [body, `${body}\n`].find(({ length }) => length === chars);
   if (first === 1 && last === total && text !== undefined) return { text, startLine: 1, whole: true, total };
   const lines = body.split('\n').slice(0, last - first + 1);
@@ -81,9 +84,9 @@ function ownAnswer(output: string): ReadText | undefined {
 }
 
 /**
- * Returns the file's lines in the output of a reading tool, judged by the output alone. They are
- * the whole file if no part was requested and no note says that lines are missing. Line numbers and
- * trailing notes of a harness are removed. Undefined if the output only shows that the file exists.
+ * Returns the lines of a file in the output of a tool that reads files. They are the whole file if
+ * no part was requested and no note says that lines are missing. Line numbers and a harness's notes
+ * at the end are removed. Undefined if the output shows no text of the file.
  */
 export function readText({ args, output, truncated }: ReadCall): ReadText | undefined {
   if (EMPTY.test(output)) return { text: '', startLine: 1, whole: true, total: 0 };
@@ -97,8 +100,8 @@ export function readText({ args, output, truncated }: ReadCall): ReadText | unde
 }
 
 /**
- * Returns the number of characters that are not white space. Trimming and line endings do not
- * change it; numbering only adds to it.
+ * Returns the number of characters that are not white space. Trimming and other line endings do not
+ * change it, and line numbers only increase it.
  */
 function visible(text: string): number {
   let count = 0;
@@ -107,8 +110,8 @@ function visible(text: string): number {
 }
 
 /**
- * Returns whether the first or last lines of an output, excluding the file's own, say that lines
- * are missing.
+ * Returns whether the first or last lines of an output say that lines are missing. Lines of the
+ * file itself are ignored.
  */
 function saysCut(output: string, content: string): boolean {
   const lines = output.trimEnd().split('\n');
@@ -121,9 +124,9 @@ function saysCut(output: string, content: string): boolean {
 }
 
 /**
- * Returns whether a read showed its whole file (decision D8), judged by the file's content. The
- * output must contain at least as much and no note of missing lines. A request for a part counts as
- * partial unless its output contains every character.
+ * Returns whether a read showed the whole file (decision D8), given the file's content. The output
+ * must be at least as long, without a note about missing lines. If a part was requested, the output
+ * must contain the whole content.
  */
 export function isWholeRead({ args, output }: Pick<ReadCall, 'args' | 'output'>, content: string): boolean {
   if (visible(output) < visible(content)) return false;

@@ -11,10 +11,10 @@ import {
   shellSteps,
 } from './shell-syntax.js';
 
-/** The effects of a script, each with the folder for its relative names. */
+/** The effects of a script. Each has the folder that its paths are relative to. */
 interface ShellReading {
   readonly acts: readonly { readonly act: ShellAct; readonly folder: string }[];
-  /** The number of commands that print. If it is one, the whole output belongs to it. */
+  /** Number of commands that print. If it is 1, the whole output is that command's. */
   readonly printing: number;
 }
 
@@ -25,10 +25,7 @@ function within(range: LineRange | undefined, first: number, to: number | undefi
   return { from, to: ends.length === 0 ? undefined : Math.min(...ends) };
 }
 
-/**
- * Returns the part of a command's output that a filter passes; undefined if the words do not show
- * it.
- */
+/** Returns the lines of its input that a filter prints. Undefined if its words do not show that. */
 function passedOn({ name, words }: ShellCommand): LineRange | undefined {
   if (name === 'head') {
     const to = countOf(words);
@@ -41,10 +38,10 @@ function passedOn({ name, words }: ShellCommand): LineRange | undefined {
   return name === 'nl' || (name === 'cat' && operands(words).length === 0) ? { from: 1 } : undefined;
 }
 
-/** Filters that only drop whole lines. */
+/** Filters whose output lines are all lines of the input. */
 const LINE_FILTERS: ReadonlySet<string> = new Set(['head', 'tail', 'sort', 'uniq', 'grep', 'egrep', 'rg', 'cat']);
 
-/** Appends a command to a pipeline. */
+/** Returns the effects of a pipeline, extended by a command. */
 function filterActs(before: CommandActs, filter: ShellCommand, input: string | undefined): CommandActs {
   const own = commandActs(filter, input);
   if (own.acts.some(({ kind }) => kind === 'anything')) return { acts: [...before.acts, ...own.acts], prints: true };
@@ -68,8 +65,8 @@ function writesTo({ operator, descriptor, target }: ShellRedirect): boolean {
 }
 
 /**
- * Applies a redirection: output is written, not printed. The text is known if a here-document or
- * `echo` goes directly into a file.
+ * Returns the effects of a pipeline with a redirection: it writes its output to a file instead of
+ * printing it. The written text is known if a here-document or `echo` goes into the file directly.
  */
 function redirectedActs(pipeline: ShellPipeline, redirect: ShellRedirect): CommandActs {
   const { operator, descriptor, target } = redirect;
@@ -97,7 +94,7 @@ function pipelineActs(pipeline: ShellPipeline): CommandActs {
   for (const redirect of written) {
     const kept = done.acts.filter(({ kind }) => kind !== 'show' && kind !== 'list');
     const here = redirectedActs(pipeline, redirect);
-    // Output goes into the file. Messages on another stream do not count.
+    // The output goes into the file. Messages on another stream are ignored.
     done =
       redirect.descriptor === 1
         ? { acts: [...kept, ...here.acts], prints: here.prints }
@@ -109,15 +106,12 @@ function pipelineActs(pipeline: ShellPipeline): CommandActs {
 const changesFiles = ({ acts }: CommandActs): boolean =>
   acts.some(({ kind }) => kind !== 'show' && kind !== 'list' && kind !== 'name');
 
-/**
- * Returns true if commands inside a command's words may change files. Their output becomes part of
- * the words.
- */
+/** Returns whether the commands inside a command's words may change files. */
 const mayChange = (steps: readonly ShellStep[] | undefined): boolean =>
   steps === undefined || steps.some((step) => step.pipeline?.[0]?.name !== 'cd' && changesFiles(stepActs(step)));
 
 /**
- * Returns the effects of a pipeline. If it may not have run, its output is ignored and its changes
+ * Returns the effects of a pipeline. If it may not have run, its output is ignored, and its changes
  * are unknown.
  */
 function stepActs({ pipeline, sure, inside }: ShellStep): CommandActs {
@@ -128,8 +122,8 @@ function stepActs({ pipeline, sure, inside }: ShellStep): CommandActs {
 }
 
 /**
- * Derives a script's effects on files from its text without running it. Reading, listing and known
- * changes are followed; every other command may change any file.
+ * Returns a script's effects on files, from its text and without running it. It follows reads,
+ * listings and known changes. Every other command may change any file.
  */
 export function readShell(script: string): ShellReading {
   const steps = shellSteps(script);
@@ -142,7 +136,7 @@ export function readShell(script: string): ShellReading {
     const [first] = pipeline ?? [];
     if (pipeline?.length === 1 && (first?.name === 'cd' || first?.name === 'pushd')) {
       const target = first.words.find((word) => word !== '--');
-      // The target folder is unknown, so later names cannot be resolved.
+      // `\0` means that the target folder is unknown. Later names then cannot be resolved.
       folder =
         first.words.length === 0 || target === undefined || target === '-'
           ? '\0'

@@ -6,15 +6,15 @@ import type { ShellAct } from './shell-act.js';
 import { readShell } from './shell-acts.js';
 import { isOption, type ShellWord, shellSteps } from './shell-syntax.js';
 
-/** A git command of a script that may give files an earlier text back. */
+/** A git command in a script that may restore earlier texts of files. */
 export interface PutBack {
-  /** Such as `git stash pop`. */
+  /** The command without its arguments, such as `git stash pop`. */
   readonly command: string;
-  /** The files and folders that it names; undefined if it may change any file. */
+  /** The files and folders that the command names. Undefined if it may change any file. */
   readonly paths: readonly string[] | undefined;
 }
 
-/** The files that a script changes, as far as its text shows. Paths are as in the script. */
+/** The files that a script changes, as its text shows. Paths are written as in the script. */
 export interface ShellChanges {
   readonly written: readonly string[];
   readonly putsBack: readonly PutBack[];
@@ -43,7 +43,7 @@ function putBack(words: readonly ShellWord[]): PutBack | undefined {
   return { command: `git ${verb}${sub}`, paths: sound ? (named as readonly string[]) : undefined };
 }
 
-/** Returns the changes of files that a shell call's arguments show. */
+/** Returns the changes of files that the arguments of a shell call show. */
 export function shellChanges(args: ToolArguments): ShellChanges {
   const script = scriptOf(args);
   if (script === undefined) return { written: patchedPaths(patchOfWords(args) ?? ''), putsBack: [] };
@@ -58,8 +58,8 @@ export function shellChanges(args: ToolArguments): ShellChanges {
 }
 
 /**
- * Returns whether a file is one that a script names, or lies below it. The script's folder is not
- * known, so the ends of both are compared.
+ * Returns whether a file is the one that a script names, or is below it. The script's folder is
+ * unknown, so only the ends of the paths are compared.
  */
 export function isNamedBy(path: string, name: string): boolean {
   const bare = posix.resolve('/', name);

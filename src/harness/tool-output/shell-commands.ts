@@ -63,7 +63,7 @@ const twoPlaces =
     const places = operands(words);
     const [from, to, third] = places;
     const folder = places.at(-1);
-    // A move or copy into a folder keeps the file names.
+    // If the target is a folder, the files keep their names.
     if (folder?.endsWith('/') === true && places.length > 1 && !/\.\.?\/$/.test(folder)) {
       const into = (one: string): ShellAct => ({
         kind,
@@ -96,7 +96,7 @@ const applyPatch: CommandReader = ([given], input) => {
   return acts === undefined ? ANYTHING : { acts, prints: true };
 };
 
-/** Applies a unified diff. Its files are known, and their texts are not. */
+/** Applies a unified diff. Its files are known, but not their new texts. */
 const applyDiff = (input: string | undefined, prints: boolean): CommandActs => {
   const files = patchedPaths(input ?? '');
   return files.length === 0 ? ANYTHING : changes(files, prints);
@@ -120,7 +120,10 @@ const git: CommandReader = (words, input) => {
   return verb !== undefined && (READING_GIT.has(verb) || verb === 'ls-files') ? PRINTS : ANYTHING;
 };
 
-/** Prints if its first word is a subcommand that does not change sources. */
+/**
+ * Prints if the first word is one of the subcommands, which change no sources. Otherwise anything
+ * is possible.
+ */
 const only =
   (harmless: RegExp): CommandReader =>
   ([first]) =>
@@ -135,7 +138,7 @@ const npx: CommandReader = (words) => {
 };
 const gofmt: CommandReader = (words) => (words.includes('-w') ? changes(operands(words), false) : PRINTS);
 
-/** The command that it runs decides. */
+/** Has the effects of the command that it runs. */
 const xargs: CommandReader = (words) => {
   const [run] = operands(words, /^-[IdEnLPs]$/);
   return run !== undefined && /^(?:grep|egrep|rg|cat|wc|ls|head|tail|stat|file|echo|basename|dirname)$/.test(run)
@@ -143,7 +146,9 @@ const xargs: CommandReader = (words) => {
     : ANYTHING;
 };
 
-/** The text that a command certainly prints; undefined if only running it would show that. */
+/**
+ * Returns the text that a command certainly prints. Undefined if that is only known by running it.
+ */
 export function printedText({ name, words, redirects }: ShellCommand): string | undefined {
   if (name === 'cat') return words.every((word) => word === '-') ? inputText(redirects) : undefined;
   if (name !== 'echo' || words.includes(undefined)) return undefined;
@@ -151,13 +156,13 @@ export function printedText({ name, words, redirects }: ShellCommand): string | 
   return /^-|\\/.test(text) ? undefined : `${text}\n`;
 }
 
-/** The text of a command's only here-document, if that is all of its input. */
+/** Returns the text of a command's here-document, if that is the whole input. */
 function inputText(redirects: ShellCommand['redirects']): string | undefined {
   const [first, second] = redirects.filter(({ descriptor }) => descriptor === 0);
   return second === undefined && /^<<-?$/.test(first?.operator ?? '') ? first?.text : undefined;
 }
 
-/** A line of assignments has an empty name. */
+/** Commands that neither print nor change files. A line of assignments has an empty name. */
 const SILENT_NAMES = [
   '',
   ...(
@@ -172,15 +177,15 @@ const PRINTING_NAMES = [
   'golangci-lint',
 ].flatMap((line) => line.split(' '));
 
-/** Prints, unless a word shows that it writes or runs a command. */
+/** Prints, unless a word matches that makes the command write or run something. */
 const unless =
   (changing: RegExp): CommandReader =>
   (words) =>
     some(words, changing) ? ANYTHING : PRINTS;
 
-/** Lists variables; with further words it runs a command. */
+/** Prints variables. If a command follows, anything is possible. */
 const env: CommandReader = (words) => (words.every((word) => word !== undefined && isOption(word)) ? PRINTS : ANYTHING);
-/** A sourced script may do anything, except one that only sets up an environment. */
+/** A sourced script may do anything, except a script that only sets up an environment. */
 const source: CommandReader = (words) =>
   /(?:^|\/)activate$|(?:^|\/)\.?(?:bashrc|zshrc|profile|nvm\.sh)$/.test(words[0] ?? '') ? SILENT : ANYTHING;
 
@@ -238,8 +243,8 @@ const READERS: ReadonlyMap<string, CommandReader> = new Map<string, CommandReade
 ]);
 
 /**
- * Returns a command's effects from the table. An unknown command may do anything. `input` is the
- * text that a pipe passes to it, if that is known.
+ * Returns a command's effects. An unknown command may do anything. `input` is the text that a pipe
+ * passes to it, if that is known.
  */
 export function commandActs({ name, words, redirects }: ShellCommand, input?: string): CommandActs {
   return READERS.get(name)?.(words, input ?? inputText(redirects)) ?? ANYTHING;

@@ -3,7 +3,7 @@ import { type LineReadings, possibleNames } from './listed-names.js';
 import { operands, type ShellCommand, shellSteps } from './shell-syntax.js';
 
 /**
- * The names that a script's output may contain, line by line, and the folders that they are
+ * The names that a script's output may contain, by line. `folders` are those that the names may be
  * relative to, most likely first.
  */
 export interface ShellNames {
@@ -12,28 +12,28 @@ export interface ShellNames {
 }
 
 /**
- * One listing of a script: of `target` as its command names it, or of the folder itself, or of
- * several folders, each below a header.
+ * A listing that a script prints. It lists `target`, written as in the command, or else the
+ * script's folder. It may have several folders, each below a header.
  */
 interface Listing {
-  /** The script's folder at that point. */
+  /** The script's current folder when it lists. */
   readonly place: string;
   readonly target: string | undefined;
 }
 
-/** The parts of a script that print. */
+/** The commands of a script that print. */
 interface Printed {
   readonly listings: readonly Listing[];
-  /** The folders of all other commands. */
+  /** The folders in which the other printing commands ran. */
   readonly places: readonly string[];
 }
 
 const LISTS: ReadonlySet<string> = new Set(['ls', 'dir', 'vdir', 'exa', 'eza', 'lsd', 'tree']);
-/** Their options that take a value. */
+/** Matches options of listing commands that take a value. */
 const VALUED = /^-[IwTLP]$/;
-/** Commands that leave the lines of a listing unchanged. */
+/** Commands that do not change the lines of a listing. */
 const LINE_FILTERS: ReadonlySet<string> = new Set(['head', 'tail', 'sort', 'uniq', 'grep', 'egrep', 'rg', 'cat']);
-/** Commands that name no file in their output. */
+/** Commands whose output does not name files. */
 const NAMELESS: ReadonlySet<string> = new Set([
   '',
   ':',
@@ -49,7 +49,7 @@ const NAMELESS: ReadonlySet<string> = new Set([
   'sleep',
 ]);
 
-/** Returns a path named by a script; undefined if only the shell could resolve it. */
+/** Resolves a path of a script. Undefined if only the shell could do so. */
 function pathAt(place: string | undefined, path: string | undefined): string | undefined {
   if (path === undefined || path === '-' || path.startsWith('~')) return undefined;
   return posix.isAbsolute(path) ? posix.normalize(path) : place === undefined ? undefined : posix.join(place, path);
@@ -59,8 +59,8 @@ const isRedirected = ({ redirects }: ShellCommand): boolean =>
   redirects.some(({ operator, descriptor }) => operator.startsWith('>') && descriptor === 1);
 
 /**
- * Returns the listing of a command; undefined if the folder is unknown. Patterns mean names
- * relative to the place.
+ * Returns the listing that a command prints. Undefined if its folder is unknown. If a pattern was
+ * given, names are relative to the current folder.
  */
 function listingOf({ words }: ShellCommand, place: string | undefined, hasVariables: boolean): Listing | undefined {
   const given = operands(words, VALUED);
@@ -75,7 +75,7 @@ function listingOf({ words }: ShellCommand, place: string | undefined, hasVariab
     : { place: place ?? '/', target: target?.replace(/(?<=.)\/+$/, '') };
 }
 
-/** Returns the folder of a command. Git changes its folder first (`-C`). */
+/** Returns the folder that a command runs in. Git may change it with `-C`. */
 function placeOf({ name, words }: ShellCommand, place: string | undefined): string | undefined {
   if (name !== 'git') return place;
   let at = place;
@@ -86,7 +86,7 @@ function placeOf({ name, words }: ShellCommand, place: string | undefined): stri
   return at;
 }
 
-/** Returns the printing parts of a script by its text; undefined if it is malformed. */
+/** Returns the commands of a script that print. Undefined if the script is malformed. */
 function printedBy(script: string, cwd: string): Printed | undefined {
   const listings: Listing[] = [];
   const places = new Set<string>();
@@ -106,7 +106,10 @@ function printedBy(script: string, cwd: string): Printed | undefined {
   return steps === undefined ? undefined : { listings, places: [...places] };
 }
 
-/** Returns the parts of a listing, one per folder below its header, `src:`. */
+/**
+ * Divides a listing into one section per folder. Each but the first begins with a header such as
+ * `src:`.
+ */
 function sectionsOf(output: string): readonly { readonly header: string | undefined; readonly lines: string[] }[] {
   const sections: { readonly header: string | undefined; readonly lines: string[] }[] = [
     { header: undefined, lines: [] },
@@ -124,7 +127,8 @@ function sectionsOf(output: string): readonly { readonly header: string | undefi
 const folderOf = ({ place, target }: Listing): string => posix.resolve(place, target ?? '.');
 
 /**
- * Returns the names of a listing as absolute paths: names below its folder, a given file as given.
+ * Returns the names in a listing as absolute paths. Names are below the listed folder, except a
+ * file that the command itself names.
  */
 function listedLines(listing: Listing, output: string): readonly LineReadings[] {
   const { place, target } = listing;
@@ -139,9 +143,9 @@ function listedLines(listing: Listing, output: string): readonly LineReadings[] 
 }
 
 /**
- * Returns the names that a shell's output may contain [§5.6, Discovery]. Listed names are relative
- * to the listed folder only, even if the same names exist elsewhere. All other words are relative
- * to their command's folder.
+ * Returns the names that the output of a shell may contain [§5.6, Discovery]. Names in a listing
+ * are only relative to the listed folder. All other words are relative to the folders in which the
+ * commands ran.
  */
 export function shellNames(script: string | undefined, output: string, cwd: string): ShellNames {
   const printed = script === undefined ? undefined : printedBy(script, cwd);

@@ -13,12 +13,12 @@ import { isOption, operands } from './shell-syntax.js';
 
 function shows(words: Words, range: LineRange | undefined, exact: boolean): CommandActs {
   const [path] = words;
-  // The output of several files has no visible boundaries.
+  // With several files, the output does not show where each begins.
   if (words.length !== 1 || path === undefined || path === '-') return reads(words.filter((word) => word !== '-'));
   return { acts: [{ kind: 'show', path, range, exact }], prints: true };
 }
 
-/** Prints a whole file, with an option numbered. */
+/** Prints a whole file; an option adds line numbers. */
 export const cat: CommandReader = (words) =>
   shows(operands(words), undefined, !words.some((word) => isOption(word) && word !== '-u'));
 /** Prints a whole file with line numbers. */
@@ -29,7 +29,9 @@ export const nl: CommandReader = (words) =>
     words.some((word) => word === '-ba') || words.join(' ').includes('-b a'),
   );
 
-/** Returns the requested line count of `head` or `tail`; undefined for other requests. */
+/**
+ * Returns the number of lines that `head` or `tail` was asked for. Undefined for other requests.
+ */
 export function countOf(words: Words): number | undefined {
   for (const [i, word] of words.entries()) {
     const joined = /^-(?:n|-lines=)?(\d+)$/.exec(word ?? '')?.[1];
@@ -47,7 +49,7 @@ export const head: CommandReader = (words) => {
   return to === undefined ? reads(files) : shows(files, { from: 1, to }, true);
 };
 
-/** Prints the last lines of a file, or from a line on. */
+/** Prints the last lines of a file, or the lines from a number on. */
 export const tail: CommandReader = (words) => {
   const from = words.flatMap(
     (word, i) =>
@@ -58,7 +60,7 @@ export const tail: CommandReader = (words) => {
   return from === undefined ? reads(files) : shows(files, { from: Number(from) }, true);
 };
 
-/** Returns the lines that `sed -n 'A,Bp'` prints; undefined for any other script. */
+/** Returns the lines that `sed -n 'A,Bp'` prints. Undefined for other scripts. */
 function printedLines(script: string): LineRange | undefined {
   const match = /^\s*(\d+)(?:\s*,\s*(\d+|\$))?\s*p\s*;?\s*(?:\d+q\s*)?$/.exec(script);
   if (match === null) return undefined;
@@ -68,7 +70,10 @@ function printedLines(script: string): LineRange | undefined {
 
 const SUBSTITUTION = /^s([/|#,@!:])((?:\\.|(?!\1)[^\\])*)\1((?:\\.|(?!\1)[^\\])*)\1(g?)$/;
 
-/** Returns a text without the backslashes before some characters; undefined if it has others. */
+/**
+ * Removes the backslash before characters that may be escaped. Undefined if the text has other
+ * special characters.
+ */
 function literal(text: string, { escapable, special }: Readonly<Record<'escapable' | 'special', RegExp>>) {
   const parts = text.match(/\\?./gsu) ?? [];
   const sound = parts.every((part) => (part.length > 1 && part[0] === '\\' ? escapable : /./).test(part.slice(-1)));
@@ -76,7 +81,10 @@ function literal(text: string, { escapable, special }: Readonly<Record<'escapabl
   return parts.map((part) => (part[0] === '\\' ? part.slice(1) : part)).join('');
 }
 
-/** Returns the substitution of a script that has one, of a plain text; undefined for any other. */
+/**
+ * Returns the substitution that a `sed` script makes. Undefined if it makes none, several, or one
+ * that is not of a plain text.
+ */
 function substitution(script: string, extended: boolean): LineSubstitution | undefined {
   const [, delimiter = '', pattern = '', replacement = '', all] = SUBSTITUTION.exec(script) ?? [];
   const special = extended ? /^[.*[\]^$+?(){}|\n]$/ : /^[.*[\]^$\n]$/;
@@ -90,7 +98,7 @@ function substitution(script: string, extended: boolean): LineSubstitution | und
 export const sed: CommandReader = (words) => {
   const inPlace = some(words, /^(?:-[nErsz]*i|--in-place)/);
   const scripted = some(words, /^-[ef]$|^--expression$/);
-  // BSD's `-i ''` names an empty suffix.
+  // In BSD's `-i ''`, the empty word is a suffix and not a file.
   const given = operands(words, /^-[ef]$|^--(?:expression|file)$/);
   const [script, ...rest] = inPlace && given[0] === '' ? given.slice(1) : given;
   const files = scripted ? [script, ...rest] : rest;

@@ -9,15 +9,18 @@ import {
 } from 'unbash';
 
 /**
- * A word of a command: its text, or undefined if only the shell could resolve it (variables, globs,
- * substitutions).
+ * The text of a word in a command. Undefined if only the shell could resolve it, for example a
+ * variable, glob or substitution.
  */
 export type ShellWord = string | undefined;
 
 /** Returns whether a word is an option. */
 export const isOption = (word: ShellWord): boolean => word !== undefined && word.length > 1 && word.startsWith('-');
 
-/** Returns the words that are not options, without the values of `valued` options. */
+/**
+ * Returns the words that are not options. The values of options that match `valued` are left out,
+ * too.
+ */
 export function operands(words: readonly ShellWord[], valued: RegExp = /^$/): readonly ShellWord[] {
   const found: ShellWord[] = [];
   let ended = false;
@@ -31,13 +34,13 @@ export function operands(words: readonly ShellWord[], valued: RegExp = /^$/): re
   return found;
 }
 
-/** A redirection of a command's output or input. */
+/** A redirection of a command's input or output. */
 export interface ShellRedirect {
   readonly operator: string;
-  /** The stream; defaults to 1 for output. */
+  /** The number of the stream; for output, 1 by default. */
   readonly descriptor: number;
   readonly target: ShellWord;
-  /** Text of a here-document that the shell would not change. */
+  /** The text of a here-document that has nothing for the shell to expand. */
   readonly text?: string;
 }
 
@@ -51,19 +54,21 @@ export interface ShellCommand {
 /** Commands joined by pipes. */
 export type ShellPipeline = readonly ShellCommand[];
 
-/** A pipeline at its place in a script. */
+/** A pipeline of a script, with its circumstances. */
 export interface ShellStep {
-  /** Undefined for anything but a plain command: loops, conditions, functions, background jobs. */
+  /** The pipeline. Undefined for anything else: loops, conditions, functions, background jobs. */
   readonly pipeline: ShellPipeline | undefined;
   /**
-   * Whether it certainly ran if the script succeeded. False after `||` and for negated pipelines.
+   * Whether it certainly ran if the script succeeded. False after `||` and for a negated pipeline.
    */
   readonly sure: boolean;
-  /** The commands inside its words, in `$(…)` and the like; undefined if unreadable. */
+  /**
+   * The commands inside its words, for example in `$(…)`. Undefined for each that is unreadable.
+   */
   readonly inside: readonly (readonly ShellStep[] | undefined)[];
 }
 
-/** Maximum length of a parsed script, in characters. */
+/** Maximum number of characters of a script that is parsed. */
 const LONGEST = 200_000;
 
 const EXPANDED: ReadonlySet<WordPart['type']> = new Set([
@@ -104,7 +109,7 @@ function redirectOf(redirect: Redirection): ShellRedirect {
   };
 }
 
-/** Returns the scripts inside a word; undefined for one that is not read. */
+/** Returns the scripts inside a word. Undefined for a script that could not be parsed. */
 function scriptsIn(part: WordPart): readonly (ParsedScript | undefined)[] {
   if (part.type === 'CommandExpansion' || part.type === 'ProcessSubstitution') return [part.script];
   if (part.type === 'DoubleQuoted') return part.parts.flatMap(scriptsIn);
@@ -132,7 +137,7 @@ function simple(command: Command): ShellCommand | undefined {
   return { name: word.slice(word.lastIndexOf('/') + 1), words, redirects: redirects.map(redirectOf) };
 }
 
-/** Maximum depth of scripts inside scripts. */
+/** Maximum depth of scripts in scripts. */
 const DEEPEST = 4;
 
 function insideOf(commands: readonly Statement['command'][], depth: number): ShellStep['inside'] {
@@ -154,7 +159,7 @@ function pipelineSteps(node: Statement['command'], sure: boolean, depth: number)
   return [{ pipeline, sure: sure && !negated, inside: insideOf(commands, depth) }];
 }
 
-/** Returns the script of `bash -lc SCRIPT`. */
+/** Returns the script in `bash -lc SCRIPT`. */
 function scriptInside(pipeline: ShellPipeline): string | undefined {
   const [only, second] = pipeline;
   if (only === undefined || second !== undefined || !/^(?:ba|z|da)?sh$/.test(only.name)) return undefined;
@@ -180,7 +185,7 @@ const readScript = (script: string, depth: number): readonly ShellStep[] | undef
   script.length > LONGEST ? undefined : stepsOf(parse(script), depth);
 
 /**
- * Returns the pipelines of a script in order, parsed by a grammar and never run. Undefined for a
- * malformed script.
+ * Returns the pipelines of a script in order. The script is parsed by a grammar and never run.
+ * Undefined if it is malformed.
  */
 export const shellSteps = (script: string): readonly ShellStep[] | undefined => readScript(script, 0);
