@@ -2,12 +2,12 @@ import { isWithin } from '../filesystem/access/mounts.js';
 import { ownMember } from '../values/own-member.js';
 import { type AgentSandbox, type ToolAnnotations, type ToolContext, ToolError } from './tool.js';
 
-/** The permissions of each sandbox: reading only, changes in the workspace, or everything. */
+/** The permissions of each kind of sandbox: reading, changes in the workspace, or everything. */
 const ALLOWS: Readonly<Record<string, 'reading' | 'workspace' | 'all'>> = {
   'read-only': 'reading',
   'workspace-write': 'workspace',
   'danger-full-access': 'all',
-  // Another sandbox surrounds the program and this server, which is its child.
+  // Another sandbox already surrounds the program and its child, this server.
   'external-sandbox': 'all',
 };
 
@@ -16,10 +16,10 @@ const allowed = ({ mode }: AgentSandbox): 'reading' | 'workspace' | 'all' | unde
 const named = ({ program, mode }: AgentSandbox): string => `the sandbox of ${program} (${mode})`;
 
 /**
- * Rejects a tool call that the agent's own sandbox forbids, because this server runs outside that
- * sandbox. Destructive tools are rejected in read-only and unknown sandboxes. Open-world tools,
- * such as a shell, are rejected in every limited sandbox, because this server cannot enforce its
- * limits.
+ * Rejects a tool call that the sandbox of the agent's program would forbid, because this server
+ * runs outside that sandbox. Read-only and unknown sandboxes forbid destructive tools. Every
+ * limited sandbox also forbids open-world tools such as a shell, because this server cannot enforce
+ * its limits on them.
  * @throws {ToolError} `sandboxed`
  */
 export function requireAllowed(
@@ -42,8 +42,8 @@ export function requireAllowed(
 }
 
 /**
- * Rejects changing a file outside the workspace of the agent's own sandbox: the server's working
- * folder and the folders that the program names.
+ * Rejects a change outside the workspace of the agent's sandbox. The workspace is the server's
+ * working folder and the folders that the program names.
  * @throws {ToolError} `sandboxed`
  */
 export async function requireInWorkspace(
@@ -53,7 +53,8 @@ export async function requireInWorkspace(
 ): Promise<void> {
   if (sandbox === undefined || allowed(sandbox) !== 'workspace') return;
   const folders = [files.cwd, ...sandbox.workspaces];
-  // A folder that contains a root lies outside the roots itself, so its name is compared as given.
+  // A folder that contains a root is outside the roots, so it cannot be located. It is compared by
+  // its given name.
   const located = await Promise.all(
     folders.map((folder) =>
       files.locate(folder, { mustExist: false }).then(

@@ -2,13 +2,15 @@ import { findText } from '../foreign-tools/text-edits.js';
 import { findAcrossEnds, inEndsOf, type Place, wholeEnd } from './line-ends.js';
 import { ToolError } from './tool.js';
 
-/** One replacement. `oldText` must occur exactly once in the original. */
+/** A replacement. `oldText` must occur exactly once in the original text. */
 export interface Edit {
   readonly oldText: string;
   readonly newText: string;
 }
 
-/** A text after its edits, with the lines that each edit now occupies, in text order. */
+/**
+ * A text after its edits, and the lines that each edit now has. Edits are in the order of the text.
+ */
 export interface EditedText {
   readonly text: string;
   readonly changed: readonly { readonly firstLine: number; readonly lastLine: number }[];
@@ -21,14 +23,16 @@ interface Replacement {
   readonly text: string;
 }
 
-/** Counts the line endings before a position. */
+/** Returns the number of line endings before a position. */
 function lineEnds(text: string, before = text.length): number {
   let count = 0;
   for (let at = 0; at < before; at++) if (text.charCodeAt(at) === 10) count++;
   return count;
 }
 
-/** Maximum length of a line compared without white space, which only serves a hint. */
+/**
+ * Maximum length of lines that are compared without white space. The comparison only gives a hint.
+ */
 const LONGEST_COMPARED = 10_000;
 
 function squeezed(line: string): string {
@@ -36,7 +40,8 @@ function squeezed(line: string): string {
 }
 
 /**
- * Returns the first accepted line, numbered from 1, or undefined. Holds at most one line at a time.
+ * Returns the first line that is accepted, with its number from 1. Undefined if there is none. It
+ * holds one line in memory at a time.
  */
 function findLine(
   text: string,
@@ -52,7 +57,10 @@ function findLine(
   return undefined;
 }
 
-/** Finds the text if only white space differs, a model's most frequent mistake. */
+/**
+ * Returns a hint if a line differs from the wanted text only in white space. This is the most
+ * frequent mistake of models.
+ */
 function almost(text: string, wanted: string): string | undefined {
   const first = findLine(wanted, (line) => line.length > 3 && squeezed(line).length > 3);
   if (first === undefined) return undefined;
@@ -61,14 +69,14 @@ function almost(text: string, wanted: string): string | undefined {
   return like && `line ${like.number} differs only in white space`;
 }
 
-/** The text to edit, its file, and the name of the current edit in errors. */
+/** The text to edit, the path of its file, and the current edit's name in errors. */
 interface Target {
   readonly text: string;
   readonly path: string;
   readonly name: string;
 }
 
-/** The first occurrences of a text, and the number of all. */
+/** The places where a text first occurs, and the number of all its occurrences. */
 interface Places {
   readonly places: readonly Place[];
   readonly count: number;
@@ -114,8 +122,8 @@ function locate(edit: Edit, index: number, target: Target): Replacement {
 }
 
 /**
- * Maximum characters searched per call: text length times number of edits. More would block all
- * other calls.
+ * Maximum of text length times number of edits in one call. A longer search would block all other
+ * calls.
  */
 const MOST_SEARCHED = 256 * 1024 * 1024;
 
@@ -131,12 +139,12 @@ function requireBounded(text: string, edits: readonly Edit[], path: string): voi
 }
 
 /**
- * Applies edits to a text, each matched against the original, all or none. Line endings and a byte
- * order mark stay, even if the text mixes both kinds of line endings. Each edit takes time linear
- * in the text; the product is limited.
+ * Applies all edits to a text, or none. Each edit is searched in the original text. Line endings
+ * and a byte order mark are kept, even in a text with both kinds of line endings. Each edit takes
+ * linear time, and text length times number of edits is limited.
  *
- * @throws {ToolError} `no-match`, `ambiguous`, `invalid-arguments`, `nothing-done` – for edits that
- *   do not match, overlap, change nothing, or are too many for the text's length
+ * @throws {ToolError} `no-match`, `ambiguous`, `invalid-arguments`, `nothing-done` – edits do not
+ *   match, overlap, change nothing, or are too many for the text's length
  */
 export function applyEdits(original: string, edits: readonly Edit[], path: string): EditedText {
   const nameOf = (index: number): string => (edits.length === 1 ? 'oldText' : `edits[${index}].oldText`);

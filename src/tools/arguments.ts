@@ -4,7 +4,9 @@ import { ownMember } from '../values/own-member.js';
 import { similarNames } from '../values/similar-names.js';
 import { type InputSchema, ToolError } from './tool.js';
 
-/** Keys that clients add themselves or that only explain. They are ignored without a remark. */
+/**
+ * Arguments that clients add by themselves, or that only explain a call. They are ignored silently.
+ */
 const IGNORED: ReadonlySet<string> = new Set([
   'wait_for_previous',
   'session',
@@ -17,7 +19,7 @@ const IGNORED: ReadonlySet<string> = new Set([
 type Arguments = Record<string, unknown>;
 type Rewrite = (given: Arguments) => void;
 
-/** Moves a value to our name for it, unless that name is also given. */
+/** Moves a value to our name of an argument, unless our name has a value. */
 function rename(given: Arguments, to: string, names: readonly string[]): void {
   for (const name of names) {
     if (name === to || !Object.hasOwn(given, name)) continue;
@@ -33,7 +35,7 @@ const renames =
 
 const path = renames('path', ...ARGUMENT_NAMES.path);
 
-/** Converts a first and last line to offset and limit. */
+/** Converts a first and a last line to `offset` and `limit`. */
 function lineRange(given: Arguments): void {
   rename(given, 'offset', ARGUMENT_NAMES.offset);
   const [last] = ARGUMENT_NAMES.lastLine.filter((name) => Object.hasOwn(given, name));
@@ -48,7 +50,7 @@ function editTexts(given: Arguments): void {
   rename(given, 'newText', ARGUMENT_NAMES.newText);
 }
 
-/** Wraps a single replacement in a list. */
+/** Converts a single replacement to a list of edits. */
 function edits(given: Arguments): void {
   editTexts(given);
   const { oldText, newText } = given;
@@ -99,25 +101,23 @@ const REWRITES: Readonly<Record<string, readonly Rewrite[]>> = {
   bash: [renames('command', 'cmd', 'script'), renames('cwd', ...ARGUMENT_NAMES.cwd, 'dir_path')],
 };
 
-/** Renames a call's arguments in place, from the names of other agents' tools to ours. */
+/** Renames a call's arguments in place, from names in other agents' tools to ours. */
 function applyAliases(tool: string, given: Arguments): void {
   for (const rewrite of ownMember(REWRITES, tool) ?? []) rewrite(given);
 }
 
-/** A tool's arguments as zod schemas. */
+/** The arguments of a tool, as zod schemas. */
 export type ArgumentShape = Readonly<Record<string, z.ZodType>>;
 
-/**
- * Removes schema keys that zod adds and models do not need, such as the bounds of safe integers.
- */
+/** Removes keys that zod adds to a schema and that models do not need. */
 function tidy(schema: Record<string, unknown>): void {
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
 }
 
 /**
- * Builds the JSON Schema of a tool's arguments. It allows unknown keys, because clients add their
- * own.
+ * Returns the JSON Schema of a tool's arguments. Unknown arguments are allowed, because clients add
+ * their own.
  */
 export function inputSchema(shape: ArgumentShape): InputSchema {
   const { properties, required } = z.toJSONSchema(z.object(shape), {
@@ -132,10 +132,10 @@ export function inputSchema(shape: ArgumentShape): InputSchema {
   };
 }
 
-/** Parsed arguments, with remarks on unknown ones. */
+/** The parsed arguments of a call, and remarks on unknown arguments. */
 export interface ParsedArguments<Shape extends ArgumentShape> {
   readonly values: z.output<z.ZodObject<Shape>>;
-  /** One short remark per unknown argument. */
+  /** One short remark for each unknown argument. */
   readonly remarks: readonly string[];
 }
 
@@ -162,8 +162,8 @@ function fromJson(text: string): unknown {
 }
 
 /**
- * Repairs common mistakes of models in each kind of value. The schema rejects values that remain
- * invalid.
+ * Repairs common mistakes of models, by kind of value. The schema then rejects values that are
+ * still invalid.
  */
 const MEND: Readonly<Record<Kind, (value: unknown) => unknown>> = {
   string: (value) => (typeof value === 'number' ? String(value) : value),
@@ -186,7 +186,7 @@ function remarkOn(key: string, known: readonly string[]): string {
 }
 
 /**
- * Caches schemas. A schema compiles itself on its first parse, which costs more than the rest of a
+ * Cache of schemas. The first parse with a schema compiles it, which costs more than the rest of a
  * small read.
  */
 const schemas = new WeakMap<ArgumentShape, z.ZodObject>();
@@ -212,10 +212,11 @@ function issueText(issue: z.core.$ZodIssue, shape: ArgumentShape): string {
 }
 
 /**
- * Parses the arguments of a call. Accepts aliases of other agents' tools silently, repairs numbers
- * and lists given as text, reads null as absent, and ignores unknown keys with a remark.
+ * Parses the arguments of a call. Names from other agents' tools are accepted. Numbers and lists
+ * given as text are converted, and null counts as missing. Unknown arguments are ignored with a
+ * remark.
  *
- * @throws {ToolError} `invalid-arguments` – names every wrong argument
+ * @throws {ToolError} `invalid-arguments` – names every invalid argument
  */
 export function parseArguments<Shape extends ArgumentShape>(
   tool: string,

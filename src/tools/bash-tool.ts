@@ -20,7 +20,9 @@ const SHAPE = {
     .describe(`Seconds until it is killed (default ${DEFAULT_SECONDS}, at most ${MOST_SECONDS})`),
 };
 
-/** Returns the last lines of an output, because a command reports its result at the end. */
+/**
+ * Returns the last part of an output that fits. A command usually reports its result at the end.
+ */
 function lastPart(
   text: string,
   limits: { readonly chars: number; readonly lines: number },
@@ -82,7 +84,7 @@ async function perform(command: string, seconds: number, work: Work): Promise<Pe
   };
 }
 
-/** `bash`: runs any command, so it is offered only if allowed. */
+/** The tool `bash`. It can run any command, so it is only offered if the user allows it. */
 export const bashTool = defineTool({
   name: 'bash',
   description:

@@ -6,25 +6,30 @@ import { SourceError } from '../filesystem/access/errors.js';
 import type { SourceReading } from '../filesystem/access/read-source.js';
 import { shownName } from './framing.js';
 
-/** Report to an agent instead of changing a file that differs from what it last saw. */
+/**
+ * The report to an agent that wanted to change a file, but the file differs from what it last saw.
+ */
 export interface ChangedSince {
   readonly message: string;
   readonly next: string;
-  /** The current file. */
+  /** The reading of the current file. */
   readonly reading: ReportedReading;
 }
 
-/** Maximum length of a reported difference: failures stay short, and lines must not be cut. */
+/**
+ * Maximum length of the changed lines in a report. Failures should be short, and lines are never
+ * cut.
+ */
 const MOST_CHARS = 1_200;
 
-/** A file that an agent is about to change, with the agent's name for it. */
+/** A file that an agent is about to change. `name` is the agent's name for it. */
 export interface FileToChange extends Pick<LocatedFile, 'source'> {
   readonly name: string;
 }
 
 /**
- * Compares a file with what the agent last saw of it. Reports each change once, so the agent's next
- * change is deliberate.
+ * Compares a file with what the agent last saw of it. Each difference is reported once, so the
+ * agent can repeat its change deliberately.
  */
 export function changedSince(
   seen: SeenFiles,
@@ -44,7 +49,10 @@ export function changedSince(
   return { message, next, reading: { source, reading, activate: false } };
 }
 
-/** The tool itself handles files that do not exist or cannot be read. */
+/**
+ * Reads a file as it is now. Undefined for files that do not exist or cannot be read, which the
+ * tool itself reports.
+ */
 async function readNow(
   files: FileAccess,
   path: string,
@@ -59,9 +67,9 @@ async function readNow(
 }
 
 /**
- * Compares the files that a call is about to change with what the agent last saw of them. If all
- * are unchanged, they count as being changed until the call is recorded. The first change therefore
- * does not block a second one in the same step.
+ * Compares the files that a call is about to change with what the agent last saw. If none differs,
+ * they count as being changed until the call is recorded. Otherwise a second change in the same
+ * step would be reported.
  */
 export async function changedBefore(
   files: FileAccess,

@@ -14,8 +14,8 @@ const SHAPE = {
 };
 
 /**
- * The last text shown of each session. Its pages must fit together, although every call adds to the
- * context.
+ * The text that each session was shown last. Further pages come from this text, because every call
+ * changes the context.
  */
 type LastShown = WeakMap<ToolSession, { readonly full: boolean; readonly text: string }>;
 
@@ -23,7 +23,7 @@ function sizeOf(entries: readonly PoolEntry[]): number {
   return entries.reduce((sum, { metadata }) => sum + metadata.charCount, 0);
 }
 
-/** Returns the text that an entry's line has after its pool line. */
+/** Returns what an entry's line has in addition to its line in the pool. */
 function entryEnd({ metadata, pinned, active }: PoolEntry): string {
   const size = active && metadata.type === 'toolcall' ? ` char_count=${metadata.charCount}` : '';
   return `${size}${pinned ? ' [pinned]' : ''}`;
@@ -46,13 +46,16 @@ function listText(pool: readonly PoolEntry[], work: Work): string {
   return lines.length === 0 ? 'Nothing is known to this session yet. Read or list something.' : lines.join('\n');
 }
 
-/** The requested text and its start. */
+/** The requested text, and where its page starts. */
 interface Asked {
   readonly full: boolean;
   readonly start: PageStart;
 }
 
-/** Returns the text with the pool that it describes. A pool of very many objects is built once. */
+/**
+ * Returns the requested text, and the pool that it describes. The first page makes the text, and
+ * further pages reuse it.
+ */
 async function textToShow(
   lastShown: LastShown,
   { full, start }: Asked,
@@ -91,8 +94,8 @@ async function perform(lastShown: LastShown, asked: Asked, work: Work): Promise<
   const sha256 = hashText(text);
   const header = headerLine('context', { ...fields, lines: lineRange(page), chars: text.length });
   return {
-    // Stores only a hash and a length, so that the context does not come to contain itself
-    // (divergence B8).
+    // Only a hash and a length are stored. Otherwise the context would contain itself (divergence
+    // B8).
     content: `${full ? 'assembled context' : 'list of the context'}: ${text.length} characters, sha256 ${sha256}`,
     show: () =>
       frame(header, page.text === '' ? '(nothing is assembled yet)' : page.text, [continuation(page, 'context', call)]),
@@ -100,7 +103,10 @@ async function perform(lastShown: LastShown, asked: Asked, work: Work): Promise<
   };
 }
 
-/** `context`: lists pool and active set with sizes; with `full`, shows the assembled text [§4]. */
+/**
+ * The tool `context`: lists pool and active set with their sizes. With `full`, shows the assembled
+ * text [§4].
+ */
 export function contextTool(settings: ToolSettings): Tool {
   const lastShown: LastShown = new WeakMap();
   return defineTool({

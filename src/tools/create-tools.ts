@@ -10,20 +10,20 @@ import type { Tool } from './tool.js';
 import { verbTool } from './verb-tools.js';
 import { editTool, writeTool } from './write-tools.js';
 
-/** Default maximum of an answer: the smallest maximum of common agents. */
+/** Default limits of an answer. They are the smallest limits among common agents. */
 export const DEFAULT_OUTPUT_LIMITS = { chars: 40_000, lines: 2_000 } as const;
 
 /**
- * Bounds of the setting for the longest answer. Below the first no hint fits; above the second a
- * protocol line becomes too long.
+ * Bounds of the setting for the longest answer. With fewer characters no hint fits, and with more a
+ * line of the protocol becomes too long.
  */
 const OUTPUT_CHARS = { least: 1_000, most: 1_000_000 } as const;
 
-/** Options that select an agent's tools and their output. */
+/** Options that select an agent's tools and limit their answers. */
 export interface ToolOptions {
   /** Whether to offer `bash`, which has all rights of this process. */
   readonly bash?: boolean;
-  /** Leaves out `write`, `edit` and `bash`. */
+  /** Whether to leave out `write`, `edit` and `bash`. */
   readonly readOnly?: boolean;
   readonly maxOutputChars?: number;
   readonly maxOutputLines?: number;
@@ -31,7 +31,7 @@ export interface ToolOptions {
   readonly shortIds?: boolean;
 }
 
-/** Creates the tools of [§3.3], always in this order. */
+/** Creates the tools of [§3.3], always in the same order. */
 export function createTools(options: ToolOptions = {}): readonly Tool[] {
   const {
     bash = false,

@@ -10,37 +10,40 @@ import { frame, withinLimits } from './framing.js';
 import type { OutputLimits } from './page.js';
 import { failureText, type Tool, type ToolAnnotations, type ToolAnswer, type ToolContext, ToolError } from './tool.js';
 
-/** Settings common to all tools of one server. */
+/** Settings that all tools of a server share. */
 export interface ToolSettings {
-  /** Maximum size of an answer, including header and hints. */
+  /** Maximum size of an answer, header and hints included. */
   readonly limits: OutputLimits;
   /**
-   * Follows the specification literally for every divergence that has one (decision E8).
+   * Whether to follow the specification literally in every divergence that allows it (decision E8).
    */
   readonly strict: boolean;
-  /** Shows the shortest unique prefixes instead of full ids (decision D6). */
+  /** Whether to show the shortest unique prefixes of ids (decision D6). */
   readonly shortIds: boolean;
 }
 
 /**
- * Environment of a tool call. Its limits are slightly lower than the settings if remarks must be
- * added.
+ * The environment of a tool call. Its limits are lower than those of the settings if remarks must
+ * be added to the answer.
  */
 export interface Work extends ToolContext, ToolSettings {}
 
 /** The result of a tool call, before it is recorded. */
 export interface Performed extends Pick<CallReport, 'readings' | 'mentions' | 'plan'> {
-  /** The output as stored: whole, without header and hints (decision B8). */
+  /** The whole output as it is stored, without header and hints (decision B8). */
   readonly content: string;
   /** Default: `ok`. */
   readonly status?: 'ok' | 'fail';
-  /** Returns the text for the agent; never empty. */
+  /** Returns the answer for the agent. It is never empty. */
   readonly show: (callId: ObjectId) => string;
   /** Data about the answer, for programs. */
   readonly meta?: { readonly [key: string]: Json };
   /** Error code of a failure. */
   readonly failure?: string;
-  /** An effect outside the database that stays even if the call cannot be recorded. */
+  /**
+   * The change that the call made outside the database. It stays even if the call cannot be
+   * recorded.
+   */
   readonly effect?: string;
 }
 
@@ -53,10 +56,10 @@ export interface ToolDefinition<Shape extends ArgumentShape> {
   perform(args: ParsedArguments<Shape>['values'], work: Work): Promise<Performed>;
 }
 
-/** Keys that belong to the transport of a call, not to the call. */
+/** Arguments for the transport, which are not recorded. */
 const TRANSPORT_KEYS: ReadonlySet<string> = new Set(['wait_for_previous', 'session']);
 
-/** Returns the arguments to record: as given, if they can be stored exactly. */
+/** Returns the arguments to record: those given, if they can be stored exactly. */
 function recordableArgs(raw: unknown): { readonly [key: string]: Json } {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return {};
   const hasOthers = Object.keys(raw).some((key) => TRANSPORT_KEYS.has(key));
@@ -97,8 +100,8 @@ function answerOf(performed: Performed, recorded: Omit<RecordedCall, 'applied'>)
 }
 
 /**
- * Builds the answer for a call that could not be recorded. It starts with the effect, so that the
- * agent does not repeat it blindly.
+ * Returns the answer for a call that could not be recorded. It says what was changed, so that the
+ * agent does not just repeat the call.
  */
 async function unrecorded(error: unknown, performed: Performed, work: Work): Promise<ToolAnswer> {
   const { message, next } = await describeFailure(error, work);
@@ -116,8 +119,8 @@ async function unrecorded(error: unknown, performed: Performed, work: Work): Pro
 }
 
 /**
- * Defines a tool. Given its settings, it parses the arguments, runs, records the call as an object,
- * and answers within the limits.
+ * Defines a tool. With given settings, it parses the arguments, runs the call, records it as an
+ * object, and keeps the answer within the limits.
  */
 export function defineTool<Shape extends ArgumentShape>(
   definition: ToolDefinition<Shape>,

@@ -10,7 +10,7 @@ import { headerValue } from './framing.js';
 import { didYouMean, similarPaths } from './require-object.js';
 import { type ToolContext, ToolError } from './tool.js';
 
-/** The failure and the next action, in words for a model. */
+/** A failure and what to do next, in words for a model. */
 interface Failure {
   readonly message: string;
   readonly next?: string;
@@ -22,7 +22,8 @@ const lookAgain = (error: SourceError): string =>
 type Next = (error: SourceError, call: ToolContext) => Promise<string> | string;
 
 /**
- * Returns the most similar names in the folder of a missing path, as the agent would write them.
+ * Returns the names in a missing path's folder that are most similar to the path's name. Paths are
+ * written as the agent would write them.
  */
 async function neighbours(path: string, call: ToolContext): Promise<readonly string[]> {
   const folder = posix.dirname(path);
@@ -41,7 +42,7 @@ async function neighbours(path: string, call: ToolContext): Promise<readonly str
   return similarPaths(path, call);
 }
 
-/** Returns the first of the allowed folders, as the agent sees them. */
+/** Returns the first few allowed folders, with their agent-visible paths. */
 function allowedFolders({ client }: ToolContext): readonly string[] {
   const { roots, mounts } = client.files.access;
   return roots.roots.slice(0, 5).map((root) => mounts.toDisplay(root, mounts.localFilesystemId));
@@ -75,7 +76,7 @@ function isAbort(error: unknown): boolean {
   return error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');
 }
 
-/** Describes a failure: the failed value as given, and the next call to make. */
+/** Describes a failure: the invalid value as it was given, and what to do next. */
 export async function describeFailure(error: unknown, call: ToolContext): Promise<Failure> {
   if (error instanceof ToolError && error.cause instanceof SourceError) return describeFailure(error.cause, call);
   if (error instanceof ToolError) return { message: error.message, ...defined({ next: error.next }) };

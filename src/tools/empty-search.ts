@@ -1,6 +1,6 @@
 import { shownName } from './framing.js';
 
-/** Puts alternatives of a glob in braces. */
+/** Writes the alternatives in a glob as one pattern with braces. */
 const inBraces = (glob: string): string =>
   `{${glob
     .split(/[\s,|]+/)
@@ -8,7 +8,8 @@ const inBraces = (glob: string): string =>
     .join(',')}}`;
 
 /**
- * Explains glob syntax of other programs that our globs take literally, and the equivalent here.
+ * Explains glob syntax of other programs that our globs take literally, and how to write it here.
+ * Undefined if there is none.
  */
 function globAdvice(glob: string): string | undefined {
   const outside = glob.replace(/\\.|\{[^{}]*\}/g, '');
@@ -27,14 +28,14 @@ function globAdvice(glob: string): string | undefined {
   return undefined;
 }
 
-/** Explains that a glob matched no file, and suggests one that was probably meant. */
+/** Says that a glob matched no file, and suggests the glob that was probably meant. */
 export function noFilesText(glob: string, path: string): string {
   return `No files below ${shownName(path)} match ${shownName(glob)}.${globAdvice(glob) ?? ''}`;
 }
 
 /**
- * Explains that a regular expression matched nothing, and that `\\|` is not an alternative here,
- * unlike in POSIX `grep`.
+ * Says that a regular expression matched nothing. If it has `\\|`, also says that `|` separates
+ * alternatives here, unlike in POSIX `grep`.
  */
 export function noMatchesText(pattern: string, isLiteral: boolean): string {
   if (isLiteral || !pattern.replaceAll('\\\\', '').includes('\\|')) return 'No matches found.';

@@ -29,7 +29,8 @@ function entryLine({ name, kind, target }: DirectoryEntry): string {
 }
 
 /**
- * `ls`: lists a whole folder. Its files that are not ignored enter the pool [§5.6, divergence C7].
+ * The tool `ls`: lists a whole folder. Files that are not ignored enter the pool [§5.6, divergence
+ * C7].
  */
 export const lsTool = listingTool({
   name: 'ls',
@@ -44,7 +45,8 @@ export const lsTool = listingTool({
     const { entries, unaddressable } = await listDirectory(roots, at, { signal: work.signal, shown: path });
     const shown = entries.slice(0, limit);
     const files = shown.filter(({ kind, addressable }) => kind === 'file' && addressable).map(({ name }) => name);
-    // Ignore rules can take milliseconds for each name, and a folder can have a million.
+    // Limits the names that are checked. Ignore rules can take milliseconds per name, and a folder
+    // can have a million names.
     const judged = files.slice(0, MOST_DISCOVERED).map((name) => ({ name, isFolder: false }));
     const ignored = await ignoredNames(at, judged);
     const paths = judged.flatMap(({ name }) => (ignored.has(name) ? [] : [posix.join(at, name)]));
@@ -66,7 +68,7 @@ export const lsTool = listingTool({
 
 const MOST_FOUND = 1_000;
 
-/** `find`: finds files by glob and respects ignore rules. */
+/** The tool `find`: finds files by glob and respects ignore rules. */
 export const findTool = listingTool({
   name: 'find',
   description: 'Find files by glob. Ignored files (.gitignore) and .git are skipped.',
@@ -101,7 +103,9 @@ export const findTool = listingTool({
 const DEFAULT_DEPTH = 3;
 const MOST_WALKED = 50_000;
 
-/** `tree`: shows the files below a folder, indented, and respects ignore rules. */
+/**
+ * The tool `tree`: shows the files below a folder as an indented tree and respects ignore rules.
+ */
 export const treeTool = listingTool({
   name: 'tree',
   description: 'Show the files below a folder as an indented tree. Ignored files (.gitignore) and .git are skipped.',

@@ -1,4 +1,4 @@
-/** A folder's entries by name; files have no children. */
+/** The folders and files in a folder. */
 interface Branch {
   readonly folders: Map<string, Branch>;
   readonly files: string[];
@@ -29,16 +29,16 @@ function countFiles({ folders, files }: Branch): number {
   return files.length + [...folders.values()].reduce((sum, folder) => sum + countFiles(folder), 0);
 }
 
-/** The lines of a tree, and the files named in them. */
+/** The lines of a tree, and the files that they name. */
 interface TreeLines {
   readonly lines: readonly string[];
-  /** Relative paths of the files with a line of their own. */
+  /** Relative paths of the files that have a line. */
   readonly named: readonly string[];
 }
 
 /**
- * Renders files as an indented tree, with folders first and marked by a slash, one space per level.
- * A folder below `depth` levels becomes one line with a file count.
+ * Renders files as a tree. Each level is indented by one space. Folders come first and end with a
+ * slash. A folder at `depth` levels becomes one line with its number of files.
  */
 export function treeLines(paths: readonly string[], depth: number, shown: (name: string) => string): TreeLines {
   const lines: string[] = [];

@@ -20,8 +20,8 @@ const SHAPE = {
 };
 
 /**
- * Formats matches as `src/a.ts:3: text` and lines around them as `src/a.ts-2- text`. `--` marks
- * omitted lines between two files or two parts of a file.
+ * Formats matches as `src/a.ts:3: text`, and lines around them as `src/a.ts-2- text`. `--` stands
+ * between two parts of a file, and between files.
  */
 function resultLines(
   found: readonly FoundLine[],
@@ -40,7 +40,7 @@ function resultLines(
   return lines;
 }
 
-/** Explains why the one named file is not searched. */
+/** Returns the error if the only named file is not searched. */
 function leftOutError({ why, bytes }: LeftOutFile, name: string): ToolError {
   if (why === 'binary')
     return new ToolError('not-text', `${name} is not searched: it is binary (${bytes} bytes, a NUL among them).`, {
@@ -66,7 +66,7 @@ function leftOutNote(names: readonly string[]): string | undefined {
   );
 }
 
-/** `grep`: searches lines of files by regular expression and respects ignore rules. */
+/** The tool `grep`: searches lines of files by regular expression and respects ignore rules. */
 export const grepTool = listingTool({
   name: 'grep',
   description: 'Search file contents, line by line. Ignored files (.gitignore), .git and binary files are skipped.',

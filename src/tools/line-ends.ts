@@ -1,20 +1,20 @@
 import { occurrences, toCrlf, toLf } from '../foreign-tools/text-edits.js';
 
-/** A range in a text: its start, and the position after its end. */
+/** A range in a text. `end` is the position after its last character. */
 export interface Place {
   readonly start: number;
   readonly end: number;
 }
 
-/** Moves a position inside a Windows line end to its start: half a line end is never meant. */
+/** Moves a position that is inside a Windows line end to its start. */
 export const wholeEnd = (text: string, at: number): number => (at > 0 && text.startsWith('\r\n', at - 1) ? at - 1 : at);
 
-/** Maximum number of occurrences listed in an error. */
+/** Maximum number of occurrences that an error lists. */
 const KEPT_PLACES = 5;
 
 /**
- * Maps a position in a text with `\n` for every `\r\n` to the position in `text`. Positions must
- * increase between calls.
+ * Returns a function that converts positions in `toLf(text)` to positions in `text`. It must be
+ * called with rising positions.
  */
 function positionsIn(text: string): (bare: number) => number {
   let removed = 0;
@@ -29,9 +29,8 @@ function positionsIn(text: string): (bare: number) => number {
 }
 
 /**
- * Finds a non-empty text in another one. A line end of either kind matches both kinds, because an
- * agent does not see which a file has. Returns the first occurrences and the number of all. Takes
- * time linear in both texts.
+ * Finds a non-empty text in another text, in linear time. Any line end matches any other, because
+ * an agent does not see which kind a file has. Returns the first occurrences and the number of all.
  */
 export function findAcrossEnds(
   text: string,
@@ -50,11 +49,12 @@ export function findAcrossEnds(
 
 const LONE_LF = /(?:^|[^\r])\n/;
 
-/** Whether a text has line endings, and only Windows ones. */
+/** Returns whether a text has line endings and all are Windows line endings. */
 const hasOnlyCrlf = (text: string): boolean => text.includes('\r\n') && !LONE_LF.test(text);
 
 /**
- * Returns the line end after a range. If the last line has none, returns that of the previous line.
+ * Returns the line end that follows a range. If the range's last line has none, returns the
+ * previous line's.
  */
 function lineEndAt(text: string, { start, end }: Place): '\n' | '\r\n' {
   const next = text.indexOf('\n', end);
@@ -62,13 +62,13 @@ function lineEndAt(text: string, { start, end }: Place): '\n' | '\r\n' {
   return text[at - 1] === '\r' ? '\r\n' : '\n';
 }
 
-/** Splits a text into lines and their line endings; the last line has none. */
+/** Splits a text into lines and line endings. The last line has no line ending. */
 function linesAndEnds(text: string): { readonly lines: readonly string[]; readonly ends: readonly string[] } {
   const pieces = text.split(/(\r?\n)/);
   return { lines: pieces.filter((_, i) => i % 2 === 0), ends: pieces.filter((_, i) => i % 2 === 1) };
 }
 
-/** Gives unchanged lines their own line endings, and new lines those of the lines they replace. */
+/** Gives unchanged lines their old line endings. New lines get those of the lines they replace. */
 function lineByLine(old: string, text: string, otherwise: string): string {
   const [before, after] = [linesAndEnds(old), linesAndEnds(text)];
   const [had, has] = [before.ends.length, after.ends.length];
@@ -80,8 +80,8 @@ function lineByLine(old: string, text: string, otherwise: string): string {
 }
 
 /**
- * Converts a replacement to the line endings at its place. If those are mixed, each line keeps its
- * own.
+ * Converts the line endings of a replacement to those at its place. If these are mixed, each line
+ * keeps its own.
  */
 export function inEndsOf(text: string, place: Place, put: string): string {
   const old = text.slice(place.start, place.end);
@@ -96,8 +96,8 @@ export function inEndsOf(text: string, place: Place, put: string): string {
 const MARK = '\ufeff';
 
 /**
- * Converts a text that replaces a whole file to the file's line endings and byte order mark, which
- * the agent does not see. A text with Windows line endings keeps them.
+ * Gives a text that replaces a whole file the line endings and the byte order mark of the file,
+ * which the agent does not see. A text that has Windows line endings keeps them.
  */
 export function inFormOf(old: string, text: string): string {
   const ended = hasOnlyCrlf(old) && !text.includes('\r\n') ? toCrlf(text) : text;

@@ -15,25 +15,25 @@ import type { Tool } from './tool.js';
 
 /** The result of a listing tool. */
 interface Listing extends Pick<Performed, 'mentions'> {
-  /** Fields of the header, after the call's id, and of the answer's data. */
+  /** Fields of the answer's header after the call's id, also for programs. */
   readonly fields: Readonly<Record<string, string | number>>;
-  /** Whether a limit cut the listing, for tools that report it in their data. */
+  /** Whether a limit cut the listing. Set only by tools that report it to programs. */
   readonly truncated?: boolean;
   readonly lines: readonly string[];
-  /** Text if there are no lines. */
+  /** The text for an empty listing. */
   readonly none: string;
-  /** Notes on omitted lines and the reasons. */
+  /** Notes about lines that were left out, with the reasons. */
   readonly notes: readonly (string | undefined)[];
   /**
-   * How to get the remaining lines. Shown after the last line, so that a cut answer names one way
-   * to continue.
+   * How to get the remaining lines. It is shown only with the last line, so that a cut answer names
+   * only one way to continue.
    */
   readonly rest?: string | undefined;
 }
 
 /**
- * Builds a listing tool's output. Stores all lines and shows as many as fit; the call's id reads
- * the rest.
+ * Builds the output of a listing tool. All lines are stored, and as many as fit are shown. The
+ * call's id reads the rest.
  */
 function performedListing(tool: string, listing: Listing, work: Work): Performed {
   const { fields, lines, none, mentions, truncated, rest } = listing;
@@ -56,13 +56,13 @@ function performedListing(tool: string, listing: Listing, work: Work): Performed
   };
 }
 
-/** The parts of a listing tool. */
+/** The parts that define a listing tool. */
 interface ListingDefinition<Shape extends ArgumentShape>
   extends Pick<ToolDefinition<Shape>, 'name' | 'description' | 'shape'> {
   list(args: Parameters<ToolDefinition<Shape>['perform']>[0], work: Work): Promise<Listing>;
 }
 
-/** Defines a read-only tool that lists. */
+/** Defines a read-only tool that lists something. */
 export function listingTool<Shape extends ArgumentShape>({
   list,
   ...definition
@@ -75,9 +75,9 @@ export function listingTool<Shape extends ArgumentShape>({
 }
 
 /**
- * Resolves a path to a place.
+ * Resolves a path to a place on disk.
  *
- * @throws {SourceError} `unreachable` – on a filesystem that this process does not see; and the
+ * @throws {SourceError} `unreachable` – the filesystem is not visible to this process; also the
  *   errors of `locate`
  */
 export async function reachablePlace(path: string, { client }: Work): Promise<LocatedFile> {
@@ -86,23 +86,22 @@ export async function reachablePlace(path: string, { client }: Work): Promise<Lo
   return place;
 }
 
-/** The files that a listing mentions, with a note if there were too many. */
+/** The files that a listing mentions. The note says if there were too many. */
 interface Discovered {
   readonly mentions: readonly ReportedMention[];
   readonly note: string | undefined;
 }
 
-/** Canonical paths of the first files that a listing mentions, and the number of all. */
+/** The canonical paths of the first files in a listing, and the number of all. */
 interface ListedFiles {
   readonly paths: readonly string[];
-  /** Default: the length of `paths`. */
+  /** The number of all files. Default: the length of `paths`. */
   readonly of?: number;
 }
 
 /**
- * Records the files that a listing of `folder` mentions [§5.6, Discovery]: existing regular files
- * by their canonical paths. A file already in the session's index is only referenced and not read
- * again.
+ * Returns mentions of the files that a listing of `folder` names [§5.6, Discovery]. They are
+ * existing regular files. Files are not read, and a file that the session knows is only referenced.
  */
 export async function discover(
   folder: LocatedFile,
@@ -130,7 +129,8 @@ export async function discover(
 }
 
 /**
- * Rewrites a canonical path below a folder as the agent would write it, from the folder as given.
+ * Converts a canonical path below a folder to the path that the agent would write. It begins with
+ * the folder as the agent gave it.
  */
 export function asGiven(folder: LocatedFile, path: string): string {
   return posix.join(folder.location.shown, posix.relative(folder.location.path, path)) || '.';

@@ -4,7 +4,10 @@ import type { ReadingWithText, SourceReading } from '../filesystem/access/read-s
 import { headerValue, shownName } from './framing.js';
 import { ToolError } from './tool.js';
 
-/** Returns the error for a reading without text, `not-text` or `not-found`, with its findings. */
+/**
+ * Returns the error for a reading that has no text: `not-text` or `not-found`. The error carries
+ * the reading.
+ */
 export function notReadable(
   reading: Exclude<SourceReading, ReadingWithText>,
   file: LocatedFile,

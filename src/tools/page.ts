@@ -2,56 +2,58 @@ import { defined } from '../values/defined.js';
 import { firstUnits, splitsPair } from '../values/surrogate-pairs.js';
 import { ToolError } from './tool.js';
 
-/** Maximum size of the text in one answer. */
+/** Maximum size of a text in one answer. */
 export interface OutputLimits {
-  /** UTF-16 units. */
+  /** Number of UTF-16 units. */
   readonly chars: number;
   readonly lines: number;
 }
 
-/** The start of a page; lines and columns count from 1. */
+/** Where a page starts. Lines and columns are counted from 1. */
 export interface PageStart {
   readonly offset: number;
-  /** First character in that line, for lines longer than an answer. */
+  /** First character of that line. It is needed for lines longer than an answer. */
   readonly column: number;
-  /** Number of requested lines; undefined for as many as fit. */
+  /** Number of requested lines. Undefined for as many as fit. */
   readonly limit?: number | undefined;
 }
 
 /**
- * A part of a text that fits into an answer: whole lines, or a piece of one line that does not fit.
+ * A part of a text that fits into an answer. It has whole lines, or a part of one line that does
+ * not fit.
  */
 export interface Page {
-  /** The exact text, including line endings. */
+  /** The text of the page, exactly, with its line endings. */
   readonly text: string;
   readonly firstLine: number;
   readonly lastLine: number;
-  /** Lines of the whole text. A final line end starts no further line. */
+  /** Number of lines in the whole text. No line follows a final line end. */
   readonly totalLines: number;
-  /** UTF-16 units of the whole text. */
+  /** Number of UTF-16 units in the whole text. */
   readonly totalChars: number;
-  /** The start of the next page; undefined at the end. */
+  /** Where the next page starts. Undefined at the end of the text. */
   readonly next?: { readonly offset: number; readonly column?: number };
   /** Whether the page is the whole text. */
   readonly whole: boolean;
 }
 
 /**
- * Extracts one page from a text that arrives in pieces, and counts the rest. Pieces may end
- * anywhere. Only if the page starts inside a line, no piece may end within a surrogate pair. Holds
- * only the page and the current line in memory.
+ * Takes one page from a text that is given in pieces, and counts the rest. Pieces may end anywhere.
+ * But if the page starts inside a line, no piece may split a surrogate pair. Only the page and the
+ * current line are in memory.
  */
 export class PageReader {
   #start: PageStart;
   readonly #limits: OutputLimits;
-  /** The page's finished lines. Each entry is a range of a piece and may have many lines. */
+  /** The page's complete lines. Each entry is a part of a piece and may have many lines. */
   #taken: string[] = [];
-  /** The only piece so far; undefined once there are several. */
+  /** The piece, if there was only one so far. */
   #piece: string | undefined;
   #takenChars = 0;
   #takenLines = 0;
-  /** The page's part of the current line: text from earlier pieces, and its length so far. */
+  /** The text of the current line that earlier pieces had. */
   #pending = '';
+  /** Number of the current line's characters that the page has so far. */
   #pendingChars = 0;
   #line = 1;
   #column = 0;
@@ -70,7 +72,7 @@ export class PageReader {
   push(piece: string): void {
     this.#piece = this.#totalChars === 0 ? piece : undefined;
     this.#totalChars += piece.length;
-    // The page takes one range of a piece: its start, and the end of its last whole line.
+    // The page takes one range of a piece: from its start to the end of the last whole line.
     let from = piece.length;
     let end = 0;
     let position = 0;
@@ -101,8 +103,8 @@ export class PageReader {
   }
 
   /**
-   * Returns the page's start in a piece whose line continues at `position`. A column inside a
-   * surrogate pair moves to the start of the pair.
+   * Returns where the page starts in a piece. The piece continues the current line at `position`.
+   * If the column is inside a surrogate pair, the page starts before the pair.
    */
   #beginning(piece: string, position: number): number {
     if (this.#line !== this.#start.offset) return position;
@@ -113,8 +115,8 @@ export class PageReader {
   }
 
   /**
-   * Adds a part of a line to the page. If the line does not fit, ends the page before it. If it
-   * does not even fit alone, ends the page within it.
+   * Adds a part of a line to the page. If the line does not fit, the page ends before it. If the
+   * line is the page's first, the page ends inside it.
    */
   #take(piece: string, from: number, to: number): void {
     if (this.#takenLines >= this.#limits.lines) {
@@ -133,7 +135,7 @@ export class PageReader {
     this.#next = { offset: this.#line, column: first + part.length };
   }
 
-  /** Ends a line of the page. Returns false if the page has no part of it. */
+  /** Completes a line of the page. Returns false if the page has no part of the line. */
   #commit(): boolean {
     if (this.#pendingChars === 0) return false;
     this.#takenChars += this.#pendingChars;
@@ -142,15 +144,15 @@ export class PageReader {
     return true;
   }
 
-  /** Returns the page. Call it once, after the whole text was pushed. */
+  /** Returns the page. Call it once, after all pieces were pushed. */
   end(): Page {
     if (this.#commit()) this.#taken.push(this.#pending);
     const totalLines = this.#column > 0 ? this.#line : this.#line - 1;
     const { offset, column } = this.#start;
     const whole = offset === 1 && column === 1 && this.#next === undefined;
     return {
-      // Returns the same string for a whole text, so that it is hashed and stored once. Copies a
-      // part, because a slice would keep the whole text in memory.
+      // A whole text is returned as the same string, so that it is hashed and stored once. A part
+      // is copied, because a slice would keep the whole text in memory.
       text: whole && this.#piece !== undefined ? this.#piece : copied(this.#taken),
       firstLine: offset,
       lastLine: offset + this.#takenLines - 1,
@@ -162,20 +164,20 @@ export class PageReader {
   }
 }
 
-/** Joins texts in new memory; a single slice would keep its source in memory. */
+/** Joins texts in new memory. A slice would keep its source in memory. */
 function copied(texts: readonly string[]): string {
   const [first = ''] = texts;
   return (texts.length === 1 ? [first.slice(0, 1), first.slice(1)] : texts).join('');
 }
 
-/** Returns one page of a text in memory. */
+/** Returns a page of a text that is in memory. */
 export function pageOf(text: string, start: PageStart, limits: OutputLimits): Page {
   const reader = new PageReader(start, limits);
   reader.push(text);
   return reader.end();
 }
 
-/** The requested page, and the text's name in errors. */
+/** The page that is wanted, and the text's name for errors. */
 interface WantedPage {
   readonly start: PageStart;
   readonly limits: OutputLimits;
@@ -183,9 +185,9 @@ interface WantedPage {
 }
 
 /**
- * Returns one page of a text that arrives in pieces.
+ * Returns a page of a text that is given in pieces.
  *
- * @throws {ToolError} `out-of-range` – the start is past the end of the text
+ * @throws {ToolError} `out-of-range` – the page would start after the end of the text
  */
 export function pageOfPieces(text: Iterable<string>, { start, limits, name }: WantedPage): Page {
   const reader = new PageReader(start, limits);

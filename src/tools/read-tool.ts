@@ -41,17 +41,20 @@ function requireText(loaded: LoadedObject, id: ObjectId, at: string): void {
   );
 }
 
-/** The last version of a file stays if its source is unreachable [§5.9]. */
+/** The note for a file whose source is unreachable. Its last version stays [§5.9]. */
 const ORPHANED = '[The file cannot be read now: this is its last stored version.]';
 
-/** The requested version of an object and the start of the page. */
+/** The version of an object that is wanted, and where the page starts. */
 interface Wanted {
-  /** The transaction of an older version; undefined for the newest. */
+  /** The transaction of an older version. Undefined for the newest version. */
   readonly version?: number | undefined;
   readonly start: PageStart;
 }
 
-/** Returns a page of an object's stored text, now or as of a transaction. Adds `note` below it. */
+/**
+ * Returns a page of an object's stored text, in the newest version or as of a transaction. `note`
+ * is added below the page.
+ */
 async function readStored(
   id: ObjectId,
   { version, start, note }: Wanted & { readonly note?: string },
@@ -83,14 +86,17 @@ async function readStored(
   };
 }
 
-/** The start of a file's page and the file's name in the answer. */
+/** Where a page of a file starts, and how the next call can name the file. */
 interface Shown {
   readonly start: PageStart;
-  /** The agent's name for the file in the next call. */
+  /** The arguments of the next call that name the file. */
   readonly call: { readonly path?: string; readonly id?: string; readonly version?: number };
 }
 
-/** Returns a reading's text in pieces: head and tail only, if no more is kept (decision C6). */
+/**
+ * Returns the text of a reading in pieces. If only head and tail are kept, returns those (decision
+ * C6).
+ */
 function pieces(reading: ReadingWithText): Iterable<string> {
   if (reading.kind === 'text') return [reading.content];
   return reading.chunks?.() ?? [reading.content];
@@ -98,7 +104,10 @@ function pieces(reading: ReadingWithText): Iterable<string> {
 
 const KEPT_NO_FURTHER = '[The file is over 64 MiB: only its beginning and end are kept, and shown here.]';
 
-/** Reads a file from its source, indexes it, and shows a page of it [§5.6, decisions C1, D8]. */
+/**
+ * Reads a file from its source and shows a page of it. The reading is indexed [§5.6, decisions C1,
+ * D8].
+ */
 async function readFile(file: LocatedFile, wanted: Shown, work: Work): Promise<Performed> {
   return showReading({ file, reading: await work.client.files.read(file.source, work.signal) }, wanted, work);
 }
@@ -109,7 +118,7 @@ interface FileReading {
   readonly reading: SourceReading;
 }
 
-/** Shows a page of a reading, and passes the reading on for indexing. */
+/** Shows a page of a reading. The reading is passed on to be indexed. */
 function showReading({ file, reading: readable }: FileReading, wanted: Shown, work: Work): Performed {
   const name = file.location.shown;
   if (!hasText(readable)) throw notReadable(readable, file, name);
@@ -144,8 +153,8 @@ function showReading({ file, reading: readable }: FileReading, wanted: Shown, wo
 const OUT_OF_REACH: ReadonlySet<SourceErrorCode> = new Set(['loop', 'no-permission', 'unreachable', 'io']);
 
 /**
- * Reads the source of a known file. Returns undefined if it is unreachable; its last version is
- * then used.
+ * Reads the source of a known file. Undefined if the source is unreachable. The last stored version
+ * is then used.
  */
 async function readSourceOf({ displayPath, state }: ObjectMetadata<'file'>, { client, signal }: Work) {
   const isStored = state === 'indexed';
@@ -162,8 +171,8 @@ async function readSourceOf({ displayPath, state }: ObjectMetadata<'file'>, { cl
 }
 
 /**
- * Reads an object by id, prefix or display path (decision D8). Reads a tool call from the store, a
- * file from its source, or either as of an older transaction.
+ * Reads an object that is named by id, prefix or display path (decision D8). A file is read from
+ * its source, a tool call from the store, and an older version of either from the store.
  */
 async function readObject(reference: string, wanted: Wanted, work: Work): Promise<Performed> {
   const { version, start } = wanted;
@@ -185,7 +194,7 @@ const SHAPE = {
   version: z.int().min(0).optional().describe('Transaction of an older version (default newest)'),
 };
 
-/** `read` [§3.3, decision D8]. */
+/** The tool `read` [§3.3, decision D8]. */
 export function readTool(settings: ToolSettings): Tool {
   return defineTool({
     name: 'read',

@@ -10,7 +10,7 @@ import { SessionError } from '../session/errors.js';
 import { defineTool, type Work } from './define-tool.js';
 import { frame, headerLine, shownId } from './framing.js';
 
-// The list of tools has a budget of bytes, because every request of an agent repeats it.
+// Descriptions are short, because every request of an agent repeats the list of tools.
 const SHAPE = {
   text: z.string().describe('Text or /regex/'),
   everywhere: z.boolean().optional().describe('All sessions (default false)'),
@@ -20,7 +20,7 @@ const LISTED = 10;
 const AROUND = 1;
 const LONGEST_WAIT_MS = 3_000;
 const AWAY = 'Nothing was searched: the database is not ready yet. Call recall again in a minute.';
-/** The header field that names a text of each kind. */
+/** The name of the header field for each kind of text. */
 const NAMED: Readonly<Record<SearchedKind, string>> = {
   message: 'role',
   toolcall: 'tool',
@@ -66,7 +66,7 @@ function hitLines(hit: SearchHit, work: Work): readonly string[] {
   return [header, ...shown.map((line) => `  ${line}`)];
 }
 
-/** `recall`: searches everything that the session has seen. Changes no set. */
+/** The tool `recall`: searches everything that the session has seen. It changes no set. */
 export const recallTool = defineTool({
   name: 'recall',
   description: 'Search all this session saw, also before a compaction.',
@@ -74,7 +74,8 @@ export const recallTool = defineTool({
   annotations: { readOnlyHint: true, openWorldHint: false },
   perform: async ({ text, everywhere = false }, work) => {
     const { client, session } = work;
-    // The call is answered and recorded while the node starts, as every other call is.
+    // The call does not wait for a node that is starting. It is answered and recorded like any
+    // other call.
     const opening = client.delivered({ others: false }).then((store) => Timeline.open(store, client.files));
     const timeline = await withinLimit<Timeline | undefined>(opening, LONGEST_WAIT_MS, () => undefined);
     if (timeline === undefined) return { content: AWAY, show: () => AWAY };

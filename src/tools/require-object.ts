@@ -10,8 +10,8 @@ import { type ToolContext, ToolError, type ToolSession } from './tool.js';
 type Call = Pick<ToolContext, 'client' | 'session'>;
 
 /**
- * Returns display paths of the session's files with names most similar to a path's. Excludes the
- * path itself and deleted files.
+ * Returns display paths of the session's files whose names are most similar to a path. The path
+ * itself and deleted files are left out.
  */
 export function similarPaths(path: string, { client, session }: Call): readonly string[] {
   const known = [...session.state.sets.index].flatMap((id) => {
@@ -24,8 +24,8 @@ export function similarPaths(path: string, { client, session }: Call): readonly 
 const letters = (path: string): string => path.slice(path.lastIndexOf('/') + 1).normalize('NFC');
 
 /**
- * Returns "Did you mean …?", or an empty text. Escapes a name that looks like the wanted one but
- * has another Unicode composition.
+ * Returns "Did you mean …?", or an empty text if there are no paths. A name that looks like the
+ * wanted one but has another Unicode form is escaped.
  */
 export function didYouMean(paths: readonly string[], wanted: string): string {
   if (paths.length === 0) return '';
@@ -37,7 +37,7 @@ export function didYouMean(paths: readonly string[], wanted: string): string {
   return `Did you mean ${shown.join(' or ')}? `;
 }
 
-/** Lists the candidates of an ambiguous prefix, one per line, with id and kind. */
+/** Lists the objects that an ambiguous prefix may mean, one per line, with id and kind. */
 export function candidateLines(ids: readonly ObjectId[], session: ToolSession): string {
   const lines = ids.map((id) => {
     const metadata = session.metadata(id);
@@ -52,7 +52,7 @@ export function candidateLines(ids: readonly ObjectId[], session: ToolSession): 
 }
 
 /**
- * Converts a reference to the session's form: a path in another form, such as a relative one,
+ * Converts a reference to a form that the session knows. A path, for example a relative one,
  * becomes the display path of its file.
  */
 export async function knownReference(reference: string, { client, session }: Call): Promise<string> {
@@ -67,9 +67,9 @@ export async function knownReference(reference: string, { client, session }: Cal
 }
 
 /**
- * Returns the session's object that an agent names (decision D6).
+ * Returns the object that an agent names (decision D6).
  *
- * @throws {ToolError} `unknown-object`, `ambiguous` – for no match or several
+ * @throws {ToolError} `unknown-object`, `ambiguous` – no object matches, or several do
  */
 export async function requireObject(reference: string, call: Call): Promise<ObjectId> {
   const { session } = call;

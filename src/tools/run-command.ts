@@ -3,17 +3,20 @@ import { StringDecoder } from 'node:string_decoder';
 import { OWN_GROUP, signalGroup } from '../process/process-group.js';
 import { inShell } from '../process/program-files.js';
 
-/** Options for running a command. */
+/** Options of a command to run. */
 export interface CommandOptions {
   readonly command: string;
   readonly cwd: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Maximum bytes of output kept, from its start and end. Other bytes are counted and dropped. */
+  /**
+   * Maximum bytes of output that are kept, from its start and its end. Other bytes are only
+   * counted.
+   */
   readonly mostBytes: number;
 }
 
-/** A command's exit and its output to stdout and stderr, in order of arrival. */
+/** How a command ended, and its output to stdout and stderr in order of arrival. */
 export interface CommandEnd {
   readonly output: string;
   readonly exitCode: number | null;
@@ -21,12 +24,12 @@ export interface CommandEnd {
   readonly why: 'exited' | 'timeout' | 'cancelled';
 }
 
-/** Decodes bytes that may end inside a character, without that character. */
+/** Decodes bytes and leaves out an incomplete last character. */
 const wholeCharacters = (bytes: Buffer): string => new StringDecoder('utf8').write(bytes);
 
 /**
- * Returns the start of the first character in bytes that may begin inside one. At most three bytes
- * belong to an earlier character.
+ * Returns the index of the first byte that begins a character. At most three bytes before it belong
+ * to another character.
  */
 const characterBegin = (bytes: Buffer): number =>
   Math.max(
@@ -34,7 +37,7 @@ const characterBegin = (bytes: Buffer): number =>
     bytes.subarray(0, 4).findIndex((byte) => (byte & 0xc0) !== 0x80),
   );
 
-/** Keeps the start and the end of a byte stream. */
+/** Keeps the start and the end of a stream of bytes. */
 class Capture {
   readonly #most: number;
   #head: Buffer[] = [];
@@ -82,9 +85,9 @@ const GRACE_MS = 2_000;
 const DRAIN_MS = 300;
 
 /**
- * Runs a shell command in its own process group. On timeout or cancellation, terminates the whole
- * group with SIGTERM first. Background processes survive a normal exit of the command; their later
- * output is not awaited.
+ * Runs a shell command in a process group of its own. At the time limit or a cancellation, ends the
+ * whole group, first with SIGTERM. After a normal exit of the command, its background processes
+ * continue. Their later output is not awaited.
  */
 export function runCommand(options: CommandOptions): Promise<CommandEnd> {
   const { command, cwd, timeoutMs, signal, mostBytes } = options;
@@ -125,7 +128,7 @@ export function runCommand(options: CommandOptions): Promise<CommandEnd> {
       reject(error);
     });
     child.once('exit', () => {
-      // A background process may hold the pipes open forever.
+      // A background process may keep the pipes open forever.
       drain = setTimeout(() => {
         child.stdout.destroy();
         child.stderr.destroy();

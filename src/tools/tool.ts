@@ -6,8 +6,8 @@ import { CodedError } from '../values/coded-error.js';
 import { firstUnits } from '../values/surrogate-pairs.js';
 
 /**
- * A JSON Schema (2020-12) of a tool's arguments, limited to keywords that every client passes on:
- * no `$ref`, `anyOf` or `const`.
+ * The JSON Schema (2020-12) of a tool's arguments. It only has keywords that every client passes
+ * on: no `$ref`, `anyOf` or `const`.
  */
 export interface InputSchema {
   readonly type: 'object';
@@ -15,7 +15,7 @@ export interface InputSchema {
   readonly required?: readonly string[];
 }
 
-/** A tool's effects on the world, for clients that decide by them whether a call needs approval. */
+/** How a tool affects the world. Clients decide by this whether a call needs approval. */
 export interface ToolAnnotations {
   readonly readOnlyHint: boolean;
   readonly destructiveHint?: boolean;
@@ -23,20 +23,17 @@ export interface ToolAnnotations {
   readonly openWorldHint: boolean;
 }
 
-/**
- * The limits that an agent's own program sets for the agent, as the program reports them with a
- * call.
- */
+/** The sandbox of the agent's own program, as the program reports it with a call. */
 export interface AgentSandbox {
   /** The program's name, as its user knows it. */
   readonly program: string;
-  /** The program's own name for its limits, such as `read-only`. */
+  /** The program's name for its limits, such as `read-only`. */
   readonly mode: string;
-  /** The program's workspace folders, besides the server's working folder. */
+  /** The program's workspace folders, in addition to the server's working folder. */
   readonly workspaces: readonly string[];
 }
 
-/** The parts of a session that tools use. Another process may record its calls. */
+/** The part of a session that tools use. Another process may do the recording. */
 export type ToolSession = Pick<
   ContextSession,
   'id' | 'state' | 'seen' | 'resolve' | 'planVerb' | 'load' | 'metadata' | 'pool' | 'assemble'
@@ -48,26 +45,27 @@ export type ToolSession = Pick<
 export interface ToolContext {
   readonly client: ContextClient;
   readonly session: ToolSession;
-  /** Aborts once the caller no longer waits. */
+  /** Aborts when the caller stops waiting. */
   readonly signal: AbortSignal;
-  /** The harness's id of the call, if it gives one (decision B2). */
+  /** The id of the call in the harness, if it gives one (decision B2). */
   readonly callId?: string;
-  /** The client's own id of the turn, if it sends one (decision B7). */
+  /** The id of the turn in the client, if it sends one (decision B7). */
   readonly turnRef?: string;
-  /** The limits of the agent's own program, if it reports them. */
+  /** The sandbox of the agent's program, if the program reports it. */
   readonly sandbox?: AgentSandbox;
 }
 
 /**
- * The answer for an agent: one text within the output limits, never empty, and data for programs.
+ * The answer to a call: a text for the agent within the limits and never empty, and data for
+ * programs.
  */
 export interface ToolAnswer {
   readonly text: string;
   readonly isError: boolean;
   readonly meta: { readonly [key: string]: Json };
-  /** Error code; absent for a success, or for a failure without a code. */
+  /** The error code. Missing for a success, and for failures without a code. */
   readonly failure?: string;
-  /** The reason why the call could not be recorded. Such an answer is an error. */
+  /** Why the call could not be recorded. Such an answer is an error. */
   readonly unrecorded?: unknown;
 }
 
@@ -78,14 +76,13 @@ export interface Tool {
   readonly inputSchema: InputSchema;
   readonly annotations: ToolAnnotations;
   /**
-   * Runs the tool and records the call as an object of the session [§5.7], including failed calls.
-   * Never throws for errors in arguments, files or the database; those return an answer with
-   * `isError`.
+   * Runs the tool and records the call as an object of the session [§5.7], even if it failed. Never
+   * throws for errors in arguments, files or the database, but returns an answer with `isError`.
    */
   run(args: unknown, call: ToolContext): Promise<ToolAnswer>;
 }
 
-/** Error codes of failed calls, for callers that branch on them. */
+/** Error codes of failed calls. Callers may decide by them. */
 type ToolErrorCode =
   | 'invalid-arguments'
   | 'unknown-object'
@@ -100,13 +97,13 @@ type ToolErrorCode =
   | 'masked'
   | 'sandboxed';
 
-/** Facts about files that a failed call still found. They are recorded with the call. */
+/** Facts about files that a failed call found out. They are recorded with the call. */
 type Learned = Pick<CallReport, 'readings' | 'mentions'>;
 
 /**
- * Thrown by a tool that cannot do the request, in words for the model. `message` names the failure
- * with the value as given; `next` names the next action or call. A `cause` that is a SourceError
- * has its own words for both.
+ * Thrown by a tool that cannot do what was requested. `message` says what failed, with the value as
+ * given. `next` says what to do. Both are words for the model. A `cause` that is a SourceError
+ * supplies words for both.
  */
 export class ToolError extends CodedError<ToolErrorCode> {
   override readonly name = 'ToolError';
@@ -130,7 +127,7 @@ export class ToolError extends CodedError<ToolErrorCode> {
 
 const LONGEST_ERROR = 1_900;
 
-/** Formats the answer of a failed call. It begins with "Error: " and stays under 2 kB. */
+/** Formats the answer of a failed call. It begins with "Error: " and has less than 2 kB. */
 export function failureText(message: string, next?: string): string {
   const text = `Error: ${message}${next === undefined ? '' : `\n${next}`}`;
   if (Buffer.byteLength(text) <= LONGEST_ERROR) return text;

@@ -1,13 +1,13 @@
 import type { Verb } from '../session/verb-outcome.js';
 
 /**
- * How a model reaches its tools. Over `mcp` its own program builds every request, so a verb changes
- * the session's sets but not the conversation. In the `loop` Palimpsest builds the requests from
- * the sets.
+ * How a model reaches its tools. With `mcp`, the agent's own program builds the requests, so a verb
+ * changes the session's sets and not the conversation. In the `loop`, Palimpsest builds the
+ * requests from the sets.
  */
 export type WayIn = 'mcp' | 'loop';
 
-/** Descriptions of the verbs [§3.3] for a model, by the way it reaches its tools. */
+/** The verbs' descriptions for a model [§3.3], by the way in which it reaches its tools. */
 export const VERB_DESCRIPTIONS: Readonly<Record<WayIn, Readonly<Record<Verb, string>>>> = {
   mcp: {
     activate:
@@ -19,7 +19,7 @@ export const VERB_DESCRIPTIONS: Readonly<Record<WayIn, Readonly<Record<Verb, str
     pin: 'Keep results in the active set of the session when older ones leave it. Your conversation stays as it is.',
     unpin: 'Let pinned results leave the active set of the session again. Your conversation stays as it is.',
   },
-  // Short, because every request has them, from the first on.
+  // Short texts, because every request contains them.
   loop: {
     activate: 'Load results or files into your context, by id or path.',
     deactivate: 'Remove objects from your context.',

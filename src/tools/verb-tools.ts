@@ -11,15 +11,15 @@ import { candidateLines, didYouMean, knownReference, similarPaths } from './requ
 import { failureText, type Tool, type ToolSession } from './tool.js';
 import { VERB_DESCRIPTIONS, type WayIn } from './verb-descriptions.js';
 
-/** The result for an object that the verb changed. */
+/** The result for an object that the verb was applied to. */
 type Done = Extract<VerbEntry, { readonly ok: true }>;
 
 /**
- * Maximum length of one shown text: less than the stored start of a large text, whose line numbers
- * are still right (decision C6).
+ * Maximum length of one shown text. It is less than the stored head of a large text, in which line
+ * numbers are right (decision C6).
  */
 const LONGEST_SHOWN = 60_000;
-/** Maximum length of a hint, without its id. */
+/** Maximum length of a hint, not counting its id. */
 const HINT_CHARS = 100;
 const LEAST_SHOWN = 200;
 
@@ -27,7 +27,7 @@ interface Block {
   readonly id: string;
   readonly header: string;
   readonly text: string | undefined;
-  /** Maximum size of header and hint. */
+  /** Maximum size of the block's header and hint. */
   readonly reserved: number;
 }
 
@@ -39,7 +39,7 @@ function blockOf({ id, metadata, text }: Done, work: Work): Block {
   return { id: shown, header, text, reserved: header.length + headerValue(shown).length + HINT_CHARS };
 }
 
-/** Returns the blocks whose header and hint, at least, fit into an answer. */
+/** Returns the blocks for which at least header and hint fit into an answer. */
 function fitting(blocks: readonly Block[], limits: OutputLimits): readonly Block[] {
   let chars = limits.chars - HINT_CHARS;
   let lines = limits.lines - 1;
@@ -54,8 +54,8 @@ function fitting(blocks: readonly Block[], limits: OutputLimits): readonly Block
 }
 
 /**
- * Formats the contents of activated objects that fit into an answer (decision D7). `read` continues
- * the rest, and every object has a hint for it.
+ * Formats as much of the activated objects' contents as fits into an answer (decision D7). Each cut
+ * text has a hint that says how `read` continues it.
  */
 function activatedContents(entries: readonly Done[], limits: OutputLimits, work: Work): string {
   const blocks = entries.map((entry) => blockOf(entry, work));
@@ -89,7 +89,7 @@ type Failed = Extract<VerbEntry, { readonly ok: false }>;
 
 interface Words {
   readonly done: string;
-  /** Text for an object that already was in the requested state. */
+  /** The word for an object that already was in the requested state. */
   readonly already: string;
 }
 
@@ -131,7 +131,7 @@ function doneLine(verb: Verb, entry: Done, work: Work): string {
   return `${changes ? done : already} id=${lineId(entry.id, work)} ${nameOf(metadata)} chars=${metadata.charCount}`;
 }
 
-/** Formats the sizes of the active set after the plan, without the call that carries it out. */
+/** Formats the size of the active set after the plan. The verb's own call is not counted. */
 function activeLine(plan: VerbPlan, session: ToolSession): string {
   const active = new Set<ObjectId>(session.state.sets.active);
   const planned = new Map<ObjectId, ObjectMetadata>();
@@ -145,20 +145,20 @@ function activeLine(plan: VerbPlan, session: ToolSession): string {
   return `active now: ${active.size} objects, ${chars} characters`;
 }
 
-/** How the answer of a verb is worded. */
+/** Options for the wording of a verb's answer. */
 export interface VerbWords {
-  /** How the model reaches its tools: an answer names only tools that it has. Default: `mcp`. */
+  /** How the model reaches its tools. The answer only names tools that it has. Default: `mcp`. */
   readonly way?: WayIn;
   /** Whether deactivated text stays in the requests until the next epoch (divergence E9). */
   readonly lags?: boolean;
 }
 
-/** Said after a deactivation, because the model still sees the text. */
+/** The note after a deactivation whose text the model still sees. */
 const LEAVES = 'Text that you still see leaves at the next border: with one of the next messages of the user.';
 
 /**
- * Formats the result of a planned verb. `content` has one line per object; for activate, `show`
- * also has the contents (divergence B8).
+ * Formats the result of a planned verb. `content` has one line per object. For `activate`, `show`
+ * also has the objects' contents (divergence B8).
  */
 export function performVerb(plan: VerbPlan, work: Work, { way = 'mcp', lags = false }: VerbWords = {}): Performed {
   const done = plan.entries.filter((entry) => entry.ok);
@@ -200,13 +200,13 @@ const SHAPE = {
 };
 
 /**
- * `activate`, `deactivate`, `pin`, `unpin` [§3.3, decisions D1 to D7]. Several ids in one call are
- * one step.
+ * The tools `activate`, `deactivate`, `pin` and `unpin` [§3.3, decisions D1 to D7]. All ids of a
+ * call are handled in one step.
  */
 export function verbTool(verb: Verb, settings: ToolSettings): Tool {
   return defineTool({
     name: verb,
-    // Only MCP serves these tools.
+    // These tools are only offered over MCP.
     description: VERB_DESCRIPTIONS.mcp[verb],
     shape: SHAPE,
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },

@@ -16,16 +16,16 @@ import { ToolError } from './tool.js';
 interface Written {
   readonly text: string;
   readonly fileHash: string;
-  /** The answer below its header. */
+  /** The answer, without its header. */
   readonly said: string;
   readonly effect: string;
   readonly meta?: Performed['meta'];
 }
 
 /**
- * Builds the answer of a tool that wrote a file. Indexes the file on disk; the agent wrote it but
- * did not read it [§5.6]. Runs while the file is locked, so that it sees this call's version and
- * not a later one.
+ * Builds the answer of a tool that wrote a file. The file is indexed from disk and not activated,
+ * because the agent did not read it [§5.6]. This runs while the file is locked, so that it reads
+ * the version that this call wrote.
  */
 async function performed(
   file: LocatedFile,
@@ -44,8 +44,10 @@ async function performed(
 }
 
 /**
- * Rejects once a change of a file that differs from what the agent last saw. @throws {ToolError}
- * `changed-since`
+ * Rejects a change of a file that differs from what the agent last saw. Each difference is rejected
+ * once.
+ *
+ * @throws {ToolError} `changed-since`
  */
 function requireSeen(changed: ChangedSince | undefined): void {
   if (changed === undefined) return;
@@ -54,8 +56,8 @@ function requireSeen(changed: ChangedSince | undefined): void {
 }
 
 /**
- * Returns the state that the file must still have once it is locked; undefined for an unreadable
- * file, which the write itself checks.
+ * Returns the state that the file must have when it is locked. Undefined for an unreadable file,
+ * for which the write itself fails.
  */
 function expectedAfter(reading: SourceReading): Expected | undefined {
   if (reading.kind === 'missing') return 'absent';
@@ -63,8 +65,8 @@ function expectedAfter(reading: SourceReading): Expected | undefined {
 }
 
 /**
- * Returns the text of a replaced file: only the start if it is over 64 MiB, and empty if it is not
- * text.
+ * Returns the text that a write replaces. Of a file over 64 MiB, only head and tail are known.
+ * Empty if the file is not text.
  */
 function replacedText(reading: SourceReading): string {
   if (reading.kind === 'large-text' && reading.chunks !== undefined) return [...reading.chunks()].join('');
@@ -72,9 +74,9 @@ function replacedText(reading: SourceReading): string {
 }
 
 /**
- * Returns a text with the file's own secrets in place of their marks, because a mark is never
- * written.
- * @throws {ToolError} `masked` – the file does not have a secret of this mark
+ * Returns a text with the file's secrets in place of their marks. A mark is never written to a
+ * file.
+ * @throws {ToolError} `masked` – the file has no secret with this mark
  */
 function withoutMarks(text: string, before: string, { path, work }: { readonly path: string; readonly work: Work }) {
   if (marksIn(text).length === 0) return text;
@@ -103,7 +105,8 @@ async function write(path: string, given: string, work: Work): Promise<Performed
     client.files.access.roots,
     { path: file.location.path, shown: path, signal },
     async (writeLocked) => {
-      // This text was made without knowing a change that arrived at the same time.
+      // The write fails if the file has changed since `before`, because this text was made without
+      // that change.
       const { created, fileHash } = await writeLocked(text, expectedAfter(before));
       const lines = text === '' ? 0 : linesIn(text);
       const kept = text === given ? '' : ' The line endings and byte order mark that it had are kept.';
@@ -119,7 +122,7 @@ async function write(path: string, given: string, work: Work): Promise<Performed
   );
 }
 
-/** `write`: replaces a whole file atomically, then indexes it from disk. */
+/** The tool `write`: replaces a whole file atomically, and indexes it from disk. */
 export const writeTool = defineTool({
   name: 'write',
   description: 'Create a file or replace all of it, line endings kept. Use edit to change a part.',
@@ -159,7 +162,7 @@ async function edit(path: string, edits: readonly Edit[], work: Work): Promise<P
     if (hasText(reading)) return reading;
     throw notReadable(reading, file, path);
   };
-  // Creates no folder for a missing file.
+  // A missing file fails here, before a folder is created for it.
   if (!file.location.exists) await read();
   return changeSource(
     client.files.access.roots,
@@ -173,7 +176,8 @@ async function edit(path: string, edits: readonly Edit[], work: Work): Promise<P
       const edited = applyEdits(present, meant, shownName(path));
       const { text } = edited;
       signal.throwIfAborted();
-      // A program without a lock may have changed the file since it was read.
+      // The write fails if a program changed the file since it was read. Other programs need not
+      // use our lock.
       const { fileHash } = await writeLocked(text, before.fileHash);
       const said =
         `Edited ${shownName(path)}: ${edits.length} ` +
@@ -188,7 +192,7 @@ const EDIT = z.object({
   newText: z.string().describe('Text to put in its place'),
 });
 
-/** `edit`: applies exact replacements, all or none, then indexes the file from disk. */
+/** The tool `edit`: applies all exact replacements or none, and indexes the file from disk. */
 export const editTool = defineTool({
   name: 'edit',
   description:

@@ -36,8 +36,8 @@ interface OpencodeSession {
   /** The system prompt of the last model call. OpenCode makes a list before its prompt is known. */
   system: string | undefined;
   /** The name of the last model call's model. */
-  /** The model's window in tokens. */
   model?: string;
+  /** The model's window in tokens. */
   window?: number;
   /** Whether the next list is for a compaction. */
   compacting: boolean;

@@ -37,8 +37,8 @@ const MOST_COUNTED = 1_000;
 interface Opencode2Session {
   on: boolean;
   /** The system prompt of the last model call. */
-  /** The model of the last model call, and its window in tokens. */
   system?: string;
+  /** The model of the last model call, and its window in tokens. */
   model?: string;
   window?: number;
   /** A copy of OpenCode's list before the last model call. */

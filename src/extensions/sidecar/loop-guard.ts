@@ -45,8 +45,8 @@ export interface Passage<M> {
 /** A list that was made before its system prompt was known. */
 interface ListAhead {
   /** Milliseconds that the call has waited so far. */
-  /** Number of objects in the pool. */
   readonly ms: number;
+  /** Number of objects in the pool. */
   readonly objects: number;
   readonly handed: HandedList;
   /** The expected system prompt, if any. A record with it is already being stored. */

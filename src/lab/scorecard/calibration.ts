@@ -27,8 +27,8 @@ export interface Calibration {
   /** Relative error of the estimated prompts, fixed part included, over all calls. */
   readonly difference: number;
   /** Number of calls whose cache reads were reported, and of those where the prediction agrees. */
-  /** The same for cache writes. */
   readonly reads: { readonly counted: number; readonly agree: number };
+  /** The same for cache writes. */
   readonly writes: { readonly counted: number; readonly agree: number };
   /** The predicted price of the prompts divided by the price of the counted ones. */
   readonly price: number | undefined;

@@ -110,8 +110,8 @@ export class CompletedItems {
   #hasTranscript = false;
   readonly #calls = new Set<string>();
   /** Keys of the transcript's messages. */
-  /** Messages that were only in events so far, by key. */
   readonly #said = new Set<string>();
+  /** Messages that were only in events so far, by key. */
   readonly #unsaid = new Map<string, { readonly place: string; readonly text: string }>();
 
   constructor(context: ItemContext) {
