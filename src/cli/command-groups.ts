@@ -5,12 +5,12 @@ const argumentName = (argument: Argument): string => {
   return argument.required ? `<${name}>` : `[${name}]`;
 };
 
-/** A purpose of commands, with the heading and the example of its group in the help. */
+/** A group of commands in the help, with its heading and example. */
 interface CommandGroup {
   readonly heading: string;
-  /** The short texts of its commands. */
+  /** The commands in the group, with their short descriptions. */
   readonly commands: Readonly<Record<string, string>>;
-  /** Commands that only `palimpsest help all` lists. */
+  /** Commands that only `palimpsest help all` lists, with their short descriptions. */
   readonly rare?: Readonly<Record<string, string>>;
 }
 
@@ -89,8 +89,8 @@ const GROUPS: readonly CommandGroup[] = [
 ];
 
 /**
- * Adds commands to a program, grouped by purpose in its help. The help lists the usual ones, or
- * every command if `all` is set. A command that no group names is listed under "Operate".
+ * Adds commands to a program and groups them in its help. The help lists the usual commands, or
+ * with `all` every command. Commands that are in no group are listed under "Operate".
  */
 export function addInGroups(program: Command, commands: readonly Command[], { all }: { readonly all: boolean }): void {
   const rare = new Set(GROUPS.flatMap((group) => Object.keys(group.rare ?? {})));

@@ -6,81 +6,81 @@ import type { HttpContract } from '../http/http-contract.js';
 import type { ReviewFlags } from './review/answer.js';
 import type { ReviewedSession } from './review/session-answer.js';
 
-/** The running program, for the parts of contracts. */
+/** The facts about the running program that contracts need. */
 export interface ProgramParts {
   readonly version: string;
-  /** The folder of package.json, with the built program in `dist/`. */
+  /** The folder of package.json. Its subfolder `dist/` has the built program. */
   readonly home: URL;
   readonly contracts: readonly Contract[];
 }
 
-/** The result of an export or import, as text for people and as JSON for programs. */
+/** The result of an export or import: text for people and JSON for programs. */
 export interface Written {
   readonly lines: readonly string[];
   readonly json: object;
 }
 
-/** A session to export, its destination, and the values of the flags of formats. */
+/** A session to export, its destination, and the values of the formats' flags. */
 export interface ExportTarget extends ReviewedSession {
   readonly folder: string;
   readonly flags: Readonly<Record<string, unknown>>;
   readonly home: URL;
-  /** Finds what the redaction rules of a session hide. */
+  /** Finds the texts that a session's redaction rules hide. */
   readonly hiddenTexts: FindHiddenTexts;
-  /** Formats that apply those rules. An error names them as alternatives. */
+  /** The formats that apply redaction rules. An error of another format names them. */
   readonly applyRules: readonly string[];
 }
 
-/** An export format. Its module loads on demand, while the database opens. */
+/** An export format. Its module is loaded when it is used, while the database opens. */
 export interface ContractExport {
   readonly about: string;
-  /** Flags for this format. Formats that share a flag describe it alike. */
+  /** Flags for this format. Formats that share a flag must describe it alike. */
   readonly options?: () => readonly Option[];
-  /** A flag that selects this format and whose value is the destination. */
+  /** A flag that selects this format. Its value is the destination. */
   readonly fileFlag?: () => Option;
-  /** Whether the format writes a folder, not a file. */
+  /** Whether the format writes a folder instead of a file. */
   readonly writesFolder?: boolean;
-  /** Whether the format hides text by the redaction rules of a session. */
+  /** Whether the format hides the texts that a session's redaction rules name. */
   readonly appliesRules?: boolean;
   load(): Promise<(target: ExportTarget) => Promise<Written>>;
 }
 
-/** A file or folder to import, and the flags of the command. */
+/** A file or folder to import, and the command's flags. */
 export interface ImportSource {
   readonly file: string;
   readonly flags: Readonly<Record<string, unknown>> & { readonly data?: string };
 }
 
-/** An import format. Its module loads on demand. */
+/** An import format. Its module is loaded when it is used. */
 export interface ContractImport {
   readonly about: string;
-  /** Flags for this format alone. */
+  /** Flags for this format only. */
   readonly options: () => readonly Option[];
   /**
-   * Whether the file or folder at a path looks like this format. A format without this function
-   * takes every other file.
+   * Whether a file or folder looks like this format. A format without this function takes files
+   * that no other format recognises.
    */
   recognises?(path: string): Promise<boolean>;
   run(source: ImportSource, contracts: readonly Contract[]): Promise<Written>;
-  /** Finishes an interrupted import of a session, without its file. */
+  /** Finishes an interrupted import of a session. The file is not needed. */
   finish?(session: string, flags: ImportSource['flags']): Promise<Written>;
 }
 
-/** Prints the answer of a report command in the format of a contract. */
+/** Prints the answer of a report command in a contract's format. */
 type ReportAction = (reference: string, flags: ReviewFlags, count: CountTexts) => Promise<void>;
 
 /** A format of `report list` and `report detail`. */
 export interface ContractReports {
   /** The value of `--format`. */
   readonly format: string;
-  /** Completes the help of `--format`. */
+  /** The text about this value in the help of `--format`. */
   readonly about: string;
   load(): Promise<{ readonly list: ReportAction; readonly detail: ReportAction }>;
-  /** Further commands below `report`. */
+  /** More commands below `report`. */
   readonly commands?: () => readonly Command[];
 }
 
-/** How a session is shown to a person. */
+/** Flags for showing a session to a person. */
 export interface ShowFlags {
   readonly data?: string;
   readonly mount?: readonly string[];
@@ -91,26 +91,31 @@ export interface ShowFlags {
 }
 
 /**
- * A contract with another program or a person, as one value: everything that it adds to the
- * interfaces. The value is small, and its parts load on demand.
+ * The contract with another program or with a person: everything that it adds to our interfaces.
+ * The value itself is small, and its parts are loaded when they are used.
  */
 export interface Contract {
-  /** Its HTTP interface, which loads when a server starts. */
+  /** The contract's HTTP interface. It is loaded when a server starts. */
   readonly http?: (program: ProgramParts) => Promise<HttpContract>;
-  /** Commands of its own. */
+  /** The commands that the contract adds. */
   readonly commands?: (program: ProgramParts) => readonly Command[];
-  /** Shows a session, or the list of sessions, to a person until the process ends. */
+  /**
+   * Shows a session, or the list of sessions, to a person. Resolves when the process should end.
+   */
   readonly show?: (session: string | undefined, flags: ShowFlags, program: ProgramParts) => Promise<void>;
   /** Formats of `export` by name. */
   readonly exports?: Readonly<Record<string, ContractExport>>;
   /** Formats of `import` by name. */
   readonly imports?: Readonly<Record<string, ContractImport>>;
   readonly reports?: ContractReports;
-  /** Loads the finder of texts that redaction rules hide. */
+  /** Loads the function that finds the texts hidden by redaction rules. */
   readonly hiddenTexts?: () => Promise<FindHiddenTexts>;
 }
 
-/** Returns a finder of the texts that any contract hides. Each part loads with the first search. */
+/**
+ * Returns a function that finds the texts hidden by any contract. The contracts' parts are loaded
+ * with the first search.
+ */
 export function hiddenBy(contracts: readonly Contract[]): FindHiddenTexts {
   return async (timeline, session) => {
     const found = await Promise.all(
@@ -132,7 +137,7 @@ function all(found: readonly HiddenTexts[]): HiddenTexts {
   };
 }
 
-/** Loads the parts of contracts that a server needs. */
+/** Loads those parts of contracts that a server needs. */
 export async function servedContracts(
   program: ProgramParts,
 ): Promise<{ readonly contracts: readonly HttpContract[]; readonly hiddenTexts: FindHiddenTexts }> {

@@ -7,20 +7,20 @@ import type { ReviewFlags } from './review/answer.js';
 
 interface ExportFlags extends ReviewFlags {
   readonly format: string;
-  /** Flags of formats. */
+  /** The flags of the formats. */
   readonly [flag: string]: unknown;
 }
 
-/** All formats by name. */
+/** All formats, by name. */
 type Formats = Readonly<Record<string, ContractExport>>;
 
-/** A flag of one or several formats. */
+/** A flag that one or more formats have. */
 interface FormatFlag {
   readonly option: Option;
   readonly formats: readonly string[];
 }
 
-/** Returns every flag of a format once. */
+/** Returns the flags of all formats, each once. */
 function flagsOf(formats: Formats): readonly FormatFlag[] {
   const found = new Map<string, FormatFlag>();
   for (const [name, { options }] of Object.entries(formats))
@@ -32,7 +32,9 @@ function flagsOf(formats: Formats): readonly FormatFlag[] {
 }
 
 /**
- * Returns the format and the destination that the path and the flags select. @throws {UsageError}
+ * Returns the format and the destination that path and flags select.
+ *
+ * @throws {UsageError}
  */
 async function wantedExport(
   path: string | undefined,
@@ -63,7 +65,7 @@ async function wantedExport(
   return { folder, format };
 }
 
-/** The parts of the program that exports need. */
+/** The facts about the program that exports need. */
 type ExportParts = Pick<ProgramParts, 'home' | 'contracts'>;
 
 const formatsOf = ({ contracts }: ExportParts): Formats =>
@@ -97,8 +99,8 @@ async function runExport(
 }
 
 /**
- * `palimpsest export`: writes a session for another database, for a browser, or in another
- * program's format. Changes nothing in the database.
+ * `palimpsest export`: writes a session in a form for another database, a browser or another
+ * program. It changes nothing in the database.
  */
 export function exportCommand(parts: ExportParts): Command {
   const exportAction = async (reference: string, path: string | undefined, flags: ExportFlags): Promise<void> => {

@@ -6,42 +6,52 @@ import { type Colours, escapedLine } from './output.js';
 /** A column of a table for people. */
 export interface Column {
   readonly heading: string;
-  /** Numbers are aligned right. */
+  /** The alignment of the cells. Numbers are aligned right. */
   readonly align?: 'left' | 'right';
   /**
-   * A column that shrinks if the table is wider than the terminal, with its share of the remaining
-   * width. Other columns stay as wide as their widest cell.
+   * Set for a column that shrinks if the table is wider than the terminal. It is the column's share
+   * of the space that shrinking columns have. Other columns are as wide as their widest cell.
    */
   readonly share?: number;
-  /** Fewest characters of a column that shrinks. */
+  /** Minimum number of characters of a column that shrinks. */
   readonly least?: number;
-  /** The part of a long cell that stays. Default: the start. */
+  /** The part of a long cell that is kept. Default: the start. */
   readonly keep?: 'start' | 'end' | 'ends';
-  /** If a table is too wide for the terminal, the columns of lowest rank are left out first. */
+  /**
+   * The column's rank. If a table is too wide for the terminal, columns of the lowest rank are left
+   * out first.
+   */
   readonly rank?: number;
   readonly style?: keyof Pick<Colours, 'dim' | 'cyan' | 'yellow' | 'green'>;
 }
 
-/** Returns the terminal cells that a text takes, without styles. */
+/** Returns the number of terminal cells that a text takes. Styles take none. */
 export const cellsOf = (text: string): number => stringWidth(text);
 
 const POSITIONS = { start: 'end', end: 'start', ends: 'middle' } as const;
 
-/** Shortens a text, which may have styles, to a number of terminal cells, one for the mark `…`. */
+/**
+ * Shortens a text, which may have styles, to a number of terminal cells. One cell is for the mark
+ * `…`.
+ */
 export function shortened(text: string, most: number, keep: keyof typeof POSITIONS = 'start'): string {
   const cut = cliTruncate(text, most, { position: POSITIONS[keep] });
-  // cli-truncate keeps a wide character whole that begins in the last cell.
+  // cli-truncate keeps a wide character that begins in the last cell, and so may exceed the width.
   return cellsOf(cut) <= most ? cut : shortened(text, most - 1, keep);
 }
 
-/** Breaks a sentence at spaces into lines of a terminal, each with the same beginning. */
+/**
+ * Breaks a sentence at spaces into lines that fit the terminal. Each line has the same beginning.
+ */
 export function wrapped(text: string, width: number | undefined, start = ''): readonly string[] {
   if (width === undefined) return [`${start}${text}`];
   const lines = wrapAnsi(text, Math.max(1, width - cellsOf(start)), { hard: true }).split('\n');
   return lines.map((line) => `${start}${line}`);
 }
 
-/** Breaks a text at spaces into lines of a terminal. The first one has its own beginning. */
+/**
+ * Breaks a text at spaces into lines that fit the terminal. The first line may begin differently.
+ */
 export function hanging(
   first: string,
   text: string,
@@ -55,7 +65,7 @@ export function hanging(
 const GAP = '  ';
 const LEAST = 8;
 
-/** A column with the width of its widest cell. */
+/** A column, and the width of its widest cell. */
 interface Measured extends Column {
   readonly at: number;
   readonly widest: number;
@@ -67,7 +77,7 @@ const leastOf = ({ share, least = LEAST, widest }: Measured): number =>
 const widthOf = (widths: readonly number[]): number =>
   widths.reduce((sum, one) => sum + one, GAP.length * Math.max(0, widths.length - 1));
 
-/** Leaves out columns until the others fit. Columns without a rank stay. */
+/** Removes columns by rank until the rest fits. Columns without a rank are kept. */
 function columnsThatFit(columns: readonly Measured[], width: number): readonly Measured[] {
   if (widthOf(columns.map(leastOf)) <= width) return columns;
   const [first] = columns
@@ -81,11 +91,11 @@ function columnsThatFit(columns: readonly Measured[], width: number): readonly M
       );
 }
 
-/** Returns the width of each column. Shrinks columns so that a line fits, if they can. */
+/** Returns the width of each column. If a line does not fit, columns that may shrink do so. */
 function widthsFor(columns: readonly Measured[], width: number): readonly number[] {
   const widths = columns.map(({ widest }) => widest);
   if (widthOf(widths) <= width) return widths;
-  // A column that needs less than its share leaves the rest to the others.
+  // A column that needs less than its share leaves the rest to the other columns.
   const open = new Set(columns.filter(({ share }) => share !== undefined));
   let room = width - widthOf(columns.map((one) => (open.has(one) ? 0 : one.widest)));
   const ownOf = ({ share = 0 }: Measured): number =>
@@ -100,9 +110,9 @@ function widthsFor(columns: readonly Measured[], width: number): readonly number
 }
 
 /**
- * Formats rows below their headings, without columns that have no cell. If the width of the
- * terminal is known, lines fit it: columns of low rank are left out, then long cells are cut.
- * Otherwise every cell is whole.
+ * Formats rows below their headings. Columns without any text are left out. If the terminal's width
+ * is known, lines fit it: first columns of low rank are removed, then long cells are cut. Otherwise
+ * nothing is cut.
  */
 export function fittedTable(
   columns: readonly Column[],

@@ -16,7 +16,7 @@ export const maskFlag = (): Option =>
 /** The `--json` flag, for output as JSON instead of text. */
 export const jsonFlag = (): Option => new Option('--json', 'print one JSON object');
 
-/** Appends a value of a repeatable flag to the earlier ones. */
+/** Adds the value of a repeatable flag to the flag's earlier values. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
 }
@@ -30,27 +30,27 @@ function numberReader(form: RegExp, what: string): (least: number, most: number)
   };
 }
 
-/** Returns a parser for a number within bounds. Its usage error states the bounds. */
+/** Returns a parser for numbers within bounds. Its error states the bounds. */
 export const numberBetween = numberReader(/^\d+(\.\d+)?$/, 'a number');
 
-/** Returns a parser for a whole number within bounds. Its usage error states the bounds. */
+/** Returns a parser for whole numbers within bounds. Its error states the bounds. */
 export const wholeBetween = numberReader(/^\d+$/, 'a whole number');
 
-/** Parses a whole number without an upper bound. */
+/** Parses a whole number that has no upper bound. */
 export function wholeNumber(text: string): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) throw new InvalidArgumentError('It must be a whole number.');
   return value;
 }
 
-/** Whether an unparsable command line asks for JSON. */
+/** Returns whether a command line has `--json`, even if it cannot be parsed. */
 const wantsJson = (argv: readonly string[]): boolean =>
   argv.slice(0, argv.includes('--') ? argv.indexOf('--') : argv.length).includes('--json');
 
 /**
- * Makes a command and its subcommands exit with code 64 and a pointer to `--help` if their command
- * line cannot be parsed. `--help` and `--version` exit with 0. With `--json` the error is one
- * object on stdout, as every other error.
+ * Makes a command and its subcommands exit with code 64 if their command line cannot be parsed. The
+ * error refers to `--help`. `--help` and `--version` exit with 0. With `--json`, the error is an
+ * object on stdout, like every other error.
  */
 export function endUsageErrors(command: Command, argv: readonly string[], names: readonly string[] = []): void {
   const path = [...names, command.name()];

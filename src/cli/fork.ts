@@ -49,8 +49,7 @@ async function forkAction(reference: string, flags: ForkFlags): Promise<void> {
 }
 
 /**
- * `palimpsest fork`: starts a new session from a moment of another one. The other session stays
- * unchanged.
+ * `palimpsest fork`: starts a new session from a moment of another session, which does not change.
  */
 export function forkCommand(): Command {
   return new Command('fork')

@@ -4,19 +4,19 @@ import type { ContextClient } from '../client/session/context-client.js';
 import type { MaskSetting } from '../host/environment.js';
 import type { ObjectStore } from '../store/object-store.js';
 
-/** The store and progress output that an import uses. */
+/** The store that an import writes to, and how it shows progress. */
 export interface ImportWork {
   readonly store: ObjectStore;
   readonly clientDir: string;
-  /** Masks secrets. Undefined with `--mask off`. */
+  /** Masks secrets. Missing with `--mask off`. */
   readonly mask?: RecordMask;
   readonly onProgress: (done: number, total: number) => void;
 }
 
-/** The flags of an import that choose the data folder and its mask. */
+/** The flags that select the data folder and what is masked. */
 type DataFlags = { readonly data?: string; readonly mask?: MaskSetting };
 
-/** Runs one stage of an import on the data folder's database and shows its progress. */
+/** Opens the data folder's database for an import and shows the import's progress. */
 export async function withImportStore<T>(flags: DataFlags, work: (of: ImportWork) => Promise<T>): Promise<T> {
   const [
     { openStore },
@@ -59,7 +59,7 @@ export async function withImportStore<T>(flags: DataFlags, work: (of: ImportWork
   }
 }
 
-/** Runs an import through a client of the data folder, which watches no sources. */
+/** Opens a client of the data folder for an import. The client watches no files. */
 export async function withImportClient<T>(
   flags: DataFlags,
   { roots, clock }: { readonly roots: readonly string[] | undefined } & Required<Pick<ContextClientOptions, 'clock'>>,

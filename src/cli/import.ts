@@ -10,17 +10,17 @@ interface ImportFlags {
   readonly finish?: string;
   readonly json?: boolean;
   readonly format?: string;
-  /** Flags of formats. */
+  /** The flags of the formats. */
   readonly [flag: string]: unknown;
 }
 
-/** All formats by name. */
+/** All formats, by name. */
 type Formats = Readonly<Record<string, ContractImport>>;
 
-/** Returns the names of the flags of one format, as the parsed flags have them. */
+/** Returns the names of a format's flags, as parsed flags have them. */
 const flagsOf = ({ options }: ContractImport): readonly string[] => options().map((option) => option.attributeName());
 
-/** Returns the named format, or the one that recognises the file or folder. */
+/** Returns the format that `--format` names, or the one that recognises the file or folder. */
 async function formatOf(
   formats: Formats,
   { file, flags }: { readonly file: string; readonly flags: ImportFlags },
@@ -41,7 +41,11 @@ async function formatOf(
   return format;
 }
 
-/** Imports a file, or finishes an interrupted import. @throws {UsageError} */
+/**
+ * Imports a file, or finishes an interrupted import.
+ *
+ * @throws {UsageError}
+ */
 async function imported(
   contracts: readonly Contract[],
   file: string | undefined,

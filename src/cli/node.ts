@@ -7,7 +7,7 @@ import { defined } from '../values/defined.js';
 import { dataFlag, jsonFlag, wholeBetween, wholeNumber } from './flags.js';
 import { printJson, printLines, printText, reportFailure, tell } from './output.js';
 
-/** Default number of checkpoints kept for each log. */
+/** Default number of index checkpoints that are kept for each log. */
 const CHECKPOINTS_KEPT = 3;
 
 /** Flags of the `node` commands. */
@@ -26,7 +26,7 @@ interface NodeFlags extends SharedLogFlags {
   readonly keep?: number;
 }
 
-/** Returns the settings that the flags and the environment give. */
+/** Returns the settings from the flags and the environment. */
 async function wholeSettings(flags: NodeFlags) {
   const { readSettings } = await import('../host/settings.js');
   const settings = readSettings(process.env, flags);
@@ -67,7 +67,7 @@ async function startNode(flags: NodeFlags): Promise<void> {
   else printLines([`XTDB ${version ?? ''} (${profile}) ${how}: ${addressText(address)}`]);
 }
 
-/** Optional details of a node's status; undefined if there are none. */
+/** Parts of a node's status in words. Undefined if there is nothing to say. */
 interface StatusTexts {
   readonly trouble: string | undefined;
   readonly log: string | undefined;
@@ -124,7 +124,10 @@ async function showAll(flags: NodeFlags): Promise<void> {
   if (!nodes.healthy) process.exitCode = 3;
 }
 
-/** Shows the status. Exit code 0 if the node answers (with `--all`: every node), 3 otherwise. */
+/**
+ * Shows the status. The exit code is 0 if the node answers, or with `--all` if every node does.
+ * Otherwise it is 3.
+ */
 async function showStatus(flags: NodeFlags): Promise<void> {
   if (flags.all) return showAll(flags);
   const { hasFailedWrites, nodeStatus } = await import('../node/node-status.js');
@@ -159,7 +162,7 @@ async function checkpoint(place: string, flags: NodeFlags): Promise<void> {
   printLines(lines);
 }
 
-/** Stops the node. A node that does not run is not an error. */
+/** Stops the node. If it does not run, that is not an error. */
 async function stopRunning(flags: NodeFlags): Promise<void> {
   const { stopNode } = await import('../node/stop-node.js');
   const { dataDir } = await settingsOf(flags);
@@ -178,7 +181,7 @@ async function showLogs(flags: NodeFlags): Promise<void> {
 }
 
 /**
- * Resumes an interrupted erasure order in a separate process, because the order restarts the node.
+ * Continues an interrupted erasure in a separate process, because the erasure restarts the node.
  */
 async function resumeErasure(dataDir: string): Promise<void> {
   const [{ existsSync }, { spawn }, { join }, { PENDING_ORDER }] = await Promise.all([
@@ -195,8 +198,8 @@ async function resumeErasure(dataDir: string): Promise<void> {
 }
 
 /**
- * The background process that `node start` leaves behind. SIGTERM and SIGINT stop the node; closing
- * the terminal does not.
+ * The supervisor, which `node start` starts in the background. SIGTERM and SIGINT stop the node.
+ * Closing the terminal does not.
  */
 async function supervise(flags: { readonly plan: string }): Promise<void> {
   const [{ parseLaunchPlan }, { makeArchiveApart }, { superviseNode }, { watchJournals }] = await Promise.all([
@@ -205,14 +208,14 @@ async function supervise(flags: { readonly plan: string }): Promise<void> {
     import('../node/supervise.js'),
     import('./watch-journals.js'),
   ]);
-  // Makes files of this process, the JVM and RocksDB private to their user.
+  // Makes all new files private to the user, including those of the JVM and RocksDB.
   process.umask(0o077);
   const stop = new AbortController();
   process.on('SIGTERM', () => stop.abort());
   process.on('SIGINT', () => stop.abort());
   process.on('SIGHUP', () => undefined);
   const plan = parseLaunchPlan(flags.plan);
-  // A memory database has no journals.
+  // A node in memory has no journals.
   if (plan.profile !== 'memory') void watchJournals(plan.dataDir, stop.signal);
   const onReady = (): void => {
     void resumeErasure(plan.dataDir);

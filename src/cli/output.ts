@@ -2,27 +2,29 @@ import picocolors from 'picocolors';
 import { CodedError } from '../values/coded-error.js';
 import { codeOf, messageOf } from '../values/thrown.js';
 
-/** Exit code for an error in the command line, a setting or the question (EX_USAGE of sysexits). */
+/** Exit code for an invalid command line, setting or question (EX_USAGE of sysexits). */
 export const USAGE_EXIT_CODE = 64;
 
-/** An output stream and how to write to it. */
+/** An output stream, and how text may be written to it. */
 export interface Target {
   readonly isTerminal: boolean;
   readonly rows: number;
-  /** Width of the terminal in characters; undefined if the output is not a terminal. */
+  /** The terminal's width in characters. Undefined if the output is not a terminal. */
   readonly width?: number | undefined;
   readonly env: NodeJS.ProcessEnv;
   /** Whether a pager may be used. */
   readonly pager: boolean;
 }
 
-/** The colours of human output. If colours are off, each function returns its text unchanged. */
+/**
+ * The colours of output for people. If colours are off, each function returns its text unchanged.
+ */
 export type Colours = ReturnType<typeof picocolors.createColors>;
 
-/** Returns the current state of standard output. */
+/** Returns what standard output currently is. */
 export function standardOutput(flags: { readonly pager?: boolean }): Target {
   const { isTTY = false, rows = 24, columns = 0 } = process.stdout;
-  // A terminal without a size reports no columns.
+  // A terminal whose size is unknown reports 0 columns.
   const width = isTTY && columns > 0 ? { width: columns } : {};
   return { isTerminal: isTTY, rows, env: process.env, pager: flags.pager ?? true, ...width };
 }
@@ -30,8 +32,8 @@ export function standardOutput(flags: { readonly pager?: boolean }): Target {
 const isSet = (value: string | undefined): boolean => value !== undefined && value !== '';
 
 /**
- * Returns the colours for a stream. Only terminals get colours; NO_COLOR turns them off,
- * FORCE_COLOR on.
+ * Returns the colours for a stream. Only terminals get colours, unless NO_COLOR or FORCE_COLOR
+ * decides otherwise.
  */
 export function coloursFor({ isTerminal, env }: Pick<Target, 'isTerminal' | 'env'>): Colours {
   if (isSet(env.NO_COLOR)) return picocolors.createColors(false);
@@ -39,7 +41,7 @@ export function coloursFor({ isTerminal, env }: Pick<Target, 'isTerminal' | 'env
   return picocolors.createColors(isTerminal && env.TERM !== 'dumb');
 }
 
-/** Returns the pager command for long output, chosen as git chooses it; undefined for none. */
+/** Returns the command of a pager for long output, by the rules of git. Undefined for no pager. */
 export function pagerCommand({ isTerminal, pager, env }: Target): string | undefined {
   if (!isTerminal || !pager) return undefined;
   const command = env.PALIMPSEST_PAGER ?? env.PAGER ?? 'less';
@@ -47,13 +49,13 @@ export function pagerCommand({ isTerminal, pager, env }: Target): string | undef
 }
 
 /**
- * Makes the program exit with 1 and a line on stderr if its output cannot be written. A closed
- * reader is not an error. Only entry points call it.
+ * Makes the program exit with 1 and a line on stderr if its output cannot be written. If the reader
+ * has closed the pipe, that is not an error. Only entry points call this.
  */
 export function endOnLostOutput(): void {
   process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     if (code === 'EPIPE') return;
-    // Code that waits for the write may report the error first.
+    // Code that waits for the write gets the chance to report the error first.
     setImmediate(() => {
       if ((process.exitCode ?? 0) !== 0) return;
       process.exitCode = 1;
@@ -63,8 +65,8 @@ export function endOnLostOutput(): void {
 }
 
 /**
- * Resolves once a text is written, or if the reader has closed. Rejects if it cannot be written,
- * for example on a full disk.
+ * Resolves once a text has been written, or the reader has closed the pipe. Rejects if the text
+ * cannot be written, for example to a full disk.
  */
 function written(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -74,7 +76,7 @@ function written(text: string): Promise<void> {
     };
     process.stdout.once('error', ended);
     process.stdout.write(text, (error) => {
-      // The stream also emits the error as an event, which needs a listener.
+      // The stream also emits the error as an event, for which it needs a listener.
       if (error === undefined || error === null) process.stdout.off('error', ended);
       ended(error);
     });
@@ -82,17 +84,17 @@ function written(text: string): Promise<void> {
 }
 
 /**
- * Writes text exactly, without adding a line end. On a terminal, control characters become escapes.
- * Resolves and rejects with the write.
+ * Writes a text as it is, without adding a line end. On a terminal, control characters are escaped.
+ * Resolves or rejects when the write does.
  */
 export function writeExactly(text: string): Promise<void> {
   return written(process.stdout.isTTY ? escapedText(text) : text);
 }
 
 /**
- * Shows text in a pager. Resolves to false if the pager cannot be started. While the pager runs,
- * this process ignores Ctrl-C. The pager receives it too, and if this process ended first, the
- * pager and the shell would both read from the terminal.
+ * Shows a text in a pager. Resolves to false if the pager cannot be started. While the pager runs,
+ * this process ignores Ctrl-C. The pager gets the key, too. If this process ended first, pager and
+ * shell would both read from the terminal.
  */
 async function page(command: string, text: string, env: NodeJS.ProcessEnv): Promise<boolean> {
   const { spawn } = await import('node:child_process');
@@ -102,18 +104,18 @@ async function page(command: string, text: string, env: NodeJS.ProcessEnv): Prom
     const child = spawn(command, { shell: true, stdio: ['pipe', 'inherit', 'inherit'], env: { LESS: 'FRX', ...env } });
     child.once('error', () => resolve(false));
     child.once('close', (code) => resolve(code !== 126 && code !== 127));
-    // A user who quits the pager early does not want the rest.
+    // The user may quit the pager before it has read everything.
     child.stdin.on('error', () => undefined);
     child.stdin.end(text);
   }).finally(() => process.removeListener('SIGINT', leaveToPager));
 }
 
-/** The styles that `coloursFor` makes. Styles that hide text are not among them. */
+/** Matches the styles of `coloursFor`. Styles that hide text are not matched. */
 const STYLE = new RegExp(String.raw`^${String.fromCharCode(0x1b)}\[(?:[0-79]|2[2-79]|3[0-79]|4[0-79]|9[0-7]|10[0-7])m`);
 
 /**
- * Writes lines for people, through the pager if they do not fit the terminal. Control characters
- * become escapes, except for styles of `coloursFor`.
+ * Writes lines for people, in a pager if they do not fit the terminal. Control characters are
+ * escaped, except in the styles of `coloursFor`.
  */
 export async function writeOutput(lines: readonly string[], target: Target): Promise<void> {
   const style = coloursFor(target).isColorSupported ? STYLE : undefined;
@@ -126,14 +128,14 @@ export async function writeOutput(lines: readonly string[], target: Target): Pro
 }
 
 /**
- * Asks a question on the terminal. Returns true only for yes. Undefined if stdin or stdout is no
- * terminal.
+ * Asks a question on the terminal. Returns true only if the answer is yes. Undefined if stdin or
+ * stdout is not a terminal.
  */
 export async function askYes(question: string): Promise<boolean | undefined> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) return undefined;
   const { createInterface } = await import('node:readline/promises');
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  // Ctrl-D and Ctrl-C end the question without an answer.
+  // Ctrl-D and Ctrl-C end the question, which counts as an empty answer.
   const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
   try {
     const answer = await Promise.race([terminal.question(`${escapedLine(question)} [y/N] `), ended]);
@@ -146,15 +148,15 @@ export async function askYes(question: string): Promise<boolean | undefined> {
 const REPORT_EVERY_MS = 100;
 
 /**
- * A progress line on standard error. `show` rewrites it at most ten times a second; `end` removes
- * it. Does nothing without a terminal.
+ * A progress line on stderr. `show` writes it at most ten times a second, and `end` removes it.
+ * Without a terminal, nothing is shown.
  */
 export interface ProgressLine {
   show(text: string): void;
   end(): void;
 }
 
-/** Returns the progress line of this process; inactive unless stderr is a terminal. */
+/** Returns the progress line of this process. It shows nothing unless stderr is a terminal. */
 export function progressLine(): ProgressLine {
   const { stderr } = process;
   if (!stderr.isTTY) return { show: () => undefined, end: () => undefined };
@@ -171,21 +173,19 @@ export function progressLine(): ProgressLine {
   };
 }
 
-/**
- * Formats a whole number with thousands separators. The engine's own formatter takes 10 ms to load.
- */
+/** Formats a whole number with thousands separators. Node's own formatter takes 10 ms to load. */
 export const grouped = (whole: number): string => String(whole).replace(/\B(?=(?:\d{3})+$)/g, ',');
 
 const WIDEST = 80;
 /**
- * Number of rows measured for a column's width. A wide cell further down must not fill the whole
- * table with spaces.
+ * Number of rows that determine a column's width. A wide cell further down must not widen the whole
+ * table.
  */
 const MEASURED_ROWS = 1_000;
 
 /**
- * Formats rows below their headings. A column is as wide as the widest of its first cells, up to 80
- * characters. The last column is not padded.
+ * Formats rows below their headings. A column is as wide as the widest of its first cells, and at
+ * most 80 characters. The last column is not padded.
  */
 export function columns(
   headings: readonly string[],
@@ -203,8 +203,8 @@ export function columns(
 }
 
 /**
- * Characters that control a terminal or hide others: C0 and C1 controls, writing direction marks,
- * line and paragraph separators.
+ * Matches characters that control a terminal or hide other characters: C0 and C1 controls, marks of
+ * writing direction, and separators of lines and paragraphs.
  */
 const CONTROL = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\ufeff]/gu;
 
@@ -215,8 +215,8 @@ function escaped(char: string): string {
 }
 
 /**
- * Escapes the control characters of a text for a terminal. Line endings, tabs and matches of `kept`
- * stay.
+ * Escapes the control characters in a text for a terminal. Line endings, tabs and matches of `kept`
+ * are not escaped.
  */
 export function escapedText(text: string, kept?: RegExp): string {
   return text
@@ -226,17 +226,17 @@ export function escapedText(text: string, kept?: RegExp): string {
     );
 }
 
-/** Returns the lines of a recorded text for a terminal, with its styles escaped. */
+/** Returns the lines of a recorded text for a terminal. The text's own styles are escaped. */
 export function textLines(text: string): readonly string[] {
   return escapedText(text).split('\n');
 }
 
-/** Escapes a text for one line of a terminal, including line endings and tabs. */
+/** Escapes a text for a single line of a terminal. Line endings and tabs are escaped, too. */
 export function escapedLine(text: string): string {
   return escapedText(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t');
 }
 
-/** Returns the first line of a text, cut to a maximum length, with a mark if more follows. */
+/** Returns the first line of a text, cut to a maximum length. A mark shows that more follows. */
 export function firstLine(text: string, most: number): string {
   const [line = ''] = text.trimStart().split('\n', 1);
   const cut = line.length > most ? line.slice(0, most).replace(/[\ud800-\udbff]$/, '') : line;
@@ -244,44 +244,44 @@ export function firstLine(text: string, most: number): string {
 }
 
 /**
- * Serialises a value as one line of JSON with control characters escaped. A terminal does not act
- * on it, and it parses to the same value.
+ * Formats a value as one line of JSON with escaped control characters. A terminal does not
+ * interpret it, and it parses to the same value.
  */
 export function escapedJson(value: object): string {
   return JSON.stringify(value).replace(CONTROL, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Writes a value as one line of JSON; resolves once it is written. */
+/** Writes a value as one line of JSON. Resolves once it has been written. */
 export const writeJson = (value: object): Promise<void> => writeExactly(`${escapedJson(value)}\n`);
 
-/** Prints lines to standard output with control characters escaped. */
+/** Prints lines to stdout with escaped control characters. */
 export function printLines(lines: readonly string[]): void {
   console.log(lines.map(escapedLine).join('\n'));
 }
 
-/** Prints a text of several lines to standard output. */
+/** Prints a text of several lines to stdout. */
 export function printText(text: string): void {
   console.log(escapedText(text));
 }
 
-/** Prints a value to standard output as one line of JSON. */
+/** Prints a value to stdout as one line of JSON. */
 export function printJson(value: object): void {
   console.log(escapedJson(value));
 }
 
-/** Prints a message of one or more lines to standard error. */
+/** Prints a message of one or more lines to stderr. */
 export function tell(message: string): void {
   console.error(escapedText(message));
 }
 
-/** Exit code if the requested item does not exist, without a failure. */
+/** Exit code if what the user asked for does not exist. */
 const NOT_THERE_EXIT_CODE = 3;
 
 /**
- * Runs the action of a command. If it throws, writes one line to stderr (with `--json` one object
- * to stdout). The exit code becomes 64 for an error in the flags, the settings or the question. It
- * becomes 3 for a context that Palimpsest did not see, and 1 otherwise. Text quoted from a
- * recording or the database is escaped.
+ * Runs the action of a command. If it throws, writes one line to stderr, or with `--json` one
+ * object to stdout. The exit code is then 64 for invalid flags, settings or questions. It is 3 for
+ * a context that Palimpsest did not see, and otherwise 1. Text from recordings or the database is
+ * escaped.
  */
 export async function reportFailure(flags: { readonly json?: boolean }, action: () => Promise<void>): Promise<void> {
   try {
@@ -290,7 +290,7 @@ export async function reportFailure(flags: { readonly json?: boolean }, action: 
     const message = messageOf(error);
     const code = codeOf(error) ?? 'error';
     const say = (): void => tell(`palimpsest: ${message}`);
-    // Falls back to stderr if stdout cannot be written, which may be the failure itself.
+    // The failure may be that stdout cannot be written. Then the message goes to stderr.
     if (flags.json) await writeJson({ error: { code, message } }).catch(say);
     else say();
     const isUsage = error instanceof CodedError && error.isUsage;

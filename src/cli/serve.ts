@@ -22,8 +22,8 @@ interface ServeFlags extends McpFlags {
 }
 
 /**
- * One agent's calls leave little garbage. In a smaller young generation, V8 promotes texts of 100
- * KB, and calls take a quarter longer.
+ * Size of V8's young generation. One agent's calls leave little garbage, so this is enough. In a
+ * smaller one, V8 promotes texts of 100 KB, and calls take a quarter longer.
  */
 const YOUNG_BYTES = 8 * 1_048_576;
 
@@ -104,7 +104,7 @@ async function settingsOf(flags: ServerFlags, version: string): Promise<ServerSe
   const { requireUsable, SECRET_VARIABLES, serverSettings } = await import('../host/settings.js');
   const settings = serverSettings(flags, { env: process.env, cwd: process.cwd(), version });
   requireUsable(settings);
-  // Commands of the bash tool inherit this environment.
+  // Commands of the tool `bash` would inherit these variables.
   for (const name of SECRET_VARIABLES) delete process.env[name];
   return settings;
 }
@@ -131,8 +131,8 @@ export function mcpCommand(version: string): Command {
 }
 
 /**
- * Prints the server's address, the token, and the address of the review page, which admits one
- * visitor.
+ * Prints the server's address, the token, and the address of the review page. That address admits
+ * one visitor.
  */
 function announce({ mcp, token, page }: ServedAddresses): void {
   const shown = token === undefined ? '' : `\nAuthorization: Bearer ${token}`;

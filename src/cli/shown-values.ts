@@ -4,14 +4,14 @@ import { sep } from 'node:path';
 const pad = (value: number): string => String(value).padStart(2, '0');
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Returns the local day of a time, `2026-11-27`. */
+/** Formats the local day of a time: `2026-11-27`. */
 export function localDay(time: Date): string {
   return `${time.getFullYear()}-${pad(time.getMonth() + 1)}-${pad(time.getDate())}`;
 }
 
 /**
- * Returns the local time with its zone and without milliseconds, `2026-11-27T19:02:31+01:00`, in
- * the form that `--at` accepts.
+ * Formats a local time with its zone and without milliseconds, `2026-11-27T19:02:31+01:00`. `--at`
+ * accepts this form.
  */
 export function localSecond(time: Date): string {
   const minutes = -time.getTimezoneOffset();
@@ -23,15 +23,15 @@ export function localSecond(time: Date): string {
   return `${localDay(time)}T${clock}${zone}`;
 }
 
-/** Returns a day for a list, `27 Nov`; with its year if it is not the current one. */
+/** Formats a day for a list: `27 Nov`. If it is not in the current year, the year is added. */
 export function shortDay(time: Date, now: Date): string {
   const day = `${time.getDate()} ${MONTHS[time.getMonth()]}`;
   return time.getFullYear() === now.getFullYear() ? day : `${day} ${time.getFullYear()}`;
 }
 
 /**
- * Returns a time for a list, `27 Nov 19:02`. A time of another year has the year instead of the
- * time of day.
+ * Formats a time for a list: `27 Nov 19:02`. If it is not in the current year, the year replaces
+ * the time of day.
  */
 export function shortTime(time: Date, now: Date): string {
   return time.getFullYear() === now.getFullYear()
@@ -39,14 +39,14 @@ export function shortTime(time: Date, now: Date): string {
     : shortDay(time, now);
 }
 
-/** Returns a count of tokens in three figures: `812`, `34.1k`, `1.25M`. */
+/** Formats a number of tokens with three figures: `812`, `34.1k`, `1.25M`. */
 export function shortCount(count: number): string {
   for (const [unit, name] of [
     [1e9, 'G'],
     [1e6, 'M'],
     [1e3, 'k'],
   ] as const) {
-    // 999.6k would round to 1000k.
+    // 999,600 becomes 1.00M, because it would round to 1000k.
     if (count < unit * 0.9995) continue;
     const value = count / unit;
     return `${value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0)}${name}`;
@@ -54,10 +54,10 @@ export function shortCount(count: number): string {
   return String(Math.round(count));
 }
 
-/** Returns a size in three figures: `812B`, `34.1kB`, `1.25MB`. */
+/** Formats a size with three figures: `812B`, `34.1kB`, `1.25MB`. */
 export const shortBytes = (bytes: number): string => `${shortCount(bytes)}B`;
 
-/** Returns an amount in US dollars, `$12.34`; four digits below a cent. */
+/** Formats an amount of US dollars: `$12.34`. Below a cent it has four digits. */
 export function dollars(amount: number): string {
   if (amount === 0) return '$0';
   if (amount < 0.01) return `$${amount.toFixed(4)}`;
@@ -65,7 +65,7 @@ export function dollars(amount: number): string {
   return `$${whole.replace(/\B(?=(?:\d{3})+$)/g, ',')}.${cents}`;
 }
 
-/** Returns a path with ~ for the home folder. */
+/** Returns a path with `~` in place of the home folder. */
 export function homeless(path: string, home: string = homedir()): string {
   return path === home ? '~' : path.startsWith(`${home}${sep}`) ? `~${path.slice(home.length)}` : path;
 }

@@ -7,24 +7,25 @@ import type { NodePhase } from '../node/node-state.js';
 import { isAlive, type ProcessIdentity } from '../process/process-identity.js';
 
 /**
- * How often the processes that write journals are polled, milliseconds. Killing a process changes
- * no file.
+ * Interval, in milliseconds, at which processes with journals are checked. Killing a process
+ * changes no file.
  */
 const LIVING_MS = 250;
-/** Poll interval where the system does not report folder changes, milliseconds. */
+/** Interval, in milliseconds, at which folders are read if the system does not report changes. */
 const UNWATCHED_MS = 1_000;
-/** The first pause after a failed delivery, and the longest, milliseconds. */
+/** The shortest pause after a failed delivery, in milliseconds. */
 const FIRST_PAUSE_MS = 500;
+/** The longest pause after failed deliveries, in milliseconds. */
 const LONGEST_PAUSE_MS = 600_000;
 
 /**
- * Node phases in which a delivery starts. If the node is still starting, the delivery waits for it.
+ * The node phases in which steps are delivered. If the node is starting, the delivery waits for it.
  */
 const REACHABLE: ReadonlySet<NodePhase | undefined> = new Set(['starting', 'ready']);
 
-/** Delivers in a separate process. */
+/** Delivers the journals in a separate process. */
 function runDelivery(dataDir: string, signal: AbortSignal): Promise<void> {
-  // If this process is killed, the pipe closes, which ends the child.
+  // If this process is killed, the pipe is closed, and the child ends.
   const child = spawn(process.execPath, [process.argv[1] ?? '', 'journal', 'deliver', '--data', dataDir], {
     windowsHide: true,
     stdio: ['pipe', 'ignore', 'inherit'],
@@ -34,8 +35,8 @@ function runDelivery(dataDir: string, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Watches folders for files that appear or disappear. Ignores writes to existing files, because a
- * journal grows with every step.
+ * Reports when files appear or disappear in folders. Writes to files are ignored, because a journal
+ * grows with every step.
  */
 class FolderChanges {
   readonly #watchers = new Map<string, FSWatcher>();
@@ -62,14 +63,13 @@ class FolderChanges {
   }
 
   /**
-   * Starts listening for the next change, so that `next` also sees changes made before it is
-   * called.
+   * Begins to listen for the next change. `next` then also reports a change made before its call.
    */
   listen(): void {
     this.#changed = new AbortController();
   }
 
-  /** Resolves with the next change since `listen`, after `limitMs`, or when the signal fires. */
+  /** Resolves at the first change since `listen`, after `limitMs`, or when the signal aborts. */
   async next(limitMs: number | undefined, signal: AbortSignal): Promise<void> {
     const over = AbortSignal.any([this.#changed.signal, signal]);
     if (over.aborted) return;
@@ -82,7 +82,7 @@ class FolderChanges {
   }
 }
 
-/** Waits until one of the processes has ended, or the signal fires. */
+/** Waits until one of the processes has ended, or the signal aborts. */
 async function oneEnded(processes: readonly ProcessIdentity[], signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     for (const one of processes) if (!(await isAlive(one))) return;
@@ -91,10 +91,10 @@ async function oneEnded(processes: readonly ProcessIdentity[], signal: AbortSign
 }
 
 /**
- * Watches the journals of a data folder until the signal fires. If a process has died and left
- * steps, and the node answers or is starting, a separate process delivers them; this one stays
- * small. Failed deliveries are retried with increasing delays. Reads nothing while no file appears
- * or disappears and no writing process ends. Never rejects.
+ * Watches the journals of a data folder until the signal aborts. It looks for steps of processes
+ * that have died. If the node answers or is starting, a separate process delivers them, so that
+ * this one stays small. Failed deliveries are retried with increasing delays. Nothing is read until
+ * a file appears or disappears, or a process with a journal ends. Never rejects.
  */
 export async function watchJournals(dataDir: string, signal: AbortSignal): Promise<void> {
   const [{ journalOwners }, { journalFolder }, { nodePhase }] = await Promise.all([
@@ -108,7 +108,7 @@ export async function watchJournals(dataDir: string, signal: AbortSignal): Promi
   const isDue = (owner: string): boolean => (tried.get(owner)?.until ?? 0) <= performance.now();
   while (!signal.aborted) {
     changes.listen();
-    // The data folder holds the node's state, and the journal folder is created there.
+    // The data folder has the node's state. The journal folder may be created there later.
     const isWatched = [dataDir, journalFolder(dataDir)].map((folder) => changes.watch(folder))[0] === true;
     const { left, living } = await owners();
     const due = left.filter(isDue);

@@ -5,15 +5,15 @@ const youngBytes = (): number =>
   getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0;
 
 /**
- * Stops the young generation of the heap from growing beyond a size. During start-up every object
- * survives, so V8 grows it to its bound of 32 MiB. A running process cannot set
- * `--max-semi-space-size`, but V8 reads the growth factor at each collection. This function
- * therefore checks the size after each collection. Does not keep the process alive.
+ * Keeps V8's young generation at about the given size. During start-up all objects survive, so V8
+ * would grow it to the maximum of 32 MiB. `--max-semi-space-size` has no effect on a running
+ * process, but V8 reads the growth factor at each collection. So the size is checked after each
+ * collection. This does not keep the process alive.
  */
 export function limitYoungGeneration(bytes: number): void {
   let factor = 2;
   const collections = new PerformanceObserver(() => {
-    // V8 shrinks it again when the program is idle.
+    // V8 shrinks the young generation when the program is idle.
     const wanted = youngBytes() < bytes ? 2 : 1;
     if (wanted !== factor) setFlagsFromString(`--semi-space-growth-factor=${wanted}`);
     factor = wanted;
@@ -22,14 +22,14 @@ export function limitYoungGeneration(bytes: number): void {
 }
 
 /**
- * How much the old generation grows before it is collected, percent of the bytes in use. V8's own
- * value is up to 300.
+ * How much the old generation may grow before a collection, in percent of the bytes in use. V8's
+ * default is up to 300.
  */
 const OLD_GROWTH_PERCENT = 25;
 
 /**
- * Keeps promoted garbage, such as objects that wait for the database, from growing to several times
- * the bytes in use.
+ * Keeps the old generation from growing to several times the bytes in use. Promoted garbage, such
+ * as objects that waited for the database, would otherwise stay for long.
  */
 export function collectOldGarbageSoon(): void {
   setFlagsFromString(`--heap-growing-percent=${OLD_GROWTH_PERCENT}`);

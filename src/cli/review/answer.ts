@@ -25,7 +25,7 @@ import {
 import { localSecond } from '../shown-values.js';
 import { type JournalNotes, settleJournals } from './settle-journals.js';
 
-/** Flags that all questions about the past share. */
+/** Flags of all questions about the past. */
 export interface ReviewFlags {
   readonly data?: string;
   readonly mount?: readonly string[];
@@ -48,44 +48,44 @@ export interface ReviewFlags {
   readonly args?: string;
   readonly storage?: boolean;
   readonly query?: string;
-  /** Whether ids are shown after names. */
+  /** Whether to show ids after names. */
   readonly ids?: boolean;
   /** False with `--no-content`. */
   readonly content?: boolean;
 }
 
-/** The database and settings that a question is answered from. The opener closes it. */
+/** The database and settings for a question. The code that opened it must close it. */
 export interface Review extends JournalNotes {
   readonly timeline: Timeline;
   readonly dataDir: string;
   /**
-   * The folder for leases and journals of this database's clients. A node that another program runs
-   * has a separate folder.
+   * The folder with leases and journals of this database's clients. A node that another program
+   * runs has a folder of its own.
    */
   readonly clientDir: string;
   close(): Promise<void>;
 }
 
-/** An answer, as text for people and as JSON for programs. */
+/** An answer: text for people and JSON for programs. */
 export interface Answer {
-  /** Each item is exactly one line; the producer splits texts into lines. */
+  /** The answer as text. Each item must be exactly one line. */
   readonly lines: (colours: Colours, width: number | undefined) => readonly string[];
-  /** The moment that the answer is valid for, in words. */
+  /** The moment for which the answer holds, in words. */
   readonly holds?: string;
   /**
-   * Builds the answer in its wire format. It is lazy because making the schemas that check it takes
-   * longer than making an answer.
+   * Returns the answer as JSON. It is made only if needed, because the schemas that check it take
+   * longer to build than the answer.
    */
   readonly json: () => object | Promise<object>;
-  /** Sentences on what was left out. */
+  /** Sentences that say what was left out. */
   readonly notes?: readonly string[];
-  /** Whether the lines are a list: a terminal gets each of them cut to its width. */
+  /** Set if the lines are a list. On a terminal, each line is cut to its width. */
   readonly isList?: true;
-  /** Text to write byte for byte; a terminal gets escapes for its control characters. */
+  /** A text to write byte for byte. On a terminal, control characters are escaped. */
   readonly exact?: string;
 }
 
-/** Opens the configured database. A node that already runs keeps its own profile. */
+/** Opens the configured database. A node that already runs keeps its profile. */
 async function openPast(settings: Settings): Promise<OpenStore> {
   const report = (message: string): void => {
     if (process.stderr.isTTY) tell(message);
@@ -94,21 +94,21 @@ async function openPast(settings: Settings): Promise<OpenStore> {
 }
 
 /**
- * Returns the paths that a relative path may mean in the working folder: as written, and with links
- * resolved, as canonical paths are.
+ * Returns the absolute paths that a relative path may mean in the working folder. Canonical paths
+ * have no links, so one path has them resolved.
  */
 function inWorkingFolder(path: string): readonly string[] {
   const absolute = resolve(path);
   try {
     return [absolute, realpathSync(absolute)];
   } catch {
-    // A file of the past may no longer exist.
+    // The file may no longer exist.
     return [absolute];
   }
 }
 
 /**
- * Opens the database of a data folder for reading. Starts its node if it does not run.
+ * Opens the database of a data folder for reading. If its node does not run, starts it.
  *
  * @throws {UsageError} `usage` if a flag or variable is invalid.
  * @throws {HistoryError} `unknown-session` if there is no data folder.
@@ -116,7 +116,8 @@ function inWorkingFolder(path: string): readonly string[] {
  * @throws {XtdbError} if the database does not answer.
  */
 export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Promise<Review> {
-  // One file is read here, and compiling a schema takes longer than validating it directly.
+  // Only one file is validated here. Compiling its schema would take longer than validating
+  // without.
   config({ jitless: true });
   const settings = readSettings(process.env, flags);
   const mappings = readMounts(flags.mount);
@@ -145,8 +146,8 @@ export async function openReview(flags: Pick<ReviewFlags, 'data' | 'mount'>): Pr
 }
 
 /**
- * Opens the database, answers one question and closes it. A failure becomes one line, or one object
- * with `--json`.
+ * Opens the database, answers one question, and closes the database. A failure is one line, or with
+ * `--json` one object.
  */
 export async function answerReview(flags: ReviewFlags, ask: (review: Review) => Promise<Answer>): Promise<void> {
   await reportFailure(flags, async () => {
@@ -178,13 +179,13 @@ export async function answerReview(flags: ReviewFlags, ask: (review: Review) => 
 }
 
 /**
- * Formats a time in a form that `--at` accepts. A terminal gets the local time to the second, other
+ * Formats a time so that `--at` accepts it. A terminal gets local time to the second, and other
  * outputs UTC with milliseconds.
  */
 export const shownTime = (time: Date): string =>
   standardOutput({}).isTerminal ? localSecond(time) : time.toISOString();
 
-/** Formats the time from one moment to another. On a terminal the day appears once. */
+/** Formats a span of time. On a terminal, the day is shown only once. */
 export function shownTimes(from: Date, to: Date): string {
   const [first, last] = [shownTime(from), shownTime(to)];
   if (first === last) return first;
@@ -192,7 +193,7 @@ export function shownTimes(from: Date, to: Date): string {
   return `${first} to ${isSameDay ? last.slice(11, 19) : last}`;
 }
 
-/** Formats both clocks of a basis in words. */
+/** Formats the two clocks of a basis in words. */
 export function basisText({ validTime, txId }: Basis): string {
   const known = txId === undefined ? 'no transaction' : `transaction ${txId}`;
   const time = reportedTime(validTime);
@@ -201,7 +202,7 @@ export function basisText({ validTime, txId }: Basis): string {
     : `what was true at ${shownTime(time)}, as known after ${known}`;
 }
 
-/** Formats a point in words: its place in a session, if it has one, and its basis. */
+/** Formats a moment in words: its place in a session, if it has one, and its basis. */
 export function pointText({ place, basis }: Point): string {
   const where =
     place === undefined

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { collect, dataFlag, jsonFlag, wholeBetween } from '../flags.js';
 
-/** The help on moments. */
+/** The help about moments. */
 export const MOMENTS = [
   '',
   'A moment is one of:',
@@ -15,7 +15,7 @@ export const MOMENTS = [
   '--valid-time and --tx set each clock separately.',
 ].join('\n');
 
-/** Adds the flags of every command that reads a data folder. */
+/** Adds the flags that every command for a data folder has. */
 export function withData(command: Command): Command {
   return command
     .addOption(dataFlag())
@@ -30,7 +30,7 @@ export function withData(command: Command): Command {
     .addOption(new Option('--no-pager', 'write long output straight to the terminal'));
 }
 
-/** Adds the flags of a question about a moment. */
+/** Adds the flags of questions about a moment. */
 export function withMoment(command: Command): Command {
   return withData(command)
     .addOption(new Option('--at <moment>', 'show this moment instead of now'))
@@ -39,6 +39,6 @@ export function withMoment(command: Command): Command {
     .addHelpText('after', MOMENTS);
 }
 
-/** The flag that limits the length of a list. */
+/** The flag for the maximum length of a list. */
 export const limitFlag = (text: string): Option =>
   new Option('-n, --limit <count>', text).argParser(wholeBetween(1, 100_000));

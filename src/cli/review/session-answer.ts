@@ -2,12 +2,12 @@ import { type AskedSession, askedSession } from '../../history/rebuild/asked-ses
 import type { Timeline } from '../../history/rebuild/timeline.js';
 import { type Answer, answerReview, type ReviewFlags } from './answer.js';
 
-/** A question's session, its moment and the database to read. */
+/** The session and moment of a question, and the database to read. */
 export interface ReviewedSession extends AskedSession {
   readonly timeline: Timeline;
 }
 
-/** As `answerReview`, for the session and moment that a reference and the flags name. */
+/** Like `answerReview`, for the session and moment that a reference and the flags select. */
 export async function answerSession(
   reference: string,
   flags: ReviewFlags,

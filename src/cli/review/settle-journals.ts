@@ -12,25 +12,31 @@ import { clientFolder } from '../../process/data-folder.js';
 import { messageOf } from '../../values/thrown.js';
 import { progressLine } from '../output.js';
 
-/** The report of a data folder's journals on steps that are not in the database. */
+/** The state of a data folder's journals: which acknowledged steps the database lacks. */
 export interface JournalNotes {
-  /** Sentences that say what the answer may lack. */
+  /** Sentences about what the answer may lack. */
   readonly notes: readonly string[];
-  /** False if acknowledged steps in the journals are unreadable. */
+  /** False if acknowledged steps in the journals cannot be read. */
   readonly isWhole: boolean;
-  /** Whether no acknowledged step waited in a journal before the database was read. */
+  /** Whether no acknowledged step was in a journal when the database was read. */
   readonly isSettled: boolean;
-  /** Counts the acknowledged steps of each session that wait in a journal. Reads all journals. */
+  /**
+   * Returns the number of acknowledged steps that wait in journals, by session. It reads all
+   * journals.
+   */
   waitingSteps(): Promise<ReadonlyMap<SessionId, number>>;
 }
 
-/** Maximum wait for the next step that another process has acknowledged, in milliseconds. */
+/**
+ * Maximum milliseconds to wait for the delivery of another step that a running process
+ * acknowledged.
+ */
 const WAIT_MS = 2_000;
 const POLL_EVERY_MS = 50;
 
 const isWaiting = ({ pending }: InspectedJournal): boolean => pending > 0;
 
-/** Counts the steps of each session that wait in some journals. */
+/** Counts the steps that wait in some journals, by session. */
 async function waitingSteps(
   folder: string,
   journals: readonly InspectedJournal[],
@@ -52,12 +58,14 @@ function waitingNote({ holder, pending }: InspectedJournal): string {
 }
 
 /**
- * Milliseconds without a delivered record of dead processes, after which a question is answered
- * without the remaining ones.
+ * If no record of dead processes is delivered for this many milliseconds, the question is answered
+ * without the rest.
  */
 const STUCK_MS = 10_000;
 
-/** Delivers the journals of dead processes. Returns notes on undelivered records. */
+/**
+ * Delivers the journals of dead processes. Returns notes about records that could not be delivered.
+ */
 async function deliverLeft(settings: Settings): Promise<readonly string[]> {
   const { deliverJournals } = await import('../../host/deliver-journals.js');
   const notes: string[] = [];
@@ -81,8 +89,8 @@ const waitingIn = (journals: readonly InspectedJournal[]): number =>
   journals.reduce((sum, { pending }) => sum + pending, 0);
 
 /**
- * Delivers the journals of dead processes. Then waits for steps that living processes acknowledged,
- * as long as their number falls. Returns notes on the steps that are missing.
+ * Delivers the journals of dead processes. Then waits for steps that running processes have
+ * acknowledged, while their number decreases. Returns notes about steps that are still missing.
  */
 export async function settleJournals(settings: Settings): Promise<JournalNotes> {
   const folder = clientFolder(settings.node.dataDir, settings.nodeUrl);
@@ -96,7 +104,7 @@ export async function settleJournals(settings: Settings): Promise<JournalNotes> 
     journals = await inspectJournals(folder);
   }
   for (let end = Date.now() + WAIT_MS; journals.some(isUnderWay) && Date.now() < end; ) {
-    // Another process delivers; its journal is the only sign of progress.
+    // The running process delivers. Only its journal shows the progress.
     await delay(POLL_EVERY_MS);
     const before = waitingIn(journals);
     journals = await inspectJournals(folder);

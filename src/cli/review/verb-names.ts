@@ -15,7 +15,7 @@ const REVIEW_VERBS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether the first word of a command line is a question about the past, which `answerOnly`
- * handles.
+ * Returns whether the first word of a command line is a question about the past. `answerOnly`
+ * handles those.
  */
 export const isReviewVerb = (word: string | undefined): boolean => word !== undefined && REVIEW_VERBS.has(word);
