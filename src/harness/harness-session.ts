@@ -26,7 +26,7 @@ export interface ChangingCall {
   readonly cwd?: string;
 }
 
-/** How a session serves its harness. */
+/** Settings of a harness's session. */
 export interface HarnessSettings {
   readonly delivered: Delivery;
   /** Whether the output of shell commands is searched for paths (decision C8). Default: false. */
@@ -74,7 +74,7 @@ export interface TurnOptions extends Pick<AssembleOptions, 'strict' | 'shortIds'
 /**
  * A session for a harness [§5.1]: the harness reports its agent's messages and calls, and gets the
  * context of the next model call. Reports are processed one after another. Reported calls follow
- * the same rules as wrapped ones.
+ * the same rules as calls of our own tools.
  *
  * @example
  * ```ts

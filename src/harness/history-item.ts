@@ -239,7 +239,7 @@ function callItem(
   };
 }
 
-/** How messages are parsed. */
+/** Options for parsing messages. */
 export interface HistoryOptions {
   /** Calls of earlier lists that have no result yet. */
   readonly known?: ReadonlyMap<string, OpenCall>;

@@ -138,7 +138,7 @@ interface ReportedParts {
 /** The messages of a session as last seen. */
 export type SeenByOpencode = SeenMessages<OpencodeMessage, ReportedParts>;
 
-/** Returns the state of a session without seen messages. */
+/** Returns the state of a session whose messages have not been seen yet. */
 export const nothingSeen = (): SeenByOpencode =>
   new SeenMessages<OpencodeMessage, ReportedParts>({
     make: (message) => ({ reports: reportedAs(message), isCompaction: isCompaction(message) }),

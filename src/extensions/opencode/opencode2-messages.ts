@@ -92,7 +92,7 @@ export const plainMessage = (message: Opencode2Message): Opencode2Message => ({ 
 /** The messages of a session as last seen. */
 export type SeenByOpencode2 = SeenMessages<Opencode2Message, readonly Reported[]>;
 
-/** Returns the state of a session without seen messages. */
+/** Returns the state of a session whose messages have not been seen yet. */
 export const nothingSeen = (): SeenByOpencode2 =>
   new SeenMessages<Opencode2Message, readonly Reported[]>({ make: reportedAs });
 

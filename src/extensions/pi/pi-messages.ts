@@ -110,7 +110,7 @@ function withoutThoughts(message: PiMessage): PiMessage {
 /** The messages of a session as last seen. A system prompt among them is not reported. */
 export type SeenByPi = SeenMessages<PiMessage, ReportedMessage | undefined>;
 
-/** Returns the state of a session without seen messages. */
+/** Returns the state of a session whose messages have not been seen yet. */
 export const nothingSeen = (): SeenByPi =>
   new SeenMessages({
     make: (message) => (message.role === 'system' ? undefined : (ownMember(REPORTERS, message.role) ?? plain)(message)),

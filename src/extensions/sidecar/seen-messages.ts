@@ -21,7 +21,7 @@ export interface SeenList<M, R> {
   readonly copies: () => readonly M[];
 }
 
-/** How messages are compared. */
+/** Options for comparing messages. */
 export interface SeenOptions<M, R> {
   /** Derives a value from a copy of a message. */
   readonly make: (message: M) => R;

@@ -7,11 +7,11 @@ import { intervalText, reportedSide, verdictsOf } from './verdicts.js';
 /** A table of a report, for both Markdown and HTML. */
 export interface LabTable {
   readonly heading: string;
-  /** The paragraphs above it. */
+  /** The paragraphs above the table. */
   readonly intro: readonly string[];
   readonly head: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
-  /** The number of leading text columns. */
+  /** Number of columns with text; they come before those with numbers. */
   readonly texts: number;
 }
 

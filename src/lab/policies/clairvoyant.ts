@@ -34,7 +34,7 @@ class Rewrites {
   readonly #last: ReadonlyMap<TimelineItem, number>;
   readonly #where: Where;
   readonly #lines = new Map<TimelineItem, RequestPart>();
-  /** The first call after each turn. */
+  /** The number of the first call after each turn. */
   readonly #turnEnds = new Map<number, number>();
 
   constructor(timeline: Timeline, where: Where) {

@@ -16,7 +16,7 @@ interface FrozenSettings {
 /** Characters that stay at each end of a shortened result. */
 const SHOWN = 400;
 
-/** Returns a result as its beginning and its end. */
+/** Returns a result shortened to its beginning and its end. */
 function shortened(text: string): string {
   if (text.length <= 3 * SHOWN) return text;
   return `${text.slice(0, SHOWN)}\n[${text.length - 2 * SHOWN} characters left out]\n${text.slice(-SHOWN)}`;

@@ -22,11 +22,11 @@ const byName = (): Counts => Object.create(null) as Counts;
  * counted in `copied`.
  */
 export class SessionCounts {
-  /** By role. */
+  /** Number of messages by role. */
   readonly messages = byName();
-  /** By name. */
+  /** Number of events by name. */
   readonly events = byName();
-  /** Calls by the recorded name of the tool. */
+  /** Number of calls by the recorded name of the tool. */
   readonly tools = byName();
   /** Tokens as the provider counted them. */
   readonly usage = { answers: 0, input: 0, output: 0, cache_read: 0, cache_write: 0 };

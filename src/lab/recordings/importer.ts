@@ -22,7 +22,7 @@ export type LossReason = (typeof LOSS_REASONS)[number];
 /** A part of a recording that was left out or repaired. */
 export interface Loss {
   readonly reason: LossReason;
-  /** Its place in the recording: `line 172`, `messages[3]`. */
+  /** The place in the recording: `line 172`, `messages[3]`. */
   readonly place: string;
   /** The loss in words. Quoted values are shortened. */
   readonly detail: string;

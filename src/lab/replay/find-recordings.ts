@@ -9,7 +9,7 @@ import { ReplayError } from './replay-error.js';
 /** A recording of a corpus. */
 export interface CorpusFile {
   readonly path: string;
-  /** Relative to the corpus folder. */
+  /** The path relative to the corpus folder. */
   readonly name: string;
 }
 

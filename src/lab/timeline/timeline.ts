@@ -20,9 +20,9 @@ export interface FileFacts {
 
 /** A message, call, result or thinking in a conversation. A request is a list of items. */
 export interface TimelineItem {
-  /** Its number in the session, from 0. */
+  /** The number in the session, from 0. */
   readonly index: number;
-  /** Its position in its conversation. */
+  /** The position in the conversation. */
   readonly position: number;
   readonly kind: ItemKind;
   /** The text that the model reads or writes. For a call: its tool, and its arguments as JSON. */
@@ -58,7 +58,7 @@ export interface RecordedTokens {
 
 /** A model call. Its request is the first `visible` items of `items`. */
 export interface ModelCall {
-  /** Its number in the session, from 0. */
+  /** The number in the session, from 0. */
   readonly index: number;
   readonly turn: number;
   /** Whether a user message arrived since the previous call. */

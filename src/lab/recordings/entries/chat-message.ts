@@ -122,7 +122,10 @@ export function placeAsCallId(place: string): string {
   return `call-at-${place.replace(' ', '-')}`;
 }
 
-/** Removes and returns the first wanted entry of a list. Undefined if there is none. */
+/**
+ * Removes and returns the first entry of a list that is wanted. Undefined if there is no such
+ * entry.
+ */
 export function takeFirst<T>(list: T[], isWanted: (one: T) => boolean): T | undefined {
   const at = list.findIndex(isWanted);
   return at < 0 ? undefined : list.splice(at, 1)[0];

@@ -6,7 +6,7 @@ import type { OnLoss } from '../importer.js';
 import { MAX_LINE_BYTES } from './json-lines.js';
 import { MAX_DEPTH } from './json-text.js';
 
-// The library's end-of-input marker, which its types do not allow.
+// The library's marker for the end of input. Its types do not allow to pass it.
 const END = none as unknown as string;
 
 /**

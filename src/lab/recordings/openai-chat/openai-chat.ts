@@ -18,7 +18,7 @@ function momentIn(message: JsonObject): number | undefined {
 /** The conversation whose messages are being read. */
 interface Conversation {
   readonly id: string;
-  /** Its number among the conversations. */
+  /** The conversation's number in the recording. */
   readonly key: number;
   readonly place: string;
   /** Whether the session entry has been yielded. */
