@@ -172,7 +172,8 @@ function replaceOne(text: string, { from, to, all }: Replacement): string | unde
 /**
  * Applies replacements in order, as an edit tool does. Each text must occur exactly once, or at
  * least once if all occurrences are replaced. Undefined if a replacement does not apply or a result
- * exceeds 128 Mi UTF-16 code units. The result is then unknown, because the real tool succeeded.
+ * exceeds 128 Mi UTF-16 code units. The result is then unknown, because the real tool did something
+ * else.
  */
 export function replaced(text: string, replacements: readonly Replacement[]): string | undefined {
   return replacements.reduce<string | undefined>(

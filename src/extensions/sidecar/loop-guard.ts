@@ -23,7 +23,7 @@ export interface LoopGuardOptions {
   readonly limitMs: number;
   /** Shows a line to the user. */
   readonly notify: (line: string) => void;
-  /** Called with the reason for each model call without our context. */
+  /** Called for each model call without our context. It gets the reason. */
   readonly onBypass?: (session: string, reason: string) => void;
   /**
    * Called after each model call with our context. It gets the call's wait in milliseconds and the
