@@ -58,9 +58,9 @@ const isOnWindows = (folder: string | undefined): boolean => folder !== undefine
 
 /**
  * Returns the canonical path of a recorded name (decision H6). A relative name is below the call's
- * folder. `~` is resolved if that folder is below a home. On Windows a backslash separates names,
- * even if the folder is spelled for a shell. Undefined for an invalid path: empty, with a NUL, too
- * long, or relative without a folder.
+ * folder. `~` is resolved if that folder is in a user's home folder. On Windows a backslash
+ * separates names, even if the folder is spelled for a shell. Undefined for an invalid path: empty,
+ * with a NUL, too long, or relative without a folder.
  */
 export function recordedPath(
   cwd: string | undefined,

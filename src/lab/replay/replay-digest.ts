@@ -74,9 +74,10 @@ async function countedVersions(
 }
 
 /**
- * Returns the SHA-256 over the results of a replay in order. These are every assembled context,
- * every object version with its valid time, and each session's final chat, sets and prompt. The
- * hash leaves out transaction times, and versions made only by opening or pausing a session.
+ * Returns the SHA-256 over the results of a replay in order. The results are every assembled
+ * context, every object version with its valid time, and each session's final chat, sets and
+ * prompt. The hash leaves out transaction times, and versions made only by opening or pausing a
+ * session.
  *
  * So two replays of a recording have equal digests on any machine, even if one was interrupted.
  */

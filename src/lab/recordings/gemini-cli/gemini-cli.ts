@@ -145,7 +145,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 
 /**
  * Reads sessions of Gemini CLI. A file is one object, or in newer versions JSON lines with
- * rewritten messages, `$set` and `$rewindTo`. A call and its result are one object there, and
- * become two entries.
+ * rewritten messages, `$set` and `$rewindTo`. A call and its result are one object in a message,
+ * and become two entries.
  */
 export const geminiCli: Importer = { format: 'gemini-cli', recognise, read };

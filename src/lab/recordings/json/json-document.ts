@@ -65,9 +65,9 @@ async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIte
  * Streams the values that match a shape from one or several large JSON documents, in order. It
  * holds one item in memory. No content makes it throw.
  *
- * If a document ends early, the items before its end are yielded, and `truncated-file` is reported.
- * At a syntax error it is `malformed-record`, also for items that are too large or nested too
- * deeply. Replaced bytes are reported as `repaired-text`.
+ * If a document ends early or has a syntax error, the items before that are yielded. An early end
+ * is reported as `truncated-file`. A syntax error is `malformed-record`, and so are items that are
+ * too large or nested too deeply. Replaced bytes are `repaired-text`.
  */
 export async function* documentItems(
   chunks: AsyncIterable<Buffer>,

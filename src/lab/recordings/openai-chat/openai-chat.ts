@@ -183,6 +183,6 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
  * several conversations. Each conversation is a session. tau-bench's `traj`, and JSON lines of all
  * of these, are read, too.
  *
- * Results are matched to calls by `tool_call_id`, or without it by order.
+ * Results are matched to calls by `tool_call_id`, or otherwise by order.
  */
 export const openAiChat: Importer = { format: 'openai-chat', recognise, read };
