@@ -31,14 +31,7 @@ export interface LiveImport extends Pick<RecordingReplay, 'disk' | 'onEntry'> {
   ended(): Pick<RecordedFile, 'title' | 'size' | 'mtime'>;
 }
 
-/**
- * - `imported`: imported for the first time
- * - `continued`: the recording had grown since the last import
- * - `anew`: an earlier part of the recording had changed, so it was imported as another session
- * - `unchanged`: there was nothing to import
- * - `recorded`: Palimpsest itself recorded the session
- * - `followed`: `palimpsest watch` is importing the session now
- */
+/** The effect that opening a session had on the database. */
 export interface OpenedSession {
   readonly session: SessionId;
   /**
