@@ -33,8 +33,8 @@ export interface ObservationContext {
   /** Whether the output of shell commands is searched for paths (decision C8). */
   readonly mineShell: boolean;
   /**
-   * Whether a partial read also activates the file, as the specification literally says (divergence
-   * D8).
+   * Whether a partial read also activates the file, as the specification literally says
+   * (divergence D8).
    */
   readonly strict: boolean;
   /** Milliseconds since 1970. */

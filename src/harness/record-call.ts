@@ -101,8 +101,8 @@ export interface VerbOptions {
   readonly shortIds?: boolean;
   readonly strict?: boolean;
   /**
-   * The layout. With `epoch`, a deactivated text stays in requests until the next epoch (divergence
-   * E9).
+   * The layout. With `epoch`, a deactivated text stays in requests until the next epoch
+   * (divergence E9).
    */
   readonly layout?: LayoutName;
   readonly signal?: AbortSignal;

@@ -94,8 +94,8 @@ async function perform(lastShown: LastShown, asked: Asked, work: Work): Promise<
   const sha256 = hashText(text);
   const header = headerLine('context', { ...fields, lines: lineRange(page), chars: text.length });
   return {
-    // Only a hash and a length are stored. Otherwise the context would contain itself (divergence
-    // B8).
+    // Only a hash and a length are stored. Otherwise the context would contain itself
+    // (divergence B8).
     content: `${full ? 'assembled context' : 'list of the context'}: ${text.length} characters, sha256 ${sha256}`,
     show: () =>
       frame(header, page.text === '' ? '(nothing is assembled yet)' : page.text, [continuation(page, 'context', call)]),

@@ -29,8 +29,8 @@ function entryLine({ name, kind, target }: DirectoryEntry): string {
 }
 
 /**
- * The tool `ls`: lists a whole folder. Files that are not ignored enter the pool [§5.6, divergence
- * C7].
+ * The tool `ls`: lists a whole folder. Files that are not ignored enter the pool [§5.6,
+ * divergence C7].
  */
 export const lsTool = listingTool({
   name: 'ls',

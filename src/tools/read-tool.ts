@@ -94,8 +94,8 @@ interface Shown {
 }
 
 /**
- * Returns the text of a reading in pieces. If only head and tail are kept, returns those (decision
- * C6).
+ * Returns the text of a reading in pieces. If only head and tail are kept, returns those
+ * (decision C6).
  */
 function pieces(reading: ReadingWithText): Iterable<string> {
   if (reading.kind === 'text') return [reading.content];

@@ -2,8 +2,8 @@ import { posix } from 'node:path';
 import type { ListingFormat } from '../../foreign-tools/tool-table.js';
 
 /**
- * Maximum number of an output's lines that are read. A call discovers at most 2,000 files (decision
- * C7).
+ * Maximum number of an output's lines that are read. A call discovers at most 2,000 files
+ * (decision C7).
  */
 const MOST_LINES = 20_000;
 const LONGEST_LINE = 4_096;
