@@ -2,8 +2,8 @@ import type { Item } from './item-parts.js';
 import type { Shaped, ShapeName } from './shapes.js';
 
 /**
- * A session's context at a basis as Agent Context objects. Each object has an id, and every
- * reference between them resolves within the bundle.
+ * A bundle of the Agent Context draft: a session's context at a basis. Each object has an id, and
+ * every reference between objects resolves within the bundle.
  */
 export interface Bundle {
   readonly envelope: Shaped<'context_envelope'>;

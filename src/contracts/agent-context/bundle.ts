@@ -13,14 +13,14 @@ import { type FactRecord, recordedFacts } from './recorded-facts.js';
 import { SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
 
 /**
- * The input of a bundle. Everything is read at one basis except redactions, which are the newest
+ * The input of a bundle. Everything is read at one basis, except that redactions are the newest
  * known.
  */
 export interface BundleSource {
   readonly projection: Projection;
   /**
-   * If the basis is not a step: the newest transaction that wrote a part of the bundle. Writes of
-   * other sessions therefore do not change the bundle.
+   * The newest transaction that wrote a part of the bundle. Set if the basis is not the end of a
+   * step, so that writes of other sessions do not change the bundle.
    */
   readonly newest?: number | undefined;
   /** Whether the bundle covers a turn or the whole session up to the basis. */
@@ -35,8 +35,8 @@ export interface BundleSource {
    */
   readonly redactions: readonly ContextRecord<'event'>[];
   /**
-   * Returns texts of a wholly redacted object that the projection lacks: texts of other moments,
-   * and of files that the projection holds as a line.
+   * Returns texts of a wholly redacted object that the projection lacks. These are its texts at
+   * other moments, and those of files that the projection shows as a line.
    */
   readonly redactedTexts: (name: string) => readonly string[];
 }
@@ -44,7 +44,8 @@ export interface BundleSource {
 const PRODUCER = { name: 'palimpsest', contract: 'agent-context' } as const;
 
 /**
- * Derives from the session's sets which items the model had in full and which it had not [§3.1].
+ * Derives from the session's sets which items the model had in full, and which only as a line
+ * [§3.1].
  */
 function setsSelection(projection: Projection, table: ItemTable, surface: string) {
   const { entries, files, sets } = projection;
@@ -86,8 +87,7 @@ const SEGMENTS: readonly (readonly [role: string, kinds: ReadonlySet<Item['conte
 ];
 
 /**
- * Sums the counted sizes of the selected items. The budget has no limit, because the sets have
- * none.
+ * Sums the token counts of the selected items. The budget has no limit, because the sets have none.
  */
 function setsBudget(
   selected: readonly Item[],
@@ -132,7 +132,7 @@ function setsBudget(
   return { budget, window };
 }
 
-/** Reports files that a call asked for and whose text is unknown. */
+/** Reports files that a failed call asked for and whose text is not stored. */
 function unreadFiles({ entries, files, session }: Projection, table: ItemTable): readonly Shaped<'missing_context'>[] {
   const asked = new Map<string, Extract<Projection['entries'][number], { kind: 'result' }>>();
   for (const entry of entries)
@@ -162,9 +162,7 @@ function unreadFiles({ entries, files, session }: Projection, table: ItemTable):
   });
 }
 
-/**
- * Returns the time of the newest thing in the bundle, so that an equal basis gives an equal time.
- */
+/** Returns the newest time in the bundle, so that an equal basis gives an equal time. */
 function momentOf({ projection, records, delivered }: BundleSource): number {
   const times = [
     ...projection.entries.map(({ at }) => at),
@@ -198,7 +196,7 @@ export function makeBundle(source: BundleSource): Bundle {
   const assemblies = [...facts.assemblies, ...handed.map(({ assembly }) => assembly)];
   const injections = [...facts.injections, ...handed.map(({ injection }) => injection)];
   const selections = [{ ...chosen, budget_ref: sets.budget.budget_id, created_at }, ...facts.selections];
-  // Read last, because a reference to a missing item adds that item to the table.
+  // Read now, because a reference to a missing item has added that item to the table.
   const { items, sources } = table;
   const surface: Shaped<'context_surface'> = {
     schema_version: SCHEMA_VERSION,

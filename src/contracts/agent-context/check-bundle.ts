@@ -52,10 +52,10 @@ const REFERENCES: Readonly<Record<string, BundlePart>> = {
   missing_context_refs: 'missing',
   context_id: 'envelope',
 };
-/** Fields that hold foreign data or an item's text; references inside them are not checked. */
+/** Fields whose references are not checked: they hold foreign data or an item's text. */
 const NOT_FOLLOWED: ReadonlySet<string> = new Set(['content', 'metadata', 'data', 'evidence_refs', 'policy_refs']);
 
-/** Returns the references of a value that do not resolve. */
+/** Returns the references in a value that do not resolve. */
 function openReferences(value: unknown, names: ReadonlyMap<BundlePart, ReadonlySet<string>>): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((one) => openReferences(one, names));
   if (typeof value !== 'object' || value === null) return [];

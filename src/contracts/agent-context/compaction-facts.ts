@@ -29,7 +29,7 @@ export function compactionOf(record: ContextRecord<'compaction'>, { table, redac
   const { body, at } = record;
   const id = recordName('compaction', record);
   const covered = table.refs([...body.gone, ...body.lines, ...body.cut]);
-  // A summary of redacted text can repeat any part of it.
+  // A summary of redacted text can repeat any part of that text.
   const isHidden = table.redactionOf(covered) !== 'none';
   const method = oneOf(compactionMethods.options, body.method);
   const trigger = oneOf(compactionTriggers.options, body.trigger);

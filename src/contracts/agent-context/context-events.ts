@@ -16,10 +16,10 @@ import { withoutStatus } from './status-scan.js';
 type ContextEvent = Shaped<'context_event'>;
 type EventType = ContextEvent['event_type'];
 
-/** Runtime ids that an event carries if its record holds them. */
+/** Ids of the runtime that a record passes on to its event. */
 const RUNTIME_IDS = ['task_id', 'run_id', 'attempt_id', 'action_id', 'evidence_id'] as const;
 
-/** The input of events beside the rest of the bundle. */
+/** The input of events, in addition to the rest of the bundle. */
 export interface EventSource {
   readonly session: string;
   readonly steps: readonly Step[];
@@ -46,7 +46,7 @@ const numberIn = (metadata: Metadata | undefined, name: string): number | undefi
   return typeof value === 'number' ? value : undefined;
 };
 
-/** Collects events and merges events of the same kind, subject and time. */
+/** Collects events. Merges those of the same kind, subject and time. */
 class EventList {
   readonly #events = new Map<string, ContextEvent>();
   readonly #context: string;
@@ -100,8 +100,8 @@ function changeData(changes: SetChanges, table: ItemTable): Metadata | undefined
 }
 
 /**
- * Converts an event that was recorded under one of the draft's names. Statuses and redacted text
- * are left out.
+ * Converts a recorded event whose type is one of the draft's. Leaves out statuses and redacted
+ * text.
  */
 function recordedEvent(
   { turn, seq, at, body }: ContextRecord<'event'>,
@@ -118,8 +118,8 @@ function recordedEvent(
 }
 
 /**
- * Returns the ordered events of a bundle. They show what the session's steps and records did to its
- * context, and never the status of a turn or call.
+ * Returns the ordered events of a bundle. They show how the session's steps and records changed its
+ * context. They never state the status of a turn or call.
  */
 export function contextEvents(bundle: Omit<Bundle, 'events'>, source: EventSource): readonly ContextEvent[] {
   const { envelope, surfaces, items, selections, budgets, assemblies, injections, compactions, summaries, missing } =

@@ -17,10 +17,13 @@ import type { HandedOutContext } from './handed-out-assemblies.js';
 import { FACT_KINDS, type FactRecord } from './recorded-facts.js';
 import { writeBundle } from './write-bundle.js';
 
-/** Record kinds that belong to a single turn. Other kinds stay valid after it. */
+/** Record kinds that apply to a single turn. Records of other kinds also apply to later turns. */
 const OF_A_TURN: ReadonlySet<FactRecord['kind']> = new Set(['budget', 'selection', 'injection', 'event']);
 
-/** Returns the input of a context, or nothing if this version cannot rebuild the same context. */
+/**
+ * Returns the input of a handed-out context. Returns no input if this version of Palimpsest cannot
+ * rebuild the same context.
+ */
 async function inputOf(contexts: PastContexts, proof: AssemblyProof): Promise<Pick<HandedOutContext, 'input'>> {
   try {
     const { input, matches } = await contexts.ofRecord(proof);
@@ -32,8 +35,8 @@ async function inputOf(contexts: PastContexts, proof: AssemblyProof): Promise<Pi
 }
 
 /**
- * Returns the newest transaction that wrote part of a bundle. Counted are the last step with the
- * calls before it, its files and prompt, and the given parts.
+ * Returns the newest transaction that wrote one of these: the projection's last step, its files,
+ * its prompt, and the given parts.
  */
 async function newestOf({ projection, point, written }: SessionMoment, parts: readonly string[]): Promise<number> {
   const { session, seq, files } = projection;

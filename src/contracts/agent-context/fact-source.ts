@@ -7,7 +7,7 @@ import type { ItemTable } from './item-table.js';
 import type { Metadata } from './shapes.js';
 import { withoutStatus } from './status-scan.js';
 
-/** The inputs of converting a record to a fact: the session, its items and their redaction. */
+/** The session, its items and the redactor, from which a record is converted to a fact. */
 export interface FactSource {
   readonly table: ItemTable;
   readonly redactor: Redactor;
@@ -16,17 +16,14 @@ export interface FactSource {
 }
 
 /**
- * Returns a word of an enumeration. Undefined for any other word: the fact then says `custom`, and
- * its metadata holds the original word.
+ * Returns a word if the enumeration has it. Otherwise returns undefined; the fact then says
+ * `custom`, and its metadata holds the word.
  */
 export function oneOf<Word extends string>(words: readonly Word[], word: string | undefined): Word | undefined {
   return words.find((known) => known === word);
 }
 
-/**
- * Returns a record's own fields beside the common ones, without redacted text, and its position in
- * the session.
- */
+/** Returns a record's extra fields without redacted text, and its turn and step. */
 export function metadataOf(
   { turn, seq, body }: ContextRecord,
   redactor: Redactor,

@@ -11,7 +11,7 @@ export interface HandedOutContext {
   /** The record's id in the database. */
   readonly id: string;
   readonly proof: AssemblyProof;
-  /** The input of the context, if it was rebuilt from the database. */
+  /** The input of the context, if it could be rebuilt from the database. */
   readonly input?: Pick<AssemblyInput, 'pool' | 'active' | 'systemPrompt'>;
 }
 
@@ -19,7 +19,10 @@ type Assembly = Shaped<'context_assembly'>;
 type Injection = Shaped<'context_injection'>;
 type Visibility = Assembly['visibility'];
 
-/** The recipient of a context. A replay makes contexts that no model sees. */
+/**
+ * The recipient of a context, by the way that handed it out. A replay makes contexts that no model
+ * sees.
+ */
 const TARGETS: Readonly<
   Record<AssemblyProof['delivered'], { readonly target: string; readonly visibility: Visibility }>
 > = {
@@ -55,7 +58,7 @@ function itemsOf(
 
 /**
  * Converts a handed-out context to an assembly and the injection that its record proves. If the
- * context was not rebuilt, its sections have hashes but no items.
+ * context could not be rebuilt, its sections have hashes but no items.
  */
 export function handedOutAssembly(
   context: HandedOutContext,

@@ -18,7 +18,7 @@ export interface ItemParts {
   readonly text?: string | undefined;
   /** The value whose JSON is the text. */
   readonly value?: Json | undefined;
-  /** Builds the content if it is more than the text. */
+  /** Builds the content, unless the content is just the text. */
   readonly content?: ((text: string) => Json) | undefined;
   readonly contentRef?: Item['content_ref'] | undefined;
   readonly title?: string | undefined;
@@ -30,10 +30,10 @@ export interface ItemParts {
   readonly metadata: Readonly<Record<string, Json | undefined>>;
 }
 
-/** The visibility of an item that the model is given. */
+/** The visibility of an item that the model sees. */
 export const MODEL: Item['visibility'] = ['model', 'reviewer'];
 
-/** Returns the item of an id, without redacted text. */
+/** Creates an item without redacted text. */
 export function itemOf(id: string, parts: ItemParts, redactor: Redactor): Item {
   const { names, kind, mode, trust, at, text, value, content, contentRef, title, tokens, sources, freshness } = parts;
   const { text: shown, rule, isReplaced } = redactor.shown(names, value ?? text ?? '');

@@ -16,11 +16,11 @@ const HANDOFF = 'agent.handoff';
 
 const REVIEWER: Item['visibility'] = ['reviewer'];
 
-/** Returns a record's name, which is equal in every bundle that holds the record. */
+/** Returns an id for a record that is equal in every bundle that holds the record. */
 export const recordName = (kind: string, record: object): string =>
   `${kind}-${hashText(JSON.stringify(record)).slice(0, 24)}`;
 
-/** Maps a field of an item's origin to the harness's own name for it. */
+/** Maps a field of an item's origin to the name that the harness uses for it. */
 function nativeMapping(field: string, value: string | undefined): Source['external_mappings'] {
   return value === undefined ? undefined : [{ system: 'model_api', field, value: value.slice(0, 400) }];
 }
@@ -58,14 +58,14 @@ export class ItemTable {
     return this.#names.has(name);
   }
 
-  /** Returns the present item of an id. */
+  /** Returns the item with an id, as it is so far. */
   get(id: string): Item | undefined {
     return this.#items.get(id);
   }
 
   /**
-   * Returns the item of an entry, object or record name. If the session lacks it at this basis,
-   * adds an opaque item.
+   * Returns the id of the item for the name of an entry, object or record. If the session lacks it
+   * at this basis, adds an opaque item.
    */
   ref(name: string): string {
     const known = this.#names.get(name);
@@ -95,7 +95,7 @@ export class ItemTable {
     return states.find((state) => state !== undefined && state !== 'none') ?? 'none';
   }
 
-  /** Returns a file's source by its object id; undefined if the session lacks the file. */
+  /** Returns the source id of a file. Undefined if the session lacks the file. */
   fileSource(id: string): string | undefined {
     const source = `file-${id}`;
     return this.#sources.has(source) ? source : undefined;

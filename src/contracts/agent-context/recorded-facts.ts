@@ -35,7 +35,7 @@ export interface RecordedFacts {
 const LONGEST_WORD = 400;
 
 /**
- * Redacts and cuts a short text to the draft's limit, because a mask can be longer than the text it
+ * Redacts a short text, then cuts it to the draft's limit: a mask can be longer than the text it
  * replaces.
  */
 const shownWord = (redactor: Redactor, word: string): string => redactor.without(word).slice(0, LONGEST_WORD);
@@ -58,7 +58,7 @@ function omittedOf(
   return omitted.map(({ item, reason }) => ({ item_ref: table.ref(item), ...reasonOf(reason, redactor) }));
 }
 
-/** Maps visibility words to the draft's, as far as it has them. */
+/** Maps visibility words to those of the draft. Drops words that the draft lacks. */
 function visibleTo(words: readonly string[]): Shaped<'context_injection'>['visibility'] {
   const known = visibilities.options.filter((one) => words.includes(one));
   return known.length === 0 ? ['runtime'] : known;
@@ -133,8 +133,8 @@ function budgetOf(record: ContextRecord<'budget'>, source: FactSource) {
 }
 
 /**
- * Converts a recorded injection and the assembly that it names. The injected text is one block
- * under its hash.
+ * Converts a recorded injection to an injection and the assembly that it names. The assembly has
+ * one block, with the hash of the injected text.
  */
 function injectionOf(record: ContextRecord<'injection'>, { table, redactor }: FactSource) {
   const { body, at } = record;
@@ -186,7 +186,7 @@ function injectionOf(record: ContextRecord<'injection'>, { table, redactor }: Fa
 
 const LONGEST_LINE = 200;
 
-/** Returns a question as one short line without control characters, fit to show to a user. */
+/** Returns a question as one short line without control characters, safe to display. */
 function safeLine(text: string): string {
   const line = text.replaceAll(/[\p{Cc}\p{Bidi_Control}\s]+/gu, ' ').trim();
   return line.length <= LONGEST_LINE

@@ -12,7 +12,7 @@ import {
   visibilities,
 } from './shape-words.js';
 
-/** The version of the draft that the records follow. */
+/** The version of the Agent Context draft that the objects follow. */
 export const SCHEMA_VERSION = '0.1.1';
 
 const list = <Of extends z.ZodType>(of: Of) => z.array(of).readonly();
@@ -25,7 +25,7 @@ const time = z.iso.datetime();
 const json = z.custom<Json>((value) => value !== undefined);
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
 const version = z.literal(SCHEMA_VERSION);
-/** Fields of a record beyond those of the draft. */
+/** Additional fields of a record. */
 const metadata = z.record(z.string(), json).readonly().optional();
 /** A reference to an object in another system. */
 const foreign = z.strictObject({ kind: word, id: word });
@@ -37,9 +37,9 @@ const truncated = list(z.strictObject({ item_ref: id, reason: omissions, metadat
 const producer = z.strictObject({ name: z.literal('palimpsest'), contract: z.literal('agent-context') });
 
 /**
- * The draft's thirteen objects as this program writes them: its fields with the enumerations of its
- * prose, and no other fields. These shapes are stricter than the draft's schemas. Window, injection
- * and summary have no schema there and get one here.
+ * The draft's thirteen objects as this program writes them: the draft's fields, the enumerations
+ * from its prose, and no other fields. These shapes are stricter than the draft's schemas. The
+ * draft has no schema for window, injection and summary.
  */
 export const SHAPES = {
   context_envelope: z.strictObject({
@@ -305,7 +305,7 @@ export const SHAPES = {
 export type ShapeName = keyof typeof SHAPES;
 /** An object of the draft as this program writes it. */
 export type Shaped<Name extends ShapeName> = z.output<(typeof SHAPES)[Name]>;
-/** Fields beside the draft's own. */
+/** Additional fields of an object. */
 export type Metadata = Readonly<Record<string, Json>>;
 
 /** Formats a time as the draft writes it. */

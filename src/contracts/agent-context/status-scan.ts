@@ -23,7 +23,7 @@ const STATUS_FIELDS: ReadonlySet<string> = new Set([
   'turn_status',
   'task_status',
 ]);
-/** Words that state a status if they are a whole value. */
+/** Words that state a status if they are the whole value of a field. */
 const STATUS_WORDS: ReadonlySet<string> = new Set([
   'ok',
   'fail',
@@ -41,10 +41,7 @@ const STATUS_WORDS: ReadonlySet<string> = new Set([
   'rejected',
   'error',
 ]);
-/**
- * Fields that quote an agent or a person, or hold a name given elsewhere. The bundle itself asserts
- * nothing in them.
- */
+/** Fields that quote an agent or a person, or repeat a name. They are not claims of the bundle. */
 const QUOTED: ReadonlySet<string> = new Set([
   'content',
   'title',
@@ -64,7 +61,7 @@ const QUOTED: ReadonlySet<string> = new Set([
   'redaction_reason',
 ]);
 
-/** The maximum length of a status word, with a margin. */
+/** Longer texts are not status words. The limit exceeds the longest word. */
 const LONGEST_WORD = 40;
 
 const isStatusField = (key: string): boolean =>
@@ -74,7 +71,7 @@ const isStatusWord = (value: Json | undefined): boolean =>
 const isMap = (value: Json): value is { readonly [key: string]: Json } =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Removes statuses from a foreign value, because the draft leaves them to the runtime. */
+/** Removes statuses from foreign data, because the draft leaves statuses to the runtime. */
 export function withoutStatus(value: Json): Json {
   if (Array.isArray(value)) return value.filter((one) => !isStatusWord(one)).map(withoutStatus);
   if (!isMap(value)) return value;
@@ -85,9 +82,9 @@ export function withoutStatus(value: Json): Json {
 }
 
 /**
- * Returns the paths at which a record states the status of a turn, task, call or approval. Quoted
- * text is skipped, because an item's text may contain anything.
- * @param own names of fields that belong to the record and are not runtime status
+ * Returns the paths at which an object states the status of a turn, task, call or approval. Skips
+ * quoted text, because an item's text may contain anything.
+ * @param own fields that are the object's own state and no runtime status
  */
 export function statusFindings(value: Json, own: readonly string[] = []): readonly string[] {
   const findings: string[] = [];

@@ -76,9 +76,9 @@ async function writeWhole(path: string, text: string): Promise<void> {
 }
 
 /**
- * Writes a bundle as a new folder. A single rename publishes all files, so a failure leaves none. A
- * folder that holds the same bundle stays unchanged. New folders are private to the user. Leftovers
- * of a killed export to the same folder are removed.
+ * Writes a bundle as a new folder. All files appear with a single rename, so a failure leaves none.
+ * Does nothing if the folder already holds the same bundle. New folders are private to the user.
+ * Also removes what a killed export to the same folder left.
  * @throws {AgentContextError} `folder-in-use`, `not-a-folder`
  * @throws errors of the file system
  */
@@ -102,7 +102,8 @@ export async function writeBundle(bundle: Bundle, to: string): Promise<WrittenBu
   await mkdir(draft, { mode: 0o700 });
   try {
     for (const [name, text] of files) await writeWhole(join(draft, name), text);
-    // Removes an empty folder only. If another program has filled it meanwhile, this fails.
+    // `rmdir` removes only an empty folder. It fails if another program has filled the folder
+    // meanwhile.
     await unlessMissing(rmdir(folder));
     await rename(draft, folder);
   } catch (error) {

@@ -18,8 +18,8 @@ import { countMessages, isRunOf, type ListedEntry, listedEntries, listedMessages
 import { type AddedMessages, MessageTaker, type TakenList } from './take-messages.js';
 
 /**
- * How a whole list was taken: as the first list, or as a continuation, a subset or a replacement of
- * the recorded list.
+ * How a list of messages was set: as the first list, or as a continuation, a subset or a
+ * replacement of the recorded list.
  */
 export type ListOutcome = 'imported' | 'extended' | 'ignored' | 'replaced';
 
@@ -41,7 +41,7 @@ interface Known {
   state: ViewState;
 }
 
-/** The current list. The projection is undefined if the database lacks the session. */
+/** The current list. The projection is undefined if the database does not have the session yet. */
 interface ReadList {
   readonly projection: Projection | undefined;
   readonly listed: readonly ListedEntry[];
@@ -61,7 +61,7 @@ function isWithin(part: readonly string[], all: readonly string[]): boolean {
   return true;
 }
 
-/** Restores the long blocks of messages. */
+/** Restores the blocks that were stored apart from their messages. */
 async function filled(
   messages: readonly GivenMessage[],
   snapshot: StoreSnapshot,
@@ -75,9 +75,9 @@ async function filled(
 }
 
 /**
- * A session as Amplifier's context manager (contract 2.1, on which the module builds 1.0). The list
- * is the session's projection since its last clear. Records keep the message fields that the chat
- * lacks. Views are rendered and never stored; their decisions are recorded.
+ * A session as Amplifier's context manager: contract 2.1, on which the module builds 1.0. The list
+ * consists of the session's messages since the last clear. Records keep the message fields that the
+ * chat lacks. Views are rendered and never stored; their decisions are recorded.
  */
 export class AmplifierContext {
   readonly #client: ContextClient;
@@ -89,8 +89,8 @@ export class AmplifierContext {
   }
 
   /**
-   * Adds messages. A message that is sent again is added only once. Every message is accepted,
-   * regardless of the budget. A result without a known call gets a call without arguments.
+   * Adds messages. A message that is sent again is added only once. The budget does not limit the
+   * list. A result whose call is unknown gets a call without arguments.
    *
    * Messages added before a failure stay and are recognised when they are sent again.
    */
@@ -109,7 +109,7 @@ export class AmplifierContext {
   }
 
   /**
-   * Sets a whole list. Imports it if there is none, appends a continuation, and ignores a subset.
+   * Sets a whole list. If no list exists, imports it. Appends a continuation and ignores a subset.
    * Any other list needs `replace`.
    * @throws {AmplifierError} `other-history`
    */
@@ -125,7 +125,8 @@ export class AmplifierContext {
         await this.#add(messages, known);
         return 'imported';
       }
-      // A retry after a lost response: adds the messages and records that are missing.
+      // The client repeats a request whose response it did not get. Only the missing messages and
+      // records are added.
       if (!replace && isRunOf(messages, this.#session.session.state.marksAfter(known.list.from))) {
         await this.#add(messages, known);
         return 'imported';
@@ -156,8 +157,8 @@ export class AmplifierContext {
   }
 
   /**
-   * Starts the list anew and returns the number of messages it had. The session keeps all turns,
-   * its index and earlier versions.
+   * Clears the list and returns the number of messages it had. The session keeps all turns, its
+   * index and earlier versions.
    */
   async clear(): Promise<number> {
     const known = await this.#known();

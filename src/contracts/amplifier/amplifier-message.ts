@@ -6,12 +6,12 @@ import { isDeeperThan } from '../../values/json-object.js';
 import { ownMember } from '../../values/own-member.js';
 
 /**
- * Maximum nesting of a message. Records nest at most 200 levels, and a message sits a few levels
- * deep in its record.
+ * Maximum nesting of a message. Records nest at most 200 levels, and a record wraps its message in
+ * a few of them.
  */
 const DEEPEST = 190;
 const LONGEST_NAME = 400;
-/** The members of blocks that hold a call's id or a tool's name. */
+/** The members that hold a call's id or a tool's name, by type of block. */
 const NAMING: Readonly<Record<string, readonly string[]>> = {
   tool_call: ['id', 'name'],
   tool_use: ['id', 'name'],
@@ -98,8 +98,8 @@ export interface MadeCall {
 
 const UNKNOWN_TOOL = 'unknown';
 /**
- * Blocks that are not text of the message. The model's thinking returns to its provider unchanged
- * and goes nowhere else.
+ * Blocks that do not count as text of the message. The model's thinking is only returned to its
+ * provider, unchanged.
  */
 const SILENT_BLOCKS: ReadonlySet<string> = new Set([
   'thinking',
@@ -113,7 +113,9 @@ export const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']
 /** Roles whose messages are results of calls. */
 export const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function']);
 
-/** Replaces lone surrogates in every text: neither the database nor a model accepts them. */
+/**
+ * Replaces lone surrogates in every text, because neither the database nor a model accepts them.
+ */
 function wellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed();
   if (Array.isArray(value)) return value.map(wellFormed);
@@ -149,14 +151,17 @@ function messagesIn(given: AmplifierMessage, now: number): readonly AmplifierMes
 }
 
 /**
- * Splits a message into entries. Result blocks become messages of their own in front of the
- * remaining text. A message without a time gets the current time.
+ * Splits a message into entries. Result blocks become messages of their own before the remaining
+ * text. A message without a time gets the current time.
  */
 export function namedEntries({ id, message }: NamedMessage, now: number): readonly NamedMessage[] {
   return messagesIn(message, now).map((one, i) => ({ id: i === 0 ? id : `${id}.${i}`, message: one }));
 }
 
-/** Returns the calls of a message in order: those of `tool_calls`, otherwise its call blocks. */
+/**
+ * Returns the calls of a message in order: those of `tool_calls`, or its call blocks if it has no
+ * `tool_calls`.
+ */
 export function callsIn(message: AmplifierMessage): readonly MadeCall[] {
   if (message.role !== 'assistant') return [];
   const listed = (message.tool_calls ?? []).map((call) => ({
@@ -174,8 +179,8 @@ export function callsIn(message: AmplifierMessage): readonly MadeCall[] {
 }
 
 /**
- * Converts a message to the form that the session accepts. A result with neither a name nor a known
- * call gets the tool `unknown`.
+ * Converts a message to the form that the session accepts. A result without a name whose call is
+ * unknown gets the tool `unknown`.
  */
 export function reportedOf(message: AmplifierMessage, id: string): ReportedMessage {
   const { role, content, name, tool_call_id: call } = message;
@@ -195,7 +200,7 @@ export function reportedOf(message: AmplifierMessage, id: string): ReportedMessa
   };
 }
 
-/** Returns an empty message with this id that makes one call. */
+/** Returns a message with this id, without text, that makes one call. */
 export function announcementOf(call: MadeCall, id: string): ReportedMessage {
   return { role: 'assistant', id, content: '', tool_calls: [{ ...call, arguments: argumentsOf(call.arguments) }] };
 }

@@ -14,10 +14,12 @@ export interface ViewWish {
   /** Shares of the limit: the size above which the view shrinks, and the size it shrinks to. */
   readonly compactThreshold?: number;
   readonly targetUsage?: number;
-  /** The share of the newest entries whose turns stay while the limit allows it. */
+  /**
+   * Share of the list at its end. The turns of these newest entries stay while the limit allows it.
+   */
   readonly protectedRecent?: number;
   readonly protectedToolResults?: number;
-  /** Larger results lose their middle. */
+  /** A larger result is shown without its middle. */
   readonly maxToolResultBytes?: number;
   /** Whether a summary replaces omitted entries; true if omitted. */
   readonly summary?: boolean;
@@ -34,7 +36,7 @@ export interface MessagesView {
 /** Approximate bytes of text per token. */
 const BYTES_OF_TOKEN = 4;
 
-/** Counts the tokens of blocks that are not text of the entry. */
+/** Counts the tokens of blocks that are not part of the entry's text. */
 function tokensOfBlocks({ message, isText, long = [] }: MessageShape, counter: TokenCounter): number {
   if (isText || !Array.isArray(message.content)) return 0;
   const known = new Map(long.map(({ at, tokens }) => [at, tokens]));
@@ -45,8 +47,8 @@ function tokensOfBlocks({ message, isText, long = [] }: MessageShape, counter: T
 }
 
 /**
- * Returns an entry as it counts in a request: with its blocks, and without the middle of an
- * oversized result.
+ * Returns an entry as it counts in a request: with its blocks, and an oversized result without its
+ * middle.
  */
 function countedEntry({ entry, shape }: ListedEntry, { kept, wish, counter }: Counting): Entry {
   if (entry.kind === 'approval') return entry;
@@ -74,9 +76,9 @@ const TARGET = 0.75;
 const SUMMARY = 0.1;
 
 /**
- * Counts the turns before the last one that fit into the target size, with older results as lines.
- * With more turns, the view would shrink again at each message and lose its common prefix with the
- * view before.
+ * Returns how many turns before the last one fit into the target size, with older results as lines.
+ * If more turns stayed, each message would shrink the view again, and it would lose the common
+ * prefix with the previous view.
  */
 function fittingTurns(entries: readonly Entry[], { wish, counter }: Counting): number {
   const last = entries.at(-1)?.turn ?? 0;
@@ -96,8 +98,8 @@ function fittingTurns(entries: readonly Entry[], { wish, counter }: Counting): n
 }
 
 /**
- * Counts the turns before the last one that stay. Turns of the newest results always stay; turns of
- * the newest entries stay if they fit.
+ * Returns how many turns before the last one stay. The turns of the protected newest results always
+ * stay; those of the newest entries stay if they fit.
  */
 function keptTurns(entries: readonly Entry[], counting: Counting): number {
   const { protectedRecent = 0, protectedToolResults = 0 } = counting.wish;
@@ -114,7 +116,7 @@ function keptTurns(entries: readonly Entry[], counting: Counting): number {
 
 /**
  * Returns the list within a token limit as messages. The results of a message follow it in the
- * order of its calls. Pure: the list stays unchanged.
+ * order of its calls. Pure.
  * @throws {ProjectionError} `invalid-budget`, `budget-too-small`
  */
 export function messagesView(

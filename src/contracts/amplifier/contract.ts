@@ -1,4 +1,4 @@
 import type { Contract } from '../../cli/contract.js';
 
-/** Amplifier's context manager: operations over HTTP. */
+/** Amplifier's context manager over HTTP. */
 export const AMPLIFIER: Contract = { http: async () => (await import('./http.js')).AMPLIFIER_HTTP };

@@ -3,7 +3,7 @@ import { defined } from '../../values/defined.js';
 import type { AnswerBody, RequestBody } from './http-schemas.js';
 
 /**
- * Returns the session as Amplifier's context manager. The module is loaded on the first request,
+ * Returns the session as Amplifier's context manager. Loads the module on the first request,
  * because its token counter loads a vocabulary.
  */
 async function contextOf({ client, session }: OpenContext) {

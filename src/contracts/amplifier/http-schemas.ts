@@ -5,8 +5,8 @@ import { amplifierMessageSchema } from './amplifier-message.js';
 const count = z.int().nonnegative();
 const share = z.number().gt(0).max(1);
 /**
- * Maximum messages per request: a session waits for a whole request, so longer lists are sent in
- * parts.
+ * Maximum number of messages per request. A request blocks its session until it is complete, so
+ * longer lists are sent in parts.
  */
 const MOST_MESSAGES = 10_000;
 const named = z

@@ -14,7 +14,7 @@ const { onStored } = sessionEntries({ requests: AMPLIFIER_REQUESTS, answers: AMP
 
 const STATUS: Readonly<Record<AmplifierErrorCode, number>> = { 'other-history': 409 };
 
-/** Amplifier's context manager over HTTP, by OpenAPI ids. */
+/** The operations of Amplifier's context manager over HTTP, by OpenAPI id. */
 export const AMPLIFIER_OPERATIONS = {
   addAmplifierMessages: onStored({
     method: 'POST',

@@ -8,18 +8,19 @@ import { type AmplifierMessage, type Block, callsIn, RESULT_ROLES } from './ampl
 /** A block that is too long for a record. Its canonical JSON is stored as a text of its own. */
 export interface LongBlock {
   /**
-   * Its position in the message, where a placeholder keeps its type, and the id and name of a call.
+   * The block's position in the message. A placeholder there keeps the block's type, and a call's
+   * id and name.
    */
   readonly at: number;
   readonly sha256: Sha256;
   readonly tokens: number;
 }
 
-/** The fields of a message beside the text that the chat keeps. */
+/** The fields of a message that the chat does not store. */
 export interface MessageShape {
-  /** The members of the message, without `content` if that is the text of its entry. */
+  /** The members of the message. Lacks `content` if the content is the text of the entry. */
   readonly message: { readonly [member: string]: Json };
-  /** True if the content is the text of the entry. */
+  /** True if the content of the message is the text of the entry. */
   readonly isText: boolean;
   readonly long?: readonly LongBlock[];
 }
@@ -31,17 +32,17 @@ export interface GivenMessage {
 }
 
 /**
- * Maximum characters of a block inside a record. The second limit applies if the blocks together
- * are too large.
+ * Maximum characters of a block inside a record. The second limit applies if the first leaves the
+ * record too large.
  */
 const LONGEST_BLOCKS = [60_000, 1_000] as const;
 /** Longer blocks are compared by hash. */
 const COMPARED = 1_000;
 const LONGEST_SHAPE = 400_000;
-/** Approximate tokens of an image. The exact price depends on the model. */
+/** Approximate tokens of an image. The exact number depends on the model. */
 const TOKENS_OF_IMAGE = 1_600;
 
-/** Returns the tokens of a block beside the text of its entry. */
+/** Returns the tokens of a block that are not counted with the text of its entry. */
 export function tokensOfBlock(block: Block, counter: TokenCounter): number {
   const { type } = block;
   if (type === 'text' || type === 'tool_call' || type === 'tool_use') return 0;
@@ -90,9 +91,9 @@ function without({ shape, texts }: KeptShape, ...left: readonly string[]): KeptS
 }
 
 /**
- * Returns the stored form of a message beside its text. The longest blocks become separate texts.
- * If the rest is too large for a record, calls stay as the chat has them. If it is still too large,
- * the metadata is left out.
+ * Returns the stored form of a message apart from its text. The longest blocks become separate
+ * texts. If the rest is too large for a record, its calls are left out, because the chat has them,
+ * then its metadata.
  */
 export function shapeOf(message: AmplifierMessage, counter: TokenCounter): KeptShape {
   const shapes = keptShapes(defined(message) as AmplifierMessage, counter);
@@ -117,8 +118,8 @@ const plainCall = ({ native, tool, argsText }: EntryCall) => ({
 });
 
 /**
- * Converts an entry to a message: as it was given, if known. `shown` replaces the content if it
- * changed.
+ * Converts an entry to the message that was given, as far as it is stored. `shown` replaces the
+ * content if a view changed it.
  */
 export function messageOf(entry: Entry, shape: MessageShape | undefined, shown?: string): GivenMessage {
   const text = shown ?? entry.text ?? '';
@@ -153,7 +154,7 @@ export function filledMessage({ message, long }: GivenMessage, texts: ReadonlyMa
   return { ...message, content: blocks };
 }
 
-/** Returns the key by which two messages are equal. It covers the content, not the time. */
+/** Returns a key that is equal for equal messages. It covers the content, not the time. */
 export function sameKey({ message, long }: GivenMessage): string {
   const { role, content, tool_call_id: call } = message;
   const hashes = new Map(long.map(({ at, sha256 }) => [at, sha256]));

@@ -14,19 +14,19 @@ export const SURFACE = 'amplifier';
 
 const MESSAGE = 'amplifier.message';
 const CLEARED = 'amplifier.cleared';
-/** Longer arguments of a pending call are not stored a second time. */
+/** Maximum characters of a pending call's arguments. Longer ones are not stored a second time. */
 const LONGEST_ARGUMENTS = 100_000;
 
 /** A message as its record stores it. */
 export interface KeptMessage extends MessageShape {
   readonly isPrompt: boolean;
-  /** The position of a prompt message among the others. Their records have equal times. */
+  /** The position of a prompt message among the others, because their records have equal times. */
   readonly place?: number;
 }
 
 /** The list of a session as its records describe it. */
 export interface RecordedList {
-  /** Keyed by the step of the entry. */
+  /** The stored fields of each message, by the step of its entry. */
   readonly bySeq: Map<number, MessageShape>;
   /** The system messages that form the prompt, in order. */
   readonly prompts: MessageShape[];
@@ -34,7 +34,7 @@ export interface RecordedList {
   readonly from: number;
   /** The decisions of the last view. */
   readonly state: ViewState;
-  /** Calls that were pending when recorded, by their own ids. */
+  /** Recorded calls whose results were pending, by the calls' own ids. */
   readonly makers: ReadonlyMap<string, RecordBody<'call'>>;
 }
 
@@ -43,7 +43,7 @@ const isKind =
   (record: ContextRecord): record is Extract<ContextRecord, { readonly kind: Kind }> =>
     record.kind === kind;
 
-/** Returns the records since the list began, and the step before it. */
+/** Returns the records since the list was last cleared, and the last step before that. */
 function sinceCleared(records: readonly ContextRecord[]): {
   readonly from: number;
   readonly records: readonly ContextRecord[];
@@ -91,8 +91,8 @@ export class ListRecords {
   }
 
   /**
-   * Records the fields of a message beside its text. A prompt message is placed at the session's
-   * last step.
+   * Records the fields of a message that the chat lacks. Without `place`, the record belongs to the
+   * session's last step.
    */
   message(data: KeptMessage, place?: ChatPlace): ContextRecord {
     const texts = data.long?.map(({ sha256 }) => sha256);

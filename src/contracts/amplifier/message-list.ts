@@ -12,9 +12,9 @@ import {
 } from './amplifier-message.js';
 import { type GivenMessage, type MessageShape, messageOf, whole } from './kept-shape.js';
 
-/** The data stored for Amplifier beside a session's chat. */
+/** The data that Amplifier's list needs beside a session's chat. */
 export interface KeptShapes {
-  /** Keyed by the step of the entry. */
+  /** The stored fields of each message, by the step of its entry. */
   readonly bySeq: ReadonlyMap<number, MessageShape>;
   /** The system messages that form the prompt, in order. */
   readonly prompts: readonly MessageShape[];
@@ -22,13 +22,13 @@ export interface KeptShapes {
   readonly from: number;
 }
 
-/** An entry of the list with its fields beside the text. */
+/** An entry of the list with the message fields that the chat lacks. */
 export interface ListedEntry {
   readonly entry: Entry;
   readonly shape: MessageShape | undefined;
 }
 
-/** Sorts results by the order of their calls, which can differ from their arrival. */
+/** Sorts results in the order of their calls. They may have arrived in another order. */
 function inCallOrder(results: readonly ResultEntry[], maker: MessageShape | undefined): readonly ResultEntry[] {
   if (maker === undefined || results.length < 2) return results;
   const places = new Map(callsIn(maker.message as unknown as AmplifierMessage).map(({ id }, i) => [id, i]));
@@ -36,7 +36,7 @@ function inCallOrder(results: readonly ResultEntry[], maker: MessageShape | unde
   return results.toSorted((a, b) => placeOf(a) - placeOf(b));
 }
 
-/** Returns the entries of a session that belong to Amplifier's list since it began. */
+/** Returns the entries of a session since Amplifier's list was last cleared. */
 export function listedEntries(
   { entries }: Pick<Projection, 'entries'>,
   { bySeq, from }: KeptShapes,
@@ -63,8 +63,8 @@ export function listedEntries(
 }
 
 /**
- * Returns the prompt as its original system messages, or as one message if it was set in another
- * way since.
+ * Returns the prompt as its original system messages. If the prompt was set in another way since,
+ * returns it as one message.
  */
 export function promptMessages(prompt: string, prompts: readonly MessageShape[]): readonly GivenMessage[] {
   const given = prompts.map(({ message }) => message as unknown as AmplifierMessage);
@@ -88,8 +88,8 @@ export function listedMessages(listed: readonly ListedEntry[], { prompts }: Kept
 }
 
 /**
- * Returns true if a sent list and the chat agree on the ids of their entries, up to the shorter
- * length. The list is then a retry. Leading system messages form the prompt and are not compared.
+ * Returns true if a sent list and the chat have the same ids, up to the shorter length. The list is
+ * then a retry. Leading system messages form the prompt and are not compared.
  */
 export function isRunOf(sent: readonly NamedMessage[], marks: readonly ChatMark[]): boolean {
   const entries = sent.flatMap((one) => namedEntries(one, 0));

@@ -31,12 +31,12 @@ export interface AddedMessages {
 export interface TakenList extends Omit<RecordedList, 'state'> {
   /**
    * True if only system messages came since the session was opened. A program that resumes the
-   * session may send its prompt again.
+   * session may repeat its prompt.
    */
   isBeginning: boolean;
 }
 
-/** Thresholds at which pending records and text characters are written. */
+/** Number of pending records, and of characters in pending texts, from which they are written. */
 const MOST_RECORDS = 100;
 const MOST_UNITS = 1_048_576;
 
@@ -53,7 +53,7 @@ export class MessageTaker {
   #texts: string[] = [];
   readonly #shapes = new Map<number, MessageShape>();
   readonly #prompts: MessageShape[] = [];
-  /** The last step before the request. */
+  /** The session's last step when the request began. */
   readonly #before: number;
   #isLate = false;
 
@@ -84,12 +84,13 @@ export class MessageTaker {
       if (isAtPrompt) added += await this.#takePrompts(prompts);
       for (const one of entries.slice(prompts.length)) {
         if (await this.#take(one)) added += 1;
-        // Back pressure: a long list is acknowledged no faster than the database stores it.
+        // Back pressure: the messages of a long list are acknowledged no faster than the database
+        // stores them.
         if (this.#records.length >= MOST_RECORDS || this.#units >= MOST_UNITS) await this.#keep();
       }
     } finally {
-      // Also stores what was added before a failure. If this fails too, a retry finds the records
-      // missing and adds them.
+      // Runs after a failure too, so that records of added messages are stored. If this fails, a
+      // retry finds that they are missing and adds them.
       await this.#keep();
     }
     return { added, known: entries.length - added };
@@ -126,7 +127,7 @@ export class MessageTaker {
     return recorded.length > 0;
   }
 
-  /** Queues the records of a message at its place. */
+  /** Queues the records of a message at its step. */
   #leave(message: AmplifierMessage, place: ChatPlace): void {
     this.#isLate ||= place.seq < this.#before;
     const { shape, texts } = shapeOf(message, HOUSE_COUNTER);
@@ -136,7 +137,7 @@ export class MessageTaker {
     this.#shapes.set(place.seq, shape);
   }
 
-  /** Sets the prompt once from the leading system messages. Returns how many of them are new. */
+  /** Sets the prompt from the leading system messages. Returns how many of them are new. */
   async #takePrompts(messages: readonly NamedMessage[]): Promise<number> {
     const { prompts: known } = this.#list;
     const textOf = ({ message }: MessageShape): string => String(message.content);
@@ -158,8 +159,8 @@ export class MessageTaker {
   }
 
   /**
-   * Returns the message that made a call in an earlier process, so that the session can match its
-   * result.
+   * Returns the message of an earlier process that made a call, so that the session can match the
+   * call's result.
    */
   #maker(call: string | undefined): readonly ReportedMessage[] {
     const made = call === undefined ? undefined : this.#list.makers.get(call);

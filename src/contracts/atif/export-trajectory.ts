@@ -15,7 +15,7 @@ class TrajectoryError extends CodedError<'file-exists' | 'unusable-file'> {
   override readonly name = 'TrajectoryError';
 }
 
-/** Writes a new private file whole, or nothing. @throws {TrajectoryError} */
+/** Writes a new private file completely or not at all. @throws {TrajectoryError} */
 async function writeWhole(path: string, text: string): Promise<void> {
   const draft = await draftOf(path);
   try {
@@ -31,7 +31,8 @@ async function writeWhole(path: string, text: string): Promise<void> {
 }
 
 /**
- * Writes a session at a moment as one trajectory of ATIF 1.7, without what redaction rules hide.
+ * Writes a session at a moment as one ATIF 1.7 trajectory, without the content that redaction rules
+ * hide.
  * @throws {TrajectoryError} `file-exists`, `unusable-file`
  * @throws errors of reading a session at a moment
  */

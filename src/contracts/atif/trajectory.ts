@@ -6,11 +6,11 @@ import type { Projection } from '../projection/project-session.js';
 
 type Fields = { readonly [key: string]: Json };
 
-/** Hides content that redaction rules name. */
+/** Hides the content that redaction rules name. */
 export interface TrajectoryMask {
   masked(text: string): string;
   maskedValue(value: Json): Json;
-  /** Whether an object's whole content is hidden. */
+  /** Returns true if an object's whole content is hidden. */
   hides(id: string): boolean;
 }
 
@@ -24,7 +24,7 @@ export interface TrajectorySource {
 
 const HIDDEN = '[redacted]';
 
-/** The format counts cached tokens as a part of the prompt's. */
+/** In the format, the prompt's tokens include the cached ones. */
 function metricsOf({ input, output, cacheRead, cacheWrite }: ModelUsage): Fields {
   const prompt = input === undefined ? undefined : input + (cacheRead ?? 0) + (cacheWrite ?? 0);
   return defined({ prompt_tokens: prompt, completion_tokens: output, cached_tokens: cacheRead });
@@ -93,7 +93,7 @@ const sum = (numbers: readonly (number | undefined)[]): number | undefined => {
 };
 
 /**
- * Returns a session as a trajectory of ATIF 1.7. A step is a message, with its calls and their
+ * Returns a session as an ATIF 1.7 trajectory. A step is a message, with its calls and their
  * results. Pure: the same session gives the same value. The model's thinking is not stored, so no
  * step has it.
  */

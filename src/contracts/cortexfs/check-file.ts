@@ -17,8 +17,8 @@ export interface FileFinding {
 }
 
 /**
- * The kinds of file faults: those of lines, and those of whole files. `cut-line`: the last line has
- * no line end.
+ * The kinds of file faults: faults of lines and of whole files. `cut-line`: the last line has no
+ * line end.
  */
 export type FileIssue = LineFinding['issue'] | 'cut-line';
 
@@ -37,8 +37,8 @@ const CHILD_STATES: ReadonlySet<string> = new Set(['pending', 'active', 'done', 
 const SCOPES: ReadonlySet<unknown> = new Set(['private', 'shared', 'temp']);
 
 /**
- * Splits a text into lines without line endings. An empty text has none. A last line without an end
- * counts.
+ * Splits a text into lines without line ends. An empty text has no lines. A last line without a
+ * line end counts.
  */
 export function linesOf(text: string): readonly string[] {
   if (text === '') return [];
@@ -71,7 +71,7 @@ function lineFileFindings(
   return [...lines.flatMap((line, i) => check(line, i).map((found) => ({ path, line: i + 1, ...found }))), ...cut];
 }
 
-/** Returns the faults of a pack. Its items must name sources of the session. */
+/** Returns the faults of a pack. Its items must name files of the session that may be packed. */
 function packFindings(path: string, text: string): readonly FileFinding[] {
   const wrong = (issue: FileIssue, field: string, message: string): readonly FileFinding[] => [
     { path, field, issue, message },
@@ -108,8 +108,8 @@ function metaFindings(path: string, text: string): readonly FileFinding[] {
 }
 
 /**
- * Parses the token limit of a `budget` file. Undefined means no limit (empty, or 0); null means
- * invalid.
+ * Parses the token limit of a `budget` file. Returns undefined for no limit (empty, or 0), and null
+ * for an invalid text.
  */
 export function readBudget(text: string): number | undefined | null {
   if (text === '') return undefined;
@@ -123,8 +123,8 @@ function wordFindings(path: string, text: string, words: ReadonlySet<string>): r
 }
 
 /**
- * Returns the faults of a file in a session directory, by its path: every line and field that
- * violates the document. Files without a documented format have no faults.
+ * Returns the faults of a file in a session directory: every line and field that violates the
+ * format. The path selects the format; files without a format have no faults.
  */
 export function fileFindings(path: string, text: string): readonly FileFinding[] {
   const file = ownMember(LINE_FILES, path) ?? (/^context\/child\/[^/]+\/refs\.jsonl$/.test(path) ? 'refs' : undefined);

@@ -14,7 +14,7 @@ export interface LineFinding {
  * The kinds of line faults.
  *
  * - `invalid-json`: the line is not JSON, or repeats a key
- * - `not-an-object`: the line is JSON, but no object
+ * - `not-an-object`: the line is JSON, but not an object
  * - `missing-field`: a required field is absent
  * - `invalid-field`: a field has the wrong type or value
  * - `native-field`: a key would import a provider's own thread
@@ -32,7 +32,10 @@ export type LineIssue =
 export type LineFile = 'messages' | 'events' | 'facts' | 'decisions' | 'refs' | 'swap' | 'dedup';
 
 type Fields = Readonly<Record<string, unknown>>;
-/** Returns the required form of a field, such as `a list of texts`; undefined if valid. */
+/**
+ * Checks a field. Returns the required form, such as `a list of texts`, or undefined if the value
+ * is valid.
+ */
 type FieldRule = (value: unknown) => string | undefined;
 
 const NATIVE_FIELDS: ReadonlySet<string> = new Set([
@@ -164,7 +167,7 @@ function fieldFindings(
   return [...required, ...others];
 }
 
-/** Returns the first key of a provider's own thread anywhere in a value. */
+/** Returns the first key, at any depth of a value, that belongs to a provider's own thread. */
 function nativeField(value: unknown): string | undefined {
   const waiting: unknown[] = [value];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {

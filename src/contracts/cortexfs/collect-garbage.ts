@@ -15,7 +15,7 @@ export interface GcOptions {
   /** False for a dry run. */
   readonly apply?: boolean;
   /**
-   * The archive folder. If omitted, the directory's name with `.archive`. It must be outside the
+   * The archive folder. Default: the directory's name with `.archive`. It must be outside the
    * directory and on the same file system.
    */
   readonly archive?: string | undefined;
@@ -27,7 +27,7 @@ export interface GcOutcome extends GcPlan {
   readonly archived: string | undefined;
 }
 
-/** Creates a folder for this collection alone. */
+/** Creates a folder that only this collection uses. */
 async function runFolder(archive: string, now: number): Promise<string> {
   const name = new Date(now).toISOString().replaceAll(/[:.]/g, '-');
   await mkdir(archive, { recursive: true, mode: 0o700 });
@@ -42,7 +42,7 @@ async function runFolder(archive: string, now: number): Promise<string> {
   }
 }
 
-/** Resolves all links on the path of a folder that may not exist yet. */
+/** Resolves the links on a path. The last folders of the path need not exist. */
 async function placeOf(path: string): Promise<string> {
   const absolute = resolve(path);
   try {
@@ -68,9 +68,8 @@ async function moved(from: string, to: string): Promise<void> {
 
 /**
  * Moves derived files of a session directory into an archive, as its `context/gc.policy` allows.
- * Raw history and a child's files are never moved. Without `apply`, only reports the plan. Nothing
- * is deleted: the archive keeps each file under its path. A manifest with the reasons is written
- * first.
+ * Never moves raw history or a child agent's files. Without `apply`, only reports the plan. Deletes
+ * nothing: the archive keeps each file under its path. First writes a manifest with the reasons.
  * @throws {CortexfsError} `invalid-policy`, `no-archive`, and those of `readDirectory`; nothing was
  *   changed
  */

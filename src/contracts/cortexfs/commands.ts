@@ -29,8 +29,8 @@ async function packAction(reference: string, flags: PackFlags): Promise<void> {
 }
 
 /**
- * `palimpsest pack`: writes the context of a session within a token budget, as the two files of a
- * CortexFS pack. Changes nothing in the database.
+ * `palimpsest pack`: writes the two files of a CortexFS pack: the context of a session within a
+ * token budget. The database stays unchanged.
  */
 export function packCommand(): Command {
   return withMoment(new Command('pack'))
@@ -78,7 +78,7 @@ async function gcAction(folder: string, { apply = false, archive, json }: GcFlag
 
 /**
  * `palimpsest gc`: moves derived files of a session directory to an archive. Without `--apply` it
- * only lists them. Uses no database.
+ * only lists them. Needs no database.
  */
 export function gcCommand(): Command {
   return new Command('gc')

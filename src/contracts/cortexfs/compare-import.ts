@@ -11,7 +11,7 @@ import { type KeptImport, stepMark, wholeLine } from './kept-import.js';
 import type { ImportPlan } from './plan-import.js';
 import type { PlannedCall, PlannedStep } from './planned-step.js';
 
-/** The stored session that a directory may continue. */
+/** The stored session with which a directory is compared. */
 export interface ExistingSession {
   readonly steps: readonly Step[];
   /** Undefined if the session does not exist. */
@@ -19,13 +19,16 @@ export interface ExistingSession {
   readonly kept: readonly KeptImport[];
 }
 
-/** How a directory continues a session, and what the session already has of it. */
+/** How a directory continues a session, and which part of it the session already has. */
 export interface Continuation {
-  /** The session's step for each planned step. Missing steps have the number that they will get. */
+  /**
+   * For each planned step, its number in the session. Missing steps have the number that they will
+   * get.
+   */
   readonly seqs: readonly number[];
   /** Indexes of the planned steps that the session lacks. */
   readonly missing: readonly number[];
-  /** The number of lines that the session has. */
+  /** The number of the directory's lines that the session already has. */
   readonly messages: number;
   readonly events: number;
   /** True if the session has lines that the directory lacks. */
@@ -50,18 +53,20 @@ function isSameCall({ tool, args, status, content }: PlannedCall, call: Existing
   );
 }
 
-/** Returns the mark of a planned step. */
+/** Returns the mark of a planned step, by which steps are compared. */
 export const plannedMark = ({ message, call }: PlannedStep): string =>
   stepMark(
     message ??
       (call === undefined ? undefined : { tool: call.tool, status: call.status, text: storedText(call.content) }),
   );
 
-/** The compared texts of all steps of a session. */
+/** The texts of all steps of a session, for comparison. */
 export class ComparedSteps {
   readonly #calls: ReadonlyMap<number, ExistingCall>;
   readonly #steps: readonly Step[];
-  /** The last step of each call that the import made, by its id with and without the suffix. */
+  /**
+   * The last step of each call that an import made, by the call's id with and without its suffix.
+   */
   readonly #imported = new Map<string, number>();
 
   constructor({ steps, projection }: Pick<ExistingSession, 'steps' | 'projection'>) {
@@ -129,8 +134,8 @@ function conflict(file: string, line: number, what: string): CortexfsError {
 }
 
 /**
- * Compares the lines kept by imports with those of a directory. The text cut out of a kept line is
- * compared by its step.
+ * Compares the lines stored by earlier imports with those of a directory. A text that was cut out
+ * of a stored line is compared by its step.
  */
 function checkKept({ messages, events }: ImportPlan, kept: readonly KeptImport[], compared: ComparedSteps): void {
   for (const one of kept) {
@@ -155,8 +160,8 @@ function checkKept({ messages, events }: ImportPlan, kept: readonly KeptImport[]
 
 /**
  * Determines how a directory continues a session.
- * @throws {CortexfsError} `conflict` if it does not continue it; the error names the first
- *   differing line
+ * @throws {CortexfsError} `conflict` if the directory does not continue the session; the error
+ *   names the first differing line
  */
 export function continueSession(plan: ImportPlan, existing: ExistingSession): Continuation {
   const compared = new ComparedSteps(existing);
@@ -193,7 +198,7 @@ export function continueSession(plan: ImportPlan, existing: ExistingSession): Co
   };
   const first = missing[0];
   if (last === undefined && steps.length > 0) {
-    // The lines of steps that the session made itself.
+    // All lines before the first missing step belong to steps of the session.
     const next = plan.steps.slice(first ?? plan.steps.length).find(({ lines }) => lines.length > 0)?.lines[0];
     known.messages = next === undefined ? plan.messages.length : next - 1;
     known.events = first === undefined ? plan.events.length : plan.eventPlaces.filter((place) => place <= first).length;
@@ -212,6 +217,6 @@ export function continueSession(plan: ImportPlan, existing: ExistingSession): Co
       `has ${-messages} more lines there, and events.jsonl has new ones`,
     );
   const isOlder = messages < 0 || events < 0;
-  // The derived files of an older directory are older, too.
+  // If the directory is older than the session, so are its derived files.
   return { seqs, missing: isOlder ? [] : missing, ...known, isOlder };
 }

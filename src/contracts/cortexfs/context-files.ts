@@ -10,12 +10,12 @@ import { HANDOFF_TOOL, PINNED_TOOL } from './imported-steps.js';
 import type { MessageLine } from './message-lines.js';
 import { contentName, isName, nameFor } from './session-paths.js';
 
-/** The records that files of the context area (`context/`) show. */
+/** The records shown in the files of the context area, the folder `context/`. */
 export type ShownRecord = ContextRecord<'note' | 'compaction' | 'missing'>;
 
 /**
- * The lines of a session's entries in `messages.jsonl`, counted from 1. A message with calls has
- * several lines, with the results between them.
+ * A session with the line numbers of its entries in `messages.jsonl`, from 1. A message with calls
+ * has several lines, with the results between them.
  */
 export interface PlacedSession {
   readonly projection: Projection;
@@ -24,15 +24,15 @@ export interface PlacedSession {
   /** The last line of each entry. */
   readonly lineOf: ReadonlyMap<EntryId, number>;
   readonly records: readonly ShownRecord[];
-  /** The texts of its files, as far as they were read. */
+  /** The texts of the session's files, as far as they were read. */
   readonly contents: ReadonlyMap<ObjectId, string | null>;
 }
 
-/** Shorter texts are not worth a reference. */
+/** Minimum characters of a shared text. A reference to a shorter one saves nothing. */
 const LEAST_SHARED = 1_024;
 const LONGEST_SUMMARY = 160;
 
-/** Joins lines into a file, each with its line end. No lines give an empty file. */
+/** Joins lines into a file's text, each with a line end. */
 export const fileOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 const jsonLines = (values: readonly object[]): string => fileOf(values.map((value) => JSON.stringify(value)));
 
@@ -47,15 +47,15 @@ const fileName = (id: ObjectId): string => `f-${id.slice(0, 32)}`;
 const resultsOf = ({ entries }: Projection): readonly ResultEntry[] =>
   entries.flatMap((entry) => (entry.kind === 'result' ? [entry] : []));
 
-/** Returns the line of the last entry that existed when a record was written. */
+/** Returns the line of the last entry before a record was written. */
 function sourceOf({ seq }: ShownRecord, { projection, lineOf }: PlacedSession): string {
   const last = projection.entries.findLast((entry) => entry.seq <= seq && lineOf.has(entry.id));
   return last === undefined ? 'session' : `messages:${lineOf.get(last.id)}`;
 }
 
 /**
- * Returns the notes of some kinds in order, as facts or decisions. If a name occurs again, its id
- * gets a number.
+ * Returns the notes of some kinds in order, as facts or decisions. A repeated name gets a number in
+ * its id.
  */
 function notedLines(session: PlacedSession, kinds: readonly string[], field: 'text' | 'decision'): string {
   const seen = new Map<string, number>();
@@ -159,7 +159,7 @@ function refLines({ projection, lineOf }: PlacedSession): string {
   return jsonLines([...files, ...outputs]);
 }
 
-/** A text with all its places. */
+/** A text, and the places where it occurs. */
 interface SharedText {
   readonly text: string;
   readonly tokens: number | undefined;
@@ -167,8 +167,8 @@ interface SharedText {
 }
 
 /**
- * Returns the texts that occur more than once: outputs in `messages.jsonl`, files of the index, and
- * pinned objects of both kinds.
+ * Returns the texts that occur more than once among the outputs in `messages.jsonl`, the files of
+ * the index and the pinned objects.
  */
 function dedupLines({ projection, lineOf, contents }: PlacedSession): string {
   const shared = new Map<Sha256, SharedText>();
@@ -209,7 +209,10 @@ function argument(args: Json | undefined, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Returns the file name of a pinned result. A file pinned by another program keeps its name. */
+/**
+ * Returns the file name of a pinned result. If another program pinned it as a file, the file keeps
+ * its name.
+ */
 function pinnedName({ id, tool }: ResultEntry, args: Json | undefined): string {
   const name = tool === PINNED_TOOL ? argument(args, 'name') : '';
   return isName(name) ? name : `${id}.md`;
@@ -217,7 +220,7 @@ function pinnedName({ id, tool }: ResultEntry, args: Json | undefined): string {
 
 const PINNED = 'context/pinned/';
 
-/** Returns the prompt and all pinned objects, one file each. */
+/** Returns a file for the prompt and for each pinned object. */
 function pinnedFiles({ entries, files }: Projection): readonly (readonly [string, string])[] {
   const prompt = entries.find((entry) => entry.kind === 'system' && entry.isPrompt);
   const calls = answeredCalls(entries);
@@ -234,8 +237,8 @@ function pinnedFiles({ entries, files }: Projection): readonly (readonly [string
 }
 
 /**
- * Returns the folders of child agents as the session's handoffs report them, never a child's own
- * messages.
+ * Returns the folders of child agents, made from the session's handoff calls. They never contain a
+ * child's own messages.
  */
 function childFiles({ entries }: Projection): readonly (readonly [string, string])[] {
   const calls = answeredCalls(entries);
@@ -255,7 +258,7 @@ function childFiles({ entries }: Projection): readonly (readonly [string, string
 }
 
 /**
- * Returns the files of the context area by path, except `budget` and the files of a pack. Each is
+ * Returns the files of the context area by path, except `budget` and the files of a pack. All are
  * derived from the session and its records.
  */
 export function contextFiles(session: PlacedSession): ReadonlyMap<string, string> {

@@ -3,7 +3,7 @@ import type { Contract } from '../../cli/contract.js';
 import { collect } from '../../cli/flags.js';
 import { gcCommand, packCommand } from './commands.js';
 
-/** CortexFS session directories: an export and an import format, packs, garbage collection. */
+/** CortexFS session directories: export, import, packs and garbage collection. */
 export const CORTEXFS: Contract = {
   commands: () => [packCommand(), gcCommand()],
   exports: {

@@ -1,16 +1,18 @@
 import { CodedError } from '../../values/coded-error.js';
 
 /**
- * Why an operation on a session directory (CortexFS document 000) fails.
+ * Why an operation on a session directory fails. Its format is CortexFS document 000, below and in
+ * this folder "the document".
  *
  * - `no-session`: the folder is not a session directory
- * - `foreign-session`: it belongs to another session
- * - `not-a-prefix`: an append-only file is not a prefix of the new content
+ * - `foreign-session`: the folder belongs to another session
+ * - `not-a-prefix`: an append-only file is not the beginning of its new content
  * - `invalid-file`: a file violates the document; the message names file, line and field
- * - `symbolic-link`: a link is in the place of a session file or folder
+ * - `symbolic-link`: a session file or folder is a link
  * - `too-large`: a file exceeds its read limit, or there are too many files
- * - `conflict`: the session and the directory differ; the message names the first line
- * - `unfinished`: an interrupted import of a longer copy of the directory must be finished first
+ * - `conflict`: the session and the directory differ; the message names the first line that differs
+ * - `unfinished`: an import of a longer copy of the directory was interrupted and must be finished
+ *   first
  * - `invalid-policy`: a `gc.policy` is invalid, or would remove raw history
  * - `no-archive`: collected files cannot be moved to the archive
  * - `invalid-budget`: the token limit is invalid

@@ -6,15 +6,15 @@ import { nameFor } from './session-paths.js';
 /** An event and its place among the steps. */
 interface Happened {
   readonly seq: number;
-  /** The order within a step: ends, then beginnings, then approvals. */
+  /** The order of events within a step: ends, then beginnings, then approvals. */
   readonly order: number;
   readonly line: object;
   readonly isLater?: boolean;
 }
 
 /**
- * Returns the answered calls by their result entries. A pending call can have the same id as one of
- * them.
+ * Returns the call of each result, by the result's entry. Ids of calls are no key, because a
+ * pending call can share one.
  */
 export function answeredCalls(entries: readonly Entry[]): ReadonlyMap<EntryId, EntryCall> {
   const made = new Map(
@@ -35,7 +35,7 @@ export interface EventLine {
   /** The step of the event. */
   readonly seq: number;
   readonly text: string;
-  /** True for an approval whose record no import brought. */
+  /** True for an approval that was recorded here, not imported. */
   readonly isLater?: boolean;
 }
 
@@ -50,8 +50,8 @@ const DECISIONS: Readonly<Record<Exclude<ContextRecord<'approval'>['body']['stat
 };
 
 /**
- * Returns a text as one line, as the document requires for reasons and summaries. An empty result
- * becomes `otherwise`.
+ * Returns a text as one line, as the document requires for reasons and summaries. Returns
+ * `otherwise` if the line is empty.
  */
 export function oneLine(text: string, otherwise = '-'): string {
   const line = text.replace(/\s+/g, ' ').trim();
@@ -74,11 +74,11 @@ function approvalEvent({ turn, seq, at, body }: ContextRecord<'approval'>, isLat
   return { seq, order: 9, line, isLater };
 }
 
-/** The sources of events beside the entries. */
+/** The sources of events other than the entries. */
 export interface ToldBeside {
   readonly approvals: readonly ContextRecord<'approval'>[];
   readonly lineOf: ReadonlyMap<EntryId, number>;
-  /** Returns true if an import brought the record. */
+  /** Returns true if an import added the record. */
   readonly isImported: (record: ContextRecord) => boolean;
 }
 

@@ -28,7 +28,7 @@ import { type WrittenDirectory, writeDirectory, writePack, writtenBudget } from 
 /** Selects a session and a moment to export. */
 export interface WantedSession {
   readonly session: SessionId;
-  /** The present if omitted. */
+  /** Default: the present. */
   readonly when?: When;
 }
 
@@ -42,7 +42,10 @@ interface ReadSession {
 const isShown = (record: ContextRecord): record is DirectoryRecord =>
   (SHOWN_KINDS as readonly string[]).includes(record.kind);
 
-/** Returns the kept imports up to the shown moment. Those of a fork's ancestors end at the fork. */
+/**
+ * Returns the imports stored up to the exported moment. Imports of a fork's ancestors count up to
+ * the fork.
+ */
 function importsOf(
   { session, seq }: Projection,
   records: readonly KeptRecord[],
@@ -100,8 +103,9 @@ export interface ExportedSession extends WrittenDirectory {
 }
 
 /**
- * Writes a session as a session directory of CortexFS (its document 000). Updates a directory that
- * has an earlier state of the session, and keeps its `context/budget`. An error changes nothing.
+ * Writes a session as a session directory of CortexFS (its document 000). If the directory has an
+ * earlier state of the session, updates it and keeps its `context/budget`. An error changes
+ * nothing.
  * @throws {CortexfsError} `symbolic-link`, `no-session`, `foreign-session`, `not-a-prefix`,
  *   `invalid-budget`, `budget-too-small`
  * @throws {HistoryError} `beyond-end`, `not-yet`
@@ -126,8 +130,8 @@ export async function exportSession(
 }
 
 /**
- * Writes the pack of a session within a token budget. If the folder holds an exported session, the
- * pack goes into its context area, otherwise into the folder itself. An error changes nothing.
+ * Writes the pack of a session within a token budget. The pack goes into the context area of an
+ * exported session, or into any other folder itself. An error changes nothing.
  * @throws {CortexfsError} `budget-too-small`, `symbolic-link`, `foreign-session`
  * @throws {HistoryError} `beyond-end`, `not-yet`
  */

@@ -6,16 +6,16 @@ import { CortexfsError } from './errors.js';
 import type { Fields } from './read-messages.js';
 import { strictJson } from './strict-json.js';
 
-/** The removal rules for derived files in `context/gc.policy`. */
+/** The rules of `context/gc.policy` for removing derived files. */
 export interface GcPolicy {
-  /** How long a pack and a `swap` chunk stay after they were written, in milliseconds. */
+  /** The lifetime of packs and `swap` chunks after their last write, in milliseconds. */
   readonly packTtl: number;
   readonly swapTtl: number;
-  /** The number of references in its index from which a blob stays. */
+  /** Minimum number of references in the index that keep a blob. */
   readonly dedupMinRefs: number;
 }
 
-/** A file of a removable kind, whether it can go, and the reason. */
+/** A file of a removable kind, whether it may be removed, and why. */
 export interface GcFinding {
   readonly path: string;
   readonly reason: string;
@@ -47,9 +47,9 @@ function duration(line: number, key: string, value: string): number {
 }
 
 /**
- * Parses a policy: `key=value` lines, without empty lines and # comments. A file without a rule may
- * go at once.
- * @throws {CortexfsError} `invalid-policy`, naming the line; also if the policy would remove raw
+ * Parses a policy: `key=value` lines, with empty lines and # comments between them. A file without
+ * a rule may be removed at once.
+ * @throws {CortexfsError} `invalid-policy`, with the line; also if the policy would remove raw
  *   files, because history is never deleted (SSOT §2.6)
  */
 export function readPolicy(text: string): GcPolicy {
@@ -112,8 +112,8 @@ function rawLines(
 }
 
 /**
- * The fields of a chunk that only refers to raw lines, by their numbers or by the ids of the first
- * and last line.
+ * The fields of a chunk that only refers to raw lines: by line numbers, or by the ids of the first
+ * and last event.
  */
 const REFERENCE: ReadonlySet<string> = new Set(['source', 'start', 'end', 'start_event', 'end_event', 'hash']);
 
@@ -133,8 +133,8 @@ function isReference(text: string, files: ReadonlyMap<string, string>): boolean 
 }
 
 /**
- * Returns true if a chunk can be rebuilt from the raw files byte for byte: its indexed lines, or
- * the lines that it refers to. A claim without lines cannot be verified.
+ * Returns true if the raw files can rebuild a chunk byte for byte. The chunk must hold the lines
+ * that the index claims, or refer to lines. A claim without lines cannot be verified.
  */
 function isRebuildable(name: string, text: string, files: ReadonlyMap<string, string>): boolean {
   if (isReference(text, files)) return true;
@@ -147,8 +147,8 @@ function isRebuildable(name: string, text: string, files: ReadonlyMap<string, st
 const age = (ms: number): string => `${Math.floor(ms / 1_000)} s`;
 
 /**
- * Plans which derived files may go: packs, chunks that the raw files can rebuild, and blobs without
- * references. Raw files, children's files and other kinds always stay. Pure.
+ * Plans which derived files are removed: packs, chunks that the raw files can rebuild, and blobs
+ * without references. Raw files, children's files and other kinds always stay. Pure.
  */
 export function planCollection({ files, writtenAt }: DatedFiles, policy: GcPolicy, now: number): GcPlan {
   const collected: GcPlan['collected'][number][] = [];

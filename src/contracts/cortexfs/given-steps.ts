@@ -14,10 +14,7 @@ import type { ExactStep, PlannedCall, PlannedStep } from './planned-step.js';
 
 type ImportedFile = ImportPlan['files'][number];
 
-/**
- * Returns a directory's file as an observation, as if it had been read when its version was
- * written.
- */
+/** Returns a directory's file as an observation made at the time of its version. */
 function observationOf({ source: given, state, at, sha256, content }: ImportedFile): FileObservation {
   const source = parseSource(given) as FilesystemSource;
   if (state === 'deleted') return { kind: 'read', source, reading: { kind: 'missing' } };
@@ -31,9 +28,9 @@ function observationOf({ source: given, state, at, sha256, content }: ImportedFi
 }
 
 /**
- * Returns for each step its facts about files that the database lacks. The step that indexed a file
- * adds its existence, and the first step after a version adds its content. Versions therefore are
- * valid from their own time.
+ * Returns for each step the observations of files that the database lacks. The step that indexed a
+ * file adds a mention of it. The first step after the file's version adds its content, so the
+ * version is valid from its own time.
  */
 function learntAt(plan: ImportPlan, known: ReadonlySet<string>): ReadonlyMap<PlannedStep, readonly FileObservation[]> {
   const learnt = new Map<PlannedStep, FileObservation[]>();
@@ -46,7 +43,7 @@ function learntAt(plan: ImportPlan, known: ReadonlySet<string>): ReadonlyMap<Pla
   const indexedAt = new Map<string, number>();
   for (const [i, { exact }] of plan.steps.entries())
     for (const id of exact?.step.changes.index ?? []) if (!indexedAt.has(id)) indexedAt.set(id, i);
-  // Their times never decrease.
+  // Sorted, because the times of steps never decrease.
   const exact = plan.steps.flatMap((step) => (step.exact === undefined ? [] : [{ step, at: step.exact.step.at }]));
   for (const file of plan.files) {
     const id = fileObjectId(parseSource(file.source) as FilesystemSource);
@@ -67,8 +64,9 @@ function learntAt(plan: ImportPlan, known: ReadonlySet<string>): ReadonlyMap<Pla
 }
 
 /**
- * Converts planned steps to steps of a session. A file known to the database stays unchanged,
- * because only its own source determines its content. Calls keep their ids if those are free.
+ * Converts planned steps to steps of a session. Files that the database knows stay unchanged,
+ * because only its own reads of their sources determine their content. Calls keep their ids if
+ * those are free.
  */
 export class GivenSteps {
   readonly #session: SessionId;
@@ -89,7 +87,7 @@ export class GivenSteps {
     this.#learnt = learntAt(plan, known);
   }
 
-  /** Records which object a call of the plan became. */
+  /** Records the id of the object that a planned call became. */
   learn({ exact }: PlannedStep, id: ObjectId | undefined): void {
     if (exact?.step.call !== undefined && id !== undefined) this.#ids.set(exact.step.call.id, id);
   }
@@ -105,7 +103,10 @@ export class GivenSteps {
     return call === undefined ? { make } : { callId: { given: this.#givenId(call, exact?.step) }, make };
   }
 
-  /** Returns the call's own id, unless the session derives that id from its name. */
+  /**
+   * Returns the id to request for a call. Undefined if the session derives the same id from the
+   * step.
+   */
   #givenId({ id }: PlannedCall, step: Omit<Step, 'session' | 'message'> | undefined): string | undefined {
     if (step?.call === undefined) return id;
     const own = step.call.id;
@@ -121,7 +122,7 @@ export class GivenSteps {
       (one) => call.id !== undefined && `${nativeId(one)}~`.startsWith(`${call.id}~`),
     );
     const verbs = call.own?.pin === true ? { verbs: { pin: [id], unpin: before } } : {};
-    // An imported call has no duration, so that no pause starts a turn.
+    // An imported call has no duration, so no pause before it starts a turn.
     return planCall(
       state,
       { call: id, at, startedAt: state.lastAt, activateFiles: [], index: [], ...defined({ by }), ...verbs },

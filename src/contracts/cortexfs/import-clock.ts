@@ -1,11 +1,8 @@
-/**
- * The clock of an importing client. Imported data is valid from its own time, as far as it is
- * known.
- */
+/** The clock of an importing client. Imported data is valid from its own time, if that is known. */
 export class ImportClock {
   #moment: number | undefined;
 
-  /** Returns milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970, or the time at which the clock stands. */
   now = (): number => this.#moment ?? Date.now();
 
   /** Stops the clock at a time; undefined restores the machine's clock. */

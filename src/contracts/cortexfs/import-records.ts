@@ -10,12 +10,13 @@ import type { ImportPlan } from './plan-import.js';
 /** Maximum length of a pending call's arguments. Longer ones are replaced by their length. */
 const LONGEST_ARGUMENTS = 400_000;
 
-/** Returns the key of a record within its session, independent of the database. */
+/** Returns a record's key within its session. The key is the same in every database. */
 export const recordKey = ({ kind, seq, at, body }: ContextRecord): string =>
   hashText(canonicalJson([kind, seq, at, body] as unknown as Json)).slice(0, 16);
 
 /**
- * Returns the records that are missing. A note is skipped if the last note of its name is equal.
+ * Returns the planned records that the session lacks. Skips a note that equals the session's last
+ * note of that name.
  */
 export function missingRecords(
   planned: readonly ContextRecord[],
@@ -31,22 +32,21 @@ export function missingRecords(
   });
 }
 
-/** Maps the steps of a plan to the session. */
+/** Maps planned steps to steps and turns of the session. */
 export interface RecordPlaces {
   readonly seqs: readonly number[];
   readonly turnOf: (seq: number) => number;
 }
 
-/** Returns the time of records without their own time, in milliseconds since 1970. */
+/** Returns the time for records without one, in milliseconds since 1970. */
 function beginningOf({ derived }: ImportPlan): number {
   const created = Date.parse((derived.get('created_at') ?? '').trim());
   return Number.isNaN(created) || created < 0 ? 1 : created;
 }
 
 /**
- * Returns the records that a directory brings: the records of our own export unchanged, and
- * approvals, notes and pending calls from its files. An equal directory gives equal records, so
- * they are written once.
+ * Returns the records to import: those of our own export unchanged, and approvals, notes and
+ * pending calls from the files. An equal directory gives equal records, so they are written once.
  * @throws {CortexfsError} `invalid-file` if a record of our own export is invalid
  */
 export function plannedRecords(

@@ -34,9 +34,7 @@ import { SHOWN_KINDS } from './session-directory.js';
 
 /** Options of an import. */
 export interface ImportOptions {
-  /**
-   * The target session. If omitted, the session named in our export, otherwise the folder's name.
-   */
+  /** The target session. Default: the session named in our export, or else the folder's name. */
   readonly session?: string | undefined;
   /** True for a dry run. */
   readonly planOnly?: boolean;
@@ -46,35 +44,35 @@ export interface ImportOptions {
 export interface ImportedDirectory {
   readonly session: SessionId;
   readonly outcome: 'created' | 'extended' | 'unchanged';
-  /** The number of imported steps, and their kinds. */
+  /** The number of imported steps, and of their messages and calls. */
   readonly steps: number;
   readonly messages: number;
   readonly calls: number;
   /** The number of notes, approvals, pending calls and similar records. */
   readonly records: number;
-  /** Lines of the raw files that the session already had. */
+  /** Number of lines in the raw files that the session already had. */
   readonly known: { readonly messages: number; readonly events: number };
-  /** Artifacts that are not text. */
+  /** Skipped artifacts that are not text. */
   readonly leftOut: readonly string[];
 }
 
-/** Records per transaction, because kept files come in large pieces. */
+/** Records per transaction. Pieces of stored files are large. */
 const RECORDS_AT_ONCE = 8;
-/** Maximum number of steps in flight to the database. */
+/** Maximum number of steps that wait for the database. */
 const MOST_WAITING = 200;
-/** How long the database may take for pending writes, in milliseconds. */
+/** Maximum wait for the database to store pending writes, in milliseconds. */
 const DATABASE_WAIT_MS = 120_000;
 
 interface ThereSession extends ExistingSession {
   readonly records: readonly ContextRecord[];
 }
 
-/** The work for a directory, or for the part that an interrupted import left. */
+/** The work for a whole directory, or for the rest of an interrupted import. */
 interface Work {
   readonly plan: ImportPlan;
   readonly continuation: Continuation;
   readonly there: ThereSession;
-  /** Undefined if the session stores nothing more of the directory. */
+  /** Undefined if the session already stores all of the directory. */
   readonly kept: KeptImport | undefined;
 }
 
@@ -90,7 +88,8 @@ async function readThere(client: ContextClient, session: SessionId): Promise<The
   const compared = new ComparedSteps({ steps, projection });
   const kept = keptImports(records.filter(isKeptRecord)).flatMap((one) => {
     const part = keptUpTo(one, steps.length, (seq) => compared.mark(seq));
-    // If the session has not continued since, the next import finishes it.
+    // An import may be incomplete at the session's end: the next import finishes it. Otherwise only
+    // the part that the session has counts.
     const isLast = steps.length === (part?.upto ?? one.after);
     return isLast ? one : (part ?? []);
   });
@@ -109,7 +108,9 @@ function changedFiles(derived: ReadonlyMap<string, string>, before: ReadonlyMap<
   return Object.fromEntries([...changed, ...gone]);
 }
 
-/** Returns the data to keep of a directory: its new lines with their steps, and its files. */
+/**
+ * Returns the data to store of a directory: its new lines with their steps, and its changed files.
+ */
 function keptOf(
   session: SessionId,
   plan: ImportPlan,
@@ -118,7 +119,7 @@ function keptOf(
   const { seqs, missing } = continuation;
   const before = there.kept.at(-1);
   const files = changedFiles(plan.derived, keptFiles(there.kept));
-  // An existing session of ours without steps counts, too.
+  // A session that we exported is native even if it has no steps.
   const isNative = before === undefined && there.projection !== undefined && (there.steps.length > 0 || plan.hasOwn);
   const hasMore =
     plan.messages.length > continuation.messages ||
@@ -159,8 +160,8 @@ function keptOf(
 }
 
 /**
- * Returns the part of a directory that an import left unfinished; undefined if every import
- * finished.
+ * Returns the part of a directory that an earlier import began and did not finish. Undefined if
+ * every import finished.
  */
 function unfinishedPart(files: ReadonlyMap<string, string>, { kept, steps }: ThereSession): ImportPlan | undefined {
   const last = kept.at(-1);
@@ -205,14 +206,14 @@ class DirectoryImport {
     this.#session = session;
   }
 
-  /** Returns the work that gives the session everything in a plan. */
+  /** Returns the work that brings the whole plan into the session. */
   work(plan: ImportPlan, there: ThereSession): Work {
     const continuation = continueSession(plan, there);
     const kept = continuation.isOlder ? undefined : keptOf(this.#session, plan, { continuation, there });
     return { plan, continuation, there, kept };
   }
 
-  /** Returns the missing records, as far as they are known before the steps are written. */
+  /** Returns the missing records that can be derived before the steps are written. */
   records({ plan, continuation, there }: Work, turnOf = turnsOf(there.steps)): readonly ContextRecord[] {
     if (continuation.isOlder) return [];
     return missingRecords(plannedRecords(this.#session, plan, { seqs: continuation.seqs, turnOf }), there.records);
@@ -225,8 +226,8 @@ class DirectoryImport {
   }
 
   /**
-   * Writes the kept data first, so that an interrupted import can resume. Then writes each step,
-   * then the records.
+   * Writes the stored form of the directory first, so that an interrupted import can resume. Then
+   * writes each step, then the records.
    */
   async write(work: Work): Promise<void> {
     const { plan, continuation, there, kept } = work;
@@ -252,7 +253,7 @@ class DirectoryImport {
         turns.set(seq, turn);
         if (this.#client.status.waiting > MOST_WAITING) await this.#client.backpressure(MOST_WAITING, DATABASE_WAIT_MS);
       }
-      // An import that adds only notes leaves the present prompt unchanged.
+      // An import that adds only notes keeps the session's prompt.
       if (kept !== undefined || missing.length > 0 || lacksPrompt(work)) await this.#prompt(session, plan, undefined);
       await this.#client.backpressure(0, DATABASE_WAIT_MS);
       await keepAll(
@@ -266,7 +267,7 @@ class DirectoryImport {
     await this.#client.backpressure(0, DATABASE_WAIT_MS);
   }
 
-  /** Sets the prompt before the first step after its time, or at the end. */
+  /** Sets the prompt before the first step that is newer than it, or at the end. */
   async #prompt(session: ContextSession, { prompt }: ImportPlan, before: number | undefined): Promise<void> {
     if (prompt === undefined || (before !== undefined && prompt.at !== undefined && before <= prompt.at)) return;
     if (prompt.at !== undefined) this.#clock.standAt(prompt.at);
@@ -283,9 +284,9 @@ class DirectoryImport {
 
 /**
  * Imports a session directory into a session. All files are read and checked first. An existing
- * session and the directory must agree on the shorter one. Data without a matching object becomes
- * records. A repeated import changes nothing, and the next import finishes an interrupted one.
- * `clock` is the client's clock; data of our own export keeps its times.
+ * session must begin with the directory's content, or the directory with the session's. Data that
+ * no object can hold becomes records. Repeating an import changes nothing, and finishes an
+ * interrupted one. `clock` is the client's clock; data of our own export keeps its times.
  * @throws {CortexfsError} those of `readDirectory` and `planImport`; `conflict`, `unfinished`:
  *   nothing was changed
  * @throws {SessionError} `lease-held`, `other-roots`, `node-unavailable`
@@ -302,7 +303,7 @@ export async function importDirectory(
   let there = await readThere(client, session);
   const isNew = there.projection === undefined;
   const begun = unfinishedPart(files, there);
-  // Also plan the whole directory, so that a conflict is found before any write.
+  // The whole directory is planned too, so that a conflict is found before any write.
   let work = run.work(whole, there);
   const { missing, messages, events } = work.continuation;
   const brought = missing.map((place) => whole.steps[place]);

@@ -13,12 +13,12 @@ const ENDED: ReadonlySet<string> = new Set(['done', 'error', 'cancelled']);
 /** Returns the id of the call for a pinned file or a child's folder. */
 const importedId = (kind: 'pinned' | 'child', name: string): string => `import-${kind}-${name}`;
 
-/** Returns true if the import made the call. Such a call represents a file and has no line. */
+/** Returns true if the import made the call to represent a file. Such a call has no line. */
 export const isImportedCall = (tool: string, id: string): boolean =>
   (tool === PINNED_TOOL && id.startsWith('import-pinned-')) ||
   (tool === HANDOFF_TOOL && id.startsWith('import-child-'));
 
-/** Returns true if a step is part of the chat, by which two sessions are compared. */
+/** Returns true if a step is part of the chat. Sessions are compared by their chats. */
 export const isOfChat = ({ message, call }: PlannedStep): boolean =>
   message !== undefined || (call !== undefined && !isImportedCall(call.tool, call.id ?? ''));
 
@@ -26,7 +26,7 @@ function pinnedCalls(files: ReadonlyMap<string, string>): readonly PlannedCall[]
   const hasOwn = files.has(PALIMPSEST_FILE);
   return [...files].flatMap(([path, content]): readonly PlannedCall[] => {
     const name = /^context\/pinned\/([^/]+)$/.exec(path)?.[1];
-    // In our own export, steps record the pins.
+    // Skips files of our own export: its steps already record the pins.
     if (name === undefined || name === 'system.md' || (hasOwn && OWN_PINNED.test(name))) return [];
     return [
       { id: importedId('pinned', name), tool: PINNED_TOOL, args: { name }, status: 'ok', content, own: { pin: true } },
@@ -53,8 +53,8 @@ function childFolders(files: ReadonlyMap<string, string>): readonly ChildFolder[
 }
 
 /**
- * Returns the steps for files without lines, after those of the messages: files pinned by another
- * program, and children's results that no message contains.
+ * Returns steps for data without lines: files pinned by another program, and children's results
+ * that no message contains. They follow the steps of the messages.
  */
 export function importedSteps(
   files: ReadonlyMap<string, string>,

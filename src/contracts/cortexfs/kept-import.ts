@@ -8,8 +8,7 @@ import { fileFindings } from './check-file.js';
 import { isPathWithin } from './session-paths.js';
 
 /**
- * An imported line with its step. It has two pieces if the JSON text of the step's content was cut
- * out between them.
+ * An imported line with its step. If the step's content was cut out of the line, two pieces remain.
  */
 const keptLine = z.union([z.tuple([z.int(), z.string()]), z.tuple([z.int(), z.string(), z.string()])]);
 
@@ -19,7 +18,7 @@ const keptImport = z.object({
   /** The last step before the import, and the last step of the import. */
   after: z.int().nonnegative(),
   upto: z.int().nonnegative(),
-  /** The marks of the imported steps. The session has only the lines of steps that it has. */
+  /** The marks of the imported steps. Lines are restored only for steps that the session has. */
   steps: z.array(z.string()),
   /** The new lines of `messages.jsonl` and `events.jsonl`. */
   messages: z.array(keptLine),
@@ -29,15 +28,17 @@ const keptImport = z.object({
   eventsBefore: z.int().nonnegative(),
   /** All other files that differ from the previous import, by path; null for a removed file. */
   files: z.record(z.string(), z.string().nullable()),
-  /** Whether the directory contained our own file. */
+  /** Whether the directory contained `context/palimpsest.jsonl`. */
   hasOwn: z.boolean(),
   /** The keys of all records in the directory. */
   records: z.array(z.string()),
 });
 
-/** The stored data of an imported directory, from which an export restores it byte for byte. */
+/**
+ * The stored form of an imported directory. An export restores the directory from it byte for byte.
+ */
 export type KeptImport = z.output<typeof keptImport> & {
-  /** Set if only the beginning of the import is meant. */
+  /** Set if the session has only the beginning of the import. */
   readonly isCut?: true;
 };
 /** A line of a kept import. */
@@ -45,27 +46,27 @@ export type KeptLine = z.output<typeof keptLine>;
 
 const FORMAT = 'cortexfs';
 /**
- * The record kinds that store it. Earlier versions wrote events, so readers of events had to load
- * all imported data.
+ * The record kinds that store an import. Earlier versions stored it as events, so readers of events
+ * had to load all imported data.
  */
 export const KEPT_KINDS = ['import', 'event'] as const satisfies readonly RecordKind[];
 /** A record that can hold a piece of an import. */
 export type KeptRecord = ContextRecord<(typeof KEPT_KINDS)[number]>;
-/** The event type in which earlier versions stored it. */
+/** The event type in which earlier versions stored an import. */
 const EVENT_TYPE = 'cortexfs.import';
-/** Length of a JSON piece: half of a record's limit, because each quote in it is escaped. */
+/** Length of a JSON piece: half of a record's limit, because each quote in the piece is escaped. */
 const PIECE_UNITS = 200_000;
-/** Shorter texts stay in their line. */
+/** Minimum characters of a text that is cut out of its line. */
 const LEAST_HOLE = 200;
 
 const eventPart = z.object({ part: z.int().nonnegative(), parts: z.int().positive(), text: z.string() });
 
-/** The content of a step. For a call, its result as it is stored. */
+/** The content of a step: its message, or the stored result of its call. */
 export type SaidStep =
   | { readonly role: string; readonly text: string }
   | { readonly tool: string; readonly status: string; readonly text: string | null };
 
-/** Returns a mark that identifies a step by its content; empty if it has none. */
+/** Returns a mark that identifies a step by its content. Empty if the step has no content. */
 export function stepMark(said: SaidStep | undefined): string {
   if (said === undefined) return '';
   const who = 'role' in said ? [said.role] : [said.tool, said.status];
@@ -73,8 +74,8 @@ export function stepMark(said: SaidStep | undefined): string {
 }
 
 /**
- * Cuts a long step text out of its line. A text that is so large that its step stores it abridged
- * stays in the line.
+ * Cuts a long step text out of its line. A very large text stays in the line, because its step
+ * stores it only in part.
  */
 export function keptLineOf(seq: number, line: string, said: string | null | undefined): KeptLine {
   if (said === null || said === undefined || said.length < LEAST_HOLE || isLargeText(said)) return [seq, line];
@@ -83,7 +84,7 @@ export function keptLineOf(seq: number, line: string, said: string | null | unde
   return at < 0 ? [seq, line] : [seq, line.slice(0, at), line.slice(at + hole.length)];
 }
 
-/** Restores the whole line. */
+/** Restores a whole line from its pieces and the text of its step. */
 export function wholeLine(line: KeptLine, said: string | null | undefined): string {
   const [, before, after] = line;
   return after === undefined ? before : `${before}${JSON.stringify(said ?? '')}${after}`;
@@ -118,8 +119,8 @@ export function keptRecords(session: SessionId, kept: KeptImport): readonly Cont
 }
 
 /**
- * Parses an import. Returns undefined if the import of a checked directory cannot have written it,
- * because a bundle can bring any record.
+ * Parses an import. Returns undefined for text that no import can have written: a bundle can
+ * contain any record.
  */
 function readKept(text: string): KeptImport | undefined {
   let value: unknown;
@@ -135,7 +136,7 @@ function readKept(text: string): KeptImport | undefined {
   return Object.entries(read.data.files).every(isSound) ? read.data : undefined;
 }
 
-/** Returns a record's piece with the hash of the whole; undefined if it has none. */
+/** Returns the piece in a record, with the hash of the whole. Undefined if the record has none. */
 function pieceOf(
   record: KeptRecord,
 ): { readonly whole: string; readonly part: z.output<typeof eventPart> } | undefined {
@@ -149,8 +150,8 @@ function pieceOf(
 }
 
 /**
- * Returns the imports stored in a session's records, in order. Skips incomplete imports, imports
- * with paths outside the directory, and imports whose files violate the document.
+ * Returns the imports stored in a session's records, in order. Skips imports that are incomplete,
+ * have paths outside the directory, or contain files that violate the document.
  */
 export function keptImports(records: readonly KeptRecord[]): readonly KeptImport[] {
   const pieces = new Map<string, z.output<typeof eventPart>[]>();
@@ -176,7 +177,7 @@ export function keptImports(records: readonly KeptRecord[]): readonly KeptImport
 export const isKeptRecord = (record: ContextRecord): record is KeptRecord =>
   (KEPT_KINDS as readonly string[]).includes(record.kind);
 
-/** Returns the last version of all imported files except the append-only ones. */
+/** Returns the newest version of each imported file, except the append-only ones. */
 export function keptFiles(imports: readonly KeptImport[]): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   for (const [path, text] of imports.flatMap((one) => Object.entries(one.files))) {
@@ -187,10 +188,10 @@ export function keptFiles(imports: readonly KeptImport[]): ReadonlyMap<string, s
 }
 
 /**
- * Returns the part of a kept import that a session has up to `last`; undefined if it has nothing of
- * it. The import can be cut because it was interrupted, because a past moment is requested, or
- * because of a fork. Its files belong only to the complete import. `markOf` returns the mark of a
- * step, or undefined if the step does not exist.
+ * Returns the part of a stored import that a session has up to step `last`. Undefined if the
+ * session has no part of it. The session has only a part if the import was interrupted, the moment
+ * is in the past, or the session was forked. The import's files belong only to the complete import.
+ * `markOf` returns the mark of a step, or undefined if the step does not exist.
  */
 export function keptUpTo(
   one: KeptImport,

@@ -45,7 +45,7 @@ function withKept<Line extends { readonly seq: number }>(
 }
 
 /**
- * Returns the lines of `messages.jsonl`: imported lines as they were, others generated from their
+ * Returns the lines of `messages.jsonl`: imported lines unchanged, all others generated from their
  * entries.
  */
 export function shownMessages(
@@ -68,8 +68,8 @@ export function shownMessages(
 }
 
 /**
- * Returns the lines of `events.jsonl` in the same way. Events of later records about imported steps
- * follow the imported lines.
+ * Returns the lines of `events.jsonl` in the same way. Events of records that were added later to
+ * imported steps follow the imported lines.
  */
 export function shownEvents(
   made: readonly EventLine[],

@@ -8,8 +8,8 @@ import { type KeptImport, keptFiles } from './kept-import.js';
 import type { Fields } from './read-messages.js';
 
 /**
- * Line files in which imported lines stay. States which line wins if the session generates one
- * under the same name.
+ * Line files that keep their imported lines. `name` is the field that identifies a line; `newer`
+ * says which line wins if the session generates one with the same name.
  */
 const MERGED: Readonly<Record<string, { readonly name: string; readonly newer: 'kept' | 'made' }>> = {
   'context/facts.jsonl': { name: 'id', newer: 'kept' },
@@ -18,7 +18,7 @@ const MERGED: Readonly<Record<string, { readonly name: string; readonly newer: '
   'context/swap/index.jsonl': { name: 'id', newer: 'made' },
   'context/dedup/index.jsonl': { name: 'hash', newer: 'made' },
 };
-/** Files that the session generates only if it has content for them. */
+/** Files that the session replaces only if it has content for them. */
 const IF_EMPTY: ReadonlySet<string> = new Set(['context/summary.md', 'cwd', 'latest.md']);
 
 function merged(
@@ -44,9 +44,9 @@ function mergedMeta(kept: string, made: string): string {
 }
 
 /**
- * Returns the files of a session that continued after an import: the generated files, with the
- * remaining imported ones. Imported pinned files have become session objects, and the pack is
- * generated anew.
+ * Returns the files of a session that continued after an import: the generated files, and the
+ * imported ones that are still valid. Imported pinned files have become objects of the session, and
+ * the pack is generated anew.
  */
 export function overKept(
   made: ReadonlyMap<string, string>,
@@ -64,9 +64,7 @@ export function overKept(
   return files;
 }
 
-/**
- * Returns the imported files that are sources of a pack: the context area without an earlier pack.
- */
+/** Returns the imported files that may be packed: the context area without an earlier pack. */
 export function keptSources(imports: readonly KeptImport[]): ReadonlyMap<string, string> {
   const isSource = (path: string): boolean =>
     path.startsWith('context/') && !/^context\/(?:pack\.(?:json|md)|budget)$/.test(path);

@@ -7,19 +7,19 @@ import { nameFor } from './session-paths.js';
 export interface MessageLine {
   readonly text: string;
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
-  /** The entry that it shows. The prompt and approvals have no line. */
+  /** The entry that the line shows. The prompt and approvals have no line. */
   readonly entry: EntryId;
-  /** The step of its message or call. */
+  /** The step of the line's message or call. */
   readonly seq: number;
-  /** True if we generated the line; false if an import kept it. */
+  /** True if we generated the line; false if it was imported. */
   readonly isOwn: boolean;
-  /** True if a human wrote it. A reminder has the same role. */
+  /** True if a human wrote the text. Reminders have the same role. */
   readonly isAsk: boolean;
 }
 
 /**
- * Returns the name of a tool or call. An invalid name is replaced by a derived one, with the
- * original beside it.
+ * Returns the fields for the name of a tool or call. If the name is invalid, a derived name
+ * replaces it and the original is kept beside it.
  */
 function named(key: 'id' | 'name', text: string): Readonly<Record<string, string>> {
   const name = nameFor(text);
@@ -45,7 +45,7 @@ function saidLine({ id, text, role, name, native, seq }: AssistantEntry): Messag
   };
 }
 
-/** A call has its own line after the message, so that the next call only appends. */
+/** A call gets its own line after the message, so that a further call only appends a line. */
 function callLine({ id }: AssistantEntry, call: EntryCall, seq: number): MessageLine {
   const line = { role: 'assistant', content: '', tool_calls: [callFields(call)] };
   return { text: JSON.stringify(line), role: 'assistant', entry: id, seq, isOwn: true, isAsk: false };
@@ -63,7 +63,7 @@ function resultLine({ id, native, text, status, whole, seq }: ResultEntry): Mess
   return { text: JSON.stringify(line), role: 'tool', entry: id, seq, isOwn: true, isAsk: false };
 }
 
-/** Returns true for calls without a reported message. */
+/** Returns true for the placeholder entry of calls whose message was not reported. */
 const isSilentGroup = ({ id }: AssistantEntry): boolean => id.startsWith('c');
 
 function groupLines(message: AssistantEntry, results: ReadonlyMap<ObjectId, ResultEntry>): readonly MessageLine[] {

@@ -13,7 +13,7 @@ export interface PackSources {
 export interface PackItem {
   readonly kind: string;
   readonly source: string;
-  /** A range of `messages.jsonl`: `tail:N` for its last lines, or `7-7`. */
+  /** Lines of `messages.jsonl`: `tail:N` for the last N, or `7-7`. */
   readonly range?: string;
   readonly tokens: number;
 }
@@ -29,7 +29,7 @@ export interface Pack {
   readonly markdown: string;
 }
 
-/** Number of tail lines without a budget. */
+/** Number of last lines in a pack without a budget. */
 const UNLIMITED_TAIL = 40;
 
 interface Piece {
@@ -50,7 +50,7 @@ const CHILD_KINDS: readonly (readonly [RegExp, string])[] = [
   [/^context\/child\/[^/]+\/refs\.jsonl$/, 'child_refs'],
 ];
 
-/** Returns a fence that no run of backquotes in a text closes. */
+/** Returns a code fence that no run of backquotes in the text closes. */
 function fenceFor(text: string): string {
   const longest = [...text.matchAll(/`{3,}/g)].reduce((most, [run]) => Math.max(most, run.length), 2);
   return '`'.repeat(longest + 1);
@@ -83,7 +83,7 @@ class PackBuilder {
     const asked = ask < 0 ? undefined : this.#messages(`${ask + 1}-${ask + 1}`, ask, ask + 1);
     const least = this.#count(asked === undefined ? [] : [asked]);
     if (this.#budget !== undefined && least > this.#budget) {
-      // The pack shows the budget, and a larger one can have more digits.
+      // The pack states its budget, and a larger number can take more tokens.
       const enough = least + this.#counter.count(`${least}`);
       throw new CortexfsError(
         'budget-too-small',
@@ -112,7 +112,7 @@ class PackBuilder {
       const recent = this.#recent(start, ask, asked);
       const pieces = [...before, ...recent, ...behind];
       if (this.#budget === undefined || this.#count(pieces) <= this.#budget) return this.#pack(pieces, leftOut);
-      // The count of joined texts can exceed the sum of its parts by a few tokens.
+      // Joined texts can take a few tokens more than the sum of their parts.
       const last = start < lines.length ? undefined : (behind.pop() ?? before.pop());
       if (last === undefined) start = this.#nextStart(start);
       else leftOut.push(last.item);
@@ -140,7 +140,7 @@ class PackBuilder {
     return this.#piece({ kind: 'recent_messages', source: 'messages.jsonl', range }, text.join(''));
   }
 
-  /** Returns the tail, preceded by the user's newest message if the tail does not contain it. */
+  /** Returns the last lines, preceded by the user's newest message if it is not among them. */
   #recent(start: number, ask: number, asked: Piece | undefined): readonly Piece[] {
     const { lines } = this.#sources;
     const tail = start >= lines.length ? [] : [this.#messages(`tail:${lines.length - start}`, start, lines.length)];
@@ -148,8 +148,9 @@ class PackBuilder {
   }
 
   /**
-   * Returns the first line of the longest fitting tail that does not begin with a result. `withAsk`
-   * is the room if the tail contains the user's newest message, `without` the room otherwise.
+   * Returns the first line of the longest tail that fits and does not begin with a result.
+   * `withAsk` is the room if the tail contains the user's newest message, `without` the room if it
+   * does not.
    */
   #tailStart(ask: number, withAsk: number, without: number): number {
     const { lines } = this.#sources;
@@ -194,13 +195,12 @@ class PackBuilder {
 
 /**
  * Packs the working set of a session under a budget. Pins, summary, facts, decisions, open work,
- * references and children's results are added in that order while they fit, then the tail of the
- * messages. The user's newest message is always included. The tail is cut only between calls and
- * results.
+ * references and children's results are added in that order while they fit, then the last messages.
+ * The user's newest message is always included. The last messages never begin with a result.
  *
  * With a budget, the whole `pack.md` stays within it, by the counter named in `pack.json`. Without
- * one, the tail is short. Pure: equal sources give equal bytes.
- * @throws {CortexfsError} `budget-too-small`, naming the least budget
+ * a budget, only a few last messages are packed. Pure: equal sources give equal bytes.
+ * @throws {CortexfsError} `budget-too-small`, with the minimum budget
  */
 export function packSession(sources: PackSources, counter: TokenCounter, budget?: number): Pack {
   return new PackBuilder(sources, counter, budget).build();

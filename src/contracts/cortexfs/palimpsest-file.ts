@@ -6,26 +6,26 @@ import { REDACTION } from '../projection/redaction-rules.js';
 import { strictJson } from './strict-json.js';
 
 /**
- * The path of the file for data that the document does not cover: set changes, files and records of
- * the session. It is derived. Readers of the document can use the session without it.
+ * The path of our own file, with data that the document does not cover: set changes, files and
+ * records of the session. It is derived, and other readers of the directory can ignore it.
  */
 export const PALIMPSEST_FILE = 'context/palimpsest.jsonl';
 /** The format version of its lines. */
 export const PALIMPSEST_FORMAT = 1;
 
 /**
- * The record kinds that a directory may bring. Other kinds attest actions of programs or reviewers
- * of the database, which a file cannot claim.
+ * The record kinds that a directory may import. Other kinds attest actions of programs or reviewers
+ * of the database, which a file cannot prove.
  */
 export const IMPORT_KINDS = ['approval', 'note', 'compaction', 'missing', 'call'] as const;
 
-/** Returns true if our own file carries a record: one of these kinds, or a redaction. */
+/** Returns true if our own file includes a record: one of these kinds, or a redaction. */
 export const isCarried = ({ kind, body }: { readonly kind: string; readonly body: unknown }): boolean =>
   (IMPORT_KINDS as readonly string[]).includes(kind) ||
   (kind === 'event' && isJsonObject(body) && body.type === REDACTION);
 
 const count = z.int().nonnegative();
-/** Data of a directory lies in the past. */
+/** The time of imported data, which cannot be in the future. */
 const moment = count.refine((at) => at <= Date.now(), 'it is later than the clock of this machine');
 const id = z.string().min(1).max(1_024);
 const ids = z.array(id);
@@ -49,8 +49,9 @@ const LINES = {
     prompt_at: moment.optional(),
   }),
   /**
-   * `lines`: the lines of its message, or of its call and result, from 1. They hold the content.
-   * If another program wrote the lines, or there are none, `said` or `made` holds it.
+   * `lines`: the lines of the step's message, or of its call and result, from 1. They hold the
+   * content. If there are no lines or another program wrote them, `said` or `made` holds the
+   * content.
    */
   step: z.strictObject({
     step,
@@ -93,7 +94,7 @@ const LINES = {
   }),
 } as const;
 
-/** A line of the file. The discriminating member names its kind. */
+/** A parsed line of the file. `kind` is the member that identifies it. */
 export type PalimpsestLine = {
   [K in keyof typeof LINES]: { readonly kind: K } & z.output<(typeof LINES)[K]>;
 }[keyof typeof LINES];
@@ -112,7 +113,7 @@ const kindOf = (value: unknown): keyof typeof LINES | undefined => {
 
 /** Parses one line of the file. `isFirst` marks the first line. */
 export function readPalimpsestLine(text: string, isFirst: boolean): PalimpsestLine | PalimpsestFault {
-  // Arguments may nest as deeply as those of calls, a few levels inside a record.
+  // Arguments may nest as deeply here as in calls, plus the levels of the record around them.
   const read = strictJson(text, { deepest: ARGS_BOUNDS.depth + 20 });
   if (!read.ok) return { field: '', message: read.reason };
   const kind = kindOf(read.value);

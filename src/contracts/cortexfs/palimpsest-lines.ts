@@ -19,14 +19,14 @@ export interface OwnSession {
   readonly records: readonly ContextRecord[];
 }
 
-/** Returns a step without its session and the fields that `messages.jsonl` has. */
+/** Returns a step without its session, and without the fields that `messages.jsonl` stores. */
 function stepFields({ session: _session, message, ...step }: Step): object {
   if (message === undefined) return step;
   const { role, name } = message;
   return { ...step, message: { role, ...defined({ name }) } };
 }
 
-/** Returns the lines of each step, and whether we generated them. */
+/** Returns the line numbers of each step, and whether we generated all of them. */
 function placesOf(
   lines: readonly MessageLine[],
 ): ReadonlyMap<number, { readonly lines: readonly number[]; readonly isOwn: boolean }> {
@@ -45,7 +45,7 @@ interface MadeCall {
   readonly result: ResultEntry;
 }
 
-/** Returns the answered calls by their steps. */
+/** Returns the answered calls by the step of their result. */
 function callsOf({ entries }: Projection): ReadonlyMap<number, MadeCall> {
   const calls = answeredCalls(entries);
   return new Map(
@@ -64,9 +64,9 @@ const callFields = ({ call, result }: MadeCall): object => ({
 });
 
 /**
- * Returns the lines of `context/palimpsest.jsonl`. Together with `messages.jsonl` they rebuild the
- * session in another database: its steps, its sets, the files of its index at the basis, and its
- * records. They do not depend on the database.
+ * Returns the lines of `context/palimpsest.jsonl`. With `messages.jsonl` they rebuild the session
+ * in any database: its steps, its sets, its records, and its indexed files at the basis. They do
+ * not depend on the database that wrote them.
  */
 export function palimpsestLines(
   { projection, steps, contents, records }: OwnSession,

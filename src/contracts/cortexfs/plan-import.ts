@@ -21,12 +21,12 @@ import { nameFor } from './session-paths.js';
 
 type OwnLine<Kind extends PalimpsestLine['kind']> = Extract<PalimpsestLine, { readonly kind: Kind }>;
 
-/** The import of a session directory, planned from its files alone. */
+/** The plan of an import, made from the files of a session directory alone. */
 export interface ImportPlan {
   readonly prompt: { readonly text: string; readonly at: number | undefined } | undefined;
   readonly messages: readonly string[];
   readonly events: readonly string[];
-  /** The steps in order. Steps that the import makes for files come last. */
+  /** The steps in order. Steps that represent files come last. */
   readonly steps: readonly PlannedStep[];
   /** For each line of `events.jsonl`, the number of planned steps before it. */
   readonly eventPlaces: readonly number[];
@@ -71,7 +71,7 @@ const refused = (line: number, field: string, message: string): CortexfsError =>
     `${PALIMPSEST_FILE}, line ${line}: ${field}: ${message}; remove the file to import without it`,
   );
 
-/** Reads our own file, whose lines were checked. It must match the messages beside it. */
+/** Reads `context/palimpsest.jsonl`, whose lines were checked. It must match `messages.jsonl`. */
 function readOwn(text: string | undefined, messages: readonly string[]): OwnFile {
   const lines = linesOf(text ?? '')
     .map((line, i) => readPalimpsestLine(line, i === 0))
@@ -133,7 +133,10 @@ function exactStep(own: OwnLine<'step'>, messages: readonly string[]): PlannedSt
   return step.call === undefined ? { lines: [], exact } : { lines, call: exactCall(own, messages), exact };
 }
 
-/** The part of a directory to plan: a number of raw lines, and the exported steps up to one. */
+/**
+ * The part of a directory to plan: the number of lines of each raw file, and the last exported
+ * step.
+ */
 export interface ImportPart {
   readonly messages: number;
   readonly events: number;
@@ -141,8 +144,8 @@ export interface ImportPart {
 }
 
 /**
- * Maximum number of calls without a result. Each becomes a record that every later read of the
- * session loads.
+ * Maximum number of calls without a result. Each becomes a record, and every later read of the
+ * session loads it.
  */
 const MOST_OPEN = 10_000;
 
@@ -173,7 +176,8 @@ function checkObjects({ steps, files }: OwnFile): void {
 }
 
 /**
- * Checks that the steps are a valid session: turns, times, and sets that hold only indexed objects.
+ * Checks that the steps form a valid session: turns, times, and sets that hold only indexed
+ * objects.
  */
 function checkFold(exact: readonly PlannedStep[], { head }: OwnFile): void {
   const session = (head?.session ?? '') as SessionId;
@@ -192,7 +196,7 @@ function checkFold(exact: readonly PlannedStep[], { head }: OwnFile): void {
  * Plans the import of a session directory or its beginning: the steps of our own export unchanged,
  * and other steps from its messages and events. Pure.
  * @throws {CortexfsError} `invalid-file`
- * @throws {CortexfsError} `too-large` if more calls are pending than can be kept
+ * @throws {CortexfsError} `too-large` if too many calls are pending
  */
 export function planImport(files: ReadonlyMap<string, string>, part: ImportPart = WHOLE): ImportPlan {
   const all = linesOf(files.get('messages.jsonl') ?? '');
@@ -207,7 +211,7 @@ export function planImport(files: ReadonlyMap<string, string>, part: ImportPart 
   const covered = Math.min(own.head?.lines ?? 0, messages.length);
   const hasPrompt = system !== '' || covered > 0;
   const read = readMessages(messages.slice(covered), { first: covered + 1, told: toldCalls(told), hasPrompt });
-  // Within the plan, messages named by calls follow the exported steps.
+  // `by` counts within the messages read, and the exported steps precede those.
   const later = read.steps.map((step) =>
     step.call?.by === undefined ? step : { ...step, call: { ...step.call, by: step.call.by + exact.length } },
   );
@@ -224,7 +228,7 @@ export function planImport(files: ReadonlyMap<string, string>, part: ImportPart 
     eventPlaces,
     files: own.files,
     records: own.records,
-    // Our own records contain them with their times.
+    // If we exported the directory, its own records contain the approvals with their times.
     approvals: hasOwn ? [] : toldApprovals(told, eventPlaces),
     notes: readNotes(files, own.records),
     open: requireFew([

@@ -4,7 +4,7 @@ import type { Step } from '../../objects/step.js';
 
 /** A call with its result from a session directory. */
 export interface PlannedCall {
-  /** Its own id; undefined if it has none. */
+  /** The call's id in the directory, if it has one. */
   readonly id: string | undefined;
   readonly tool: string;
   readonly args: { readonly [key: string]: Json };
@@ -12,16 +12,16 @@ export interface PlannedCall {
   readonly content: string | null;
   /** The index of the planned step whose message made the call; undefined if there is none. */
   readonly by?: number | undefined;
-  /** Set if the import made the call for a file without a line. `pin` pins the object. */
+  /** Set if the call represents a file without a line. `pin` pins the object. */
   readonly own?: { readonly pin: boolean };
 }
 
 /** A step from a session directory. */
 export interface PlannedStep {
-  /** Its lines in `messages.jsonl`, from 1; empty if it has none. */
+  /** The step's lines in `messages.jsonl`, from 1. Empty if it has none. */
   readonly lines: readonly number[];
   readonly message?: Message;
-  /** The message's own id. */
+  /** The message's id in the directory. */
   readonly native?: string | undefined;
   readonly call?: PlannedCall;
   /** The step as the exported session had it. `files` are the objects that the call names. */

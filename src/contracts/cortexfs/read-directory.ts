@@ -7,16 +7,19 @@ import { fileFindings, findingText } from './check-file.js';
 import { CortexfsError } from './errors.js';
 import { PALIMPSEST_FILE } from './palimpsest-file.js';
 
-/** A session directory that was read and follows the document. */
+/** A session directory that was read and that conforms to the document. */
 export interface ReadDirectory {
-  /** The files by their path within it, with `/`. */
+  /** The files by their path within the directory, with `/`. */
   readonly files: ReadonlyMap<string, string>;
   /** Artifacts of children that are not text and are skipped. */
   readonly leftOut: readonly string[];
 }
 
 const MIB = 1_048_576;
-/** Raw files grow without limit. All others are small, made for a model or as indexes. */
+/**
+ * Maximum bytes of each file. Raw files grow without limit; all others are short texts for a model,
+ * or indexes.
+ */
 const LARGEST: Readonly<Record<string, number>> = {
   'messages.jsonl': 256 * MIB,
   'events.jsonl': 256 * MIB,
@@ -25,13 +28,13 @@ const LARGEST: Readonly<Record<string, number>> = {
 const LARGEST_OTHER = 16 * MIB;
 const LARGEST_TOGETHER = 768 * MIB;
 /**
- * Maximum total characters of kept files as JSON texts, which must fit into one string with line
+ * Maximum characters of all stored files as JSON. An import is one string: these files with line
  * numbers and marks.
  */
 const LARGEST_KEPT = 256 * MIB;
 const MOST_FILES = 10_000;
 const DEEPEST = 6;
-/** A leftover of a killed writer. */
+/** The name of a draft that a killed writer left. */
 const DRAFT = /.\.\d{1,10}-[0-9a-f]{16}-[0-9a-f]{16}\.draft$/;
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -125,7 +128,7 @@ class DirectoryReader {
         `${this.#folder} has more than ${MOST_FILES} files, reached at ${path}: it cannot be a session`,
       );
     const bytes = await readFile(at);
-    // Our own file is regenerated instead of kept.
+    // Our own file is not stored, because an export generates it.
     if (path !== PALIMPSEST_FILE) this.#kept += jsonLength(bytes);
     if (this.#kept > LARGEST_KEPT)
       throw new CortexfsError(

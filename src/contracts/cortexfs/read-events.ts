@@ -20,7 +20,7 @@ const isCallEvent = ({ type }: Fields): boolean => type === 'tool_call' || type 
 export const eventsIn = (lines: readonly string[]): readonly Fields[] =>
   lines.map((line) => JSON.parse(line) as Fields);
 
-/** Returns the calls in the events by id, in order. */
+/** Returns the calls that the events announce, by id, in order. */
 export function toldCalls(events: readonly Fields[]): ReadonlyMap<string, readonly AnnouncedCall[]> {
   const told = new Map<string, AnnouncedCall[]>();
   for (const event of events) {
@@ -34,7 +34,10 @@ export function toldCalls(events: readonly Fields[]): ReadonlyMap<string, readon
   return told;
 }
 
-/** The planned steps, from 1, at which runs begin and named calls end. Each place is used once. */
+/**
+ * The places where runs begin and calls end, as numbers of planned steps from 1. Each place is used
+ * once.
+ */
 class StepPlaces {
   readonly #turns: number[];
   readonly #calls = new Map<string, number[]>();
@@ -60,9 +63,9 @@ class StepPlaces {
 }
 
 /**
- * Returns for each event the number of planned steps before it. Events of a call are placed at the
- * call, and a run begins at a user message. Other events follow the event before them. Places never
- * decrease.
+ * Returns for each event the number of planned steps before it. An event of a call is at the call's
+ * step, and the start of a run is at a user message. Any other event has the place of the event
+ * before it. Places never decrease.
  */
 export function placedEvents(
   events: readonly Fields[],
@@ -91,7 +94,7 @@ function decidedState(decision: string): RecordBody<'approval'>['state'] {
   return decision === 'expired' ? 'expired' : 'cancelled';
 }
 
-/** Returns the approvals in the events, requested and decided. */
+/** Returns the requested and the decided approvals in the events. */
 export function toldApprovals(events: readonly Fields[], places: readonly number[]): readonly ToldApproval[] {
   return events.flatMap((event, i): readonly ToldApproval[] => {
     const { type, id, name, args, decision, reason, at } = event;

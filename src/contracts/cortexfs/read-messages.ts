@@ -9,20 +9,20 @@ export type Fields = Readonly<Record<string, unknown>>;
 /** A call that a message or an event announced. */
 export interface AnnouncedCall {
   readonly id: string;
-  /** The name by which its result refers to it. */
+  /** The call's id as a valid name. Results refer to the call by it. */
   readonly name: string;
   readonly tool: string;
   readonly args: PlannedCall['args'];
-  /** The planned step of its message. */
+  /** The index of the planned step with the call's message. */
   readonly by?: number | undefined;
-  /** The number of planned steps before it. */
+  /** The number of planned steps before the call. */
   readonly behind?: number;
 }
 
 /** The steps and calls read from a directory's messages. */
 export interface ReadMessages {
   readonly steps: readonly PlannedStep[];
-  /** System messages before all others. */
+  /** The system messages before all other messages. */
   readonly leading: readonly string[];
   /** Calls without results. */
   readonly open: readonly AnnouncedCall[];
@@ -31,8 +31,7 @@ export interface ReadMessages {
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /**
- * Parses a call's arguments, given as JSON or as its text. A value that is not an object is kept as
- * it is.
+ * Parses a call's arguments, given as JSON text or as a value. Keeps a value that is not an object.
  */
 export function argumentsOf(value: unknown): PlannedCall['args'] {
   let args = value;
@@ -40,14 +39,16 @@ export function argumentsOf(value: unknown): PlannedCall['args'] {
     try {
       args = JSON.parse(value);
     } catch {
-      // Some programs do not write JSON here.
+      // Some programs write plain text here instead of JSON.
     }
   }
   if (isJsonObject(args)) return args as PlannedCall['args'];
   return args === undefined || args === '' ? {} : { arguments: args as Json };
 }
 
-/** Returns the calls that a message announces, in our form or that of the common APIs. */
+/**
+ * Returns the calls that a message announces, in our form or in the form of the common model APIs.
+ */
 function announcedIn(calls: unknown): readonly AnnouncedCall[] {
   if (!Array.isArray(calls)) return [];
   return calls.filter(isJsonObject).flatMap((call): readonly AnnouncedCall[] => {
@@ -86,7 +87,7 @@ function contentOf({ role, content, tool_call_id: call }: Fields): LineContent {
 class MessageReader {
   readonly steps: PlannedStep[] = [];
   readonly leading: string[] = [];
-  /** Pending calls by the names that results use. */
+  /** Pending calls, by the names that results use for them. */
   readonly #open = new Map<string, AnnouncedCall[]>();
   readonly #told: ReadonlyMap<string, readonly AnnouncedCall[]>;
   readonly #answered = new Map<string, number>();
@@ -112,7 +113,7 @@ class MessageReader {
     this.#isBeginning = false;
     for (const result of results) this.#result(line, fields, result);
     const calls = announcedIn(fields.tool_calls);
-    // Calls in a line of their own join the message before them.
+    // A line with calls and no text adds no message. Its calls belong to the message before it.
     const isSaid = text !== undefined && !(text === '' && calls.length > 0);
     const message = {
       role,
@@ -149,7 +150,7 @@ class MessageReader {
   }
 
   /**
-   * Returns the call that a result answers: announced by a message, otherwise by the events. A
+   * Returns the call that a result answers: a call announced by a message, or else by the events. A
    * result without an id answers the oldest pending call.
    */
   #callOf(id: string | undefined): AnnouncedCall | undefined {
@@ -165,8 +166,9 @@ class MessageReader {
 }
 
 /**
- * Converts the lines of a `messages.jsonl` to steps. Lines are numbered from `first`. An
- * unannounced result gets a call of the tool `unknown` without arguments, so nothing is dropped.
+ * Converts the lines of a `messages.jsonl` to steps. Lines are numbered from `first`. A result
+ * without an announced call gets a call of the tool `unknown` without arguments, so no result is
+ * dropped.
  */
 export function readMessages(
   lines: readonly string[],

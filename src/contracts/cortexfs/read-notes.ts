@@ -3,7 +3,7 @@ import { hashText } from '../../objects/hashes.js';
 import { linesOf } from './check-file.js';
 
 /**
- * A fact, decision or piece of open work with its line of `messages.jsonl`; undefined if it names
+ * A note with the line of `messages.jsonl` that it refers to. The line is undefined if it names
  * none.
  */
 export interface NotedRecord {
@@ -38,7 +38,7 @@ function noted(text: string | undefined, field: 'text' | 'decision'): readonly N
   });
 }
 
-/** Returns open and finished work, one item a line. Other lines are ignored. */
+/** Returns open and finished work, one item per line. Ignores other lines. */
 function work(text: string | undefined): readonly NotedRecord[] {
   return linesOf(text ?? '').flatMap((line) => {
     const [, mark, question, said] = WORK.exec(line.replace(/\r$/, '')) ?? [];
@@ -53,8 +53,9 @@ function work(text: string | undefined): readonly NotedRecord[] {
 const sameText = (text: string): string => text.replace(/\s+/g, ' ').trim();
 
 /**
- * Returns the notes in a directory's typed files that its own records lack. If another program
- * changed an item of a record, the note continues under the record's name.
+ * Returns the notes in `facts.jsonl`, `decisions.jsonl` and `todo.md` that the directory's own
+ * records lack. If another program changed only the kind of a note, the note keeps its record's
+ * name.
  */
 export function readNotes(
   files: ReadonlyMap<string, string>,

@@ -15,7 +15,7 @@ import { nameFor } from './session-paths.js';
 /** The record kinds that the directory shows. */
 export const SHOWN_KINDS = ['approval', 'note', 'compaction', 'missing'] as const;
 
-/** The year 9999 stands for the newest, regardless of clocks. */
+/** A `when` from the year 9999 on means the newest state, regardless of clocks. */
 const NEWEST_FROM = Date.UTC(9999, 0);
 
 /** The complete files of a session directory, by path. */
@@ -27,9 +27,9 @@ export interface SessionDirectory {
 /** A record that the directory shows. */
 export type DirectoryRecord = ContextRecord<(typeof SHOWN_KINDS)[number]>;
 
-/** Known data of a session beside its projection and records. */
+/** Optional data of a session, in addition to its projection and records. */
 type KnownBeside = Partial<Pick<PlacedSession, 'contents'>> & {
-  /** The kept imports of the session. */
+  /** The stored imports of the session. */
   readonly imports?: readonly KeptImport[];
 };
 
@@ -60,7 +60,7 @@ function metaText({ session, basis, turn, seq, counter, digest }: Projection): s
   return `${JSON.stringify({ client: 'palimpsest', scope: 'private', palimpsest }, null, 2)}\n`;
 }
 
-/** Returns the sources of a session's pack, including kept imports. */
+/** Returns the input of a session's pack, including stored imports. */
 export function packSources(
   projection: Projection,
   records: readonly DirectoryRecord[],
@@ -75,20 +75,20 @@ export function packSources(
 
 /** Options of a directory. */
 export interface DirectoryOptions {
-  /** The text of its `context/budget` with the token limit. */
+  /** The text of its `context/budget`, and the token limit in it. */
   readonly budget?: string;
   readonly limit?: number;
-  /** The kept imports of the session. */
+  /** The stored imports of the session. */
   readonly imports?: readonly KeptImport[];
-  /** The input of `context/palimpsest.jsonl`; without it the file is omitted. */
+  /** The input of `context/palimpsest.jsonl`. Without it, the directory lacks that file. */
   readonly own?: Omit<OwnSession, 'projection'>;
 }
 
 /**
- * Returns a session as the directory of document 000, at the basis of its projection.
- * `messages.jsonl` and `events.jsonl` only grow over time, unless a result arrives late. All other
- * files are derived. An imported directory is returned byte for byte until the session continues.
- * Pure: equal sources give equal bytes.
+ * Returns the files of a session's directory, at the basis of its projection. `messages.jsonl` and
+ * `events.jsonl` only grow over time, unless a result arrives late. All other files are derived. An
+ * imported directory is returned byte for byte until the session continues. Pure: equal sources
+ * give equal bytes.
  * @throws {CortexfsError} `budget-too-small`
  */
 export function sessionDirectory(
@@ -113,7 +113,7 @@ export function sessionDirectory(
   const pack = packSession(sources, projection.counter, limit);
   const kept = keptFiles(imports);
   if (isAsImported(projection, records, imports)) {
-    // The budget was changed after the import.
+    // Only the budget was changed since the import.
     const isOtherBudget = (kept.get('context/budget') ?? '') !== budget;
     const later = isOtherBudget ? packFiles(budget, pack) : [];
     const files = new Map([...kept, ...raw, ...(imports.at(-1)?.hasOwn === true ? ownFile : []), ...later]);
@@ -136,7 +136,7 @@ const packFiles = (budget: string, { json, markdown }: Pack): readonly (readonly
   ['context/pack.md', markdown],
 ];
 
-/** Returns the small files with the session's state. */
+/** Returns the small files about the session: its latest answer, state and times. */
 function stateFiles({ entries, running }: Projection): readonly (readonly [string, string])[] {
   const said = entries.findLast((entry) => entry.kind === 'assistant' && entry.text !== '');
   const times = entries.filter(({ seq }) => seq > 0).map(({ at }) => at);

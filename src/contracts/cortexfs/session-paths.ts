@@ -3,20 +3,20 @@ import type { Sha256 } from '../../objects/ids.js';
 
 const NAME = /^[a-zA-Z0-9][a-zA-Z0-9._+-]{0,63}$/;
 const LONGEST_KEPT = 40;
-/** A whole SHA-256 with its prefix exceeds the maximum length of a name. */
+/** A name is too short for a whole SHA-256 with its prefix. */
 const DIGITS = 32;
 
 /**
- * Returns true if a text can name a session, agent, child, record or tool. A name has at most
- * 64 letters, digits and `._+-`, and does not end in `.sock` or `.d`.
+ * Returns true if a text can name a session, agent, child, record or tool. A name has at most 64
+ * characters, each a letter, a digit or one of `._+-`. It does not end in `.sock` or `.d`.
  */
 export function isName(text: unknown): boolean {
   return typeof text === 'string' && NAME.test(text) && !/\.(sock|d)$/.test(text);
 }
 
 /**
- * Converts a text to a name. An invalid name becomes its letters and digits with the start of its
- * hash.
+ * Converts a text to a name. A text that is no name becomes its letters and digits with the start
+ * of its hash.
  */
 export function nameFor(text: string): string {
   if (isName(text)) return text;
@@ -37,7 +37,7 @@ export const contentName = (hash: Sha256): string => `sha256-${hash.slice(0, DIG
 export const isContentName = (text: unknown): boolean =>
   typeof text === 'string' && isName(text) && /^sha256-./.test(text);
 
-/** Files of every session directory. */
+/** The files that every session directory has. */
 const SESSION_FILES = [
   'messages.jsonl',
   'events.jsonl',
@@ -49,7 +49,7 @@ const SESSION_FILES = [
   'meta.json',
 ] as const;
 
-/** Files of every session's context area. */
+/** The files that every context area has. */
 const CONTEXT_FILES = [
   'budget',
   'pack.json',
@@ -68,14 +68,15 @@ const CONTEXT_SOURCES: ReadonlySet<string> = new Set(CONTEXT_FILES);
 const NAMED_FOLDERS: ReadonlySet<string> = new Set(['pinned', 'swap', 'dedup']);
 
 /**
- * Returns true if a path stays within its folder: it is relative and no part is empty, `.` or `..`.
+ * Returns true if a path stays within its folder: it is relative, and no part of it is empty, `.`
+ * or `..`.
  */
 export const isPathWithin = (path: string): boolean =>
   !/[\\\0]/.test(path) && path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
 
 /**
- * Returns why a text is not a source of a pack; undefined if it is one. A child's own messages are
- * never a source.
+ * Returns why a path cannot be the source of a pack's item. Undefined if it can. A child's own
+ * messages are never a source.
  */
 export function sourceFault(source: string): string | undefined {
   if (source === '') return 'it is empty';

@@ -3,7 +3,7 @@ import { isDeeperThan } from '../../values/json-object.js';
 const DEEPEST = 200;
 const MARK = /["{}[\],]/g;
 
-/** An open object or list during a scan of a text. */
+/** An object or list that is still open during a scan. */
 interface OpenValue {
   /** The keys seen in an object; undefined for a list. */
   readonly keys: Set<string> | undefined;
@@ -52,8 +52,8 @@ export type StrictJson =
   | { readonly ok: false; readonly reason: string };
 
 /**
- * Parses JSON that other programs must read the same way. Rejects repeated keys, and nesting over
- * 200 levels or `deepest`.
+ * Parses JSON strictly, so that other programs read the same value. Rejects repeated keys, and
+ * nesting over 200 levels or `deepest`.
  */
 export function strictJson(text: string, { deepest = DEEPEST }: { readonly deepest?: number } = {}): StrictJson {
   let value: unknown;

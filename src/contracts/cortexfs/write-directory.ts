@@ -20,7 +20,7 @@ export interface WrittenDirectory {
   readonly appended: number;
   readonly written: readonly string[];
   readonly unchanged: number;
-  /** Removed files of objects that are no longer pinned. */
+  /** Removed files, whose objects are no longer pinned. */
   readonly removed: readonly string[];
 }
 
@@ -42,7 +42,10 @@ async function isThere(path: string, what: 'file' | 'folder'): Promise<boolean> 
   );
 }
 
-/** The required owner of a directory, by the files of our export or by an imported `meta.json`. */
+/**
+ * The session to which a directory must belong. `meta` is the text of an imported `meta.json` that
+ * also proves it.
+ */
 export interface DirectoryOwner {
   readonly session: string;
   readonly meta?: string;
@@ -97,12 +100,12 @@ function checkPrefix(path: string, before: Buffer, now: Buffer): void {
 }
 
 /**
- * Writes or updates a session directory. Append-only files must be a prefix of the new content,
- * byte for byte. Everything is checked before the first write. Each file is replaced atomically and
- * is private to its user.
+ * Writes or updates a session directory. An existing append-only file must be the beginning of its
+ * new content, byte for byte. Everything is checked before the first write. Each file is replaced
+ * atomically and is private to its user.
  * @throws {CortexfsError} `symbolic-link`, `no-session`, `foreign-session`, `not-a-prefix`
  * @throws {CortexfsError} `invalid-file` if a last line is truncated or the new content violates
- *   the document. No error leaves a change.
+ *   the document. No error changes a file.
  */
 export async function writeDirectory(
   folder: string,
@@ -153,7 +156,7 @@ export async function writtenBudget(folder: string): Promise<string | undefined>
 }
 
 /**
- * Rejects existing pack files unless both belong to this session, so that other files are not
+ * Rejects existing pack files unless both belong to this session, so that no other file is
  * overwritten.
  */
 async function checkPackOwner(jsonPath: string, markdownPath: string, json: string): Promise<void> {
@@ -174,9 +177,9 @@ async function checkPackOwner(jsonPath: string, markdownPath: string, json: stri
 }
 
 /**
- * Writes the two files of a pack into a folder, or into the context area of an exported session. An
- * earlier pack of the session is replaced; other files with these names are not. Resolves to their
- * paths.
+ * Writes the two files of a pack into a folder, or into the context area of an exported session.
+ * Replaces an earlier pack of the session, but no other file with these names. Resolves to the
+ * paths of both files.
  * @throws {CortexfsError} `symbolic-link`, `foreign-session`, `no-session`: nothing was changed
  */
 export async function writePack(
