@@ -25,21 +25,18 @@ export type ViewItem =
       readonly text: string;
       readonly tokens: number;
     }
-  /**
-   * The replacement of the dropped entries: a message in the role of the user, between reminder
-   * tags.
-   */
+  /** Replaces the dropped entries: a message in the role of the user, between reminder tags. */
   | { readonly kind: 'summary'; readonly text: string; readonly tokens: number; readonly summary: Summary };
 
-/** The changes that made this view smaller. */
+/** How a view was made smaller. */
 export interface ViewShrink {
   readonly steps: readonly ShrinkStep[];
   /** Tokens of the view before and after shrinking. */
   readonly before: number;
   readonly after: number;
   /**
-   * Entries that became a line, were dropped, or were cut in this view. If only the summary was
-   * rewritten or dropped, all dropped entries.
+   * Entries that this view turned into a line, dropped, or cut. If the view only rewrote or dropped
+   * the summary, `gone` has all dropped entries.
    */
   readonly lines: readonly EntryId[];
   readonly gone: readonly EntryId[];
@@ -60,11 +57,11 @@ export const summaryAlone = (gone: readonly EntryId[], before: number, after: nu
 export interface BudgetedView {
   readonly items: readonly ViewItem[];
   readonly tokens: number;
-  /** The counter of its tokens. */
+  /** The name of the counter of its tokens. */
   readonly counter: string;
   readonly limits: ViewLimits;
   readonly state: ViewState;
-  /** Undefined if the view did not shrink. It then begins with the whole previous view. */
+  /** Undefined if the view did not shrink. The view then begins with the whole previous view. */
   readonly shrunk: ViewShrink | undefined;
 }
 
@@ -86,8 +83,8 @@ function summaryItem(state: NonNullable<ViewState['summary']>, counter: TokenCou
 }
 
 /**
- * Returns the summary of the dropped entries. Reuses the previous one if it covers the same entries
- * and fits. Undefined if there is nothing to summarise or no room.
+ * Returns the summary of the dropped entries. Reuses the previous summary if it covers the same
+ * entries and fits. Undefined if no entry was dropped or there is no room.
  */
 function summaryOf(
   gone: readonly Entry[],
@@ -148,17 +145,17 @@ function itemsOf(entries: readonly Entry[], draft: ViewDraft, summary: ViewItem 
   return items;
 }
 
-/** Returns whether the view keeps all decisions of the previous one and needs no other. */
+/** Returns whether the view can keep all decisions of the previous one and needs no more. */
 function unchanged(draft: ViewDraft, limits: ViewLimits, room: number): boolean {
   return draft.tokens <= limits.most && draft.tokens + room <= Math.max(limits.trigger, 1);
 }
 
 /**
- * Returns a session's entries within a limit of tokens. It affects rendering only: nothing stored
- * changes (divergence 0016). If everything fits, it stays in full. Otherwise the view shrinks in
- * this order, only as far as needed:
+ * Returns a session's entries within a limit of tokens. Stored data does not change (divergence
+ * 0016). If all entries fit, they stay in full. Otherwise the view shrinks in this order, only as
+ * far as needed:
  *
- * - results released by the session's retention become their line, then older results do
+ * - results that the session's retention no longer keeps become their line, then older results do
  * - the oldest turns after the first message and before pending entries are dropped whole, and a
  *   summary replaces them
  * - if the hard limit is exceeded, the newest results become lines, and the oldest groups of the
@@ -166,8 +163,8 @@ function unchanged(draft: ViewDraft, limits: ViewLimits, room: number): boolean 
  * - the middles of the user's first and newest messages are cut
  *
  * A message of the model and its results stay or go together. Pending entries stay. The same
- * entries, budget and state give the same view. Decisions persist (`state`), so the view begins
- * with the whole previous view until it must shrink again.
+ * entries, budget and state give the same view. `state` holds the decisions of earlier views. With
+ * it, the view begins with the whole previous view until it must shrink again.
  *
  * @throws {ProjectionError} `invalid-budget`; `budget-too-small`, with the minimum limit, if the
  *   entries that must stay exceed it
@@ -238,7 +235,10 @@ export function budgetedView(
 const goneTokens = ({ summary }: ViewState, counter: TokenCounter): number =>
   summary === undefined ? 0 : counter.count(summary.text) + counter.perMessage;
 
-/** Drops the decisions made about the first and newest messages before they had that position. */
+/**
+ * Returns a state that does not drop the given messages. An earlier view may have dropped them
+ * before they were the first or the newest.
+ */
 function withoutEnds(state: ViewState, ends: ReadonlySet<EntryId>): ViewState {
   const isThere = (id: EntryId): boolean => !ends.has(id);
   return { ...state, gone: state.gone.filter(isThere) };

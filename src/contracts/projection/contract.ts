@@ -3,7 +3,7 @@ import type { ProjectionErrorCode } from './errors.js';
 
 const STATUS: Readonly<Record<ProjectionErrorCode, number>> = { 'invalid-budget': 400, 'budget-too-small': 409 };
 
-/** The foundation of the other contracts: the errors of views, and redaction rules. */
+/** The basis of the other contracts: errors of views, and redaction rules. */
 export const PROJECTION: Contract = {
   http: async () => {
     const { ProjectionError } = await import('./errors.js');

@@ -1,8 +1,11 @@
 import type { TokenCounter } from './entry.js';
 
-/** Characters per token beyond which the text is not counted. Longer text hardly ever fits. */
+/**
+ * Maximum characters per token of the limit. A longer text hardly ever fits, so it is cut without
+ * being counted.
+ */
 const MOST_CHARS_A_TOKEN = 8;
-/** Factor by which the kept text shrinks on every try, for a text that is slightly too long. */
+/** Factor by which the kept text shrinks on every attempt that is still too long. */
 const SHRINK = 0.95;
 
 const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
@@ -23,7 +26,7 @@ function shortened(text: string, chars: number): string {
 /**
  * Cuts a text to a limit of tokens. Returns it unchanged if it fits. Otherwise returns its
  * beginning and end around the line `[... N characters omitted ...]`, or that line alone. Works on
- * any text and never splits a surrogate pair. Exceeds the limit only if that line does.
+ * any text and never splits a surrogate pair. Exceeds the limit only if that line alone exceeds it.
  */
 export function cutText(text: string, limit: number, counter: TokenCounter): string {
   if (text.length <= limit * MOST_CHARS_A_TOKEN && counter.count(text) <= limit) return text;

@@ -4,8 +4,8 @@ import type { ObjectId, Sha256 } from '../../objects/ids.js';
 declare const brand: unique symbol;
 
 /**
- * The name of an entry, the same at every basis that holds it, and in a fork. Consists of letters
- * and digits.
+ * The name of an entry. It is the same at every basis and in a fork, and consists of letters and
+ * digits.
  *
  * - `system`: the system prompt
  * - `m41`: the message of step 41
@@ -27,8 +27,8 @@ export interface EntryPlace {
    */
   readonly seq: number;
   /**
-   * Time at which its step was acknowledged, in milliseconds since 1970. For the prompt, the
-   * beginning of its valid time.
+   * Time at which the entry's step was acknowledged, in milliseconds since 1970. For the prompt,
+   * the beginning of its valid time.
    */
   readonly at: number;
 }
@@ -43,7 +43,7 @@ interface EntryText extends EntryPlace {
 
 interface MessageText extends EntryText {
   readonly text: string;
-  /** The reported role: `user`, `assistant`, `model`, `developer` … */
+  /** The reported role: `user`, `assistant`, `model`, `developer` or another one. */
   readonly role: string;
   readonly name?: string;
   /** The harness's own id of the message. */
@@ -80,8 +80,8 @@ export interface EntryCall {
   readonly tool: string;
   readonly args: Json;
   /**
-   * Canonical JSON of the arguments, complete even if the object stores them as text (reading
-   * 0005).
+   * Canonical JSON of the arguments, complete even if the object stores the arguments as a separate
+   * text (reading 0005).
    */
   readonly argsText: string;
   /** Tokens of tool name and arguments. */
@@ -99,7 +99,7 @@ export interface AssistantEntry extends MessageText {
 /** The result of a call. It always follows the message with the call, in the order of the calls. */
 export interface ResultEntry extends EntryText {
   readonly kind: 'result';
-  /** The message with the call, and the call's index in it, from 0. */
+  /** The message with the call, and the call's index in the message, from 0. */
   readonly of: EntryId;
   readonly position: number;
   readonly call: ObjectId;
@@ -107,17 +107,20 @@ export interface ResultEntry extends EntryText {
   readonly tool: string;
   readonly status: 'ok' | 'fail';
   /**
-   * The stored text. A text of more than 1 MiB has only head and tail (decision C6). Null if the
-   * call returned no text.
+   * The stored text. Of a text over 1 MiB, only its beginning and end are stored (decision C6).
+   * Null if the call returned no text.
    */
   readonly text: string | null;
   /** The hash of the whole text if `text` is abridged. */
   readonly whole?: Sha256;
-  /** Whether the session's sets hold it in full at the basis, and whether it is pinned [§3.1]. */
+  /**
+   * Whether the session's sets hold the result in full at the basis, and whether it is pinned
+   * [§3.1].
+   */
   readonly active: boolean;
   readonly pinned: boolean;
   readonly files: readonly ObjectId[];
-  /** Its reference line in the chat [§4.1]. */
+  /** The reference line that stands for the result in the chat [§4.1]. */
   readonly line: string;
   readonly lineTokens: number;
 }
@@ -126,8 +129,8 @@ export interface ResultEntry extends EntryText {
 export type ApprovalState = 'pending' | 'approved' | 'denied' | 'cancelled' | 'expired';
 
 /**
- * A requested approval. `text` describes it in one line. It is not a message for a model, and
- * surfaces show it in their own way.
+ * A requested approval. `text` describes it in one line. Approvals are not messages for a model;
+ * each surface shows them in its own form.
  */
 export interface ApprovalEntry extends EntryText {
   readonly kind: 'approval';
@@ -140,7 +143,7 @@ export interface ApprovalEntry extends EntryText {
   readonly reason?: string;
 }
 
-/** One entry of a session, in the order for a model. */
+/** An entry of a session. */
 export type Entry = SystemEntry | UserEntry | AssistantEntry | ResultEntry | ApprovalEntry | ReminderEntry;
 
 /** The basis of a projection. */
@@ -150,7 +153,7 @@ export interface ProjectionBasis {
   readonly txId: number;
 }
 
-/** The running parts of a session at a basis. */
+/** The turn that runs at a basis, and what it waits for. */
 export interface Running {
   readonly turn: number;
   readonly calls: readonly EntryCall[];
@@ -161,11 +164,14 @@ export interface Running {
 export interface TokenCounter {
   readonly name: string;
   /**
-   * Counts the tokens of any text. The count never decreases when the text is extended, except by a
-   * few tokens.
+   * Counts the tokens of any text. A longer text with the same beginning never counts less, except
+   * by a few tokens.
    */
   count(text: string): number;
-  /** Tokens of a message beyond its text, and of a call beyond its name and arguments. */
+  /**
+   * Tokens of a message in addition to its text, and of a call in addition to its name and
+   * arguments.
+   */
   readonly perMessage: number;
   readonly perCall: number;
 }

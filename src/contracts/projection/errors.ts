@@ -1,7 +1,7 @@
 import { CodedError } from '../../values/coded-error.js';
 
 /**
- * The reasons for which a view is rejected.
+ * Why a view is rejected.
  *
  * - `invalid-budget`: a limit or share out of range
  * - `budget-too-small`: the entries that must stay exceed the limit; the message names the minimum

@@ -9,8 +9,8 @@ import { readProjection } from './read-projection.js';
 import { REDACTION, Redactor, redactedWhole, ruleTexts } from './redaction-rules.js';
 
 /**
- * Returns the texts of wholly redacted objects by name: the session's newest texts (`newest`), and
- * every version of a redacted file regardless of the sets.
+ * Returns a function from the name of a wholly redacted object to its texts. Of a file, these are
+ * the texts of all versions; of other objects, their texts in the session's newest state.
  */
 export async function redactedTexts(
   timeline: Timeline,
@@ -21,7 +21,7 @@ export async function redactedTexts(
   if (names.length === 0) return () => [];
   const { present } = timeline;
   const texts = new Map<string, readonly string[]>();
-  // File ids are hashes of their locations.
+  // A file's id is a hash of its location, so 64 digits may name a file.
   for (const name of names.filter((one) => /^[0-9a-f]{64}$/.test(one))) {
     const heads = (await present.historyOfHeads(name)).flatMap(({ document, marks }) =>
       document === undefined ? [] : [{ document, marks }],
@@ -36,7 +36,7 @@ export async function redactedTexts(
   return (name) => [...held(name), ...(texts.get(name) ?? [])];
 }
 
-/** Returns the calls whose results the names refer to. */
+/** Returns the ids of the calls whose results have one of the names. */
 function callsNamed({ entries }: Projection, names: ReadonlySet<string>): readonly string[] {
   return entries.flatMap((entry) =>
     entry.kind === 'result' &&

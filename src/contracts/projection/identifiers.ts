@@ -5,8 +5,8 @@ export const MOST_IDENTIFIERS = 50;
 const LONGEST = 200;
 
 /**
- * Names that a reader cannot reconstruct: quoted names, addresses, digests, upper-case names,
- * paths, dotted names, and identifying numbers.
+ * Names that a reader cannot guess: quoted names, addresses, digests, upper-case names, paths,
+ * dotted names, and identifying numbers.
  */
 const PATTERNS: readonly RegExp[] = [
   /`([^`\n]{1,200})`/g,
@@ -20,12 +20,12 @@ const PATTERNS: readonly RegExp[] = [
 
 const TRAILING = /[.,;:]+$/;
 
-/** A digest contains a digit. A word such as `defaced` is not one. */
+/** Rejects words such as `defaced`: a digest contains a digit. */
 const isTelling = (name: string): boolean => name.length > 1 && name.length <= LONGEST && !/^[a-f]+$/.test(name);
 
 /**
- * Returns the identifiers of a text, each once, by first position. An identifier inside another
- * one, such as a file's name in its path, does not count.
+ * Returns the identifiers of a text, each once, by first position. Leaves out an identifier inside
+ * another one, such as a file's name in its path.
  */
 export function identifiersIn(text: string): readonly string[] {
   const places = PATTERNS.flatMap((pattern) =>
@@ -48,8 +48,8 @@ export function identifiersIn(text: string): readonly string[] {
 }
 
 /**
- * Returns the text of an entry. Results are left out: their important parts are repeated elsewhere,
- * and the rest can be looked up.
+ * Returns the text and call arguments of an entry. Returns no text for results: messages and calls
+ * repeat their important parts, and the rest can be looked up.
  */
 function spokenText(entry: Entry): string {
   if (entry.kind === 'result') return '';

@@ -11,7 +11,7 @@ import type { EntryCall, ResultEntry, TokenCounter } from './entry.js';
 export interface StoredCall {
   readonly metadata: ObjectMetadata<'toolcall'>;
   readonly args: Json;
-  /** The canonical JSON of the arguments if the object only refers to it. */
+  /** The canonical JSON of the arguments if the object stores only a reference to it. */
   readonly argsText?: string;
   readonly content: string | null;
   /** The hash of the whole text if `content` is abridged. */
@@ -19,19 +19,19 @@ export interface StoredCall {
 }
 
 /**
- * Returns the harness's own id of a call. An `@` in a stored id always precedes the session's name,
+ * Returns the harness's own id of a call. The last `@` of a stored id precedes the session's name,
  * with a number if the call was repeated (decision B2).
  */
 export const nativeId = (id: ObjectId): string => /^(.*)@[^@]*$/s.exec(id)?.[1] ?? id;
 
-/** The measurements of a text that never change. */
+/** The measurements of a text. They never change. */
 interface MeasuredText {
   readonly text: string;
   readonly sha256: Sha256;
   readonly tokens: number;
 }
 
-/** The measurements of a call and its result that never change, independent of the sets. */
+/** The measurements of a call and its result. They never change and do not depend on the sets. */
 interface MeasuredCall {
   readonly call: EntryCall;
   readonly result: Pick<

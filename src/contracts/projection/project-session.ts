@@ -18,17 +18,17 @@ import type {
 import { Measures, nativeId } from './measured-entries.js';
 import type { ApprovalNote, PendingCall, ProjectedFile, ProjectionSource, SourceVersion } from './projection-source.js';
 
-/** A session at a basis as every surface shows it: a value, equal for equal sources. */
+/** A session at a basis as every surface shows it. Equal sources give an equal projection. */
 export interface Projection {
   readonly session: SessionId;
   readonly basis: ProjectionBasis;
   /** The last turn and step. 0 before the first. */
   readonly turn: number;
   readonly seq: number;
-  /** The counter used for all its token counts. */
+  /** The counter of all its token counts. */
   readonly counter: TokenCounter;
   readonly entries: readonly Entry[];
-  /** Undefined if the model has spoken last. */
+  /** Undefined if the model's answer came last. */
   readonly running: Running | undefined;
   /**
    * SHA-256 over the ids, kinds, texts and calls of all entries. Equal on every surface that shows
@@ -54,7 +54,7 @@ function kindOf({ role, text }: Message): 'system' | 'assistant' | 'reminder' | 
   return REMINDER.test(text) ? 'reminder' : 'user';
 }
 
-/** A row of a turn with its additional items beside the chat's own messages. */
+/** A row of a turn with its pending calls, and the step from which it sorts. */
 interface OpenRow extends ChatRow {
   readonly from: number;
   readonly pending: readonly PendingCall[];
@@ -68,7 +68,7 @@ interface OpenTurn {
 const beginningOf = ({ seq, calls }: ChatRow): number => seq ?? calls[0]?.seq ?? 0;
 const isModels = ({ message }: ChatRow): boolean => MODEL_ROLES.has(message.role);
 
-/** Groups values by a number and keeps their order. */
+/** Groups values by a number. Groups and values keep their order. */
 function grouped<Value>(
   values: readonly Value[],
   numberOf: (value: Value) => number,
@@ -109,7 +109,7 @@ function openRows(rows: readonly ChatRow[], pending: readonly PendingCall[]): re
       pending: own,
     }),
   );
-  // Sorting is stable: a row of unknown position comes last.
+  // Sorting is stable: a row of unknown position comes after the others of its step.
   return [...open, ...alone].sort((a, b) => a.from - b.from);
 }
 
@@ -214,7 +214,7 @@ class EntryBuilder {
   }
 }
 
-/** Returns the pending calls without those whose result has arrived in a later step. */
+/** Returns the pending calls whose result has not arrived in a later step. */
 function stillPending({ pending, steps }: ProjectionSource): readonly PendingCall[] {
   const answered = new Map<string, number>();
   for (const { seq, call } of steps) if (call !== undefined) answered.set(nativeId(call.id), seq);
@@ -240,8 +240,8 @@ function digestOf(entries: readonly Entry[]): Sha256 {
 
 /**
  * Returns the ordered entries of a session: messages in order, results directly after their message
- * in call order, approvals after their calls. A result never appears without its call. A pure
- * function. Its time is that of counting the tokens of all texts.
+ * in call order, approvals after their calls. A result never appears without its call. Pure. Most
+ * of its time is for counting tokens.
  */
 export function projectSession(source: ProjectionSource, counter: TokenCounter): Projection {
   const { session, basis, steps, sets, files, versions } = source;
@@ -252,7 +252,7 @@ export function projectSession(source: ProjectionSource, counter: TokenCounter):
   const last = steps.at(-1);
   const builder = new EntryBuilder(source, counter);
   builder.prompt();
-  // Entries from before the first step belong to the first turn.
+  // Entries from before the first step belong to the turn of that step.
   const turnAt = (seq: number): number => steps[Math.min(Math.max(seq, 1), steps.length) - 1]?.turn ?? 0;
   const [waiting, asked] = [grouped(pending, ({ by }) => turnAt(by)), grouped(approvals, ({ seq }) => turnAt(seq))];
   for (const [turn, own] of grouped(steps, (step) => step.turn)) {

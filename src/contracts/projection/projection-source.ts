@@ -8,8 +8,8 @@ import type { ApprovalState, ProjectionBasis } from './entry.js';
 import type { StoredCall } from './measured-entries.js';
 
 /**
- * A call that a message of the model announced and whose result is not recorded. Known only if a
- * record of the call was kept.
+ * A call that a message of the model announced and whose result is not recorded. It is known only
+ * if a record of the call was stored.
  */
 export interface PendingCall {
   readonly native: string;
@@ -20,7 +20,7 @@ export interface PendingCall {
   readonly at: number;
 }
 
-/** An approval according to its records: its position and its state. */
+/** An approval as its records state it: its position and its state. */
 export interface ApprovalNote {
   readonly approval: string;
   readonly state: ApprovalState;
@@ -29,7 +29,7 @@ export interface ApprovalNote {
   readonly native?: string;
   readonly reason?: string;
   readonly turn: number;
-  /** The last step before it. */
+  /** The last step before the request. */
   readonly seq: number;
   readonly at: number;
 }
@@ -40,11 +40,14 @@ export interface ProjectedFile {
   readonly source: FilesystemSource;
   readonly active: boolean;
   readonly pinned: boolean;
-  /** Its text if it is active or pinned, or null if it has none. Undefined if it was not read. */
+  /**
+   * The file's text if it is active or pinned, or null if it has none. Undefined if the text was
+   * not read.
+   */
   readonly content: string | null | undefined;
 }
 
-/** The version of an object that a projection was made of. */
+/** The version of an object that a projection contains. */
 export interface SourceVersion {
   readonly objectHash: Sha256;
   /** Beginning of its valid time in milliseconds since 1970. */

@@ -23,8 +23,8 @@ import { type Projection, projectSession } from './project-session.js';
 import type { ApprovalNote, PendingCall, ProjectedFile, ProjectionSource, SourceVersion } from './projection-source.js';
 
 /**
- * The default token counter: the vocabulary behind all our figures, and the approximate overhead of
- * a chat format per message and call.
+ * The default token counter: the vocabulary of all our figures, and the approximate tokens that a
+ * chat format adds per message and call.
  */
 export const HOUSE_COUNTER: TokenCounter = { name: TOKENIZER, count: countTokens, perMessage: 4, perCall: 8 };
 
@@ -35,7 +35,7 @@ function missing(id: ObjectId): StoreError {
   );
 }
 
-/** Returns the whole arguments of calls whose objects only refer to them, by hash. */
+/** Returns the whole arguments, by hash, of calls whose objects store only a reference to them. */
 function keptTexts(
   snapshot: StoreSnapshot,
   versions: ReadonlyMap<ObjectId, FoundVersion>,
@@ -63,7 +63,10 @@ function storedCall(
 
 type NoteRecord = ContextRecord<'approval' | 'call'>;
 
-/** Returns the records of calls and approvals from a step on, as known at a point. */
+/**
+ * Returns the records of calls and approvals from a step on, as far as they were written at a point
+ * in time.
+ */
 async function recordsAt(
   timeline: Timeline,
   session: SessionId,
@@ -76,8 +79,8 @@ async function recordsAt(
 }
 
 /**
- * Returns pending calls and approvals. The first record of an approval gives its position, the last
- * its state.
+ * Returns pending calls and approvals. An approval's first record gives its position, its last
+ * record its state.
  */
 function notesOf(records: readonly NoteRecord[]): Pick<ProjectionSource, 'pending' | 'approvals'> {
   const pending: PendingCall[] = [];
@@ -101,18 +104,15 @@ function notesOf(records: readonly NoteRecord[]): Pick<ProjectionSource, 'pendin
   return { pending, approvals: [...approvals.values()] };
 }
 
-/**
- * Caches the immutable parts of a session that were read: its steps from the first on, and its
- * calls.
- */
+/** Caches the parts of a session that never change: its steps from the first on, and its calls. */
 class KnownSession {
   readonly calls = new Map<ObjectId, StoredCall>();
   readonly versions = new Map<ObjectId, SourceVersion>();
   readonly #session: SessionId;
   readonly #steps: Step[] = [];
-  /** The fold of these steps. */
+  /** The session's state after the cached steps. */
   #state: SessionState;
-  /** The transaction at which the last step existed. */
+  /** The transaction by which the last cached step existed. */
   #txId = -1;
   /** Records of settled approvals, and the step from which records are read again. */
   #settled: { readonly notes: readonly NoteRecord[]; readonly from: number; readonly txId: number } = {
@@ -126,7 +126,7 @@ class KnownSession {
     this.#state = emptySession(session);
   }
 
-  /** Returns the sets after some of the steps read here. */
+  /** Returns the sets after some of the cached steps. */
   setsAfter(steps: readonly Step[]): SessionSets {
     const { seq } = this.#state;
     if (steps.length < seq) return applySteps(emptySession(this.#session), steps).sets;
@@ -134,7 +134,7 @@ class KnownSession {
     return this.#state.sets;
   }
 
-  /** Returns the records of calls and approvals at a point. */
+  /** Returns the records of calls and approvals at a point in time. */
   async notesAt(timeline: Timeline, point: Point): Promise<readonly NoteRecord[]> {
     const { notes, from, txId } = this.#settled;
     if (point.snapshot !== timeline.present || (point.snapshot.basis.txId ?? 0) < txId)
@@ -143,8 +143,8 @@ class KnownSession {
   }
 
   /**
-   * Stores the newest read. Before the first pending step, no record is read again and no call
-   * awaits its result.
+   * Caches the records of settled approvals. Before step `from`, no call or approval is pending, so
+   * later reads begin there.
    */
   settle(notes: readonly NoteRecord[], { from, txId }: { readonly from: number; readonly txId: number }): void {
     if (txId < this.#settled.txId) return;
@@ -170,7 +170,7 @@ class KnownSession {
     return this.#learnt([...known, ...newer], snapshot);
   }
 
-  /** Returns the cached form of steps from the first on, so that each is measured once. */
+  /** Returns the cached objects of the given steps, so that each step is measured once. */
   #learnt(steps: readonly Step[], { basis }: StoreSnapshot): readonly Step[] {
     for (const step of steps.slice(this.#steps.length)) if (step.seq === this.#steps.length + 1) this.#steps.push(step);
     this.#txId = Math.max(this.#txId, basis.txId ?? 0);
@@ -178,7 +178,7 @@ class KnownSession {
   }
 }
 
-/** Returns the step of the first pending entry. The last step if no entry is pending. */
+/** Returns the step of the first pending entry, or the last step if no entry is pending. */
 function firstWaiting({ entries, running, seq }: Projection): number {
   const waits = new Set<string>(running?.approvals);
   const isWaiting = (entry: Entry): boolean =>
@@ -197,11 +197,11 @@ function notYet(session: SessionId, { moment, basis }: Point): HistoryError {
 const MOST_KNOWN = 8;
 
 /**
- * Reads neutral projections. Caches the immutable parts of the last sessions: steps, calls and
+ * Reads projections. Caches the parts of the last sessions that never change: steps, calls and
  * token counts. A repeated read costs only new steps and the session's files.
  *
- * Assumes that records of calls and approvals are written at the session's last step or for pending
- * entries, as the session's holder does. After a late record, use a new reader.
+ * Assumes that a record of a call or approval belongs to the session's last step or to a pending
+ * entry, as its owner writes them. Use a new reader if a record of an earlier step was written.
  */
 export class ProjectionReader {
   readonly #counter: TokenCounter;
@@ -214,7 +214,7 @@ export class ProjectionReader {
   /**
    * Returns the projection of a session at a moment: now, the end of a turn or step, a transaction,
    * or a time. Reads everything at one basis. The same moment gives the same value. A fork includes
-   * its parent's steps. Files have the timeline's paths.
+   * its parent's steps. Files have their paths in the timeline.
    *
    * @throws {HistoryError} `beyond-end`, `not-yet` if the session has no such turn, or did not
    *   exist then

@@ -18,14 +18,14 @@ export const redactions = z.enum([
 export const REDACTION = 'context.redaction.applied';
 
 /**
- * Shorter texts of an item are masked only as a whole text, because inside others they match by
- * chance. Texts that a rule spells out are masked at any length.
+ * Minimum characters of an item's text that is masked inside other texts. A shorter text occurs
+ * there by chance, so it is masked only as a whole text. Texts that a rule spells out are masked at
+ * any length.
  */
 const LEAST_INSIDE = 8;
 
 /**
- * A fault in one field does not affect the others. An invalid field reads as unknown, and the item
- * stays hidden.
+ * An invalid field does not invalidate the others. It reads as unknown, and the item stays hidden.
  */
 const ruleData = z.object({
   redaction_state: redactions.exclude(['none']).catch('unknown'),
@@ -33,7 +33,7 @@ const ruleData = z.object({
   redacted_by: z.string().min(1).max(400).optional().catch(undefined),
   reason: z.string().max(400).optional().catch(undefined),
   policy_refs: z.array(z.string().min(1).max(400)).catch([]),
-  /** Texts to mask wherever they occur. If empty, the whole item is hidden. */
+  /** Texts to mask in every item. If empty, the rule hides the whole item. */
   exact: z.array(z.string().min(1)).catch([]),
   /** The text shown instead. */
   replacement: z.string().optional().catch(undefined),
@@ -65,8 +65,8 @@ function rulesOf(events: readonly ContextRecord<'event'>[]): ReadonlyMap<string,
 }
 
 /**
- * Returns the texts that each rule hides, by subject; none if the subject is not found. `isWhole`
- * means that the rule hides the entire subject, not only some texts.
+ * Returns the texts that each rule hides, by subject, or no texts if the subject is not found.
+ * `isWhole` means that the rule hides the entire subject, not only some texts.
  */
 export function ruleTexts(
   events: readonly ContextRecord<'event'>[],
@@ -82,14 +82,14 @@ export function ruleTexts(
 }
 
 /**
- * Returns the names of wholly redacted subjects. Their texts must be known to hide them everywhere
- * else.
+ * Returns the names of wholly redacted subjects. A reader needs their texts, to hide them in all
+ * other items.
  */
 export function redactedWhole(events: readonly ContextRecord<'event'>[]): readonly string[] {
   return [...rulesOf(events)].flatMap(([name, { exact }]) => (exact.length === 0 ? [name] : []));
 }
 
-/** The rule for masked occurrences inside other items. */
+/** The rule of an item in which texts of other items are masked. */
 const ELSEWHERE: RedactionRule = {
   redaction_state: 'masked',
   redaction_method: 'masked where it repeats what was redacted',
@@ -102,17 +102,17 @@ const ELSEWHERE: RedactionRule = {
 
 /**
  * Removes redacted text from all output: from the items that rules name, and from every other text
- * that repeats them. Built from the stored texts by name.
+ * that repeats it. Created from the rules and a function that finds stored texts by name.
  */
 export class Redactor {
   readonly #rules: ReadonlyMap<string, RedactionRule>;
-  /** The longest first, so that a shorter text does not mask part of a longer one. */
+  /** Longest first, so that a shorter text does not mask part of a longer one. */
   readonly #hidden: readonly string[];
-  /** The same texts as a set for whole-text matches. */
+  /** The same texts as a set, for comparing whole texts. */
   readonly #whole: ReadonlySet<string>;
   /** The texts that rules spell out. */
   readonly #exact: ReadonlySet<string>;
-  /** The texts masked wherever they occur. */
+  /** The texts that are masked inside other texts. */
   readonly hidden: readonly string[];
   readonly policies: readonly string[];
 
@@ -129,8 +129,8 @@ export class Redactor {
   }
 
   /**
-   * The texts of whole items that are masked only as whole words, because they are too short for
-   * other matches.
+   * The texts of whole items that are masked only as whole words, because they are too short to be
+   * masked inside other texts.
    */
   get hiddenWords(): readonly string[] {
     return this.#hidden.filter((text) => !this.#isHiddenInside(text));
@@ -142,14 +142,14 @@ export class Redactor {
   }
 
   /**
-   * Returns an item's text, or a value's JSON text, as it may be shown. The text is absent if the
-   * item is hidden without a replacement.
+   * Returns an item's text, or a value's JSON text, without redacted text. The text is undefined if
+   * the item is hidden without a replacement.
    */
   shown(names: readonly string[], said: Json): Shown {
     const rule = this.ruleOf(names);
     if (rule !== undefined && rule.exact.length === 0) return { text: rule.replacement, rule, isReplaced: true };
     const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
-    // Mask before serializing: JSON escapes would hide the matches.
+    // Masked before serializing, because JSON escapes would hide the matches.
     const masked = textOf(this.without(said));
     return { text: masked, rule: rule ?? (masked === textOf(said) ? undefined : ELSEWHERE), isReplaced: false };
   }

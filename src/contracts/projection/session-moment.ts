@@ -15,11 +15,11 @@ interface ReadSession {
   readonly lineage: Lineage;
 }
 
-/** A session at a moment, with the records written by then. */
+/** A session at a moment, with the records up to that moment. */
 export class SessionMoment {
   readonly projection: Projection;
   readonly point: Point;
-  /** The owners of the session's steps. */
+  /** The sessions to which the steps belong. */
   readonly lineage: Lineage;
   readonly #present: StoreSnapshot;
 
@@ -50,14 +50,14 @@ export class SessionMoment {
 
   /**
    * The snapshot with all records and contexts of the moment. For a turn or step this is the
-   * present, because they are written after the step that they belong to.
+   * present, because records are written after their step.
    */
   get written(): StoreSnapshot {
     const { place, snapshot } = this.point;
     return place === undefined ? snapshot : this.#present;
   }
 
-  /** Returns the records of some kinds up to the last step of the projection. */
+  /** Returns the records of some kinds, up to the last step of the projection. */
   records<Kind extends RecordKind>(kinds: readonly Kind[]): Promise<readonly ContextRecord<Kind>[]> {
     return this.written.records(this.lineage, { kinds, last: this.projection.seq });
   }

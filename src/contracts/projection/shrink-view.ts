@@ -12,11 +12,11 @@ import type { ViewLimits } from './view-budget.js';
 export type EntryForm = 'full' | 'line' | 'cut';
 
 /**
- * The decisions of a view so far. The next view of the session continues from them, and the sets
- * only grow. Plain data, so that a record can hold it.
+ * The decisions of a session's views so far. The next view continues from them, and each view only
+ * adds decisions. Plain data, so that a record can hold it.
  */
 export interface ViewState {
-  /** Results shown as their line, without dropped ones. */
+  /** Results shown as their line. Dropped results are not among them. */
   readonly lines: readonly EntryId[];
   /** Dropped entries. */
   readonly gone: readonly EntryId[];
@@ -32,7 +32,7 @@ export const NO_VIEW: ViewState = { lines: [], gone: [], cut: {} };
 /** The ways to shrink a view, in the order of trial. */
 export type ShrinkStep = 'retention' | 'lines' | 'turns' | 'pressure' | 'cut';
 
-/** Entries that stay or go together: a message of the model with its results, or one entry. */
+/** Entries that stay or go together: a message of the model with its results, or a single entry. */
 export interface Block {
   readonly entries: readonly Entry[];
   readonly turn: number;
@@ -66,13 +66,13 @@ const fullTokens = (entry: Entry, counter: TokenCounter): number =>
   counter.perMessage +
   (entry.kind === 'assistant' ? entry.calls.reduce((sum, call) => sum + call.tokens + counter.perCall, 0) : 0);
 
-/** A view that is being shrunk. */
+/** A view while it is made smaller. */
 export class ViewDraft {
   readonly lines: Set<EntryId>;
   readonly gone: Set<EntryId>;
   readonly cut: Map<EntryId, string>;
   readonly #counter: TokenCounter;
-  /** Tokens of its entries, without the summary. */
+  /** Tokens of the entries, without the summary. */
   tokens = 0;
   readonly #cutTokens = new Map<EntryId, number>();
 
@@ -147,15 +147,15 @@ export class ViewDraft {
 /** The input of a shrinking step. */
 interface Shrinking {
   readonly draft: ViewDraft;
-  /** True if no entry may be dropped: results become lines, messages are cut. */
+  /** True if no entry may be dropped. Results then become lines, and messages are cut. */
   readonly keepsAll: boolean;
   readonly blocks: readonly Block[];
   readonly limits: ViewLimits;
   /** The last turn, which may be running. */
   readonly lastTurn: number;
-  /** The newest results, which stay in full as long as the limit allows. */
+  /** The newest results, which stay in full while the limit allows it. */
   readonly newest: ReadonlySet<EntryId>;
-  /** The first and the newest message of a user, which always stay. */
+  /** The user's first and newest messages, which always stay. */
   readonly messages: readonly Entry[];
 }
 
@@ -170,7 +170,7 @@ const isHeld = ({ active, pinned }: ResultEntry): boolean => active || pinned;
 /** Tokens reserved for the summary once entries are dropped. */
 const reserved = ({ draft, limits }: Shrinking): number => (draft.gone.size === 0 ? 0 : limits.summary);
 const sizeOf = (shrinking: Shrinking): number => shrinking.draft.tokens + reserved(shrinking);
-/** Minimum tokens of a view, with the required text of its summary. */
+/** Minimum tokens of the view, including the required text of its summary. */
 const leastOf = ({ draft, limits }: Shrinking): number =>
   draft.tokens + (draft.gone.size === 0 ? 0 : limits.leastSummary);
 
@@ -179,8 +179,8 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
   [
     'retention',
     ({ target }) => target,
-    // All results that the session's retention released become lines at once, so that the cached
-    // prefix breaks only once.
+    // All results that the session's retention no longer keeps become lines at once, so that the
+    // provider's cached prefix breaks only once.
     ({ draft, blocks, newest }) => {
       for (const result of resultsOf(blocks))
         if (!isHeld(result) && !newest.has(result.id) && draft.collapses(result)) draft.collapse(result);
@@ -208,7 +208,7 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
       for (const block of blocks) {
         if (block.turn >= end) return;
         if (block.isFixed || draft.isGone(block)) continue;
-        // A turn is dropped whole.
+        // Checked between turns only: a turn is dropped whole.
         if (block.turn !== turn && sizeOf(shrinking) <= limits.target) return;
         turn = block.turn;
         draft.drop(block);
@@ -226,7 +226,8 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
       }
       if (keepsAll) return;
       for (const block of blocks) {
-        // The summary gets shorter before more entries are dropped.
+        // Counts only the required text of the summary: the summary gets shorter before more
+        // entries are dropped.
         if (leastOf(shrinking) <= limits.most) return;
         if (limits.keepBehindPending && block.isPending) return;
         if (!block.isFixed && !block.isPending && !draft.isGone(block)) draft.drop(block);
@@ -247,8 +248,9 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
 ];
 
 /**
- * Returns whether a view fits before a step. The step `cut` counts only the required text of the
- * summary, because the summary shrinks before messages are cut. Other steps count its full reserve.
+ * Returns whether a view fits, so that a step is not needed. The step `cut` counts only the
+ * summary's required text, because the summary gets shorter before messages are cut. Other steps
+ * count the full reserve for the summary.
  */
 const fits = (shrinking: Shrinking, step: ShrinkStep, limit: number): boolean =>
   (step === 'cut' ? leastOf(shrinking) : sizeOf(shrinking)) <= limit;
@@ -267,7 +269,7 @@ function tooSmall(limits: ViewLimits, least: number): ProjectionError {
   );
 }
 
-/** A shrunk view, with the steps that shrank it. */
+/** A view after shrinking, with the steps that were needed. */
 interface Shrunk {
   readonly draft: ViewDraft;
   readonly steps: readonly ShrinkStep[];
@@ -286,8 +288,8 @@ function applySteps(shrinking: Shrinking): Shrunk & { readonly least: number } {
 }
 
 /**
- * Shrinks a view until it fits. Drops no entry if the result fits and is no larger than with a
- * summary, whose required text may exceed the dropped entries.
+ * Shrinks a view until it fits. Prefers a view with all entries if it also fits and is no larger. A
+ * summary's required text may be longer than the dropped entries.
  *
  * @throws {ProjectionError} `budget-too-small`
  */

@@ -9,13 +9,13 @@ export interface SummarisedViewOptions {
   /** The state of the previous view. */
   readonly state?: ViewState;
   /**
-   * Writes the summary. The deterministic digest is used if it is absent, fails, or loses an
-   * identifier.
+   * Writes the summary. If it is absent, fails, or loses an identifier, the digest made without a
+   * model is used.
    */
   readonly summariser?: Summariser | undefined;
   /**
-   * Asks the summariser even if no entry was dropped since the current summary. A rejected result
-   * leaves that summary. Default: false.
+   * Asks the summariser for a new summary even if no further entry was dropped. If its summary is
+   * rejected, the current one stays. Default: false.
    */
   readonly rewrite?: boolean;
   /** Aborts the wait for the summariser. The digest is then used. */
@@ -27,9 +27,9 @@ function isSummary(item: ViewItem): boolean {
 }
 
 /**
- * Returns `budgetedView`, with an audited summary by a summariser if entries were newly dropped.
- * The summary is never longer than the digest may be, so the limit still holds. It is written from
- * the session's own entries, never from an earlier summary.
+ * Returns `budgetedView`. If entries were newly dropped, the summariser writes the summary, which
+ * is audited. It is never longer than a digest may be, so the limit still holds. The summariser
+ * reads the session's own entries, never an earlier summary.
  *
  * @throws {ProjectionError} as `budgetedView`; never because of the summariser
  */

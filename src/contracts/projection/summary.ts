@@ -6,7 +6,7 @@ import { cutText } from './cut-text.js';
 import type { Entry, TokenCounter } from './entry.js';
 import { criticalIdentifiers, lostIdentifiers } from './identifiers.js';
 
-/** The entries to summarise, and the bounds. */
+/** The entries to summarise, and the limits. */
 export interface SummaryRequest {
   /** Entries of the session itself, never a summary. */
   readonly entries: readonly Entry[];
@@ -14,32 +14,33 @@ export interface SummaryRequest {
   /** Maximum tokens of the summary. */
   readonly limit: number;
   /**
-   * Maximum tokens to which a digest may exceed its limit for demands of users. Defaults to the
-   * limit.
+   * Maximum tokens of a digest that needs more than its limit for requirements stated by users.
+   * Default: the limit.
    */
   readonly spare?: number;
-  /** Tokens of the limit taken by required text. Default: 0. */
+  /** Tokens of the limit that required text takes. Default: 0. */
   readonly required?: number;
 }
 
 /** One attempt of a summariser. */
 export interface SummaryTry extends SummaryRequest {
-  /** The identifiers that the summary must name. */
+  /** The identifiers that the summary must contain. */
   readonly identifiers: readonly string[];
-  /** Counts from 1. `complaint` describes the fault of the previous attempt. */
+  /** Counts from 1. `complaint` says what was wrong with the previous attempt. */
   readonly attempt: number;
   readonly complaint: string | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
-/** A summary in a form of its own: the text for a model, and the form, which is stored with it. */
+/** A summary written in a structured form. `text` is for the model; `form` is stored with it. */
 export interface FormedText {
   readonly text: string;
   readonly form: Json;
 }
 
 /**
- * Writes summaries, usually by calling a model. If it fails, the deterministic digest replaces it.
+ * Writes summaries, usually by calling a model. If it fails, the digest made without a model is
+ * used.
  */
 export interface Summariser {
   readonly name: string;
@@ -47,8 +48,8 @@ export interface Summariser {
 }
 
 /**
- * A summary without a model: a pure function of the request. It never exceeds its limit, so it may
- * be empty.
+ * Makes a summary without a model: a pure function of the request. The summary never exceeds its
+ * limit, so it may be empty.
  */
 export type Digest = (request: SummaryRequest) => Summary;
 
@@ -56,18 +57,18 @@ export type Digest = (request: SummaryRequest) => Summary;
 export interface Summary {
   readonly text: string;
   readonly tokens: number;
-  /** The name of the summariser that wrote it. `digest` for the deterministic one. */
+  /** The name of the summariser that wrote it; `digest` if no model did. */
   readonly by: string;
-  /** The identifiers that it had to name, and the ones that it lacks. */
+  /** The identifiers that the summary had to contain, and those that it lacks. */
   readonly identifiers: readonly string[];
   readonly lost: readonly string[];
   /** The faults of the rejected attempts. */
   readonly refused: readonly string[];
-  /** The form in which it was written, if it has one of its own. */
+  /** The structured form of the summary, if it has one. */
   readonly form?: Json;
 }
 
-/** The name of the deterministic summariser. */
+/** The name that stands for a summary without a model. */
 const DIGEST = 'digest';
 
 const TRIES = 2;
@@ -77,7 +78,7 @@ const SHARE_OF_IDENTIFIERS = 0.5;
 /** Replaces each run of white space, line breaks included, by one space. */
 export const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim();
 
-/** Returns the beginning of a text in one line. */
+/** Returns the beginning of a text as one line. */
 export function shownLine(text: string, most = LONGEST_ASK): string {
   const line = oneLine(text);
   if (line.length <= most) return line;
@@ -91,7 +92,7 @@ function toolCounts(entries: readonly Entry[]): string {
   return [...counts].map(([tool, count]) => (count === 1 ? oneLine(tool) : `${oneLine(tool)} x${count}`)).join(', ');
 }
 
-/** Returns a line per turn: its request and the tools used. */
+/** Returns a line per turn: its request and the tools that it used. */
 export function turnLines(entries: readonly Entry[]): readonly string[] {
   const turns = new Map<number, Entry[]>();
   for (const entry of entries) {
@@ -107,12 +108,12 @@ export function turnLines(entries: readonly Entry[]): readonly string[] {
   });
 }
 
-/** Returns as many of the last pieces as fit, in order. */
+/** Returns the last pieces, as many as fit, in their order. */
 export function lastThatFit(pieces: readonly string[], limit: number, counter: TokenCounter): readonly string[] {
   const kept: string[] = [];
   let room = limit;
   for (const piece of pieces.toReversed()) {
-    // Includes the separator.
+    // 1 for the separator.
     room -= counter.count(piece) + 1;
     if (room < 0) break;
     kept.push(piece);
@@ -127,7 +128,7 @@ export function leftOutLine(entries: readonly Entry[]): string {
   return `${entries.length} entries of ${turns} are left out here; the session keeps them whole.`;
 }
 
-/** Returns the summary with a text that no model wrote. */
+/** Returns a summary with a text that was made without a model. */
 export const digestSummary = (text: string, identifiers: readonly string[], counter: TokenCounter): Summary => ({
   text,
   tokens: counter.count(text),
@@ -138,9 +139,9 @@ export const digestSummary = (text: string, identifiers: readonly string[], coun
 });
 
 /**
- * Returns the deterministic summary: the number of entries and their turns, the identifiers, and a
- * line per turn. If not all lines fit, the newest stay. Needs no model, and gives the same text for
- * the same entries. Never exceeds its limit, so it may be empty.
+ * Returns the summary made without a model: the number of entries and their turns, the identifiers,
+ * and a line per turn. If not all lines fit, the newest stay. The same entries give the same text.
+ * Never exceeds its limit, so it may be empty.
  */
 export function digestOf({ entries, counter, limit }: SummaryRequest): Summary {
   const identifiers = criticalIdentifiers(entries);
@@ -150,13 +151,13 @@ export function digestOf({ entries, counter, limit }: SummaryRequest): Summary {
   const names = named.length === 0 ? [] : [`Names: ${named.join(', ')}`];
   const left = room - names.reduce((sum, line) => sum + counter.count(line) + 1, 0);
   const lines = [head, ...names, ...lastThatFit(turnLines(entries), left, counter)];
-  // Lines that fit one by one may exceed the limit by a token where two lines join.
+  // Lines that fit one by one can exceed the limit, because joining two lines can add a token.
   while (lines.length > 0 && counter.count(lines.join('\n')) > limit) lines.splice(lines.length > 1 ? 1 : 0, 1);
   const text = lines.join('\n');
   return digestSummary(text, identifiers, counter);
 }
 
-/** Returns the fault of a summary. Undefined if there is none. */
+/** Returns what is wrong with a summary. Undefined if it is valid. */
 function complaintOf(text: string, { identifiers, limit, counter }: SummaryTry): string | undefined {
   if (text.trim() === '') return 'it is empty';
   if (!text.isWellFormed()) return 'it contains a lone surrogate';
@@ -168,9 +169,9 @@ function complaintOf(text: string, { identifiers, limit, counter }: SummaryTry):
 
 /**
  * Returns a summariser's summary after an audit: not empty, within the limit, with every critical
- * identifier. The summariser has two attempts, the second with the fault of the first. Then the
- * deterministic digest is used (default: `digestOf`). Never fails because of the summariser, and
- * ends when the signal aborts.
+ * identifier. The summariser has two attempts; the second gets the fault of the first. If both
+ * fail, returns the digest made without a model (default: `digestOf`). Never fails because of the
+ * summariser, and ends when the signal aborts.
  */
 export async function auditedSummary(
   request: SummaryRequest,

@@ -3,25 +3,26 @@ import type { Digest } from './summary.js';
 
 /** The text that every summary of a view must contain. */
 export interface RequiredText {
-  /** Tokens in a request of a summary with only this text. */
+  /** Tokens that a summary of only this text takes in a request. */
   readonly tokens: number;
-  /** Returns whether a text contains all of it. */
+  /** Returns whether a text contains all of the required text. */
   isIn(text: string): boolean;
 }
 
 /** The size of a view, and the rules for shrinking it. */
 export interface ViewBudget {
-  /** Maximum tokens of the view. Never exceeded, for any entries. */
+  /** Maximum tokens of the view. No view exceeds it. */
   readonly tokens: number;
   /** Share of the limit above which the view shrinks. Default: 1. */
   readonly trigger?: number;
   /**
-   * Share of the limit to which it shrinks, so that it need not shrink again soon. Default: 0.75.
+   * Share of the limit to which the view shrinks, so that it need not shrink again soon. Default:
+   * 0.75.
    */
   readonly target?: number;
-  /** Number of newest results that stay in full as long as the limit allows. Default: 3. */
+  /** Number of newest results that stay in full while the limit allows it. Default: 3. */
   readonly keepResults?: number;
-  /** Number of turns before the last one that stay as long as the limit allows. Default: 0. */
+  /** Number of turns before the last one that stay while the limit allows it. Default: 0. */
   readonly keepTurns?: number;
   /**
    * Maximum tokens of the summary of dropped entries. Default: a tenth of the limit. 0 for no
@@ -29,8 +30,8 @@ export interface ViewBudget {
    */
   readonly summary?: number;
   /**
-   * Raises the summary's size as far as the limit allows. If the text does not fit, the view is
-   * rejected. Default: nothing.
+   * Text that the summary must contain. It raises the summary's size as far as the limit allows. If
+   * the text does not fit, the view is rejected. Default: none.
    */
   readonly required?: RequiredText;
   /**
@@ -42,7 +43,7 @@ export interface ViewBudget {
    * false.
    */
   readonly keepBehindPending?: boolean;
-  /** Summarises dropped entries without a model. Default: `digestOf`. */
+  /** Makes the summary of dropped entries without a model. Default: `digestOf`. */
   readonly digest?: Digest;
 }
 
@@ -54,11 +55,11 @@ export interface ViewLimits {
   readonly keepResults: number;
   readonly keepTurns: number;
   readonly summary: number;
-  /** Minimum tokens of a summary, out of `summary`. */
+  /** Tokens of the summary that its required text takes. */
   readonly leastSummary: number;
   /**
-   * Size of the view up to which a summary may grow because users ask for it. It is halfway to the
-   * limit, so that the view need not shrink again soon.
+   * Size of the view up to which the summary may grow for requirements stated by users. It is
+   * halfway from the target to the limit, so that the view need not shrink again soon.
    */
   readonly roomy: number;
   readonly keepBehindPending: boolean;
@@ -83,7 +84,7 @@ function whole(name: string, value: number, least: number): number {
 }
 
 /**
- * Returns the limits of a budget.
+ * Returns the limits of a budget in tokens.
  *
  * @throws {ProjectionError} `invalid-budget`
  */
@@ -103,8 +104,8 @@ export function viewLimits({ tokens, trigger = TRIGGER, target = TARGET, ...rest
     target: goal,
     keepResults: whole('the number of results kept', keepResults, 0),
     keepTurns: whole('the number of turns kept', keepTurns, 0),
-    // Required text is added to the rest. A summary that took the whole target would leave no room
-    // for later entries.
+    // Required text is added to the summary's own size, which is at most half the target. A larger
+    // summary would leave no room for later entries.
     summary: Math.min(whole('the summary', summary, 0), Math.floor(goal / 2)) + leastSummary,
     leastSummary,
     roomy: Math.floor((goal + most) / 2),

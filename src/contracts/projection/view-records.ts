@@ -5,21 +5,26 @@ import type { BudgetedView, ViewItem } from './budgeted-view.js';
 import type { Projection } from './project-session.js';
 import { NO_VIEW, type ViewState } from './shrink-view.js';
 
-/** The purpose of a view. */
+/** Why a view is made, and for whom. */
 export interface ViewPurpose {
   /** The recipient: `model`, or a surface by name. */
   readonly target: string;
-  /** The reason of the request: `token_pressure`, `manual`, `handoff` … */
+  /** Why the view was requested: `token_pressure`, `manual`, `handoff` or another reason. */
   readonly trigger: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** The surface whose later views continue from this one. Other surfaces decide for themselves. */
+  /**
+   * The surface whose later views continue from this one. Other surfaces make their own decisions.
+   */
   readonly surface?: string;
 }
 
-/** Maximum size of a view's decisions in a record. A session with larger decisions starts anew. */
+/**
+ * Maximum characters of a view's decisions in a record. If they are longer, the session's next view
+ * starts without earlier decisions.
+ */
 const MOST_STATE = CHUNK_UNITS / 2;
-/** Maximum number of ids that a record names per view. */
+/** Maximum number of ids in a view's record. */
 const MOST_NAMED = 2_000;
 
 type Segment = 'system' | 'chat' | 'results' | 'approvals' | 'summary';
@@ -75,7 +80,7 @@ function compactionOf(view: BudgetedView, { trigger, surface }: ViewPurpose): Re
 
 /**
  * Returns the records of a view: its limit and use, and the changed entries if it shrank. They
- * contain everything from which the next view continues (`viewStateOf`). Equal views at one time
+ * contain all decisions from which the next view continues (`viewStateOf`). Equal views at one time
  * give equal records.
  */
 export function viewRecords(
@@ -111,7 +116,7 @@ export function compactionsOf(
 }
 
 /**
- * Returns the state from which a session's next view continues: the state in the last compaction
+ * Returns the state from which a session's next view continues: the one in the last compaction
  * record.
  */
 export function viewStateOf(records: readonly ContextRecord<'compaction'>[]): ViewState {

@@ -27,22 +27,22 @@ export interface MemoryChange {
   readonly bury: readonly Burial[];
 }
 
-/** The storage of an agent's memory. All other code here uses this interface. */
+/** The storage of an agent's memory. All code outside this file uses only this interface. */
 export interface MemoryAdapter {
   readonly agent: string;
   read(): Promise<RememberedItems>;
   /**
    * Applies the change that `decide` derives from the contents, and resolves to it. The change is
-   * atomic. If a concurrent change touches the same items, `decide` runs again on the new contents,
-   * so deletions and corrections are never lost. `at` is the time of the change in milliseconds
-   * since 1970. Rejects with the error of `decide`, after which nothing was changed.
+   * atomic. If a concurrent change touches the same items, `decide` runs again on the new contents.
+   * So no deletion or correction is lost. `at` is the time of the change in milliseconds since
+   * 1970. If `decide` throws, rejects with its error and changes nothing.
    */
   change(decide: (held: RememberedItems) => MemoryChange, at: number): Promise<MemoryChange>;
 }
 
 /**
- * A memory in records of its agent (decision 0016). Items have versions. Forgetting an item adds a
- * tombstone in the same transaction. The database keeps every earlier version.
+ * An agent's memory in context records (decision 0016). Items have versions. Forgetting an item
+ * adds a tombstone in the same transaction. The database keeps every earlier version.
  */
 export class RecordMemory implements MemoryAdapter {
   readonly #store: Pick<ObjectStore, 'latest' | 'putRecords'>;

@@ -10,17 +10,17 @@ const sized = z.strictObject({ id: name, chars });
 const announcedTools = z.strictObject({ tools: z.array(sized), skills: z.array(name), mcp_servers: z.array(name) });
 
 /**
- * The tools, skills and servers offered to a model. Each tool has the character count of its
- * schema.
+ * The tools, skills and servers that a harness offers to a model. Each tool has the character count
+ * of its schema.
  */
 export type AnnouncedTools = z.output<typeof announcedTools>;
 
-/** The type of the event that stores them. */
+/** The type of the event that stores the offered tools. */
 const TYPE = 'tyrum.tools';
 
-/** Tool metadata that a harness reported for a session. */
+/** The tools that a harness reported for a session. */
 export interface ToolAnnouncement {
-  /** The step of the session after which it was reported. */
+  /** The last step of the session before the report. */
   readonly seq: number;
   readonly tools: AnnouncedTools;
 }
@@ -34,7 +34,7 @@ export function announcementRecord(
   return { kind: 'event', owner: { session }, turn, seq, at, basis: null, body: { type: TYPE, data: tools } };
 }
 
-/** Reads the tool reports of a session, oldest first. */
+/** Reads a session's tool reports, oldest first. */
 export async function readAnnouncements(
   snapshot: StoreSnapshot,
   session: SessionId,

@@ -6,8 +6,8 @@ import { TyrumError } from './tyrum-error.js';
 /** A requested change of a memory. */
 export interface MemoryWish {
   /**
-   * Kinds and fields of items. An item corrects the one with its id, and a fact also the one with
-   * its key.
+   * Items to write, each with its kind and fields. An item replaces the one with its id; a fact
+   * also replaces the one with its key.
    */
   readonly put: readonly unknown[];
   readonly forget: readonly {
@@ -21,7 +21,7 @@ export interface MemoryWish {
 }
 
 /**
- * Returns the change that a request makes: it puts items, then forgets items, then consolidates.
+ * Returns the change that a request makes: it writes items, then forgets items, then consolidates.
  * @throws {TyrumError} `invalid-memory`, with its position in the list
  * @throws {TyrumError} `unknown-memory` if an item to forget does not exist
  */

@@ -6,7 +6,7 @@ import { TyrumError } from './tyrum-error.js';
 
 /**
  * Writes checkpoints, usually by asking a model for JSON. If it fails or returns an invalid
- * checkpoint, the checkpoint made without a model replaces it.
+ * checkpoint, the one made without a model is used.
  */
 export interface CheckpointWriter {
   readonly name: string;
@@ -14,11 +14,11 @@ export interface CheckpointWriter {
   write(asked: SummaryTry): Promise<unknown>;
 }
 
-/** Models fence JSON even if the prompt forbids it. */
+/** Models put JSON into a code fence even if the prompt forbids it. */
 const FENCED = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/;
 
 /**
- * Parses a checkpoint: exactly its fields, with a goal and a handoff.
+ * Parses a checkpoint: exactly the fields of the contract, with a goal and a handoff.
  * @throws {TyrumError} `checkpoint-refused`, with the field
  */
 function readCheckpoint(value: unknown): Checkpoint {
@@ -44,8 +44,8 @@ function readCheckpoint(value: unknown): Checkpoint {
 }
 
 /**
- * Adds the obligations that a checkpoint omits.
- * @throws {TyrumError} `checkpoint-refused` if the result exceeds the token limit
+ * Adds the obligations that a checkpoint lacks.
+ * @throws {TyrumError} `checkpoint-refused` if they make the checkpoint exceed the token limit
  */
 function withObligations(
   checkpoint: Checkpoint,
@@ -66,7 +66,7 @@ function withObligations(
 }
 
 /**
- * Wraps a checkpoint writer as a summariser. Its output is parsed strictly, completed with omitted
+ * Wraps a checkpoint writer as a summariser. Its output is parsed strictly, completed with missing
  * obligations, and audited like every summary.
  */
 export function checkpointSummariser(writer: CheckpointWriter, facts: SessionFacts): Summariser {
@@ -79,7 +79,7 @@ export function checkpointSummariser(writer: CheckpointWriter, facts: SessionFac
   };
 }
 
-/** A checkpoint that the caller sends ahead: one attempt of an external writer. */
+/** A writer for a checkpoint that the caller sent with the request. It has one attempt. */
 export class SentCheckpoint implements CheckpointWriter {
   #complaint: string | undefined;
 
@@ -95,7 +95,7 @@ export class SentCheckpoint implements CheckpointWriter {
   }
 
   /**
-   * Rejects a compaction that did not use the sent checkpoint.
+   * Throws if the sent checkpoint was rejected.
    * @throws {TyrumError} `checkpoint-refused`
    */
   requireTaken(): void {

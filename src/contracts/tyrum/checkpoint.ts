@@ -39,8 +39,8 @@ const LISTS: { readonly [Name in CheckpointList]: { readonly title: string; read
 const CHECKPOINT_LISTS = Object.keys(LISTS) as readonly CheckpointList[];
 
 /**
- * The lists whose known texts every checkpoint must contain: notes and decisions that are not
- * settled.
+ * The lists of obligations: notes and decisions that are not settled. Every checkpoint must contain
+ * their texts.
  */
 export const OBLIGATION_LISTS = [
   'user_constraints',

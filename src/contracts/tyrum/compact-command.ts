@@ -33,7 +33,7 @@ async function run(command: string, input: string, signal: AbortSignal | undefin
       if (error === null) resolve(stdout);
       else reject(error);
     });
-    // If the program does not read its input, its exit code says so.
+    // The program may exit without reading its input. Its exit code then reports a failure.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(input);
   });
@@ -62,7 +62,8 @@ function programWriter(
 }
 
 /**
- * Locks a session. Only the lock's holder may write records of a session, such as a compaction.
+ * Locks a session. Only the owner of the lock may write records of the session, such as a
+ * compaction.
  * @throws {SessionError} `lease-held` – another process has it open
  */
 async function heldSession(clientDir: string, session: SessionId): Promise<SessionLock> {
@@ -121,7 +122,7 @@ async function compactAction(reference: string, flags: CompactFlags): Promise<vo
     let compacted: CompactedConversation;
     let records: readonly ContextRecord[];
     try {
-      // The previous holder may have written its last step after the review was opened.
+      // The lock's previous owner may have written a last step after the timeline was opened.
       const now = await Timeline.open(timeline.store, timeline.paths);
       const lease = (await now.present.heads([sessionObjectId(session)])).get(sessionObjectId(session))?.document;
       const conversation = await conversationAt(await SessionMoment.read(now, session));
@@ -159,7 +160,7 @@ async function compactAction(reference: string, flags: CompactFlags): Promise<vo
 
 /**
  * `palimpsest compact`: compacts a conversation to fit a token limit, as Tyrum does. Stored steps
- * stay; the compaction is recorded.
+ * stay as they are, and the compaction is recorded.
  */
 export function compactCommand(): Command {
   return withData(new Command('compact'))

@@ -37,18 +37,18 @@ export interface CompactionWish {
   /** Maximum tokens of the checkpoint beside its obligations; a tenth of the limit if omitted. */
   readonly checkpointTokens?: number;
   /**
-   * The token count of the last request as the provider reported it. Above the threshold it forces
-   * a compaction, regardless of our own count.
+   * The token count of the last request as the provider reported it. If it exceeds the threshold,
+   * the conversation is compacted, even if our own count does not.
    */
   readonly reported?: number;
   readonly reason: CompactionReason;
 }
 
-/** A conversation after its compaction. It is unchanged if nothing had to go. */
+/** A conversation after its compaction, or an unchanged one if everything fits. */
 export interface CompactedConversation {
   readonly view: BudgetedView;
   readonly state: ConversationState;
-  /** The identifiers that a checkpoint must name, and the messages that contain them. */
+  /** The critical identifiers of the removed entries. */
   readonly identifiers: readonly string[];
   /** Requirements stated by users for which the checkpoint has no room. */
   readonly unsaid: readonly string[];
@@ -101,14 +101,14 @@ function budgetOf({ facts, projection }: Conversation, entries: readonly Entry[]
  * checkpoint replaces the oldest turns. The first pending call or approval and everything after it
  * stay. Stored data is unchanged.
  *
- * A writer has two attempts within the limit, and must name the critical identifiers. Obligations
- * that it omits are added. If both attempts fail, the checkpoint made without a model is used. With
- * `rewrite`, the writer also renews an existing checkpoint when nothing has to go. Without a
- * writer, equal input gives an equal result.
+ * A writer has two attempts within the limit, and must include the critical identifiers.
+ * Obligations that it omits are added. If both attempts fail, the checkpoint made without a model
+ * is used. With `rewrite`, the writer also rewrites an existing checkpoint if everything fits.
+ * Without a writer, equal input gives an equal result.
  * @throws {ProjectionError} `invalid-budget`
- * @throws {ProjectionError} `budget-too-small`, with the least limit, if the entries that must stay
- *   exceed it. These are pending entries and all after them, system messages, and the user's newest
- *   message.
+ * @throws {ProjectionError} `budget-too-small`, with the minimum limit, if the entries that must
+ *   stay exceed the limit. These are pending entries and all after them, system messages, and the
+ *   user's newest message.
  * @throws {TyrumError} `invalid-settings`
  */
 export async function compactConversation(
@@ -152,7 +152,7 @@ export async function compactConversation(
   };
 }
 
-/** Returns the records of a compaction; none if nothing had to go. */
+/** Returns the records of a compaction, or no records if everything fitted. */
 export function compactionRecords(
   projection: Projection,
   { view, unsaid }: CompactedConversation,

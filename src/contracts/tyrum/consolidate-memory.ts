@@ -11,9 +11,12 @@ export interface MemoryBudget {
 /** The tag of items that a budget never removes. */
 export const CANONICAL = 'canonical';
 
-/** The length to which texts are shortened before any item is removed. */
+/**
+ * Maximum length of a text if the memory exceeds its budget. Texts are shortened before any item is
+ * removed.
+ */
 const COMPRESSED = 600;
-/** The order of removal, lowest first. */
+/** The order in which kinds are removed, lowest first. */
 const WORTH = { episode: 0, note: 1, procedure: 2, fact: 3 } as const satisfies Record<MemoryItem['kind'], number>;
 
 const normal = (text: string): string => text.toLowerCase().replace(/\s+/gu, ' ').trim();
@@ -28,8 +31,8 @@ const mostSensitive = (a: Sensitivity, b: Sensitivity): Sensitivity =>
   SENSITIVITIES.indexOf(a) > SENSITIVITIES.indexOf(b) ? a : b;
 
 /**
- * Merges an older item into a newer one with the same text or fact key. The result keeps the tags
- * and sources of both.
+ * Merges an older item into a newer one that has the same text or fact key. The result keeps the
+ * tags and sources of both.
  */
 function merged(kept: MemoryItem, older: MemoryItem): MemoryItem {
   return {
@@ -66,7 +69,7 @@ const isSame = (a: MemoryItem, b: MemoryItem): boolean => JSON.stringify(a) === 
 
 /**
  * Plans how to deduplicate a memory and fit it into its budget. Items with the same text are merged
- * into the newest; of several facts with one key, the newest stays. If the budget is still
+ * into the newest one. Of several facts with one key, the newest stays. If the budget is still
  * exceeded, long texts are shortened, oldest first. Then items are removed: episodes, notes,
  * procedures, facts, the least certain and oldest first. Items tagged `canonical` are neither
  * shortened nor removed.

@@ -9,8 +9,8 @@ const name = z.string().min(1);
 const sized = z.strictObject({ id: name, chars: count });
 
 /**
- * A context report in Tyrum's exact fields: names and sizes in characters (UTF-16 units), without
- * the prompt's text. Fields without data are empty.
+ * A context report in Tyrum's exact fields: names, and sizes in characters (UTF-16 units). It does
+ * not contain the prompt's text. Fields without data are empty.
  */
 export const tyrumReportSchema = z.strictObject({
   context_report_id: z.uuid(),
@@ -53,17 +53,23 @@ export const tyrumReportSchema = z.strictObject({
 /** A context report in Tyrum's exact fields. */
 export type TyrumReport = z.output<typeof tyrumReportSchema>;
 
-/** A context from which a report can be made. */
+/** A context for which a report can be made. */
 export interface ReportedMoment {
   readonly session: SessionId;
   readonly step: number;
-  /** The hash of the context's record; undefined for a context assembled at the end of a turn. */
+  /**
+   * The hash in the context's record. Undefined for a context that was not handed out but assembled
+   * at the end of a turn.
+   */
   readonly sha256: string | undefined;
 }
 
 const ofSession = (session: SessionId): readonly string[] => ['context-report', session];
 
-/** Returns the id of a report. It is stable for a context and begins with the session's part. */
+/**
+ * Returns the id of a report. It is the same each time for a context. Its first half depends on the
+ * session only.
+ */
 export function tyrumReportId({ session, step, sha256 = 'assembled' }: ReportedMoment): string {
   return stableUuid(ofSession(session), [step, sha256]);
 }
@@ -73,7 +79,7 @@ export const isReportOf = (report: string, session: SessionId): boolean =>
   sharesFirst(report, stableUuid(ofSession(session), []));
 
 const LARGEST_SCHEMAS = 5;
-/** Calls that recall an agent's memory. */
+/** The tools whose calls recall items of an agent's memory. */
 const RECALLS: ReadonlySet<string> = new Set(['memory.seed', 'memory.search']);
 
 const charsOf = ({ sections }: ContextLedger, wanted: ContextLedger['sections'][number]['name']): number =>
@@ -111,9 +117,9 @@ function injectedFiles({ context: { input } }: ReportedContext): TyrumReport['in
 
 /**
  * Returns the report of a context. `at` is the time when its last step was acknowledged, in
- * milliseconds since 1970. `tools` is the harness's last tool report by then. Each character of the
- * context counts in exactly one of `system_prompt.chars` and `user_parts`. Calls and files are also
- * listed by name.
+ * milliseconds since 1970. `tools` is the harness's last tool report at that time. Each character
+ * of the context counts in exactly one of `system_prompt.chars` and `user_parts`. Calls and files
+ * are also listed by name.
  */
 export function tyrumReport(
   reported: ReportedContext,

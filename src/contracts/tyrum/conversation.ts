@@ -10,19 +10,21 @@ import type { ConversationState } from './conversation-state.js';
 import { digestCheckpoint, requiredOf } from './digest-checkpoint.js';
 import { FACT_KINDS, type SessionFacts, sessionFacts } from './session-facts.js';
 
-/** The name of the surface in its records. */
+/** The name of Tyrum's surface in its records. */
 export const SURFACE = 'tyrum';
 
 /** A session as Tyrum's conversation at a basis. */
 export interface Conversation {
   readonly projection: Projection;
   readonly facts: SessionFacts;
-  /** The decisions of its compactions, and the time of the last one in milliseconds since 1970. */
+  /**
+   * The decisions of all its compactions, and the time of the last one in milliseconds since 1970.
+   */
   readonly state: ViewState;
   readonly compactedAt: number | undefined;
 }
 
-/** Returns a session as a conversation, with all input of its checkpoint. */
+/** Returns a session as a conversation, with the facts for its checkpoint. */
 export async function conversationAt(moment: SessionMoment): Promise<Conversation> {
   const { projection } = moment;
   const [facts, compactions] = await Promise.all([moment.records(FACT_KINDS), moment.records(['compaction'])]);
@@ -38,8 +40,8 @@ export async function conversationAt(moment: SessionMoment): Promise<Conversatio
 const callsOf = (entry: Entry): readonly EntryCall[] => (entry.kind === 'assistant' ? entry.calls : []);
 
 /**
- * Token limit, beside obligations, of a checkpoint that no prompt contains because none had room
- * for it.
+ * Token limit, in addition to obligations, of a checkpoint that no prompt has room for. Only the
+ * conversation's state contains it.
  */
 const UNSHOWN_TOKENS = 1_000;
 
@@ -56,7 +58,7 @@ function checkpointOf(
 }
 
 /**
- * Returns approvals that are obligations: pending ones, and decided ones whose call is still
+ * Returns the approvals that are obligations: pending ones, and decided ones whose call is still
  * pending.
  */
 function openApprovals(entries: readonly Entry[], pending: ReadonlySet<string>): readonly ApprovalEntry[] {
@@ -68,8 +70,8 @@ function openApprovals(entries: readonly Entry[], pending: ReadonlySet<string>):
 const DECIDED: Partial<Readonly<Record<ApprovalEntry['state'], boolean>>> = { approved: true, denied: false };
 
 /**
- * Returns the state of a conversation, after a view if one was just made. Equal input gives an
- * equal state.
+ * Returns the state of a conversation. If a compaction was just made, takes its view state and
+ * time. Equal input gives an equal state.
  */
 export function conversationState(
   conversation: Conversation,

@@ -23,8 +23,8 @@ import {
 import type { KnownFacts, SessionFacts } from './session-facts.js';
 
 /**
- * The maximum share of the remaining room that each list may use beside its obligations, in filling
- * order.
+ * The maximum share of the remaining room that each list may use in addition to its obligations, in
+ * filling order.
  */
 const SHARES: readonly (readonly [CheckpointList, number])[] = [
   ['user_constraints', 0.4],
@@ -38,12 +38,12 @@ const SHARES: readonly (readonly [CheckpointList, number])[] = [
 ];
 const SHARE_OF_GOAL = 0.25;
 
-/** Removes duplicates and empty texts. */
+/** Removes duplicate and empty texts. */
 const distinct = (texts: readonly string[]): readonly string[] => [...new Set(texts.filter((text) => text !== ''))];
 
 const EMPTY: Checkpoint = checkpointSchema.parse({ goal: '', handoff_md: '' });
 
-/** Returns the smallest checkpoint of a session, which holds only its obligations. */
+/** Returns the smallest checkpoint of a session: only its obligations. */
 function obligationsAlone({ obligations }: SessionFacts): Checkpoint {
   return { ...EMPTY, ...Object.fromEntries(OBLIGATION_LISTS.map((list) => [list, [...distinct(obligations[list])]])) };
 }
@@ -53,12 +53,15 @@ export function requiredOf(facts: SessionFacts, counter: TokenCounter): Required
   const text = checkpointText(obligationsAlone(facts));
   if (text === '') return undefined;
   const all = OBLIGATION_LISTS.flatMap((list) => distinct(facts.obligations[list]));
-  // Adjoining lines may take one token more than their sum.
+  // 1 more, because joining texts can add a token.
   const tokens = counter.count(text) + reminderOverhead(counter) + counter.perMessage + 1;
   return { tokens, isIn: (said) => all.every((one) => said.includes(one)) };
 }
 
-/** Removes the oldest, least important texts until a checkpoint fits. Obligations go last. */
+/**
+ * Removes texts until a checkpoint fits: the least important lists first, the oldest texts first,
+ * obligations last.
+ */
 function fitted(checkpoint: Checkpoint, least: Checkpoint, { limit, counter }: SummaryRequest): Checkpoint {
   let left = checkpoint;
   const isOver = (): boolean => counter.count(checkpointText(left)) > limit;
@@ -73,7 +76,7 @@ function fitted(checkpoint: Checkpoint, least: Checkpoint, { limit, counter }: S
   return left;
 }
 
-/** Returns the requirements stated by users that a checkpoint omits. */
+/** Returns the requirements stated by users that a checkpoint lacks. */
 export const unsaidDemands = (
   { user_constraints: said }: Checkpoint,
   { user_constraints: all }: KnownFacts,
@@ -114,11 +117,11 @@ function checkpointWithin(
 }
 
 /**
- * Makes a checkpoint without a model; equal entries and facts give an equal one. Obligations come
- * first and stay whole: constraints, decisions, open work, open questions. Requirements of users,
- * names, findings, files and finished work follow, newest first, as far as they fit. Requirements
- * without room raise the limit up to `spare`. The text never exceeds that limit, so it can be
- * empty.
+ * Makes a checkpoint without a model. Equal entries and facts give an equal checkpoint. Obligations
+ * come first and stay whole: constraints, decisions, open work, open questions. Requirements of
+ * users, names, findings, files and finished work follow, newest first, as far as they fit. If
+ * requirements do not fit, the limit rises up to `spare`. The text never exceeds that limit, so it
+ * can be empty.
  */
 export function digestCheckpoint(request: SummaryRequest, facts: SessionFacts): Summary {
   const { entries, counter, limit, spare = limit } = request;

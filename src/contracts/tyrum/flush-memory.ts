@@ -7,16 +7,16 @@ import type { MemoryAdapter, MemoryChange } from './agent-memory.js';
 import { type MemoryItem, memoryItem, memoryText } from './memory-item.js';
 import type { SessionFacts } from './session-facts.js';
 
-/** A request to extract a memory from a text. */
+/** A request to extract an item of memory from a text. */
 export interface MemoryAsk {
-  /** The text that a compaction leaves out, without secrets. */
+  /** The text that a compaction removes, without secrets. */
   readonly text: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * Chooses the memory to keep from a text, usually by asking a model. Returns the kind and fields of
- * one item, or null for none. May fail.
+ * Extracts an item of memory from a text, usually by asking a model. Returns the kind and fields of
+ * the item, or null for none. May fail.
  */
 export type Remember = (ask: MemoryAsk) => Promise<unknown>;
 
@@ -26,27 +26,27 @@ export interface FlushOptions {
   readonly session: string;
   /** The time of the flush in milliseconds since 1970. */
   readonly at: number;
-  /** If omitted, constraints, decisions and findings of the removed text are remembered. */
+  /** Default: the constraints, decisions and findings of the removed text. */
   readonly remember?: Remember | undefined;
-  /** Returns true if an item may be kept. The default rejects items marked as sensitive. */
+  /** Returns true if an item may be stored. The default rejects items marked as sensitive. */
   readonly mayKeep?: (item: MemoryItem) => boolean;
   /** Time limit of the flush in milliseconds; 2,500 if omitted. */
   readonly timeoutMs?: number;
 }
 
 /**
- * The outcome of a flush. An item was written, nothing was new, the text was flushed before, the
- * item was not allowed, or the flush failed.
+ * The outcome of a flush. `nothing`: nothing was new. `known`: the text had been flushed before.
+ * `refused`: the item was not allowed.
  */
 export interface Flushed {
   readonly outcome: 'written' | 'nothing' | 'known' | 'refused' | 'failed';
-  /** SHA-256 of the session and the redacted text. */
+  /** SHA-256 of the session and of the text without secrets. */
   readonly hash: string;
   readonly item?: MemoryItem;
   readonly why?: string;
 }
 
-/** Tags of flushed items. The second tag names the source text. */
+/** The first tag of flushed items. Their second tag is derived from the source text. */
 const FLUSH_TAG = 'pre-compaction-flush';
 const TIMEOUT_MS = 2_500;
 const NOTHING: MemoryChange = { put: [], bury: [] };
@@ -58,7 +58,8 @@ const TITLES = {
 } as const;
 
 /**
- * Selects memory without a model: requirements, decisions and findings that are not remembered yet.
+ * Drafts an item without a model: the requirements, decisions and findings that the memory does not
+ * have yet.
  */
 function digestDraft(
   entries: readonly Entry[],
@@ -80,9 +81,9 @@ function digestDraft(
 const said = (entry: Entry): string => `${entry.kind}: ${entry.text ?? ''}`;
 
 /**
- * Remembers one item of the text that a compaction is about to leave out. A text is flushed once
- * across all processes. Secrets are removed from input and output, and the time is limited. Never
- * throws, so the compaction always proceeds.
+ * Stores one item of memory from the text that a compaction is about to remove. A text is flushed
+ * once among all processes. Secrets are removed from input and output, and the time is limited.
+ * Never throws, so the compaction always proceeds.
  */
 export async function flushMemory(
   gone: readonly Entry[],
@@ -111,7 +112,7 @@ export async function flushMemory(
     if (draft === null || draft === undefined) return { outcome: 'nothing', hash };
     let flushed: Flushed = { outcome: 'known', hash };
     await memory.change(({ items, tags }) => {
-      // A late result must not be written after the compaction.
+      // After the timeout the compaction has gone on, so a late result must not be written.
       signal.throwIfAborted();
       flushed = { outcome: 'known', hash };
       if (tags.has(tag)) return NOTHING;

@@ -13,7 +13,7 @@ import type { AnswerBody, RequestBody } from './http-schemas.js';
 import type { ReportRow } from './read-reports.js';
 import { messagesOf, type PromptMessage, visiblePrompt } from './visible-prompt.js';
 
-/** Formats a report as `/context` has it. */
+/** Formats a report as the route `/context` returns it. */
 export function tyrumRow({ report, turn, at }: ReportRow): AnswerBody<'TyrumReport'>['report'] {
   return { ...report, turn_id: turn, created_at: at.toISOString() };
 }
@@ -37,8 +37,8 @@ export async function announceTools(
 }
 
 /**
- * Returns a session as a conversation. Loads on the first request, because it counts tokens with a
- * vocabulary.
+ * Returns a session as a conversation. Loads the code on the first request, because it counts
+ * tokens with a vocabulary.
  */
 async function conversationOf({ client, session }: OpenContext): Promise<Conversation> {
   const timeline = await Timeline.open(await client.delivered({ others: false }), client.files);
@@ -55,7 +55,7 @@ const sentMessages = (messages: readonly PromptMessage[]) =>
     ...defined({ tool_calls: calls && [...calls] }),
   }));
 
-/** Returns the pruned prompt of a session. */
+/** Returns the pruned prompt of a session, as Tyrum sends it. */
 export async function promptOfTyrum(
   open: OpenContext,
   body: RequestBody<'TyrumPrompt'>,
@@ -74,7 +74,8 @@ export async function tyrumState(open: OpenContext): Promise<AnswerBody<'TyrumCo
 }
 
 /**
- * Stores pending items and facts to keep, as records at the session's last step, all or nothing.
+ * Stores pending items and facts to keep as records at the session's last step: all of them, or
+ * none.
  */
 export async function keepTyrumObligations(
   { client, session }: OpenContext,
@@ -106,7 +107,7 @@ export async function keepTyrumObligations(
 }
 
 /**
- * Approximate characters per token of a tool's schema; callers with a better number set the
+ * Approximate characters per token of a tool's schema. A caller that knows a better number sets the
  * reserve.
  */
 const CHARS_OF_TOKEN = 4;
@@ -151,7 +152,7 @@ export function compactedAnswer(
   };
 }
 
-/** Remembers content that a compaction is about to omit, and records that. */
+/** Stores memory from the text that a compaction is about to remove, and records the flush. */
 async function flush(
   open: OpenContext,
   { agent, item }: NonNullable<RequestBody<'TyrumCompaction'>['memory']>,

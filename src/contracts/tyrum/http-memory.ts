@@ -14,7 +14,10 @@ export async function memoryOf({ client }: Pick<OpenContext, 'client'>, agent: s
 /** Copies items to plain JSON objects. */
 const sent = (items: readonly MemoryItem[]) => items.map((item) => ({ ...item }));
 
-/** Changes an agent's memory: writes, corrects, forgets, consolidates, all or nothing. */
+/**
+ * Changes an agent's memory: writes, corrects, forgets and consolidates items. Makes all changes or
+ * none.
+ */
 export async function changeTyrumMemory(
   open: OpenContext,
   body: RequestBody<'TyrumMemory'>,
@@ -45,8 +48,8 @@ export async function changeTyrumMemory(
 }
 
 /**
- * Recalls from an agent's memory, as a tool call of the session. The call's result is all that a
- * model receives.
+ * Recalls from an agent's memory, as a tool call of the session. The model receives only the call's
+ * result.
  */
 export async function recallTyrumMemory(
   open: OpenContext,

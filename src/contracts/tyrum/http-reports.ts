@@ -4,7 +4,10 @@ import type { AnswerBody } from './http-schemas.js';
 import type { TyrumReports } from './read-reports.js';
 import { TyrumError } from './tyrum-error.js';
 
-/** Opens the reports of the sessions that a question may read. The vocabulary loads with them. */
+/**
+ * Opens the reports of the sessions that the request may read. Loads the token vocabulary with
+ * them.
+ */
 async function reportsOf({ timeline, access }: AskedPast): Promise<TyrumReports> {
   const [{ TyrumReports }, { countHere }] = await Promise.all([
     import('./read-reports.js'),
@@ -45,7 +48,7 @@ export async function reportList(
   return { status: 'ok', reports: rows.map(tyrumRow) };
 }
 
-/** Returns the report of an id. */
+/** Returns the report with an id. */
 export async function reportDetail(
   asked: AskedPast,
   { id, conversation_id: conversation }: { readonly id: string; readonly conversation_id?: string | undefined },
@@ -53,7 +56,7 @@ export async function reportDetail(
   return { status: 'ok', report: tyrumRow(await (await reportsOf(asked)).detail(id, conversation)) };
 }
 
-/** Returns the tools that a session last announced. */
+/** Returns the tools that the harness last reported for a session. */
 export async function announcedTools(
   asked: AskedPast,
   { conversation_id: conversation }: { readonly conversation_id?: string | undefined },

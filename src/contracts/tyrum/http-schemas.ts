@@ -26,7 +26,7 @@ const messages = z.array(
   }),
 );
 
-/** Request bodies in Tyrum's terms. */
+/** Request bodies of Tyrum's operations. */
 export const TYRUM_REQUESTS = {
   Tools: z
     .strictObject({
@@ -205,7 +205,7 @@ const tyrumReportRow = tyrumReportSchema.extend({
   created_at: z.string().describe('ISO 8601, UTC'),
 });
 
-/** Response bodies in Tyrum's terms. */
+/** Response bodies of Tyrum's operations. */
 export const TYRUM_ANSWERS = {
   TyrumMemoryChanged: z.object({
     status: z.literal('ok'),

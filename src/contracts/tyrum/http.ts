@@ -16,7 +16,7 @@ import { TyrumError, type TyrumErrorCode } from './tyrum-error.js';
 const { question } = contractEntries({ requests: {}, answers: TYRUM_ANSWERS });
 const { onStored } = sessionEntries({ requests: TYRUM_REQUESTS, answers: TYRUM_ANSWERS });
 
-/** The status of each error and Tyrum's own code for it. */
+/** The HTTP status of each error, and Tyrum's own code for it. */
 const STATUS: Readonly<Record<TyrumErrorCode, readonly [number, string]>> = {
   'invalid-settings': [400, 'invalid_request'],
   'unknown-report': [404, 'not_found'],
@@ -25,7 +25,7 @@ const STATUS: Readonly<Record<TyrumErrorCode, readonly [number, string]>> = {
   'unknown-memory': [404, 'not_found'],
 };
 
-/** Tyrum's operations by OpenAPI ids. */
+/** Tyrum's operations, by OpenAPI id. */
 export const TYRUM_OPERATIONS = {
   announceTools: onStored({
     method: 'PUT',
@@ -104,7 +104,7 @@ const inConversation = sessionName
   .optional()
   .describe('A session. Default: the most recently used one; for a list, all sessions');
 
-/** Tyrum's questions about contexts, by OpenAPI ids. */
+/** Tyrum's read-only routes about contexts, by OpenAPI id. */
 export const TYRUM_QUESTIONS = {
   lastContextReport: question({
     path: '/context',

@@ -23,7 +23,7 @@ const provenance = z.strictObject({
   metadata: z.unknown().optional(),
 });
 
-/** The fields of each kind beside the common ones. */
+/** The fields of each kind of item, in addition to the common ones. */
 const KINDS = {
   fact: { key: name.max(400), value: z.unknown(), observed_at: time, confidence },
   note: { title: name.max(400).optional(), body_md: body },
@@ -55,8 +55,8 @@ const memoryItemSchema = z.discriminatedUnion('kind', [
 const drafted = { memory_item_id: z.uuid().optional(), tags, sensitivity, provenance: provenance.optional() };
 
 /**
- * A memory before it has an id. `memory_item_id` corrects the item with that id, and a fact
- * corrects the item with its key.
+ * An item before it has an id. `memory_item_id` replaces the item with that id, and a fact replaces
+ * the one with its key.
  */
 const memoryDraftSchema = z.discriminatedUnion('kind', [
   z.strictObject({
@@ -71,7 +71,7 @@ const memoryDraftSchema = z.discriminatedUnion('kind', [
   z.strictObject({ ...drafted, kind: z.literal('episode'), ...KINDS.episode, occurred_at: time.optional() }),
 ]);
 
-/** A memory of an agent in Tyrum's exact fields. */
+/** An item of an agent's memory in Tyrum's exact fields. */
 export type MemoryItem = z.output<typeof memoryItemSchema>;
 type MemoryDraft = z.output<typeof memoryDraftSchema>;
 
@@ -85,7 +85,7 @@ export interface MemoryTombstone {
   readonly reason?: string;
 }
 
-/** The owner of a memory, the source of an item, and the time in milliseconds since 1970. */
+/** The agent and session of an item, and the time in milliseconds since 1970. */
 export interface Remembering {
   readonly agent: string;
   readonly session?: string;
@@ -95,8 +95,8 @@ export interface Remembering {
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Returns an agent's id on Tyrum's surface: its name if that is a UUID, otherwise a stable UUID
- * made from the name.
+ * Returns an agent's id on Tyrum's surface: its name if that is a UUID, or else a stable UUID made
+ * from the name.
  */
 export const agentUuid = (agent: string): string =>
   UUID.test(agent) ? agent.toLowerCase() : stableUuid(['agent', agent], []);
@@ -112,7 +112,7 @@ function idOf(agent: string, draft: MemoryDraft): string {
   return stableUuid(['memory', agent], [draft.kind, ...own]);
 }
 
-/** Removes secrets from a draft. A fact's key can also mark its value as a secret. */
+/** Removes secrets from a draft. The key of a fact can also show that its value is a secret. */
 function withoutSecretsOf(draft: MemoryDraft): MemoryDraft {
   const clean = withoutSecretValues(draft as unknown as Json) as unknown as MemoryDraft;
   if (draft.kind !== 'fact' || clean.kind !== 'fact') return clean;
@@ -121,7 +121,7 @@ function withoutSecretsOf(draft: MemoryDraft): MemoryDraft {
 }
 
 /**
- * Creates an item without secrets. `before` is the present item with its id.
+ * Creates an item without secrets. `before` returns the item that currently has an id.
  * @throws {TyrumError} `invalid-memory`, with the field
  */
 export function memoryItem(
@@ -207,7 +207,9 @@ export function memoryRecord(
   };
 }
 
-/** Returns the item of a record; undefined if it was forgotten or belongs to another surface. */
+/**
+ * Returns the item in a record. Undefined if the item was forgotten or belongs to another surface.
+ */
 export function itemOf({ owner, at, body: held }: ContextRecord<'memory'>): MemoryItem | undefined {
   if (!('agent' in owner) || held.content === null || typeof held.content !== 'object') return undefined;
   const { created_at = new Date(at).toISOString() } = (held.extra ?? {}) as { readonly created_at?: string };

@@ -4,9 +4,9 @@ import { TyrumError } from './tyrum-error.js';
 
 /** Settings of pruning. */
 export interface PruneSettings {
-  /** Maximum number of messages to send: at least 8, or 0 for no limit. 0 if omitted. */
+  /** Maximum number of messages to send: at least 8, or 0 for no limit. Default: 0. */
   readonly maxMessages?: number;
-  /** Calls and results before this many newest messages are removed; at least 2, 4 if omitted. */
+  /** Number of newest messages whose calls and results stay: at least 2. Default: 4. */
   readonly keepLastMessages?: number;
 }
 
@@ -14,7 +14,7 @@ export interface PruneSettings {
 export interface PrunedEntries {
   /**
    * The remaining entries in order. An assistant message keeps only calls that are pending or whose
-   * results follow it.
+   * results follow.
    */
   readonly entries: readonly Entry[];
   /** Results that were removed with their calls. */
@@ -34,7 +34,7 @@ const KEPT_LAST = 4;
 /** A message and its results, which are kept or removed together. */
 interface Group {
   readonly entries: readonly Entry[];
-  /** The number of messages it sends. An approval counts 0. */
+  /** The number of messages in the group. An approval counts 0. */
   readonly size: number;
   /** True for pending entries and the user's newest message. */
   readonly stays: boolean;
@@ -76,7 +76,7 @@ function keptCalls(entries: readonly Entry[], keepLast: number): ReadonlySet<Obj
   return kept;
 }
 
-/** Removes the other calls and their results, and renumbers the calls of each remaining message. */
+/** Removes all other calls and their results, and renumbers the calls of each remaining message. */
 function withoutCalls(entries: readonly Entry[], kept: ReadonlySet<ObjectId>): readonly Entry[] {
   const left: Entry[] = [];
   const makers = new Map<EntryId, AssistantEntry>();
@@ -113,9 +113,9 @@ function groupsOf(entries: readonly Entry[]): readonly Group[] {
 }
 
 /**
- * Returns the groups within a message limit. Kept are the groups up to the first assistant message,
- * pending groups and the user's newest message. The newest groups fill the rest without a gap. Only
- * pending groups can exceed the limit.
+ * Returns the groups within a message limit. The groups up to the first assistant message stay, and
+ * so do pending groups and the user's newest message. The newest groups fill the rest without a
+ * gap. Only pending groups can exceed the limit.
  */
 function capped(groups: readonly Group[], most: number): readonly Group[] {
   const firstOfModel = groups.findIndex(
@@ -126,7 +126,7 @@ function capped(groups: readonly Group[], most: number): readonly Group[] {
   let room = most - [...kept].reduce((sum, { size }) => sum + size, 0);
   for (const group of groups.slice(0, head)) {
     if (kept.has(group)) continue;
-    // Reserve half of the room for the end, however long the beginning is.
+    // However long the beginning is, half of the room is for the newest groups.
     if (room - group.size < most / 2) break;
     kept.add(group);
     room -= group.size;
@@ -143,11 +143,11 @@ function capped(groups: readonly Group[], most: number): readonly Group[] {
 /**
  * Prunes old tool results, as Tyrum prunes its requests. Calls before the newest messages are
  * removed with their results. With a message limit, the beginning up to the first assistant message
- * stays. Then the newest messages stay, never beginning with a result. Pending entries and the
- * user's newest message always stay.
+ * stays. So do the newest messages, which never begin with a result. Pending entries and the user's
+ * newest message always stay.
  *
- * Without a limit, user and system messages all stay, and only assistant messages that had nothing
- * but calls are removed. Pure: equal input gives an equal result.
+ * Without a limit, all user and system messages stay. Only assistant messages that had nothing but
+ * removed calls are removed. Pure: equal input gives an equal result.
  * @throws {TyrumError} `invalid-settings`
  */
 export function pruneEntries(entries: readonly Entry[], settings: PruneSettings = {}): PrunedEntries {

@@ -15,7 +15,7 @@ import { TyrumError } from './tyrum-error.js';
 
 /** Selects reports. */
 export interface WantedReports {
-  /** A session id or its prefix. If omitted, all visible sessions. */
+  /** A session id or the beginning of one. Default: all visible sessions. */
   readonly conversation?: string | undefined;
   /** A turn, as `SESSION@turn:7`. */
   readonly turn?: string | undefined;
@@ -30,12 +30,12 @@ export interface ReportRow {
   readonly report: TyrumReport;
 }
 
-/** A context whose report can be made. */
+/** A context for which a report can be made. */
 interface Found extends ReportedMoment {
   readonly id: string;
   readonly turn: number;
   readonly at: number;
-  /** The record of a handed-out context. */
+  /** The record of the context. Undefined if it was never handed out. */
   readonly proof: AssemblyProof | undefined;
 }
 
@@ -49,10 +49,10 @@ export interface ReportAccess {
   require(session: SessionId): Promise<void>;
 }
 
-/** A reviewer at the command line sees everything. */
+/** At the command line, every session is visible. */
 const EVERYTHING: ReportAccess = { maySee: async (sessions) => sessions, require: async () => undefined };
 
-/** Returns the id of a turn on Tyrum's surface. All our queries accept this reference. */
+/** Returns the id of a turn on Tyrum's surface. All our queries accept it. */
 const turnId = ({ session, turn }: Pick<Found, 'session' | 'turn'>): string => `${session}@turn:${turn}`;
 
 function turnOf(reference: string): { readonly session: string; readonly turn: number } {
@@ -104,7 +104,7 @@ export class TyrumReports {
     const name = conversation ?? wanted?.session;
     const session = name === undefined ? undefined : await this.#named(name);
     if (wanted !== undefined && session !== undefined && (await this.#named(wanted.session)) !== session) return [];
-    // Starts reading the tool reports in parallel. They are needed only for a session.
+    // Only starts the read, so that it runs in parallel.
     if (session !== undefined) begun(this.tools(session));
     const found = session === undefined ? await this.#newest(limit) : await this.#of(session);
     const rows = found.filter((one) => wanted === undefined || one.turn === wanted.turn).slice(0, limit);
@@ -112,8 +112,8 @@ export class TyrumReports {
   }
 
   /**
-   * Returns the report of an id. The named session owns it, otherwise the session in the id. If
-   * that one is not visible, a visible fork of it is used.
+   * Returns the report with an id, of the named session. If no session is named, looks in the
+   * session that the id belongs to, then in its visible forks.
    * @throws {TyrumError} `unknown-report`
    * @throws {HistoryError} as `list`
    */
@@ -136,7 +136,9 @@ export class TyrumReports {
     return tyrumReport(await withLedger(context, this.#count), { at: atOf(steps, step), tools });
   }
 
-  /** Returns the tools that the harness had reported by a step; undefined if it reported none. */
+  /**
+   * Returns the tools that the harness had reported by a step. Undefined if it had reported none.
+   */
   async tools(session: SessionId, step = Number.POSITIVE_INFINITY): Promise<AnnouncedTools | undefined> {
     const known = await askOnce(this.#announced, session, () => readAnnouncements(this.timeline.present, session));
     return known.findLast(({ seq }) => seq <= step)?.tools;
@@ -155,7 +157,7 @@ export class TyrumReports {
     return { session, tools: await this.tools(session) };
   }
 
-  /** Resolves any form of session name to a visible session. */
+  /** Returns the visible session that a name in any form refers to. */
   async #named(name: string): Promise<SessionId> {
     const session = await requireSession(this.timeline.present, name);
     await this.access.require(session);
@@ -178,7 +180,7 @@ export class TyrumReports {
     return contexts;
   }
 
-  /** Makes several rows. Handed-out contexts are read together, oldest first. */
+  /** Makes several reports. Reads the handed-out contexts of a session together, oldest first. */
   async #rows(found: readonly Found[]): Promise<readonly ReportRow[]> {
     const oldestFirst = found.toReversed();
     const proofs = oldestFirst.flatMap(({ proof }) => proof ?? []);
@@ -199,7 +201,10 @@ export class TyrumReports {
     return rows;
   }
 
-  /** Returns the visible sessions, most recently used first, even while a turn runs. */
+  /**
+   * Returns the visible sessions, most recently used first. Sessions whose turn is running count
+   * too.
+   */
   async #sessions(): Promise<readonly SessionSummary[]> {
     const sessions = await listSessions(this.timeline.present, []);
     const seen = new Set(await this.access.maySee(sessions.map(({ id }) => id)));
@@ -207,8 +212,8 @@ export class TyrumReports {
   }
 
   /**
-   * Returns the sessions to which a report can belong: its own session, then those that share its
-   * steps.
+   * Returns the visible sessions to which a report can belong: the session in its id, then the
+   * forks of that session.
    */
   async #sessionsOf(report: string): Promise<readonly SessionId[]> {
     const sessions = await this.timeline.present.sessions();
@@ -224,7 +229,7 @@ export class TyrumReports {
     return [...seen].sort((a, b) => Number(b === owner) - Number(a === owner));
   }
 
-  /** Returns the reportable contexts of a session, newest first. */
+  /** Returns the contexts of a session for which reports can be made, newest first. */
   async #of(session: SessionId): Promise<readonly Found[]> {
     const contexts = await this.#contextsOf(session);
     const [records, steps] = await Promise.all([

@@ -6,7 +6,7 @@ import { type MemoryItem, memoryText, writtenAt } from './memory-item.js';
 /** A recall request. */
 export interface RecallWish {
   /**
-   * Words to search for. Without any, the most important items are recalled, as at the start of a
+   * Words to search for. Without words, the most important items are recalled, as at the start of a
    * session.
    */
   readonly query?: string;
@@ -33,7 +33,7 @@ const WORD = /[\p{L}\p{N}_./-]+/gu;
 const wordsOf = (text: string): ReadonlySet<string> =>
   new Set((text.toLowerCase().match(WORD) ?? []).filter((word) => word.length > 1));
 
-/** Priorities of the kinds at the start of a session. */
+/** Priorities of the kinds when no words are given. */
 const WORTH = { fact: 3, procedure: 2, note: 1, episode: 0 } as const satisfies Record<MemoryItem['kind'], number>;
 
 function nameOf(item: MemoryItem): string {
@@ -41,7 +41,7 @@ function nameOf(item: MemoryItem): string {
   return item.kind === 'episode' ? '' : (item.title ?? '');
 }
 
-/** Scores an item against the words; 0 if it contains none. */
+/** Scores how well an item matches the words. 0 if it contains no word. */
 function score(item: MemoryItem, words: ReadonlySet<string>): number {
   const [name, tags, text] = [nameOf(item), item.tags.join(' '), memoryText(item)].map(wordsOf) as [
     ReadonlySet<string>,
@@ -60,10 +60,10 @@ function line(item: MemoryItem): string {
 }
 
 /**
- * Recalls items of a memory within limits. With a query, items with most of its words come first.
- * Words in names weigh most, and equal scores are ordered by write time, newest first. Without a
- * query, `canonical` items come first, then facts, procedures, notes and episodes, newest first.
- * Secrets are masked. Pure.
+ * Recalls items of a memory within limits. With a query, items that contain most of its words come
+ * first. Words in names count most. Items with equal scores are ordered by write time, newest
+ * first. Without a query, `canonical` items come first, then facts, procedures, notes and episodes,
+ * newest first. Secrets are masked. Pure.
  */
 export function recallMemory(items: readonly MemoryItem[], wish: RecallWish): Recalled {
   const { query, limit = LIMIT, chars = CHARS, sensitive = false } = wish;

@@ -8,7 +8,10 @@ import { TyrumReports } from './read-reports.js';
 
 const LISTED = 20;
 
-/** Wraps a report in another program's format: the same JSON for people and programs. */
+/**
+ * Returns an answer that prints a report of another program's format as JSON, with and without
+ * `--json`.
+ */
 function foreignAnswer(body: object): Answer {
   const text = JSON.stringify(body, null, 2);
   return { lines: () => textLines(text), exact: `${text}\n`, json: () => body };

@@ -7,16 +7,16 @@ import type { Checkpoint, CheckpointList, OBLIGATION_LISTS } from './checkpoint.
 /** The record kinds from which facts are derived. */
 export const FACT_KINDS = ['note', 'missing'] as const;
 
-/** The checkpoint texts of some entries that are known without a model. */
+/** The texts of a checkpoint's lists that are known without a model. */
 export type KnownFacts = Readonly<Record<Exclude<CheckpointList, 'critical_identifiers'>, readonly string[]>>;
 
 /** Facts of a session that are known without a model: notes, requests of users, decisions. */
 export interface SessionFacts {
   readonly goal: string;
-  /** Notes, decided approvals and open work. Every checkpoint contains all of them. */
+  /** Notes, decided approvals and open work, which every checkpoint must contain. */
   readonly obligations: Pick<Checkpoint, (typeof OBLIGATION_LISTS)[number]>;
   /**
-   * Returns the facts of some entries. `clean` receives each text whole, before any part is taken
+   * Returns the facts of some entries. `clean` is applied to each whole text before parts are taken
    * from it.
    */
   of(entries: readonly Entry[], clean?: Clean): KnownFacts;
@@ -26,8 +26,8 @@ type Clean = (text: string) => string;
 const asItIs: Clean = (text) => text;
 
 /**
- * English words that state requirements, as most prompts for agents are English. Notes cover other
- * wordings.
+ * English words that state requirements, because most prompts for agents are English. Notes cover
+ * other wordings.
  */
 const DEMANDS = new RegExp(
   "\\b(?:must|must ?n[o']t|never|always|do not|don['’]?t|should not|shouldn['’]?t|only|without|avoid" +
@@ -35,7 +35,9 @@ const DEMANDS = new RegExp(
   'i',
 );
 const LONGEST_DEMAND = 240;
-/** Limit per message: a pasted text has many sentences, and few are the user's own. */
+/**
+ * Maximum requirements per message. A pasted text has many sentences, and few are the user's own.
+ */
 const MOST_DEMANDS = 8;
 
 /** Returns the sentences of a message that state a requirement. */
@@ -50,7 +52,7 @@ function demandsOf(text: string): readonly string[] {
 
 type NoteKind = RecordBody<'note'>['note'];
 
-/** Returns the last note of each name, without closed ones. */
+/** Returns the last note of each name, except closed ones. */
 function openNotes(records: readonly ContextRecord<'note'>[]): (kind: NoteKind, clean?: Clean) => readonly string[] {
   const byName = new Map<string, RecordBody<'note'>>();
   for (const { body } of records) {

@@ -1,14 +1,14 @@
 import type { Json } from '../../objects/canonical-json.js';
 import { hashText } from '../../objects/hashes.js';
 
-/** Hexadecimal digits in the first half, before the variant of a UUID. */
+/** Number of hexadecimal digits in the first half of a UUID, before its variant. */
 const FIRST = 16;
 
 const hexOf = (names: readonly Json[]): string => hashText(JSON.stringify(names));
 
 /**
- * Returns a stable UUID for some names (RFC 9562, version 8). The first half depends on the first
- * names only, so it finds related ids. The second half depends on all names.
+ * Returns a UUID that is always the same for the same names (RFC 9562, version 8). Its first half
+ * depends only on `first`, so related ids can be found. Its second half depends on all names.
  */
 export function stableUuid(first: readonly Json[], rest: readonly Json[]): string {
   const [head, tail] = [hexOf(first), hexOf([...first, ...rest])];

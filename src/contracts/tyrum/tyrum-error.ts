@@ -3,12 +3,12 @@ import { CodedError } from '../../values/coded-error.js';
 /**
  * Why a request on Tyrum's surface is rejected.
  *
- * - `invalid-settings`: a number is below its minimum or of the wrong kind; the message names it
+ * - `invalid-settings`: a number is too small or of the wrong type; the message names it
  * - `unknown-report`: no visible context report has that id
  * - `invalid-memory`: the item to remember is invalid; the message names the field
  * - `unknown-memory`: the agent has no item with that id
- * - `checkpoint-refused`: a written checkpoint is invalid, too long or lacks a required name; the
- *   message states the fault
+ * - `checkpoint-refused`: a written checkpoint is invalid, too long, or lacks a required
+ *   identifier; the message states the fault
  */
 export type TyrumErrorCode =
   | 'invalid-settings'

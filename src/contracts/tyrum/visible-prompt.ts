@@ -19,7 +19,7 @@ export interface PromptMessage {
 /** The messages that a model receives, and those that were left out. */
 export interface VisiblePrompt {
   readonly messages: readonly PromptMessage[];
-  /** Results that were pruned with their calls, and other pruned messages. */
+  /** The pruned results, which were removed with their calls, and the other pruned messages. */
   readonly pruned: { readonly results: readonly EntryId[]; readonly messages: readonly EntryId[] };
 }
 
@@ -31,13 +31,13 @@ const ROLES = {
   assistant: 'assistant',
   result: 'tool',
 } as const;
-/** The id of the message that replaces compacted messages. */
+/** The id of the message that contains the checkpoint. */
 const CHECKPOINT = 'checkpoint';
 
 /**
- * Returns the entries as a model receives them. A result outside the session's retention becomes
- * its line [§4.3]. A pending approval becomes a reminder, so that the model does not ask again.
- * Decided approvals appear in the conversation's state and the checkpoint.
+ * Returns the entries as a model receives them. A result that the session's sets do not hold in
+ * full becomes its line [§4.3]. A pending approval becomes a reminder, so that the model does not
+ * ask again. Decided approvals appear in the conversation's state and the checkpoint.
  */
 export function sentEntries({ entries, counter }: Pick<Projection, 'entries' | 'counter'>): readonly Entry[] {
   return entries.flatMap((entry): readonly Entry[] => {
@@ -68,8 +68,8 @@ function messageOf(item: ViewItem): PromptMessage {
 export const messagesOf = (items: readonly ViewItem[]): readonly PromptMessage[] => items.map(messageOf);
 
 /**
- * Returns a session's messages as a Tyrum model receives them: the checkpoint of compacted
- * messages, pending entries, and later messages, pruned.
+ * Returns a session's messages as Tyrum sends them to a model: the checkpoint, pending entries, and
+ * the later messages after pruning.
  * @throws {TyrumError} `invalid-settings`
  */
 export function visiblePrompt(
