@@ -10,7 +10,7 @@ import { exportBundle } from './export-bundle.js';
 import { exportMask } from './export-mask.js';
 import { finishImport, importBundle } from './import-bundle.js';
 
-/** Returns the last step of the requested moment; undefined for the end of the session. */
+/** Returns the last step at the requested moment. Undefined if no moment was requested. */
 export async function lastStep({ timeline, session, when }: ExportTarget): Promise<number | undefined> {
   const isPlaced = Object.values(when).some((clock) => clock !== undefined);
   return isPlaced ? stepAt(timeline, session, { when, holder: async () => undefined }) : undefined;
@@ -40,7 +40,7 @@ export async function exportBundleFile(target: ExportTarget): Promise<Written> {
 }
 
 /**
- * Rejects a folder that no format recognises, before a database is opened.
+ * Rejects a folder that no import format recognises, before a database is opened.
  * @throws {BundleError} `unusable-file`; it names the formats that can be imported
  */
 async function requireFile(path: string, contracts: readonly Contract[]): Promise<void> {

@@ -1,6 +1,6 @@
 import { CodedError } from '../values/coded-error.js';
 
-/** The reasons for which a bundle is not written or not imported. */
+/** Why a bundle is not written or not imported. */
 export type BundleErrorCode =
   /** The output file already exists. */
   | 'file-exists'
@@ -10,27 +10,27 @@ export type BundleErrorCode =
   | 'unusable-file'
   /** The file is not a bundle. */
   | 'not-a-bundle'
-  /** A later version of Palimpsest wrote it. */
+  /** A later version of Palimpsest wrote the bundle. */
   | 'newer-version'
-  /** It is truncated. */
+  /** The bundle is truncated. */
   | 'cut-short'
-  /** It has secrets that this data folder does not record. */
+  /** The bundle has secrets that this data folder masks in its records. */
   | 'secrets'
-  /** A part of it does not match its hash. */
+  /** A part of the bundle does not match its hash. */
   | 'altered'
-  /** A part of it does not have the form of a bundle. */
+  /** A part of the bundle does not have the required form. */
   | 'malformed'
-  /** It contains a time in the future. */
+  /** The bundle contains a time in the future. */
   | 'future-time'
-  /** It is larger than it declares, or larger than the import limit. */
+  /** The bundle is larger than it declares, or larger than the import limit. */
   | 'too-large'
-  /** An erasure of the data folder runs, or was interrupted. */
+  /** An erasure of the data folder runs or was interrupted. */
   | 'erasing'
   /** The session has no interrupted import that could be finished. */
   | 'nothing-to-finish'
   /**
-   * The session saw two lines of versions of its files: the imported ones, and those of this
-   * database.
+   * The session saw two lines of versions of its files: first the imported one, then this
+   * database's own.
    */
   | 'two-lines'
   /** The database holds different data under an id of the bundle. */

@@ -6,7 +6,7 @@ import { BundleError } from './bundle-error.js';
 
 const { plainQuestion } = contractEntries({ requests: {}, answers: {} });
 
-/** The parameters of files without secrets. */
+/** The query parameters for masking a file that a route returns. */
 export const maskParameters = {
   redact: z
     .enum(['true', 'false'])
@@ -15,7 +15,7 @@ export const maskParameters = {
   rules: z.string().max(4_000).optional().describe('More texts to mask, each on a line; a pattern between slashes'),
 };
 
-/** The question for a session as a bundle, by its OpenAPI id. */
+/** The route that returns a session as a bundle, by its OpenAPI id. */
 export const BUNDLE_QUESTIONS = {
   bundle: plainQuestion({
     path: '/v1/sessions/{id}/bundle',

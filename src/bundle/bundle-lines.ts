@@ -3,7 +3,8 @@ import { type Json, unboundedJson } from '../objects/canonical-json.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 
 /**
- * The newest version of the format, used for redacted bundles. Every earlier version can be read.
+ * The newest version of the format. Only redacted bundles need it. Every earlier version can be
+ * read.
  */
 export const BUNDLE_VERSION = 2;
 /** The version of bundles without redaction. */
@@ -32,7 +33,10 @@ const header = z.strictObject({
   documents: count.describe('Versions of objects and parts, without texts'),
 });
 
-/** Counts of the content masked before a bundle was written. It does not reveal the content. */
+/**
+ * Counts of the content that was masked before the bundle was written. They do not reveal the
+ * content.
+ */
 export const redacted = z.strictObject({
   rules: z
     .strictObject({ session: count, texts: count, patterns: count })
@@ -64,8 +68,8 @@ const manifest = z.strictObject({
 
 /**
  * The lines of a bundle, in order: `bundle`; the lines of each transaction; `manifest`. A
- * transaction has the `text` parts that it needs first, then `transaction`, then a `put` for each
- * version that it wrote. Each line is one JSON object with sorted keys.
+ * transaction begins with the `text` parts that it needs. Then come `transaction` and a `put` for
+ * each version that it wrote. Each line is one JSON object with sorted keys.
  */
 export const LINES = {
   bundle: z.strictObject({ bundle: header }).describe('The first line'),
@@ -104,7 +108,7 @@ export type BundleLine =
   | { readonly kind: 'put'; readonly document: StoredDocument; readonly validTime: Date }
   | { readonly kind: 'manifest'; readonly manifest: BundleManifest };
 
-/** Returns a line as written: canonical JSON, without the depth limit of hashed data. */
+/** Returns a line as it is written: canonical JSON, without the depth limit of hashed data. */
 export function bundleLine(value: object): string {
   return `${unboundedJson(value as Json)}\n`;
 }

@@ -17,11 +17,11 @@ export class BundleWriter {
   readonly #held: HeldVersions;
   /** Files whose versions are private to the bundle's sessions (decision F10). */
   readonly #line: ReadonlySet<string>;
-  /** Texts of such versions that were written as parts. */
+  /** Texts of such versions that are already written. */
   readonly #texts = new Set<string>();
-  /** For each transaction of the bundle, the one of this database. */
+  /** For each transaction of the bundle, its number in this database. */
   readonly #here: number[];
-  /** Ids that this import has put. No other writer may have put them meanwhile. */
+  /** Ids that this import has written. Any other writer of such an id is a conflict. */
   readonly #put = new Set<string>();
 
   constructor(
@@ -63,8 +63,8 @@ export class BundleWriter {
   }
 
   /**
-   * Returns the operations for a version on the line of the bundle's sessions. Its text is found by
-   * hash, as for every version.
+   * Returns the operations that write a version on the import's own line. Like every version, it
+   * refers to its text by hash.
    */
   #kept(document: StoredDocument, { validTime }: CheckedPut): readonly TxOp[] {
     const { content, content_hash } = document;
@@ -78,8 +78,8 @@ export class BundleWriter {
   }
 
   /**
-   * Commits a transaction with the part that records it. If the response was lost, looks the commit
-   * up.
+   * Commits a transaction together with the document that records it. If the response is lost,
+   * checks whether the commit succeeded.
    */
   async #commit(said: StoredDocument, ops: readonly TxOp[]): Promise<number> {
     const id = said['xt/id'];
@@ -99,7 +99,7 @@ export class BundleWriter {
     return place?.txId ?? 0;
   }
 
-  /** Returns a context record with its basis as a transaction of this database. */
+  /** Returns a context record whose basis names a transaction of this database. */
   #based(document: StoredDocument): StoredDocument {
     if (document.type !== 'assembly') return document;
     const body = document.body as { readonly basis: { readonly validTime: number; readonly txId: number } | null };

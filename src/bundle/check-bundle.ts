@@ -20,23 +20,23 @@ export interface CheckedPut {
   readonly id: string;
   readonly type: string;
   readonly validTime: number;
-  /** SHA-256 of its line, which identifies equal versions. */
+  /** SHA-256 of the version's line. Equal versions have equal hashes. */
   readonly sha256: string;
 }
 
 /** One transaction of a bundle, without its documents. */
 export interface CheckedTransaction extends BundleTransaction {
   readonly puts: readonly CheckedPut[];
-  /** Hash over every line up to its last. A second read must produce the same hash. */
+  /** Hash of all lines up to the transaction's last. A second read must give the same hash. */
   readonly chain: string;
 }
 
-/** A bundle whose content was checked. */
+/** A bundle after its check. */
 export interface CheckedBundle {
   readonly header: BundleHeader;
   readonly manifest: BundleManifest;
   readonly transactions: readonly CheckedTransaction[];
-  /** For each of its sessions, the epoch of its newest head. */
+  /** For each session of the bundle, the epoch of its newest head. */
   readonly epochs: ReadonlyMap<string, number>;
 }
 
@@ -58,11 +58,11 @@ class BundleCheck {
   /** The heads of sessions and chats. */
   readonly #heads: StoredDocument[] = [];
   readonly #snapshots: StoredDocument[] = [];
-  /** Files and calls. */
+  /** The ids of files and calls. */
   readonly #objects = new Set<string>();
   readonly #ids = new Set<string>();
   readonly #counts = new Map<string, number>();
-  /** Texts since the last transaction began. The text of a message directly precedes it. */
+  /** Texts since the last transaction. A message's text precedes its transaction directly. */
   #recent = new Map<string, string>();
   #isBehindPut = false;
   #textCount = 0;
@@ -224,8 +224,7 @@ class BundleCheck {
   }
 
   /**
-   * Checks that every object of the session is present, and that its heads are the fold of its
-   * steps.
+   * Checks that every object of the session is present, and that its heads result from its steps.
    */
   #checkWhole({ sessions }: BundleHeader, steps: readonly Step[]): void {
     const named = steps.flatMap(({ changes, call }) => [
@@ -245,10 +244,10 @@ class BundleCheck {
 }
 
 /**
- * Reads and checks a whole bundle. With a mask, rejects secrets in its texts. Recomputes its
- * hashes, and checks that every referenced object is present and that the heads of its sessions are
- * the fold of their steps. Writes nothing. Memory grows with the session's chat and the number of
- * its versions, not with its texts.
+ * Reads and checks a whole bundle. With a mask, rejects secrets in its texts. Recomputes the
+ * hashes. Checks that every referenced object is present, and that the heads of its sessions result
+ * from their steps. Writes nothing. Memory grows with the session's chat and the number of its
+ * versions, not with its texts.
  *
  * @throws {BundleError} every code except `conflict`
  */

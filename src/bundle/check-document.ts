@@ -21,14 +21,14 @@ import { fromDocument, type StoredDocument } from '../xtdb/documents.js';
 import { BundleError } from './bundle-error.js';
 import { BODY_SHAPES, HEAD_SHAPES, misfit } from './document-shapes.js';
 
-/** The scope against which the documents of a bundle are checked. */
+/** The values against which the documents of a bundle are checked. */
 export interface DocumentScope {
   /** The sessions of the bundle. */
   readonly sessions: ReadonlySet<string>;
   readonly transactions: number;
-  /** The last step. */
+  /** The last step of the bundle's session. */
   readonly step: number;
-  /** Time of the check in milliseconds since 1970. Later times are rejected. */
+  /** Time at which the check started, in milliseconds since 1970. Later times are rejected. */
   readonly now: number;
 }
 
@@ -82,8 +82,8 @@ function requireFields(document: StoredDocument, fields: readonly string[]): voi
 }
 
 /**
- * Checks that a call belongs to a chat of the bundle, and that its id names nothing else. The id
- * must not be part of a session, a file, or another session's call (decision B2).
+ * Checks that a call belongs to a chat of the bundle. Its id must not be that of a session, a file,
+ * or another session's call (decision B2).
  */
 function checkCall(document: StoredDocument, { sessions }: DocumentScope): void {
   const { 'xt/id': id, chat_ref } = document;
@@ -95,10 +95,7 @@ function checkCall(document: StoredDocument, { sessions }: DocumentScope): void 
   requireThat(isOwnId, document, "its id is that of another object or of another session's call");
 }
 
-/**
- * Checks every hash of a head, except hashes of its text, which is checked by itself, and of fields
- * folded from steps.
- */
+/** Checks the hashes of a head. Texts and the fields folded from steps have their own checks. */
 function checkHead(document: StoredDocument, scope: DocumentScope): void {
   const { type, file_hash, content_hash, metadata_hash, object_hash } = document;
   const hashes = { file_hash, content_hash, metadata_hash } as Parameters<typeof objectHash>[0];
@@ -195,7 +192,7 @@ const CHECKS: Readonly<Record<string, (part: StoredDocument, scope: DocumentScop
 };
 
 /**
- * Checks one version of a bundle by itself: its hashes, that it belongs to the bundle's sessions,
+ * Checks one version of a bundle on its own: its hashes, that it belongs to the bundle's sessions,
  * and that its id matches its content.
  *
  * @throws {BundleError} `altered`
@@ -205,7 +202,7 @@ export function checkDocument(document: StoredDocument, scope: DocumentScope): v
   if (check === undefined) throw altered(document, `a bundle cannot contain the type ${JSON.stringify(document.type)}`);
   try {
     check(document, scope);
-    // Rejects documents that the database would refuse, before anything is written.
+    // Also rejects documents that the database would refuse, before anything is written.
     fromDocument(document);
   } catch (error) {
     if (error instanceof BundleError) throw error;
@@ -226,7 +223,7 @@ export class TextCheck {
     return this.#seen.has(hash);
   }
 
-  /** Takes a text or a part of one. Returns the whole text if this part completes it. */
+  /** Takes a text, or one chunk of a long text. Returns the whole text once it is complete. */
   take(part: StoredDocument): { readonly hash: string; readonly text: string } | undefined {
     if (part.type === 'chunks') return this.#begin(part);
     requireThat(part.type === 'chunk', part, 'it is not text');
@@ -255,7 +252,7 @@ export class TextCheck {
   }
 
   /**
-   * Checks that the last text is complete.
+   * Checks that the last long text is complete.
    *
    * @throws {BundleError} `altered` if chunks of it are missing
    */
@@ -276,14 +273,14 @@ export class TextCheck {
   }
 }
 
-/** Members that name objects and places. A mask leaves them as they are (decision 0026). */
+/** Members that name objects and places. Masks do not change them (decision 0026). */
 const NAMES: ReadonlySet<string> = new Set(['xt/id', 'source', 'roots', 'folders', 'mounts']);
 
 const MARK_KIND = /^⟦masked:([a-z-]+):/;
 
 /**
- * Looks for secrets in a bundle that the mask of this data folder would not record. A bundle is
- * refused and not masked, because its hashes and proofs cover its texts.
+ * Looks for secrets that this data folder would mask in its records. A bundle with a secret is
+ * rejected instead of masked, because its hashes and proofs cover its texts.
  */
 export class SecretCheck {
   readonly #mask: RecordMask;
@@ -295,12 +292,12 @@ export class SecretCheck {
     this.#mask = mask;
   }
 
-  /** Looks at a whole text. */
+  /** Checks a whole text. */
   text(text: string, name: string): void {
     if (this.#mask.text(text, this.#found) !== text) this.#first ??= name;
   }
 
-  /** Looks at a document without the texts that it names by hash. */
+  /** Checks a document. Texts that it names by hash are checked on their own. */
   document(document: StoredDocument): void {
     if (this.#mask === NO_MASK) return;
     const { size } = this.#found;
@@ -311,7 +308,7 @@ export class SecretCheck {
     if (this.#found.size > size) this.#first ??= document['xt/id'];
   }
 
-  /** @throws {BundleError} `secrets` if there was one */
+  /** @throws {BundleError} `secrets` if there was a secret */
   end(): void {
     if (this.#first === undefined) return;
     const kinds = new Set([...this.#found.keys()].map((mark) => MARK_KIND.exec(mark)?.[1] ?? 'secret'));

@@ -11,7 +11,7 @@ import { objectsOf } from './collect-session.js';
 
 /** The content of a bundle that describes its sessions. */
 export interface SaidOfSessions {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly sessions: readonly SessionId[];
   /** All steps, from the first one. */
   readonly steps: readonly Step[];
@@ -25,7 +25,7 @@ const altered = (why: string): BundleError => new BundleError('altered', `the bu
 const quoted = (document: StoredDocument): string => JSON.stringify(document['xt/id']);
 const ownerIn = (document: StoredDocument): string => String(document['xt/id']).slice(String(document.type).length + 1);
 
-/** The state of a session after some of its steps. Ask for states in step order. */
+/** The state of a session after some of its steps. Request states in step order. */
 export class Fold {
   readonly #steps: readonly Step[];
   #state: SessionState;
@@ -45,7 +45,10 @@ export class Fold {
   }
 }
 
-/** Checks that each session continues the one before it and wrote the steps that only it has. */
+/**
+ * Checks that each session continues the previous one, and wrote the steps that the previous one
+ * lacks.
+ */
 function checkLineage({ sessions, steps, heads }: SaidOfSessions): void {
   const points = new Map<string, ForkPoint | undefined>();
   for (const document of heads) {
@@ -79,7 +82,7 @@ function checkHeads({ sessions, steps, heads }: SaidOfSessions): void {
     }
 }
 
-/** Sets are read from the newest snapshot, and the index from all snapshots together. */
+/** Checks every snapshot, because readers take the index from all of them together. */
 function checkSnapshots({ sessions, steps, snapshots }: SaidOfSessions): void {
   const fold = new Fold(sessions.at(-1) as SessionId, steps);
   const seqOf = ({ body }: StoredDocument): number => Number((body as { readonly seq?: unknown }).seq);
@@ -96,8 +99,8 @@ function checkSnapshots({ sessions, steps, snapshots }: SaidOfSessions): void {
 }
 
 /**
- * Checks the sessions of a bundle against their steps. Heads and snapshots must be the fold of the
- * steps, and each session must continue the one before. A step must name every file and call.
+ * Checks the sessions of a bundle. Heads and snapshots must result from the steps, each session
+ * must continue the previous one, and steps must name every file and call.
  *
  * @throws {BundleError} `altered`
  */
@@ -105,7 +108,7 @@ export function checkSessions(said: SaidOfSessions): void {
   const named = objectsOf(said.steps);
   for (const id of said.objects) {
     if (!named.has(id)) throw altered(`no step of the session has ${JSON.stringify(id)}`);
-    // A call never has an id of a session's parts.
+    // A file or call never has the id of a session, chat or prompt.
     if (isInfrastructureId(id)) throw altered(`${JSON.stringify(id)} is part of a session, not a file or a call`);
   }
   checkLineage(said);

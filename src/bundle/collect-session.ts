@@ -7,12 +7,12 @@ import { StoreError } from '../store/errors.js';
 import { importId } from '../store/import-parts.js';
 import type { DocumentPlace, SessionDocuments } from '../store/session-documents.js';
 
-/** The writes of one transaction for a session, without the documents. */
+/** The documents that one transaction wrote for a session, by position only. */
 export interface CollectedTransaction {
-  /** The original transaction and its transaction time. */
+  /** The number and time of the transaction in the database that first recorded it. */
   readonly tx: number;
   readonly time: Date;
-  /** The transaction of this database. */
+  /** The number of the transaction in this database. */
   readonly here: number;
   readonly places: readonly DocumentPlace[];
 }
@@ -23,17 +23,15 @@ export interface CollectedSession {
   readonly turn: number;
   /** The last step. */
   readonly step: number;
-  /** The sessions that own the steps, the oldest first. */
+  /** The sessions that own the steps, oldest first. */
   readonly sessions: readonly SessionId[];
-  /**
-   * Imported transactions, then this database's own. Each of the two groups is in ascending order.
-   */
+  /** Imported transactions, then this database's own, each group in ascending order. */
   readonly transactions: readonly CollectedTransaction[];
   /** Number of imported transactions. */
   readonly imported: number;
 }
 
-/** An import's record of the versions that it wrote. */
+/** Where the versions of an import come from, by object and valid time. */
 interface Origins {
   readonly of: ReadonlyMap<string, { readonly number: number; readonly tx: number; readonly time: number }>;
   /** For each imported transaction, in order, the transaction that wrote it into this database. */
@@ -53,7 +51,7 @@ async function originsOf(documents: SessionDocuments, session: SessionId): Promi
 }
 
 /**
- * Returns the ids of all objects that steps name: the index, the calls, and the objects in their
+ * Returns the ids of all objects that steps name: indexed objects, calls, and objects in their
  * answers.
  */
 export function objectsOf(steps: readonly Step[]): ReadonlySet<string> {
@@ -111,9 +109,8 @@ function transactionsOf(
 }
 
 /**
- * Returns versions that contexts showed before the database had them (decision 0010) and that
- * arrived after the session's last transaction. Returns the first position of each, unless one is
- * held already.
+ * Finds versions that a context showed before the database had them (decision 0010). Returns the
+ * first position of each version that the session does not hold already.
  */
 async function shownPlaces(
   present: Timeline['present'],
@@ -147,11 +144,12 @@ async function shownPlaces(
 }
 
 /**
- * Finds all documents of a session up to a step (default: the last). Covers every version of its
- * heads, steps, calls and files, its context records, and the shared part of its ancestors.
+ * Finds all documents of a session up to a step (default: the last). Includes every version of its
+ * heads, steps, calls and files, its context records, and the steps that it shares with its
+ * ancestors.
  *
  * Leaves out file versions written after the session's last transaction, unless one of its contexts
- * showed them. Holds positions only, no documents.
+ * showed them. Returns only positions, no documents.
  *
  * @throws {HistoryError} `not-yet` if the step belongs to the session's parent
  * @throws {StoreError} `missing-part`
@@ -209,8 +207,7 @@ export async function collectSession(
       'missing-part',
       `session ${session} has ${JSON.stringify(lost)}, which the database does not hold`,
     );
-  // Other versions of a file that the database had at the time of the import do not belong to the
-  // session.
+  // File versions that the database already had at the import do not belong to the session.
   const isHeld = ({ id, validTime, txId }: DocumentPlace): boolean =>
     origins.of.has(keyOf(id, validTime.getTime())) || (txId > imported && txId <= lastOwn);
   for (const place of objects) if (isHeld(place)) held.push(place);
@@ -225,10 +222,9 @@ export async function collectSession(
 }
 
 /**
- * Converts a transaction of this database to the number of the last transaction of the bundle that
- * it includes; 0 if it includes none. Up to the last imported transaction only imported ones count,
- * because an imported context never showed data that only this database had.
- */
+ * Converts a transaction of this database to the number of the bundle's last transaction up to it.
+ * Returns 0 if there is none. Up to the last imported transaction, only imported ones count,
+ * because an imported context showed no data of this database. */
 export function numberOf(
   { transactions, imported }: Pick<CollectedSession, 'transactions' | 'imported'>,
   txId: number,

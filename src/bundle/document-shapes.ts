@@ -11,7 +11,7 @@ const id = z.string().min(1).max(1_100);
 const ids = z.array(id);
 const folder = z.strictObject({ type: z.literal('filesystem'), filesystemId: id, path: z.string().min(1).max(4_096) });
 
-/** A shape with a member for each field of a type. A new field requires a new member here. */
+/** A shape with a member for each field of a type. A new field needs a new member. */
 type Fields<T> = { readonly [Name in keyof Required<T>]: z.ZodType };
 
 const STEP: Fields<Omit<Step, 'session' | 'seq'>> = {
@@ -108,7 +108,9 @@ const running = {
   parent: z.strictObject({ session: id, seq: count }).optional(),
 };
 
-/** Shapes of the bodies of steps and assembly records. Other checks cover the other parts. */
+/**
+ * Shapes of the bodies of steps and assembly records. Parts of other types have their own checks.
+ */
 export const BODY_SHAPES = { step: z.strictObject(STEP), assembly: z.strictObject(ASSEMBLY) } as const;
 
 const author = z.discriminatedUnion('kind', [
@@ -144,7 +146,7 @@ export const HEAD_SHAPES: Readonly<Record<ObjectType, z.ZodType>> = {
   session: z.looseObject({ ...running, roots: z.array(folder).optional() }),
 };
 
-/** Returns why a value does not have a shape, with the field. Undefined if it has. */
+/** Returns which field of a value does not fit a shape, and why. Undefined if the value fits. */
 export function misfit(shape: z.ZodType, value: unknown): string | undefined {
   const { error } = shape.safeParse(value);
   const [issue] = error?.issues ?? [];

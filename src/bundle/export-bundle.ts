@@ -37,7 +37,7 @@ export interface WrittenBundle {
   readonly manifest: BundleManifest;
 }
 
-/** Maximum number of versions whose documents are in memory. */
+/** Maximum number of versions whose documents are in memory at once. */
 const HELD_AT_ONCE = 500;
 
 /**
@@ -59,8 +59,8 @@ function* groups(transactions: readonly CollectedTransaction[]): Generator<reado
 }
 
 /**
- * Replaces the transaction in a context's basis by its number in the bundle, because a database's
- * transaction numbers mean nothing in another one.
+ * Replaces the transaction in a context's basis by its number in the bundle, because transaction
+ * numbers are valid in one database only.
  */
 function portable(document: StoredDocument, collected: CollectedSession): StoredDocument {
   if (document.type !== 'assembly') return document;
@@ -89,7 +89,7 @@ class Written {
     record: 0,
   };
 
-  /** Returns a line and counts it. A version or part counts under its type. */
+  /** Returns an object as a line, and counts it. Versions and parts are counted by type. */
   line(value: object, counted: 'bundle' | 'text' | 'transaction' | DocumentType): string {
     const line = bundleLine(value);
     this.#digest.update(line);
@@ -120,7 +120,9 @@ class Written {
 const byPlace = (a: DocumentPlace, b: DocumentPlace): number =>
   a.id === b.id ? a.validTime.getTime() - b.validTime.getTime() || a.txId - b.txId : a.id < b.id ? -1 : 1;
 
-/** A text that precedes its transaction, with its content if the database does not hold it. */
+/**
+ * A text that precedes its transaction. `text` is its content if the database does not store it.
+ */
 type WrittenText = Omit<NeededText, 'hash'> & { readonly hash: string; readonly text?: string };
 
 /** The source of a bundle's lines. */
@@ -131,7 +133,7 @@ interface Source {
   readonly version: number;
 }
 
-/** A document as written, with the texts that it needs. */
+/** A document as it is written, with the texts that it needs. */
 interface WrittenDocument {
   readonly document: StoredDocument;
   readonly texts: readonly WrittenText[];
@@ -155,8 +157,8 @@ async function writtenDocument(
 }
 
 /**
- * Yields the lines of a bundle, without the last one. Keeps in memory a few hundred documents and
- * the hashes of the written texts.
+ * Yields the lines of a bundle, except the last one. Keeps a few hundred documents and the hashes
+ * of the written texts in memory.
  */
 async function* linesOf(source: Source, written: Written): AsyncGenerator<string> {
   const { documents, collected, version } = source;
@@ -185,13 +187,14 @@ async function* linesOf(source: Source, written: Written): AsyncGenerator<string
         const { validTime } = places[at + i] as DocumentPlace;
         puts.push({ ...(await writtenDocument(document, source)), validTime });
       }
-      // A masked object may have a new id, and the order follows the ids.
+      // Lines are ordered by id, and masking can change ids.
       if (source.redaction !== undefined) puts.sort(byName);
       const wanted = new Map(puts.flatMap(({ texts }) => texts).map((text) => [text.hash, text]));
       for (const { hash, isRequired, isMessage, text } of [...wanted.values()].sort((a, b) =>
         a.hash < b.hash ? -1 : 1,
       )) {
-        // The import expects a message's text right before the transaction, so it may repeat.
+        // The import expects a message's text directly before its transaction, even if it was
+        // written before.
         if (known.has(hash) && !isMessage) continue;
         known.add(hash);
         const parts = text === undefined ? await documents.textParts(hash as Sha256) : textParts(text, hash as Sha256);
@@ -213,19 +216,18 @@ async function* linesOf(source: Source, written: Written): AsyncGenerator<string
   }
 }
 
-/** Selects the session to export, and its redaction. */
+/** The session to export, and its redaction. */
 export interface WantedBundle {
   readonly session: SessionId;
-  /** The last step. Defaults to the last step of the session. */
+  /** The last step. Default: the last step of the session. */
   readonly upto?: number | undefined;
-  /** The redaction. Nothing is hidden if left out. */
+  /** The redaction. Default: nothing is masked. */
   readonly mask?: BundleMask | undefined;
 }
 
 /**
- * Returns the numbers of texts masked before a session was imported into this database. The
- * session's own import takes precedence over that of an ancestor, which may have come with another
- * bundle.
+ * Returns the counts of texts that were masked before a session was imported here. The session's
+ * own import takes precedence over those of its ancestors, which may have come with other bundles.
  */
 async function maskedBefore(
   documents: SessionDocuments,
@@ -239,8 +241,8 @@ async function maskedBefore(
 }
 
 /**
- * Returns the snapshot from which a session is exported. For an imported session with its own file
- * versions, that is the snapshot that reads these.
+ * Returns the snapshot to export a session from. For an imported session with its own line of file
+ * versions, that snapshot reads this line.
  *
  * @throws {BundleError} `two-lines` – the session continued with this database's versions of the
  *   same files, but a bundle has one line of versions for a file
@@ -258,14 +260,14 @@ async function exportedFrom({ present }: Timeline, session: SessionId, last: num
   );
 }
 
-/** A bundle in progress. */
+/** A bundle that is being made. */
 export interface MadeBundle {
   readonly session: SessionId;
   readonly turn: number;
   readonly step: number;
-  /** Its lines. The writer of the file compresses them. */
+  /** Yields the lines. The writer of the file compresses them. */
   lines(): AsyncGenerator<string>;
-  /** The content of its last line. Undefined until that line is made. */
+  /** The content of the last line. Undefined until that line is made. */
   readonly manifest: BundleManifest | undefined;
 }
 
@@ -308,8 +310,8 @@ export async function makeBundle(asked: Timeline, { session, upto, mask }: Wante
 
 /**
  * Writes a session up to a step (default: the last) as one file that any database can import. The
- * same session gives the same bytes. The file appears only when it is complete, is readable by its
- * user alone, and never replaces another file.
+ * same session gives the same bytes. The file appears only when it is complete. Only its user can
+ * read it. It never replaces another file.
  *
  * @throws {BundleError} `file-exists`, `unusable-file`, `redacted`
  * @throws {HistoryError} `not-yet`
@@ -328,8 +330,8 @@ export async function exportBundle(
 }
 
 /**
- * Yields the lines of a session's bundle. `reference` may include a moment. Without `hiddenTexts`
- * the bundle contains text that redaction rules hide.
+ * Yields the lines of a session's bundle. `reference` may include a moment. Without `hiddenTexts`,
+ * the bundle contains the texts that redaction rules hide.
  * @throws {BundleError} `redacted` – `hiddenTexts` finds text that rules hide
  * @throws {HistoryError}
  * @throws {StoreError}
@@ -343,9 +345,9 @@ export async function bundleOf(
     rules,
   }: {
     readonly hiddenTexts: FindHiddenTexts;
-    /** Whether to write the texts that the session's rules hide. */
+    /** Whether to include the texts that the session's rules hide. */
     readonly ignoresRules?: boolean;
-    /** Rules beside the session's. Undefined for a bundle without a mask. */
+    /** Further rules, as text. Undefined for a bundle without a mask. */
     readonly rules?: string | undefined;
   },
 ): Promise<AsyncIterable<string>> {

@@ -4,7 +4,7 @@ import { parseMaskRules, TextMask } from '../redaction/text-mask.js';
 import { BundleError } from './bundle-error.js';
 import type { BundleMask } from './masked-names.js';
 
-/** A mask, and the length of the shortest text that it hides. */
+/** A mask with the length of the shortest text that it hides. */
 export interface ExportMask extends BundleMask {
   readonly shortest: number;
 }
@@ -32,7 +32,8 @@ export async function requireUnredacted({
 
 /**
  * Builds the mask that the flags ask for: the session's rules, the rules of a file, and secrets of
- * known forms. Undefined if every byte is exported, because ids and proofs cover every byte.
+ * known forms. Undefined without `--redact`: every byte is exported, because ids and proofs cover
+ * every byte.
  *
  * @throws {BundleError} `redacted` – the session has rules, and no flag says what to do
  */
@@ -48,7 +49,8 @@ export async function exportMask(target: ExportTarget): Promise<ExportMask | und
 }
 
 /**
- * Builds the mask of a session's rules, of more rules as text, and of secrets of known forms.
+ * Builds a mask from a session's rules, from further rules as text, and from the known forms of
+ * secrets.
  *
  * @throws {MaskError} `malformed-rules`
  * @throws {BundleError} `redacted` – a rule names an object that does not exist

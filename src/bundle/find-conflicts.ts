@@ -11,9 +11,9 @@ export interface HeldVersions {
   isThere(put: CheckedPut): boolean;
   /** Returns whether the database holds a document with this id. */
   isKnown(id: string): boolean;
-  /** Whether it holds all of them. */
+  /** Whether the database holds all versions of the bundle. */
   readonly isAll: boolean;
-  /** The sessions that it does not hold. */
+  /** The sessions of the bundle that the database does not hold. */
   readonly newSessions: readonly string[];
   /** The files whose versions the import keeps private to its sessions (decision F10). */
   readonly lined: readonly string[];
@@ -21,7 +21,7 @@ export interface HeldVersions {
 
 const keyOf = (id: string, validTime: number): string => `${id}\0${validTime}`;
 
-/** Returns whether a document belongs to one session alone. */
+/** Returns whether a document can belong to one session only. */
 function belongsTo(id: string, session: string): boolean {
   const own = [`session:${session}`, `chat:${session}`, `system_prompt:${session}`];
   const parts = [`step:${session}:`, `snapshot:${session}:`, `assembly:${session}:`];
@@ -34,10 +34,10 @@ function belongsTo(id: string, session: string): boolean {
 
 const conflict = (why: string): BundleError => new BundleError('conflict', `${why}; nothing was changed`);
 
-/** Versions in a database by object and valid time, each as the hash of its bundle line. */
+/** Versions in a database, by object and valid time. A version is the hash of its bundle line. */
 type Here = ReadonlyMap<string, ReadonlyMap<number, string>>;
 
-/** Reads the versions that a database holds of some objects, as hashes of their bundle lines. */
+/** Reads the versions of some objects in a database. */
 async function versionsHere(documents: SessionDocuments, ids: readonly string[]): Promise<Here> {
   const places = await documents.places(ids);
   const found = await documents.at(places);
@@ -52,9 +52,9 @@ async function versionsHere(documents: SessionDocuments, ids: readonly string[])
 
 /**
  * Returns the files whose versions an import keeps private to its sessions (decision F10): every
- * file that the database already has. That includes files whose versions are all equal, because the
- * times at which the two databases learned them may differ. Leaves out a file if this import itself
- * wrote a version of it before it was cut short.
+ * file that the database already has. Files with only equal versions count too, because the two
+ * databases may have learned the versions at different times. A file does not count if this import
+ * wrote a version of it before it was interrupted.
  */
 function linedFiles(
   puts: readonly CheckedPut[],
@@ -71,8 +71,8 @@ function linedFiles(
 }
 
 /**
- * Rejects calls whose ids a session of this database will give to its own next calls. After an
- * import that session could no longer use them.
+ * Rejects calls whose ids a session of this database would give to its next calls. After the
+ * import, that session could not use the ids.
  */
 async function checkStepCalls(
   puts: readonly CheckedPut[],
@@ -103,15 +103,15 @@ export async function heldVersions(
   }: {
     readonly documents: SessionDocuments;
     readonly sessions: readonly string[];
-    /** The versions that this import has written before it was cut short. */
+    /** The versions that this import wrote before it was interrupted. */
     readonly written: ReadonlySet<string>;
   },
 ) {
   const ids = [...new Set(puts.map(({ id }) => id))];
   const known = new Set((await documents.newest(ids)).keys());
   const types = new Map(puts.map(({ id, type }) => [id, type]));
-  // The id of a context record covers its content except its basis, which differs between
-  // databases.
+  // Context records are compared by id: the id covers all content except the basis, which differs
+  // between databases.
   const compared = ids.filter((id) => known.has(id) && types.get(id) !== 'assembly');
   const here = await versionsHere(documents, compared);
   const isThere = ({ id, type, validTime, sha256 }: CheckedPut): boolean =>
@@ -130,7 +130,8 @@ export async function heldVersions(
 }
 
 /**
- * Rejects another bundle of a local session. An import adds whole sessions and never extends one.
+ * Rejects a different bundle of a session that the database has. An import adds whole sessions and
+ * never extends one.
  */
 async function checkKnown(
   { header, transactions }: CheckedBundle,
@@ -158,7 +159,7 @@ async function checkKnown(
 }
 
 /**
- * Compares a checked bundle with a database. Equal versions count as present.
+ * Compares a checked bundle with a database, and returns the versions that it already holds.
  *
  * @throws {BundleError} `conflict`
  */
@@ -194,5 +195,5 @@ export async function compareWithDatabase(
   return held;
 }
 
-/** Returns the key under which an import remembers a version that it has written. */
+/** Returns the key of a version that an import has written. */
 export const importedKey = keyOf;

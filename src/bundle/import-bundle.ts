@@ -20,21 +20,21 @@ import { compareWithDatabase, type HeldVersions, heldVersions, importedKey } fro
 import type { BundleLimits } from './read-bundle.js';
 import { stageBundle, stagedBlocks, stagedHeader } from './staged-import.js';
 
-/** A recorded folder or filesystem with its local counterpart. */
+/** A folder or filesystem of the recording machine, with its local counterpart. */
 type ImportedPlace = ImportState['folders'][number];
 
 /** Options for importing a bundle. */
 export interface ImportOptions {
-  /** The folder in which this database's clients keep their leases. */
+  /** The folder in which this database's clients keep their locks. */
   readonly clientDir: string;
   /**
-   * Local counterparts of recorded folders and filesystems. They are stored with the session. No
-   * document is rewritten.
+   * Local counterparts of folders and filesystems of the recording machine. They are stored with
+   * the session. No document is rewritten.
    */
   readonly folders?: readonly ImportedPlace[];
   readonly filesystems?: readonly ImportedPlace[];
   readonly limits?: BundleLimits;
-  /** Finds secrets. A bundle with one is rejected. Default: all are imported. */
+  /** Finds secrets. A bundle with a secret is rejected. Default: no check. */
   readonly mask?: RecordMask;
   /** Called with the number of transactions written so far. */
   readonly onProgress?: (done: number, total: number) => void;
@@ -46,18 +46,20 @@ export interface ImportedBundle {
   readonly turn: number;
   readonly step: number;
   readonly sessions: readonly string[];
-  /** False if the database already held everything. */
+  /** False if the database already held the whole bundle. */
   readonly isNew: boolean;
-  /** Whether the import changed the local folders and filesystems of an existing session. */
+  /** Whether the import changed the stored folders and filesystems of an existing session. */
   readonly isRemapped: boolean;
   readonly bundle: CheckedBundle;
 }
 
 /**
- * Waits until no erasure runs. An order could take a text that the import does not write because it
- * is there. The lock of an import refuses each later order.
+ * Waits until no erasure runs. An erasure could remove a text that the import does not write
+ * because the database has it. Erasures that start later fail, because the import holds its
+ * sessions' locks.
  *
- * @throws {BundleError} `erasing` – an order was interrupted, or takes longer than an import waits
+ * @throws {BundleError} `erasing` – an erasure was interrupted, or takes longer than an import
+ *   waits
  */
 async function afterErasures(clientDir: string): Promise<void> {
   if (!existsSync(join(clientDir, ERASURES))) return;
@@ -99,17 +101,17 @@ const placesOf = (state: ImportState | undefined): object => ({
   filesystems: state?.filesystems ?? [],
 });
 
-/** The data written by an interrupted import. */
+/** The part of a bundle that an interrupted import has written. */
 interface Begun {
   readonly here: readonly number[];
-  /** Its versions. */
+  /** The keys of its versions. */
   readonly keys: ReadonlySet<string>;
   readonly transactions: readonly ImportedTransaction[];
 }
 
 /**
- * Returns whether a bundle begins with the transactions that arrived from another one. The import
- * then continues after them.
+ * Returns whether a bundle begins with the transactions that an import of another bundle wrote. The
+ * import then continues after them.
  */
 function isBeginning(arrived: readonly ImportedTransaction[], transactions: readonly CheckedTransaction[]): boolean {
   return (
@@ -140,14 +142,14 @@ async function begunImport(store: ObjectStore, session: SessionId): Promise<Begu
   return { here: (await documents.places(ids)).map(({ txId }) => txId), keys, transactions };
 }
 
-/** Returns the sessions with a running import. */
+/** Returns the sessions whose import is not complete. */
 async function arriving(store: ObjectStore, sessions: readonly string[]): Promise<readonly string[]> {
   const { documents } = await store.latest();
   const are = await Promise.all(sessions.map((name) => documents.isArriving(name)));
   return sessions.filter((_, i) => are[i]);
 }
 
-/** Returns the operations that mark sessions as importing or as imported. */
+/** Returns the operations that mark sessions as being imported or as imported. */
 function stateOps(
   sessions: readonly string[],
   session: SessionId,
@@ -160,8 +162,8 @@ function stateOps(
 }
 
 /**
- * Returns a state extended by the files that an import keeps private. Returns the same state if it
- * has them all.
+ * Returns a state with all files that the import keeps private. Returns the same object if nothing
+ * is added.
  */
 function withLine(state: ImportState, { lined }: HeldVersions): ImportState {
   const { line } = state;
@@ -171,7 +173,7 @@ function withLine(state: ImportState, { lined }: HeldVersions): ImportState {
     : { ...state, line: { ...line, files: [...line.files, ...fresh] } };
 }
 
-/** Records the files that an interrupted import has already made private. */
+/** Records the private files of an interrupted import. */
 async function recordLine(
   store: ObjectStore,
   { header, state }: Pick<StagedImport, 'header' | 'state'>,
@@ -181,7 +183,7 @@ async function recordLine(
   await store.writes.write('.import', async () => ({ ops, result: undefined }));
 }
 
-/** The staged remainder of an import. */
+/** An import whose remaining transactions are staged. */
 interface StagedImport {
   readonly header: BundleHeader;
   readonly state: ImportState;
@@ -209,15 +211,15 @@ async function writeStaged(
   await store.keepPages(session, { upto: header.step, ready: async () => undefined });
 }
 
-/** An interrupted import that is now complete. */
+/** An interrupted import after it was finished. */
 export type FinishedImport = Pick<BundleHeader, 'session' | 'turn' | 'step' | 'sessions' | 'transactions'>;
 
 /**
- * Finishes an interrupted import from its staged data, without the file. Files with newer versions
- * in the database stay as they are.
+ * Finishes an interrupted import from its staged data, without the file. A file that has newer
+ * versions in the database stays as it is.
  *
  * @throws {BundleError} `nothing-to-finish`
- * @throws {LeaseError} `held` if a process is importing it
+ * @throws {LeaseError} `held` if a process is importing the session
  * @throws {StoreError} `missing-part`, `corrupt-part`
  * @throws {XtdbError}
  */
@@ -263,16 +265,16 @@ export async function finishImport(
 }
 
 /**
- * Imports a bundle. It first checks the whole bundle, and then stages all of it before any of it
- * becomes visible. An import that is interrupted before that leaves nothing behind. A later
- * interruption can be finished without the file.
+ * Imports a bundle. It first checks the whole bundle, and then stages all of it. Until then an
+ * interruption leaves nothing visible. Later an interrupted import can be finished without the
+ * file.
  *
- * Valid times stay the same. Transactions are this database's, in the order of the bundle's, and
- * each keeps its original number and time (decision 0019). The session is invisible until the last
- * transaction.
+ * Valid times do not change. Each transaction of the bundle becomes one of this database, in the
+ * same order. Its original number and time are kept (decision 0019). The session is invisible until
+ * the last transaction.
  *
- * Importing the same file again continues, like `finishImport`. For a bundle that is already
- * present it changes only the local folders and filesystems, if the options name them.
+ * Importing the same file again continues an interrupted import, like `finishImport`. If the bundle
+ * is already present, only its local folders and filesystems change, if the options name some.
  *
  * @throws {BundleError}
  * @throws {LeaseError} `held` if a process has the session open
@@ -287,7 +289,7 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
   const unlock = await lockSessions(clientDir, header.sessions);
   try {
     const own = await ofSession(await store.latest(), session);
-    // If the session has continued here, its later data is not compared.
+    // Compares with the imported state: data that the session added here does not count.
     const { documents } = asImported(own);
     const before = await own.documents.importOf(session);
     const isBegun = before?.isWhole === false;
@@ -314,7 +316,8 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
     if (held.isAll && !isBegun) {
       const isRemapped =
         folders.length + filesystems.length > 0 && !isDeepStrictEqual(placesOf(before), placesOf(state));
-      // For a session that was never imported, only the local folders and filesystems are stored.
+      // If the session was recorded here and never imported, only the local folders and filesystems
+      // are stored.
       const { sha256, transactions: count } = before ?? { ...state, transactions: 0 };
       const part = toImportPart(session, { ...state, sha256, transactions: count }, true);
       if (isRemapped)
@@ -337,8 +340,8 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
       const parts = await own.documents.newest(ids);
       const free = [
         ...held.newSessions.map((name) => store.guardOp(sessionObjectId(sessionId(name)), null)),
-        // Locks do not reach other machines. Of two concurrent imports, the guard lets only one
-        // begin.
+        // Locks do not reach other machines. If two machines import at the same time, the guard
+        // lets only one begin.
         ...ids.map((id) => store.guardOp(id, parts.get(id) ?? null)),
       ];
       const arrives = stateOps(owned, session, { state, isWhole: false });

@@ -24,14 +24,14 @@ interface Masking {
 }
 
 /**
- * A context snapshot of a database as if it had been written with masked content. Objects have
- * their masked names.
+ * A snapshot for rendering contexts that reads as if the database held the masked content. Objects
+ * have their masked names.
  */
 class MaskedSnapshot implements ContextSnapshot {
   readonly #of: StoreSnapshot;
   readonly #masking: Masking;
   readonly #contexts: MaskedContexts;
-  /** The masked texts of the heads that were read. */
+  /** The masked texts of heads that were read. */
   readonly #contents = new WeakMap<StoredDocument, string>();
 
   constructor(of: StoreSnapshot, masking: Masking, contexts: MaskedContexts) {
@@ -88,7 +88,7 @@ class MaskedSnapshot implements ContextSnapshot {
   existingSteps: StoreSnapshot['existingSteps'] = (lineage, seqs) => this.#of.existingSteps(lineage, seqs);
   stepTimes: StoreSnapshot['stepTimes'] = (session, seqs) => this.#of.stepTimes(session, seqs);
   knownCall: StoreSnapshot['knownCall'] = () => undefined;
-  /** Requests of a gateway are not part of a redacted bundle. */
+  /** A redacted bundle leaves out the requests that a gateway forwarded. */
   texts: StoreSnapshot['texts'] = async () => new Map();
 
   async times(ids: readonly string[]): ReturnType<StoreSnapshot['times']> {
@@ -112,8 +112,8 @@ class MaskedSnapshot implements ContextSnapshot {
 }
 
 /**
- * Returns whether a context cannot be built because of the stored data, as opposed to an
- * unreachable database.
+ * Returns whether stored data prevents a rebuild of the context. Other errors, such as an
+ * unreachable database, are thrown.
  */
 const isOfDatabase = (error: unknown): boolean =>
   error instanceof HistoryError ||
@@ -133,7 +133,8 @@ const same = <Value>(value: Value): Value => value;
 const ids = <Value>(value: Value, { names }: Masking): Value => names.ids(value);
 
 /**
- * Maps each member of a record to its form with masked names. A new member requires an entry here.
+ * Maps each member of an assembly record to a function that masks the names in it. A new member
+ * needs an entry.
  */
 const RENAMED: { readonly [Name in keyof Required<AssemblyProof>]: Renamed<Name> } = {
   session: same,
@@ -171,13 +172,13 @@ const RENAMED: { readonly [Name in keyof Required<AssemblyProof>]: Renamed<Name>
 /**
  * Renders contexts again from masked content. Their records carry the hashes and sizes of the
  * masked text, so that they can be verified in any database. A context without masked content keeps
- * its record. Lists that a harness mixed with its own messages are left out, because no text of
- * them is stored.
+ * its record. Lists that a harness mixed with its own messages are left out, because the database
+ * does not store the texts of those messages.
  */
 export class MaskedContexts {
   readonly #masking: Masking;
   readonly #rebuilder: AssemblyRebuilder;
-  /** The original ids of records, by their ids with masked names. */
+  /** The original ids of records, by their ids after masking of names. */
   readonly #originals = new Map<string, string>();
   readonly #hashes = new Map<string, Sha256>();
 
@@ -190,7 +191,7 @@ export class MaskedContexts {
     );
   }
 
-  /** Returns the database id of a record. */
+  /** Returns the id of a record in the database. */
   original(id: string): string {
     return this.#originals.get(id) ?? id;
   }
@@ -209,7 +210,7 @@ export class MaskedContexts {
 
   /**
    * Returns a masked assembly record. Call it in the order in which the contexts were handed out,
-   * since a record of an epoch names the previous one.
+   * because a record of an epoch names the previous one.
    */
   async masked(proof: AssemblyProof): Promise<AssemblyProof> {
     const { documents } = this.#masking;
@@ -232,7 +233,7 @@ export class MaskedContexts {
     return made;
   }
 
-  /** Returns the fields of a record that masking changes. Empty if nothing changes. */
+  /** Returns the fields of a record that masking changes. */
   async #left(half: AssemblyProof): Promise<Partial<AssemblyProof>> {
     let rebuilt: RebuiltAssembly | undefined;
     try {
@@ -242,7 +243,7 @@ export class MaskedContexts {
     }
     if (rebuilt?.equal === true) return {};
     if (rebuilt === undefined) {
-      // The context cannot be rebuilt here either, and its original hashes are not revealed.
+      // Even the database cannot rebuild this context. Its original hashes would reveal content.
       const { documents } = this.#masking;
       return { redacted: true, sha256: documents.hash(half.sha256), sections: [], blocks: 0, chars: 0 };
     }

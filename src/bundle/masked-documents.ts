@@ -27,7 +27,7 @@ import { Fold } from './check-sessions.js';
 import type { MaskedNames } from './masked-names.js';
 import { maskedStep } from './masked-step.js';
 
-/** A text that a masked document refers to. */
+/** A text that a masked document names by hash. */
 export interface MaskedText {
   readonly hash: Sha256;
   readonly isMessage: boolean;
@@ -40,13 +40,13 @@ export interface MaskedDocument {
   readonly texts: readonly MaskedText[];
 }
 
-/** A version that may contain masked content. */
+/** A version that may have been changed by masking. */
 export interface MaskedVersion extends MaskedDocument {
   /** The text in the version. Null if it has none. */
   readonly content: string | null;
   /**
-   * The texts that can prove an answer: the version's content, and the whole text if it is stored.
-   * Undefined if they contain masked content.
+   * The hashes of texts that can prove an answer: the version's content and, if stored, the whole
+   * text. Undefined if masking changed them.
    */
   readonly plain: readonly Sha256[] | undefined;
 }
@@ -56,7 +56,7 @@ export interface MaskedSession {
   readonly session: SessionId;
   readonly documents: SessionDocuments;
   readonly names: MaskedNames;
-  /** Its original steps, from the first one. */
+  /** The session's original steps, from the first one. */
   readonly steps: readonly Step[];
 }
 
@@ -68,14 +68,17 @@ const ofText = (text: string, isMessage = false): MaskedText => ({ hash: hashTex
 /** The original texts of a version. */
 interface Texts {
   readonly content: string | null;
-  /** The whole text, if it is stored, of a version that holds only head and tail. */
+  /**
+   * The whole text of a version that holds only its beginning and end. Undefined if it is not
+   * stored.
+   */
   readonly whole: string | undefined;
   readonly args: ToolcallInput['args'];
 }
 
 /**
- * Masks texts in the documents of a session. Changed versions, steps and heads are built again, so
- * their hashes cover the masked content. Replaces the hash of content outside the bundle by a
+ * Masks texts in the documents of a session. Builds changed versions, steps and heads again, so
+ * that their hashes cover the masked content. A hash of content outside the bundle becomes a
  * placeholder. The same documents are always masked the same way.
  */
 export class MaskedDocuments {
@@ -92,7 +95,7 @@ export class MaskedDocuments {
   readonly #hashes = new Map<string, string>();
   /** Objects with masked text in one of their versions. */
   readonly #masked = new Set<string>();
-  /** Object ids with the hashes of texts written unchanged. */
+  /** Each object id with the hash of a text that masking did not change. */
   readonly #held = new Set<string>();
   readonly #folds = new Map<string, { readonly fold: Fold; readonly hashes: HeadHashes; readonly upto: number }>();
   #unheld = 0;
@@ -104,11 +107,11 @@ export class MaskedDocuments {
   /** Number of versions that masking changed. */
   versions = 0;
 
-  /** Registers a version, so that others can refer to its masked hash and to its change. */
+  /** Registers a version, so that other documents can refer to its masked hash. */
   async learn(document: StoredDocument): Promise<void> {
     const { document: made, plain } = await this.version(document);
     if (document.type === 'file') {
-      // A context may have shown a stub that was never written.
+      // A context may have shown a stub of the file that was never written.
       const [was, is] = [document.source, made.source].map(
         (source) => fileStub(parseSource(source) as FilesystemSource).object_hash,
       );
@@ -121,7 +124,10 @@ export class MaskedDocuments {
     this.versions += 1;
   }
 
-  /** Registers the steps after all versions are known. Returns how many changed. */
+  /**
+   * Registers the masked steps. Call it after all versions are registered. Returns how many steps
+   * masking changed.
+   */
   learnSteps(): number {
     for (const step of this.#of.steps)
       this.steps.push(maskedStep(step, this.#of.names, { masked: this.#masked, held: this.#held }));
@@ -133,7 +139,7 @@ export class MaskedDocuments {
     this.#hashes.set(hash, made);
   }
 
-  /** Returns the replacement of a hash or a name. Undefined without one. */
+  /** Returns the replacement of a hash or a name. Undefined if it has none. */
   replacementOf(hash: string): string | undefined {
     return this.#hashes.get(hash);
   }
@@ -148,7 +154,7 @@ export class MaskedDocuments {
     return name;
   }
 
-  /** Returns an original text by its hash. Undefined if it is not stored. */
+  /** Returns an original text by its hash. Undefined if the text is not stored. */
   async text(hash: Sha256): Promise<string | undefined> {
     const known = this.#long.get(hash);
     if (known !== undefined) return known;
@@ -173,9 +179,9 @@ export class MaskedDocuments {
     const { gone, size, ...marks } = marksOf(document);
     const was = await this.#textsOf(document, marks.whole);
     const mark = names.markOf(document['xt/id']);
-    // A fully hidden version keeps no text, even if other versions contain parts of it.
+    // A fully hidden version gets no whole text.
     const whole = was.whole === undefined || mark !== undefined ? undefined : names.text(was.whole);
-    // Mask before cutting: half of a secret cannot be recognised.
+    // Masked before it is cut, because half of a secret cannot be recognised.
     const isCut = was.whole !== undefined && abridge(was.whole).content === was.content;
     const shown = isCut ? () => abridge(whole ?? '').content : () => names.text(was.content ?? '');
     const content = was.content === null ? null : (mark ?? shown());
@@ -205,7 +211,7 @@ export class MaskedDocuments {
     return { document: stored.head, texts, content, plain: isPlain ? plain : undefined };
   }
 
-  /** Returns a masked step. The shared steps of a fork keep the session that wrote them. */
+  /** Returns a masked step. Steps that a fork shares keep the session that wrote them. */
   step({ seq, session_ref }: StoredDocument): MaskedDocument {
     const step = this.steps[Number(seq) - 1] as Step;
     const { part, texts } = toStepParts({ ...step, session: sessionId(String(session_ref).slice('session:'.length)) });
@@ -213,8 +219,8 @@ export class MaskedDocuments {
   }
 
   /**
-   * Returns the head of a session or chat, folded from the masked steps. Ask for heads in step
-   * order.
+   * Returns the head of a session or chat as it results from the masked steps. Request heads in
+   * step order.
    */
   folded(document: StoredDocument): MaskedDocument {
     const owner = sessionId(document['xt/id'].slice(String(document.type).length + 1));

@@ -5,7 +5,7 @@ import { mapTexts } from '../objects/map-texts.js';
 import { type FilesystemSource, filesystemSource } from '../objects/source.js';
 import { MASK, type ValueMask } from '../redaction/mark.js';
 
-/** Hides texts of a session, and some of its objects completely. */
+/** Hides texts of a session, and hides some of its objects completely. */
 export interface ObjectMask extends ValueMask {
   /** Returns whether an object is fully hidden. */
   hides(id: string): boolean;
@@ -13,7 +13,7 @@ export interface ObjectMask extends ValueMask {
 
 /** The redaction of a bundle, with the number of its rules. */
 export interface BundleMask extends ObjectMask {
-  /** Number of rules by origin. Never reveals the rules. */
+  /** Number of rules by origin. The rules themselves are never revealed. */
   readonly rules: { readonly session: number; readonly texts: number; readonly patterns: number };
 }
 
@@ -21,7 +21,7 @@ export interface BundleMask extends ObjectMask {
 const LEAST_PREFIX = 6;
 const DIGITS = /(?<![0-9a-f])[0-9a-f]{6,64}(?![0-9a-f])/g;
 
-/** Appends a number to a name to make it unique, before the session suffix if there is one. */
+/** Makes a name unique by a number, which precedes the session suffix if there is one. */
 function numbered(name: string, number: number): string {
   const at = name.lastIndexOf('@');
   return at < 0 ? `${name}~${number}` : `${name.slice(0, at)}~${number}${name.slice(at)}`;
@@ -30,8 +30,8 @@ function numbered(name: string, number: number): string {
 /**
  * The masked names of files and calls. A file's id is the hash of its location, so a file with a
  * masked path becomes another object. Objects with equal masked names get numbers in the order in
- * which they are added. Masked names of two sessions always differ, which hides whether the objects
- * were the same.
+ * which they are added. Masked names always differ between sessions, so they do not show whether
+ * two sessions had the same object.
  */
 export class MaskedNames {
   readonly #mask: BundleMask;
@@ -40,7 +40,7 @@ export class MaskedNames {
   readonly #originals = new Map<string, string>();
   readonly #sources = new Map<string, FilesystemSource>();
   readonly #places = new Set<string>();
-  /** The renamed ids of files, by their prefixes. */
+  /** The original ids of renamed files, by the start of the id. */
   readonly #byPrefix = new Map<string, string[]>();
 
   constructor(mask: BundleMask, session: SessionId) {
@@ -82,7 +82,7 @@ export class MaskedNames {
     return (this.#made.get(id) ?? id) as Id;
   }
 
-  /** Returns the database id of an object. */
+  /** Returns the id of an object in the database. */
   original<Id extends string>(id: Id): Id {
     return (this.#originals.get(id) ?? id) as Id;
   }
@@ -102,13 +102,16 @@ export class MaskedNames {
   }
 
   /**
-   * Returns the placeholder for a fully hidden object. Undefined if the object is not fully hidden.
+   * Returns the placeholder of a fully hidden object. Undefined if the object is not fully hidden.
    */
   markOf(id: string): string | undefined {
     return this.#mask.hides(id) ? MASK : undefined;
   }
 
-  /** Masks a text. Files appear under their masked ids, even if the text has an id prefix. */
+  /**
+   * Masks a text. Ids of files in it are replaced by their masked ids, also if the text contains
+   * only the start of an id.
+   */
   text(text: string): string {
     return this.#renamed(this.#mask.masked(text));
   }
@@ -118,7 +121,7 @@ export class MaskedNames {
     return mapTexts(this.#mask.maskedValue(value), (text) => this.#renamed(text));
   }
 
-  /** Renames the object ids in one of our own values and changes nothing else. */
+  /** Replaces the object ids in a value of our own, and changes nothing else. */
   ids<Value>(value: Value): Value {
     return mapTexts(value as Json, (text) => this.id(text)) as Value;
   }

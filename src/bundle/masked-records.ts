@@ -10,7 +10,7 @@ import { BundleError } from './bundle-error.js';
 import type { MaskedDocument, MaskedDocuments, MaskedText } from './masked-documents.js';
 import type { MaskedNames } from './masked-names.js';
 
-/** Members of each kind that hold one of our fixed words. */
+/** The members of each record kind that hold one word of a fixed list. */
 const OWN_WORDS: Readonly<Partial<Record<RecordKind, readonly string[]>>> = {
   missing: ['severity', 'status'],
   memory: ['item', 'sensitivity'],
@@ -20,7 +20,7 @@ const OWN_WORDS: Readonly<Partial<Record<RecordKind, readonly string[]>>> = {
   review: ['verdict'],
 };
 
-/** Members with free content. */
+/** Members whose content other programs determine. */
 const FREE: ReadonlySet<string> = new Set(['extra', 'data', 'content', 'provenance', 'state', 'body', 'args']);
 
 /** Members that hold a length or a size. */
@@ -29,8 +29,8 @@ const SIZE = /(?:chars|bytes|tokens|length|size|actual)$|^(?:before|after)$/i;
 const DIGEST = /^[0-9a-f]{64}$/;
 
 /**
- * Masks texts in the records of a session. References to texts, objects and contexts are replaced
- * by those in the bundle.
+ * Masks texts in the records of a session. Replaces references to texts, objects and contexts by
+ * references to their masked forms.
  */
 export class MaskedRecords {
   readonly #names: MaskedNames;
@@ -42,10 +42,10 @@ export class MaskedRecords {
   }
 
   /**
-   * Returns a masked record. Undefined for an imported piece of another program's data: it is only
-   * valid byte for byte, so the bundle leaves it out.
+   * Returns a masked record. Undefined for a piece of an import: it is valid only byte for byte, so
+   * the bundle leaves it out.
    *
-   * @throws {BundleError} `redacted` if the result would not be a valid record
+   * @throws {BundleError} `redacted` if the masked record would be invalid
    */
   async masked(part: StoredDocument): Promise<MaskedDocument | undefined> {
     const record = contextRecord(JSON.parse(String(part.text)));
@@ -95,8 +95,8 @@ export class MaskedRecords {
   }
 
   /**
-   * Masks a member: our own members keep their form, and free content is masked with its names and
-   * numbers.
+   * Masks a member. Our own members keep their form. Free content is masked completely, including
+   * its names and numbers.
    */
   #member(name: string, value: Json): Json {
     if (FREE.has(name)) return this.#names.value(this.#free(name, value));
@@ -104,7 +104,7 @@ export class MaskedRecords {
     return this.#below(name, value, (key, one) => this.#member(key, one));
   }
 
-  /** Replaces hashes of content that the bundle lacks. */
+  /** Replaces names, hashes and sizes in free content. */
   #free(name: string, value: Json): Json {
     return typeof value === 'string'
       ? (this.#named(value) ?? value)
@@ -119,8 +119,8 @@ export class MaskedRecords {
   }
 
   /**
-   * Returns the replacement of an object's or context's name, or of a hash. Undefined for any other
-   * text.
+   * Returns the replacement of a hash, or of the name of an object or context. Undefined for any
+   * other text.
    */
   #named(text: string): string | undefined {
     const known = this.#documents.replacementOf(text) ?? (this.#names.has(text) ? this.#names.id(text) : undefined);

@@ -2,11 +2,11 @@ import type { AnswerPiece, AnswerProof, Step } from '../objects/step.js';
 import { defined } from '../values/defined.js';
 import type { MaskedNames } from './masked-names.js';
 
-/** Facts about the bundle's content that masking its steps needs. */
+/** Facts about the bundle's content that masking a step needs. */
 export interface BundleContent {
   /** Objects with masked text in one of their versions. */
   readonly masked: ReadonlySet<string>;
-  /** Object ids with the hashes of texts written unchanged, as `<id> <hash>`. */
+  /** Each object id with the hash of a text that masking did not change, as `<id> <hash>`. */
   readonly held: ReadonlySet<string>;
 }
 
@@ -16,7 +16,7 @@ const same = <Value>(value: Value): Value => value;
 const ids = <Value>(value: Value, names: MaskedNames): Value => names.ids(value);
 
 /**
- * Maps each member of a step to its masked form. A new member requires an entry here. Calls are
+ * Maps each member of a step to a function that masks it. A new member needs an entry. Calls are
  * masked separately.
  */
 const MASKED: { readonly [Name in keyof Required<Step>]: Masked<Name> } = {
@@ -47,8 +47,8 @@ const MASKED: { readonly [Name in keyof Required<Step>]: Masked<Name> } = {
 };
 
 /**
- * Returns the proof of an answer if unchanged content of the bundle can produce it. Any other proof
- * would be the hash of content that the bundle lacks.
+ * Returns the proof of an answer if unchanged content of the bundle can reproduce the answer. Any
+ * other proof would reveal the hash of content that the bundle lacks.
  */
 function provedAnswer(
   { id, answer }: NonNullable<Step['call']>,

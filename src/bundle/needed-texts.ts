@@ -6,11 +6,12 @@ import { contentPartHash, isHead, marksOf } from '../store/head.js';
 import { messagePartHash } from '../store/step-part.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 
-/** A text that a document refers to by hash. */
+/** A text that a document names by hash. */
 export interface NeededText {
   readonly hash: Sha256;
   /**
-   * False for the whole text of a document that holds head and tail. It may never have been stored.
+   * False for the whole text of a document that holds only its beginning and end. The whole text
+   * may not be stored.
    */
   readonly isRequired: boolean;
   /** Whether it is the text of a message. */
@@ -20,13 +21,13 @@ export interface NeededText {
 const text = (hash: unknown, isRequired: boolean, isMessage = false): readonly NeededText[] =>
   typeof hash === 'string' ? [{ hash: hash as Sha256, isRequired, isMessage }] : [];
 
-/** Returns the body of a request that a gateway saw. */
+/** Returns the body of a request that a gateway forwarded. */
 function sentBody({ body }: StoredDocument): readonly NeededText[] {
   const { sent, sha256 } = body as unknown as AssemblyProof;
   return sent === undefined ? [] : text(sha256, true);
 }
 
-/** Returns the texts that a stored document refers to instead of containing them. */
+/** Returns the texts that a stored document names by hash. */
 export function neededTexts(document: StoredDocument): readonly NeededText[] {
   if (document.type === 'step') return text(messagePartHash(document), true, true);
   if (document.type === 'assembly') return sentBody(document);

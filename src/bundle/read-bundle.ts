@@ -14,8 +14,8 @@ export interface BundleLimits {
   /** Maximum bytes of all lines together. Default: 8 GiB. */
   readonly mostBytes?: number;
   /**
-   * Maximum bytes of one transaction's lines with the texts before it, which are in memory
-   * together. Default: 512 MiB.
+   * Maximum bytes of one transaction's lines and the texts before it, which are in memory together.
+   * Default: 512 MiB.
    */
   readonly mostAtOnce?: number;
 }
@@ -24,21 +24,20 @@ const MIB = 1_048_576;
 const MOST_BYTES = 8 * 1024 * MIB;
 const MOST_AT_ONCE = 512 * MIB;
 /**
- * Maximum length of a line. Fits a record or a text chunk of maximum size whose characters JSON
- * writes with six bytes each.
+ * Maximum bytes of a line. A record or text chunk of maximum size fits even if JSON escapes each
+ * character with six bytes.
  */
 const MOST_LINE_BYTES = 16 * MIB;
 /**
- * Maximum expansion of the file beyond a fixed allowance. Recorded texts do not compress like a zip
- * bomb.
+ * Maximum ratio of unpacked to packed bytes, beyond a fixed allowance. Only a zip bomb exceeds it.
  */
 const MOST_TIMES = 200;
 const ALWAYS_BYTES = 64 * MIB;
-/** Maximum nesting depth of our own documents: arguments of 200 levels and their surroundings. */
+/** Maximum nesting of our own documents: arguments of 200 levels, and the levels around them. */
 const DEEPEST = 260;
 const NEWLINE = 10;
 
-/** A line, and the input read up to its end. */
+/** A line and its place in the file. */
 export interface ReadLine {
   readonly line: BundleLine;
   /** Counts from 1. */
@@ -52,7 +51,7 @@ export interface ReadLine {
 const malformed = (number: number, why: string, cause?: unknown): BundleError =>
   new BundleError('malformed', `line ${number} of the bundle is invalid: ${why}`, { cause });
 
-/** The first line shows whether this version can read the rest. */
+/** Rejects a first line of a version that this program cannot read. */
 function checkFormat(value: unknown): void {
   const head = typeof value === 'object' && value !== null && 'bundle' in value ? value.bundle : undefined;
   const { format, version } =
@@ -116,7 +115,7 @@ function lineOf(bytes: Uint8Array, number: number): BundleLine {
   return (READERS[kind] as (value: unknown) => BundleLine)(read.data);
 }
 
-/** Maps the end of compressed data to an error. */
+/** Converts an error of decompression to a `BundleError`. */
 function compressionError(error: unknown, number: number): unknown {
   const code = codeOf(error);
   if (code === 'Z_BUF_ERROR')
@@ -145,9 +144,9 @@ async function openBundle(path: string) {
 }
 
 /**
- * Reads the lines of a bundle and checks each against its schema, but not their content as a whole.
- * The longest line bounds memory, and `mostAtOnce` bounds a reader's memory for one transaction.
- * Ends after the last line, which is always `manifest`.
+ * Reads the lines of a bundle. Checks each line against its schema, but not the bundle as a whole.
+ * Holds one line in memory; `mostAtOnce` limits what a caller holds for one transaction. Ends after
+ * the last line, which is always `manifest`.
  *
  * @throws {BundleError} `unusable-file`, `not-a-bundle`, `newer-version`, `cut-short`, `altered`,
  *   `malformed`, `too-large`

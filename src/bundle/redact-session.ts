@@ -31,7 +31,7 @@ const DONE = ['versions', 'steps', 'contexts', 'records', 'names'] as const;
 
 /**
  * Adds the counts of content masked before an import and now. Undefined if no masking was
- * requested. Masking twice changes nothing.
+ * requested. If this export masked nothing, returns the earlier counts.
  */
 export function mergedCounts(
   before: RedactedCounts | undefined,
@@ -58,12 +58,12 @@ export function mergedCounts(
 /** A session without its hidden content. */
 export interface RedactedSession {
   /**
-   * Without the parts that are left out: imported pieces of other programs, and records that became
-   * equal to another one.
+   * The session's documents without those that are left out: pieces of imports, and records that
+   * masking made equal to another one.
    */
   readonly collected: CollectedSession;
   readonly counts: RedactedCounts;
-  /** Returns a masked document. Ask for heads of sessions and chats in step order. */
+  /** Returns a masked document. Request heads of sessions and chats in step order. */
   document(document: StoredDocument): Promise<MaskedDocument>;
 }
 
@@ -111,8 +111,8 @@ async function namesOf(
 }
 
 /**
- * Masks a session for a bundle. Builds all changed versions, steps, heads and records again, and
- * renders the contexts from the masked content. Writes nothing.
+ * Masks a session for a bundle. Builds all changed versions, steps, heads and records again.
+ * Renders the contexts from the masked content. Writes nothing.
  *
  * @throws {BundleError} `redacted` if hidden text occurs in a name that cannot be changed;
  *   `malformed`
@@ -147,7 +147,7 @@ export async function redactSession(
   const wanted = new Set(places.map(({ id }) => id));
   for (const proof of await present.assemblies(session, { last: collected.step })) {
     if (proof.rescuedFrom !== undefined) requirePlain(mask, proof.rescuedFrom);
-    // Its body is a text that the agent built, so it is left out as a whole.
+    // The agent built the body of this request, so the bundle leaves the context out.
     if (proof.sent !== undefined) {
       counts.contexts += 1;
       continue;
@@ -166,7 +166,7 @@ export async function redactSession(
     if (left !== undefined && !isDeepStrictEqual(left.document, document)) counts.records += 1;
   }
 
-  // Of documents that became equal, the first is enough.
+  // If masking made documents equal, only the first is written.
   const taken = new Set<string>();
   const isWritten = ({ id }: DocumentPlace): boolean => {
     const known = made.get(id) ?? made.get(`${id}~`);

@@ -19,7 +19,7 @@ export interface StagedBlock {
   readonly documents: readonly StoredDocument[];
 }
 
-/** Maximum characters of texts in one transaction. */
+/** Maximum characters of the texts in one transaction. */
 const TEXTS_AT_ONCE = 4 * 1_048_576;
 /** Maximum characters of lines staged together. */
 const LINES_AT_ONCE = 1_048_576;
@@ -30,8 +30,8 @@ const unpacked = promisify(gunzip);
 const unitsOf = ({ text }: StoredDocument): number => (typeof text === 'string' ? text.length : 0);
 
 /**
- * Writes texts that a database does not hold. A text is the same from any source, and an
- * unreferenced text is invisible.
+ * Writes the texts that a database does not hold. A text that no document names is invisible, and
+ * equal texts are stored once.
  */
 class TextWriter {
   readonly #store: ObjectStore;
@@ -62,9 +62,9 @@ class TextWriter {
 }
 
 /**
- * Stages a checked bundle in the database, invisible to readers: its texts under their hashes, and
- * its other lines joined as texts. Returns the hashes of those texts. The import then no longer
- * needs the file. An interruption before that leaves nothing visible.
+ * Stages a checked bundle in the database, invisible to readers. Texts are stored under their
+ * hashes; all other lines are joined to texts. Returns the hashes of the joined texts. After that,
+ * the import does not need the file. An interrupted staging leaves nothing visible.
  *
  * @throws {BundleError} `altered` if the file has changed
  * @throws {XtdbError}
@@ -156,7 +156,7 @@ export async function* stagedBlocks(store: ObjectStore, staged: readonly Sha256[
   if (transaction !== undefined) yield { transaction: { ...transaction, puts }, documents };
 }
 
-/** Returns the first line of a bundle from its staged lines. */
+/** Returns the content of a bundle's first line from its staged lines. */
 export async function stagedHeader(store: ObjectStore, staged: readonly Sha256[]): Promise<BundleHeader> {
   for await (const text of stagedLines(store, staged)) {
     const line = JSON.parse(text) as StagedLine;
