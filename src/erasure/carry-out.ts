@@ -17,7 +17,7 @@ import { digestsIn, partsOf } from './named-digests.js';
 import { finishOrder, type PendingOrder } from './order-file.js';
 
 const OPS_AT_ONCE = 250;
-/** The write lane of erasures. No session can have this name. */
+/** The name under which erasures write. No session can have this name. */
 const LANE = '.erasure';
 
 async function write(store: ObjectStore, ops: readonly TxOp[]): Promise<void> {
@@ -30,14 +30,14 @@ async function write(store: ObjectStore, ops: readonly TxOp[]): Promise<void> {
 const READ_AT_ONCE = 16 * 1_048_576;
 const TRACES: ReadonlySet<unknown> = new Set(['erased', 'unproved']);
 
-/** A chunk names no other document: its text is content. */
+/** The text of a chunk is content, so a digest in it names no document. */
 const namedBy = (document: StoredDocument): readonly string[] =>
   document.type === 'chunk' ? [] : digestsIn(JSON.stringify(document));
 
 /**
- * Returns the documents of an order that sessions recorded again after its plan, such as a file
- * that another agent has read since. They stay, because an eviction would remove them from that
- * session. This also holds for a killed order that is resumed much later.
+ * Returns the documents of an order that sessions have recorded again since its plan, such as a
+ * file that another agent has read. They are not evicted, because that session needs them. An order
+ * may have been killed and resumed much later.
  */
 async function neededAgain(
   { log, store }: { readonly log: TransactionLog; readonly store: ObjectStore },
@@ -73,8 +73,8 @@ async function neededAgain(
 }
 
 /**
- * Evicts the documents of an order. Writes their tombstones first, so that no reader takes them for
- * lost. May be repeated.
+ * Evicts the documents of an order. Writes their tombstones first, so that no reader takes the
+ * documents for damaged. May be repeated.
  */
 async function evict({ store, log }: OpenStore, pending: PendingOrder): Promise<void> {
   const { order, unproved, marked } = pending;
@@ -100,21 +100,21 @@ async function evict({ store, log }: OpenStore, pending: PendingOrder): Promise<
     store,
     ids.map((id) => ({ op: 'evict', id }) as const),
   );
-  // A put in the transaction of its eviction is lost.
+  // A separate transaction: the node would lose a put in the transaction that evicts the document.
   await write(
     store,
     marked.map(({ document, validTime }) => ({ op: 'put', doc: document, validTime: new Date(validTime) }) as const),
   );
 }
 
-/** Restarts the node, which rewrites its files before it opens them. */
+/** Restarts the node so that it rewrites the files of its database before it opens them. */
 export async function sweep({ node }: Settings, onProgress: (message: string) => void): Promise<void> {
   await orderSweep(node.dataDir);
   const folder = dataFolderAt(node.dataDir);
   await withNamedLock(folder.startLock, { limitMs: TIME_LIMITS.lockMs }, async () => {
     await stopNodeOf(folder);
   });
-  // A large database takes long to rewrite.
+  // Rewriting a large database takes long.
   const swept = await ensureNode({ ...node, readyTimeoutMs: TIME_LIMITS.lockMs, onProgress });
   await swept.release();
 }
@@ -126,7 +126,7 @@ export interface CarryOutOptions {
   readonly onProgress: (message: string) => void;
 }
 
-/** Returns the sessions, documents and texts that each `Forgetter` must erase for an order. */
+/** Returns the sessions, documents and texts of an order that each `Forgetter` must erase. */
 export const forgottenBy = ({
   sessions,
   evict: ids,
@@ -139,7 +139,7 @@ export const forgottenBy = ({
 
 /**
  * Carries out a recorded order: evicts its documents, erases copies, and makes the node rewrite its
- * files. Every part may be repeated, so a killed order is carried out from its beginning.
+ * files. Every part may be repeated, so an interrupted order starts again from its beginning.
  */
 export async function carryOut(pending: PendingOrder, options: CarryOutOptions): Promise<void> {
   const { settings, forgetters, onProgress } = options;

@@ -5,7 +5,7 @@ import { DAY_MS } from './retention.js';
 /** The content that only one session needs. */
 export interface SessionSpace {
   readonly id: SessionId;
-  /** Time of its last step, milliseconds since 1970. */
+  /** Time of the session's last step, in milliseconds since 1970. */
   readonly lastAt: number;
   readonly bytes: number;
 }
@@ -17,7 +17,7 @@ export interface KindSpace {
   readonly bytes: number;
 }
 
-/** The sessions whose last step is younger than `days`, without those of the younger groups. */
+/** The sessions whose last step is less than `days` old, except those in groups of fewer days. */
 export interface AgeSpace {
   /** Undefined for the group of the oldest sessions. */
   readonly days: number | undefined;
@@ -25,10 +25,10 @@ export interface AgeSpace {
   readonly bytes: number;
 }
 
-/** The content of a database: bytes of all versions of its documents as JSON. */
+/** The content of a database. Sizes are bytes of all versions of the documents as JSON. */
 export interface ContentSpace {
   readonly bytes: number;
-  /** Content that several sessions need, or none. */
+  /** Content that several sessions need, or that no session needs. */
   readonly shared: number;
   /** Largest first. */
   readonly sessions: readonly SessionSpace[];
@@ -40,12 +40,12 @@ export interface ContentSpace {
 
 const AGES = [1, 7, 30, 90, 365, undefined] as const;
 
-/** Stands for several sessions, or for none. */
+/** Stands for content that several sessions need, or that no session needs. */
 const SHARED = Symbol('shared');
 
 /**
- * Returns for each document the only session that needs it, or that several or none do. An order
- * for one session would erase the documents that only it needs.
+ * Returns for each document the only session that needs it. If several sessions or no session need
+ * it, returns `SHARED`. Erasing a session would erase the documents that only it needs.
  */
 function ownersOf(inventory: Inventory): ReadonlyMap<KnownDocument, SessionId | typeof SHARED> {
   const owners = new Map<KnownDocument, SessionId | typeof SHARED>();
@@ -77,7 +77,7 @@ function ownersOf(inventory: Inventory): ReadonlyMap<KnownDocument, SessionId | 
 export const sumOf = (some: readonly { readonly bytes: number }[]): number =>
   some.reduce((sum, one) => sum + one.bytes, 0);
 
-/** Sums up the content of a database by session, by kind and by age. */
+/** Sums the content of a database by session, by kind and by age. */
 export function contentSpace(inventory: Inventory, now: number): ContentSpace {
   const bySession = new Map<SessionId, number>();
   const kinds = new Map<string, KindSpace>();

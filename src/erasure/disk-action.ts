@@ -27,15 +27,15 @@ export interface DiskFlags {
 interface Measure {
   readonly what: string;
   readonly how: string;
-  /** Null if the order would be refused. */
+  /** Null if the erasure would be refused. */
   readonly frees: number | null;
-  /** Why it would be refused. */
+  /** Why the erasure would be refused. */
   readonly refused?: string;
 }
 
-/** Sessions in the answer unless `--limit` says otherwise. */
+/** Maximum number of sessions in the answer. Default of `--limit`. */
 const SHOWN = 15;
-/** Ages, in days, of the sessions that an order `--before` would erase. */
+/** Ages in days. For each, the report shows what erasing older sessions would free. */
 const ERASED_AGES = [365, 90, 30] as const;
 
 const KIND_NAMES: Readonly<Record<string, string>> = {
@@ -51,8 +51,8 @@ const KIND_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Measures that erase sessions, with the sizes of their plans. `scale`: bytes of disk per byte of
- * content.
+ * Returns the measures that erase sessions, with the sizes of their plans. `scale` is the bytes of
+ * disk per byte of content.
  */
 async function eraseMeasures(
   inventory: Inventory,

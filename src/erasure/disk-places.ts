@@ -7,18 +7,18 @@ import { bytesBelow } from '../process/bytes-below.js';
 /** Files of one kind on the disk. */
 export interface DiskPlace {
   readonly name: string;
-  /** Files or folders, absolute. */
+  /** Absolute paths of files or folders. */
   readonly paths: readonly string[];
   readonly bytes: number;
   /** The limit of its growth. */
   readonly bound: string;
-  /** How a user can free it. Undefined if the program frees it itself. */
+  /** How a user can free the space. Undefined if the program frees it automatically. */
   readonly frees?: string;
 }
 
 const DATABASE = ['golden', 'index'];
 
-/** The entries of a data folder by their use. All others are small files of the program. */
+/** The entries of a data folder by use. All other entries are small files of the program. */
 const USES: readonly (Omit<DiskPlace, 'paths' | 'bytes'> & { readonly entries: readonly string[] })[] = [
   { name: 'database', entries: DATABASE, bound: 'none: content stays until palimpsest erase' },
   {
@@ -61,7 +61,10 @@ async function placeOf({ paths, ...place }: Omit<DiskPlace, 'bytes'>): Promise<D
   return { ...place, paths, bytes: await bytesOf(paths) };
 }
 
-/** Returns the node's builds. Those that no node used for a day are a separate place. */
+/**
+ * Returns the program's builds of the node. Builds that no node used for a day are a separate
+ * place.
+ */
 async function buildsIn(cacheDir: string): Promise<readonly Omit<DiskPlace, 'bytes'>[]> {
   const found = (await namesIn(cacheDir)).filter((name) => /^(?:node-|\.draft-)/.test(name));
   const aged = await Promise.all(
@@ -84,7 +87,7 @@ async function buildsIn(cacheDir: string): Promise<readonly Omit<DiskPlace, 'byt
   ];
 }
 
-/** Measures everything that the program keeps on this disk, the largest first. */
+/** Measures everything that the program stores on this disk, largest first. */
 export async function diskPlaces(folders: {
   readonly dataDir: string;
   readonly cacheDir: string;
@@ -113,7 +116,9 @@ export async function diskPlaces(folders: {
   return places.filter(({ bytes }) => bytes > 0).sort((a, b) => b.bytes - a.bytes);
 }
 
-/** Returns the bytes of a database that its next rewrite certainly removes: its logs. */
+/**
+ * Returns how many bytes of a database its next rewrite certainly removes: the size of its logs.
+ */
 export async function rewrittenBytes(dataDir: string): Promise<number> {
   const stores = await Promise.all(
     DATABASE.map(async (store) => {

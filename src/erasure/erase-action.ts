@@ -69,7 +69,7 @@ async function planFor(
   return makePlan({ log, store, selection, rules, shared });
 }
 
-/** Takes the locks of sessions, so that no process opens them during the erasure. */
+/** Locks sessions, so that no process opens them during the erasure. */
 async function lockSessions(dataDir: string, { sessions, unproved }: ErasurePlan): Promise<readonly SessionLock[]> {
   const locks: SessionLock[] = [];
   try {
@@ -84,7 +84,7 @@ async function lockSessions(dataDir: string, { sessions, unproved }: ErasurePlan
 }
 
 /**
- * Refuses while an import runs, because no document names its texts yet.
+ * Throws while an import runs, because no document names the import's texts yet.
  * @throws {ErasureError} `importing`
  */
 async function refuseImports(dataDir: string): Promise<void> {
@@ -97,7 +97,7 @@ async function refuseImports(dataDir: string): Promise<void> {
   );
 }
 
-/** Returns the documents that come back with marks, as they are now. */
+/** Returns the current documents that are stored again with marks in place of the texts. */
 async function markedOf(store: ObjectStore, plan: ErasurePlan): Promise<PendingOrder['marked']> {
   const { documents } = await store.latest();
   const found = await documents.dated(plan.marked);
@@ -187,7 +187,7 @@ async function applyPlan({ settings, selection, flags, forgetters }: Asked): Pro
     const first = await planFor(open, { settings, selection, shared: flags.shared === true });
     requireWithin(first, extent);
     locks = await lockSessions(dataDir, first);
-    // A process may have written before the locks were taken.
+    // Planned again, because a process may have written before the locks were taken.
     const plan = await planFor(open, { settings, selection, shared: flags.shared === true });
     requireWithin(plan, extent);
     if (plan.texts.some((one) => reason.includes(one)))
@@ -242,7 +242,7 @@ export async function eraseAction(flags: EraseFlags, forgetters: readonly Forget
   const { dataDir } = settings.node;
   await mkdir(erasuresFolder(dataDir), { recursive: true, mode: 0o700 });
   try {
-    // The starting node may be resuming the order.
+    // A node that starts may be resuming the order.
     const limitMs = flags.resume === true ? TIME_LIMITS.lockMs : 0;
     await withNamedLock(join(dataDir, ERASURE_LOCK), { limitMs }, async () => {
       const isResumed = await resume(settings, { flags, forgetters });

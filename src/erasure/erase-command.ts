@@ -7,8 +7,8 @@ import type { EraseFlags } from './erase-action.js';
 import type { RetainFlags } from './retention.js';
 
 /**
- * `palimpsest erase`: erases recorded content on the order of the data folder's owner. `forgetters`
- * returns the parts of the program that keep copies.
+ * `palimpsest erase`: erases recorded content at the request of the data folder's owner.
+ * `forgetters` returns the parts of the program that keep copies.
  */
 export function eraseCommand(forgetters: () => Promise<readonly Forgetter[]>): Command {
   return new Command('erase')

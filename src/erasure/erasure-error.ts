@@ -1,37 +1,40 @@
 import { CodedError } from '../values/coded-error.js';
 
-/** The reasons why an erasure is refused. Nothing was changed. */
+/** Why an erasure is refused. Nothing was changed. */
 export type ErasureErrorCode =
   | 'usage'
   | 'unknown-session'
   | 'unknown-object'
   | 'wrong-kind'
-  /** The text to erase is in no recorded text. */
+  /** No recorded text contains the text to erase. */
   | 'not-found'
-  /** The order would take nearly everything, or its text is in nearly everything. */
+  /**
+   * The erasure would remove nearly everything, or nearly everything contains the text to erase.
+   */
   | 'matches-all'
-  /** Forks need the steps of the session. */
+  /** Forks of the session need its steps. */
   | 'has-forks'
-  /** An import runs or was interrupted. No document names its texts yet. */
+  /** An import runs or was interrupted. No document names the import's texts yet. */
   | 'importing'
-  /** A living process has the session open. */
+  /** A running process has the session open. */
   | 'session-open'
-  /** Sessions that the order does not name would lose content too. */
+  /** Sessions that the user did not select would lose content too. */
   | 'shared'
   | 'no-plan'
-  /** The order would now erase more than its plan says. */
+  /** The erasure would now remove more than its plan says. */
   | 'beyond-plan'
-  /** The plan's file does not match its own digest. */
+  /** The plan file does not match its own digest. */
   | 'forged-plan'
-  /** Another machine holds the database, so this one cannot rewrite its files. */
+  /** The database is on another machine, so this machine cannot rewrite its files. */
   | 'not-here'
-  /** A copy could not be erased yet. Repeating the command resumes the order. */
+  /** A copy could not be erased yet. Repeating the command resumes the erasure. */
   | 'unfinished';
 
 const USAGE: ReadonlySet<ErasureErrorCode> = new Set(['usage', 'matches-all', 'wrong-kind']);
 
 /**
- * An erasure was refused, or it is not finished yet. The message gives the reason and the remedy.
+ * Thrown if an erasure is refused or is not finished yet. The message gives the reason and the
+ * remedy.
  *
  * @example
  * ```ts

@@ -10,10 +10,13 @@ import { namesIn } from '../process/owned-file.js';
 import { unlessMissing } from '../process/system-error.js';
 import { ErasureError } from './erasure-error.js';
 
-/** Returns whether bytes hold a text of the order, or name a session or document that it erases. */
+/**
+ * Returns whether bytes contain a text of the order, or the id of a session or document that it
+ * erases.
+ */
 function concerns(bytes: Buffer, { sessions, documents, texts }: Forgotten): boolean {
   if (bytesHold(bytes, texts) || [...sessions].some((session) => bytes.includes(session))) return true;
-  // A text names its sessions and objects; a long list of ids is compared only if it is short.
+  // Limited, because every id is searched for in all bytes.
   return [...documents].slice(0, 1_000).some((id) => bytes.includes(id));
 }
 
@@ -24,12 +27,15 @@ const GZIP = Buffer.from([0x1f, 0x8b]);
 const concernsFile = async (path: string, forgotten: Forgotten): Promise<boolean> => {
   const bytes = await unlessMissing(readFile(path));
   if (bytes === undefined) return false;
-  // A file that cannot be unpacked is not a bundle.
+  // If unpacking fails, the file is not a bundle.
   const plain = bytes.subarray(0, 2).equals(GZIP) ? await unpacked(bytes).catch(() => bytes) : bytes;
   return concerns(plain, forgotten);
 };
 
-/** Maximum wait until an idle journal's file is removed, and the poll interval, milliseconds. */
+/**
+ * Maximum wait until a process removes the file of its idle journal, and the poll interval, in
+ * milliseconds.
+ */
 const JOURNAL_MS = 20_000;
 const LOOK_MS = 200;
 
@@ -43,8 +49,8 @@ async function journalFiles(dataDir: string, forgotten: Forgotten): Promise<read
 }
 
 /**
- * Erases journals. A living process removes the file of its journal once it is idle. Journals of
- * dead processes are already delivered; archived damaged files are removed here.
+ * Erases journals. A running process removes the file of its journal when it is idle. Journals of
+ * dead processes were already delivered. Archived damaged journals are removed here.
  */
 const FORGET_JOURNALS: Forgetter = {
   keeps: 'the journals',
@@ -67,10 +73,10 @@ const FORGET_JOURNALS: Forgetter = {
   },
 };
 
-/** Caches with titles or sizes of sessions. They are rebuilt when needed. */
+/** Caches with titles or sizes of sessions. They are rebuilt on the next use. */
 const CACHES = ['own-sessions.json', 'session-figures.json'] as const;
 
-/** Erases lists that the program rebuilds. */
+/** Erases caches of sessions' titles and sizes. */
 const FORGET_CACHES: Forgetter = {
   keeps: 'lists that are rebuilt',
   find: async (dataDir, forgotten) => {
@@ -116,7 +122,7 @@ const OWN_FILES: ReadonlySet<string> = new Set([
   ...CACHES,
 ]);
 
-/** Erases the notes on imported recordings of erased sessions. */
+/** Erases the entries about imported recordings of erased sessions. */
 const FORGET_IMPORTS: Forgetter = {
   keeps: 'the notes on imported recordings',
   find: async (dataDir, { sessions }) =>

@@ -17,38 +17,44 @@ import { digestsIn, partsOf } from './named-digests.js';
 export interface KnownDocument {
   readonly id: string;
   readonly type: string;
-  /** The session that it belongs to. Files and texts belong to none. */
+  /** The session that the document belongs to. Files and texts belong to no session. */
   session: SessionId | undefined;
-  /** The digests that its versions name: of texts, and of files. */
+  /** The digests that its versions name: digests of texts and ids of files. */
   readonly names: Set<number>;
-  /** Among these, the digests of texts that a version stores under their hash. */
+  /** Those of `names` whose texts a version stores under their hash. */
   readonly texts: Set<number>;
-  /** The hashes of each version, oldest first. Parts have none. */
+  /** The hashes of each version, oldest first. Empty for parts. */
   readonly hashes: Readonly<Record<string, string>>[];
-  /** Whether a version holds a searched text. */
+  /** Whether a version contains one of the searched texts. */
   holds: boolean;
   /** Bytes of all its versions as JSON. */
   bytes: number;
 }
 
-/** A session's facts from its documents. */
+/** Facts about a session, derived from its documents. */
 export interface KnownSession {
   readonly id: SessionId;
-  /** Time of its last step, milliseconds since 1970; of its last transaction if it has none. */
+  /**
+   * Time of its last step, or of its last transaction if it has no step, in milliseconds since
+   * 1970.
+   */
   lastAt: number;
   parent: ForkPoint | undefined;
-  /** The first step that names each object, by the number of its step. */
+  /** Its steps by number, each with the objects that it is the first to name. */
   readonly steps: Map<number, { readonly turn: number; readonly names: ReadonlySet<string> }>;
-  /** The steps of its context records. */
+  /** The steps to which its context records belong. */
   readonly contexts: number[];
 }
 
-/** Bytes of an answer with documents. */
+/** Maximum bytes of documents that are read at once. */
 const READ_AT_ONCE = 16 * 1_048_576;
 
 const HASHES = ['file_hash', 'content_hash', 'metadata_hash', 'object_hash'] as const;
 
-/** The session in an id such as `step:{session}:{seq}~`, by the number of names after it. */
+/**
+ * Where an id such as `step:{session}:{seq}~` has its session: the prefix, and the number of names
+ * after the session.
+ */
 const PARTS: Readonly<Record<string, { readonly prefix: string; readonly after: number }>> = {
   step: { prefix: 'step:', after: 1 },
   steps: { prefix: 'step:', after: 1 },
@@ -80,8 +86,8 @@ function sessionOf({ 'xt/id': id, type }: StoredDocument): SessionId | undefined
 }
 
 /**
- * Refuses an order while the import of a session is interrupted, unless the order takes that
- * session. The packed lines of the import may name or hold documents of the order.
+ * Throws while the import of a session is interrupted, unless the order erases that session. The
+ * packed lines of the import may name or contain documents of the order.
  *
  * @throws {ErasureError} `importing`
  */
@@ -115,7 +121,7 @@ function textsOf(document: StoredDocument): readonly string[] {
 
 const recordTexts = z.looseObject({ texts: z.array(z.string()).optional() });
 
-/** Returns whether a string anywhere in a value has one of some forms of a text. */
+/** Returns whether any string in a value contains one of the given forms of a text. */
 export function holdsText(value: unknown, forms: readonly string[]): boolean {
   if (typeof value === 'string') return forms.some((form) => value.includes(form));
   if (Array.isArray(value)) return value.some((one) => holdsText(one, forms));
@@ -124,8 +130,8 @@ export function holdsText(value: unknown, forms: readonly string[]): boolean {
 }
 
 /**
- * Every document that the database ever committed and did not evict, with the names in it. Holds no
- * texts, so a million documents fit in memory.
+ * All documents that were ever committed to the database and not evicted, with the names in them.
+ * Stores no texts, so that a million documents fit in memory.
  */
 export class Inventory {
   readonly documents = new Map<string, KnownDocument>();
@@ -134,16 +140,16 @@ export class Inventory {
   readonly #named: string[] = [];
   readonly #callers = new Map<string, SessionId>();
   /**
-   * The digests of an import's staged texts, which are packed so that no search finds a text in
+   * The digests of an import's staged texts. Those texts are packed, so no search finds a text in
    * them.
    */
   readonly staged = new Set<number>();
   /** Sessions whose import is not finished. */
   readonly arriving = new Set<SessionId>();
-  /** The last transaction that it includes. */
+  /** The last transaction that was read. */
   txId = -1;
 
-  /** Reads the whole log. Marks the documents that hold one of `texts`. */
+  /** Reads the whole transaction log. Marks the documents that contain one of `texts`. */
   static async read(log: TransactionLog, texts: readonly string[] = []): Promise<Inventory> {
     const inventory = new Inventory();
     const forms = texts.flatMap(formsOf);
@@ -196,7 +202,7 @@ export class Inventory {
     this.documents.set(id, known);
     const written = JSON.stringify(document);
     known.bytes += Buffer.byteLength(written);
-    // A chunk names no other document: its text is content.
+    // The text of a chunk is content, so a digest in it names no document.
     if (document.type !== 'chunk') for (const digest of digestsIn(written)) known.names.add(this.#number(digest));
     for (const digest of textsOf(document)) known.texts.add(this.#number(digest));
     const hashes = HASHES.flatMap((name) => (typeof document[name] === 'string' ? [[name, document[name]]] : []));

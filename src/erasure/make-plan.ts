@@ -11,7 +11,7 @@ import { planTexts } from './plan-texts.js';
 import { expiredSessions, type RetentionRule } from './retention.js';
 import type { Selection } from './selection.js';
 
-/** @throws {ErasureError} `has-forks` – a remaining session shares steps with one of these */
+/** @throws {ErasureError} `has-forks` – a session that stays shares steps with one of these */
 function refuseForks(inventory: Inventory, sessions: ReadonlySet<SessionId>): void {
   for (const { id, parent } of inventory.sessions.values()) {
     if (parent === undefined || sessions.has(id) || !sessions.has(parent.session)) continue;
@@ -23,7 +23,7 @@ function refuseForks(inventory: Inventory, sessions: ReadonlySet<SessionId>): vo
   }
 }
 
-/** The files and texts that some documents name, directly or through others. */
+/** Returns the files and texts that some documents name, directly or through other documents. */
 function reached(inventory: Inventory, from: Iterable<KnownDocument>): ReadonlySet<KnownDocument> {
   const found = new Set<KnownDocument>();
   const waiting = [...from];
@@ -40,8 +40,8 @@ function reached(inventory: Inventory, from: Iterable<KnownDocument>): ReadonlyS
 }
 
 /**
- * Returns the documents that are erased with some sessions: their own, and each file and text that
- * no document of another session names.
+ * Returns the documents that are erased with some sessions: the sessions' own documents, and each
+ * file and text that no document of another session names.
  *
  * @throws {ErasureError} `has-forks`
  */
@@ -55,7 +55,7 @@ function documentsOfSessions(
     if (document.session !== undefined && sessions.has(document.session)) own.add(document);
   const candidates = new Set(reached(inventory, own));
   const needs = new Map<KnownDocument, KnownDocument>();
-  // A kept document keeps everything that it names.
+  // A document that stays keeps everything that it names.
   let others = [...inventory.documents.values()].filter((one) => !own.has(one) && !candidates.has(one));
   const byNumber = new Map<number, KnownDocument[]>();
   for (const candidate of candidates) {
@@ -92,7 +92,7 @@ export interface PlanInput {
   readonly store: ObjectStore;
   readonly selection: Selection;
   readonly rules: readonly RetentionRule[];
-  /** Whether sessions that the order does not name may lose content. */
+  /** Whether sessions that the user did not select may lose content. */
   readonly shared: boolean;
 }
 
@@ -120,7 +120,7 @@ function sessionsOf(
 const buriedOf = ({ id, type, hashes }: KnownDocument): Buried => ({ id, type, hashes });
 
 /**
- * Computes what an order for sessions erases.
+ * Plans the erasure of sessions.
  * @throws {ErasureError} `unknown-session`, `has-forks`, `importing`
  */
 export function planSessions(
@@ -146,7 +146,7 @@ export function planSessions(
 }
 
 /**
- * Computes what an order erases. Reads the whole transaction log.
+ * Plans an erasure. Reads the whole transaction log.
  *
  * @throws {ErasureError} `unknown-session`, `unknown-object`, `not-found`, `matches-all`,
  *   `has-forks`, `shared`, `wrong-kind`, `importing`

@@ -6,13 +6,13 @@ import { contentPartHash } from '../store/head.js';
 import type { StoredDocument, StoredValue } from '../xtdb/documents.js';
 import { holdsText } from './inventory.js';
 
-/** Replaces erased text. Any text could contain it; only the tombstone proves an erasure. */
+/** Replaces erased text. Any text may contain it, so only a tombstone proves an erasure. */
 const ERASED_MARK = '⟦erased on order⟧';
 
 /** The texts to remove from documents. */
 export interface TakenOut {
   readonly texts: readonly string[];
-  /** Digests of texts that are stored under their hash. */
+  /** Digests of those texts that are stored under their hash. */
   readonly digests: ReadonlySet<string>;
 }
 
@@ -39,7 +39,7 @@ function masked(value: StoredValue, forms: readonly string[]): StoredValue {
 
 type Fields = Readonly<Record<string, StoredValue>>;
 
-/** Returns a step without the texts. Its set changes stay. */
+/** Returns a step without the texts. Its set changes do not change. */
 function markedStep(document: StoredDocument, { texts, digests }: TakenOut): StoredDocument {
   const forms = texts.flatMap(formsOf);
   const body = masked(document.body ?? {}, forms) as Fields;
@@ -52,14 +52,14 @@ function markedStep(document: StoredDocument, { texts, digests }: TakenOut): Sto
     body: {
       ...body,
       ...(isLong ? { message: { ...others, text: ERASED_MARK } } : {}),
-      // Its pieces may quote parts of the text.
+      // Pieces of the answer may quote parts of the text.
       ...(call?.answer === undefined ? {} : { call: { ...call, answer } }),
       erased: true,
     },
   };
 }
 
-/** Returns a head without the texts, sealed again. */
+/** Returns a head without the texts, with its hashes computed again. */
 function markedHead(document: StoredDocument, { texts, digests }: TakenOut): StoredDocument {
   const forms = texts.flatMap(formsOf);
   const args = keptArgsHash(document.args);
@@ -76,7 +76,7 @@ function markedHead(document: StoredDocument, { texts, digests }: TakenOut): Sto
   }
   const hashed = Object.fromEntries(Object.entries(fields).filter(([key]) => !STORAGE.has(key)));
   const content_hash = isTaken ? hashText(ERASED_MARK) : (open.content_hash as Sha256 | null);
-  // Someone could test a guess of the text against the hash of the bytes on disk.
+  // The original hash of the file's bytes would confirm a guess of the text.
   const file_hash = isTaken && open.file_hash !== null ? hashText(ERASED_MARK) : (open.file_hash as Sha256 | null);
   const metadata_hash = metadataHash(hashed);
   const kept = Object.fromEntries(Object.entries(open).filter(([key]) => key === 'content'));
@@ -96,7 +96,9 @@ function markedHead(document: StoredDocument, { texts, digests }: TakenOut): Sto
   };
 }
 
-/** Types of documents that stay, with a mark, because their session needs them in order. */
+/**
+ * Types of documents that are stored again with a mark, because their session needs them in order.
+ */
 export const STAYS_MARKED: ReadonlySet<string> = new Set(['step', 'toolcall', 'file', 'system_prompt']);
 
 /** Returns a document with marks in place of the texts. */

@@ -3,10 +3,10 @@ import { chunkId, chunkListId } from '../store/texts.js';
 
 const DIGEST = /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g;
 
-/** Returns the digests that a text names, in its order. */
+/** Returns the digests in a text, in order. */
 export const digestsIn = (text: string): readonly string[] => [...text.matchAll(DIGEST)].map(([digest]) => digest);
 
-/** Returns the ids of the parts of a text with this digest, those of data format 1 last. */
+/** Returns the ids of the parts of a text with this digest. Those of data format 1 come last. */
 export function partsOf(digest: string): readonly string[] {
   const ids = [chunkId(digest), chunkListId(digest)];
   return [...ids, ...ids.map(formerId)];

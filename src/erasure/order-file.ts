@@ -11,20 +11,21 @@ const hashes = z.array(z.record(z.string(), z.string()));
 const orderSchema = z.strictObject({
   version: z.literal(1),
   order: z.strictObject({ order: z.string(), at: z.int(), by: z.string(), reason: z.string() }),
-  /** The last transaction of its plan. Orders of earlier versions lack it. */
+  /** The last transaction that the plan covers. Orders of earlier versions lack it. */
   txId: z.int().optional(),
-  /** The selection in words, without its text. */
+  /** A description of the selection, without the selected text. */
   what: z.string(),
   evict: z.array(z.string()),
   buried: z.array(z.strictObject({ id: z.string(), type: z.string(), hashes })),
   sessions: z.array(z.string()),
   unproved: z.array(z.strictObject({ session: z.string(), from: z.int() })),
-  /** Documents that are put after the eviction, each with the beginning of its valid time. */
+  /** Documents to put after the eviction, each with the beginning of its valid time. */
   marked: z.array(
     z.strictObject({ document: z.custom<StoredDocument>((one) => typeof one === 'object'), validTime: z.int() }),
   ),
   /**
-   * The selected texts, for the search in copies. The file is removed when the order is finished.
+   * The selected texts, to find them in copies. The file with them is removed when the order is
+   * finished.
    */
   texts: z.array(z.string()),
 });
@@ -38,7 +39,7 @@ export const erasuresFolder = (dataDir: string): string => join(dataDir, ERASURE
 const pendingFile = (dataDir: string): string => join(dataDir, PENDING_ORDER);
 
 /**
- * Returns the order of a data folder that is not finished. Undefined if there is none.
+ * Returns the unfinished order of a data folder. Undefined if there is none.
  * @throws {ErasureError} `unfinished` if its file is damaged
  */
 export async function pendingOrder(dataDir: string): Promise<PendingOrder | undefined> {
@@ -53,8 +54,8 @@ export async function pendingOrder(dataDir: string): Promise<PendingOrder | unde
 }
 
 /**
- * Records an order before anything is erased. From then on the order is carried out, even if this
- * process is killed.
+ * Records an order before anything is erased. If this process is killed, another one finishes the
+ * order.
  */
 export async function recordOrder(dataDir: string, order: PendingOrder): Promise<void> {
   await mkdir(erasuresFolder(dataDir), { recursive: true, mode: 0o700 });

@@ -5,17 +5,17 @@ import type { ErasurePlan } from './plan.js';
 import { extentOf } from './plan.js';
 import type { Selection } from './selection.js';
 
-/** Copies and keepers outside the database. */
+/** Copies outside the database, and stores that keep data longer. */
 export interface Elsewhere {
   /** One line for each copy. */
   readonly copies: readonly string[];
-  /** The profile of a shared log. Undefined for a database of the data folder alone. */
+  /** The profile of a shared log. Undefined if the database is in the data folder alone. */
   readonly profile: NodeProfile | undefined;
 }
 
 const SHOWN = 10;
 
-/** Returns a selection in words, without its text. */
+/** Describes a selection, without the selected text. */
 export function selectionText(selection: Selection): string {
   if (selection.kind === 'session') return `session ${selection.session}`;
   if (selection.kind === 'object') return `object ${selection.id}`;

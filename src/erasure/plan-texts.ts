@@ -18,9 +18,13 @@ interface TextsInput {
   readonly shared: boolean;
 }
 
-/** Contents of an erased object with fewer characters are not searched for elsewhere. */
+/**
+ * Minimum characters of an erased object's content that is also searched for in other documents.
+ */
 const SHORTEST_QUOTED = 16;
-/** An order may erase at most half of the steps and objects, unless there are only a few. */
+/**
+ * An erasure may remove at most half of the steps and objects, unless there are fewer than this.
+ */
 const FEW_DOCUMENTS = 20;
 
 /**
@@ -53,7 +57,9 @@ const digestIn = (id: string): string => /^chunks?:([0-9a-f]{64})/.exec(id)?.[1]
 const isText = ({ type }: KnownDocument): boolean => type === 'chunk' || type === 'chunks';
 const isTrace = ({ type }: KnownDocument): boolean => type === 'erased' || type === 'unproved';
 
-/** Adds the lists of chunks that lack one, and the chunks that no other list needs. */
+/**
+ * Adds the lists that contain one of the chunks, and the other chunks of these lists if no further
+ * list needs them. */
 function wholeTexts(inventory: Inventory, chunks: ReadonlySet<KnownDocument>): ReadonlySet<KnownDocument> {
   const numbers = new Set([...chunks].map(({ id }) => inventory.numberOf(digestIn(id))));
   const lists = [...inventory.documents.values()].filter(({ type }) => type === 'chunks');
@@ -65,7 +71,10 @@ function wholeTexts(inventory: Inventory, chunks: ReadonlySet<KnownDocument>): R
   return new Set([...chunks, ...broken, ...parts.flatMap((digest) => inventory.identifiedBy(digest))]);
 }
 
-/** Returns the first step of a session that names one of the documents or is one. */
+/**
+ * Returns the first step of a session that is erased or names an erased document. Undefined if
+ * there is none.
+ */
 function firstTouched({ id, steps }: KnownSession, erased: ReadonlyMap<string, KnownDocument>): number | undefined {
   const own = [...erased.values()].some(({ session, type }) => session === id && type === 'system_prompt');
   if (own) return 0;
@@ -81,7 +90,7 @@ function unprovedOf(inventory: Inventory, erased: ReadonlyMap<string, KnownDocum
     const first = firstTouched(session, erased);
     if (first !== undefined) from.set(session.id, first);
   }
-  // A fork shows the steps that it shares.
+  // A fork shows the steps that it shares with its parent.
   for (let size = -1; size !== from.size; ) {
     size = from.size;
     for (const { id, parent } of inventory.sessions.values()) {
@@ -97,7 +106,7 @@ function unprovedOf(inventory: Inventory, erased: ReadonlyMap<string, KnownDocum
   });
 }
 
-/** Pages repeat the steps in their range. */
+/** Returns the pages whose range includes one of the steps, because a page repeats its steps. */
 function pagesOver(inventory: Inventory, steps: readonly KnownDocument[]): readonly KnownDocument[] {
   return [...inventory.documents.values()].filter(({ id, type, session }) => {
     const [, first, last] = /:(\d+)-(\d+)~$/.exec(id) ?? [];
@@ -111,7 +120,8 @@ function pagesOver(inventory: Inventory, steps: readonly KnownDocument[]): reado
 
 /**
  * Plans the erasure of a text, or of an object with every full copy of its contents. Steps, calls,
- * files and prompts that held it are stored again with a mark. Records and pages are erased.
+ * files and prompts that contain it are stored again with a mark. Records and pages that contain it
+ * are erased.
  *
  * @throws {ErasureError} `unknown-object`, `wrong-kind`, `not-found`, `matches-all`, `shared`,
  *   `importing`
@@ -149,7 +159,7 @@ export async function planTexts({ log, store, selection, shared }: TextsInput): 
     );
   const erased = new Map([...holders, ...gone].map((one) => [one.id, one]));
   for (const page of pagesOver(inventory, taken)) erased.set(page.id, page);
-  // Nothing reads the packed lines of a finished import any more.
+  // The packed lines of finished imports are evicted too. Nothing reads them any more.
   const named = (digests: ReadonlySet<number>): readonly KnownDocument[] =>
     inventory.digestsOf(digests).flatMap((digest) => inventory.identifiedBy(digest));
   const packed = named(inventory.staged).flatMap((one) => [one, ...named(one.texts)]);

@@ -6,14 +6,14 @@ import { ErasureError } from './erasure-error.js';
 import type { KnownDocument } from './inventory.js';
 import { type Selection, selectionName } from './selection.js';
 
-/** A document that leaves a tombstone: an object, or a step, which becomes a gap. */
+/** A document that leaves a tombstone: an object, or a step, which becomes a gap in its session. */
 export interface Buried {
   readonly id: string;
   readonly type: string;
   readonly hashes: readonly Readonly<Record<string, string>>[];
 }
 
-/** A remaining session that can no longer prove its contexts from a step on. */
+/** A session that stays and can no longer prove its contexts from a step on. */
 export interface Unproved {
   readonly session: SessionId;
   readonly from: number;
@@ -22,23 +22,25 @@ export interface Unproved {
   readonly contexts: number;
 }
 
-/** The extent of an order, computed from the database at one transaction. Changes nothing. */
+/**
+ * The extent of an order, computed from the database at one transaction. Nothing is erased by
+ * computing it. */
 export interface ErasurePlan {
   readonly selection: Selection;
   readonly txId: number;
   /** Ids of all documents that are evicted, sorted. */
   readonly evict: readonly string[];
-  /** Bytes of their versions as JSON. */
+  /** Bytes of all their versions as JSON. */
   readonly bytes: number;
   readonly buried: readonly Buried[];
-  /** Sessions erased whole. */
+  /** Sessions that are erased completely. */
   readonly sessions: readonly SessionId[];
   readonly unproved: readonly Unproved[];
   /** Ids of evicted documents that are stored again with a mark in place of the text. */
   readonly marked: readonly string[];
-  /** Files and texts that stay because other sessions need them. */
+  /** Files and texts that stay, each with a document of another session that needs it. */
   readonly kept: readonly { readonly document: KnownDocument; readonly by: KnownDocument }[];
-  /** The texts to search for in copies. Empty for whole sessions. */
+  /** The texts to search for in copies. Empty if whole sessions are erased. */
   readonly texts: readonly string[];
 }
 
@@ -50,7 +52,10 @@ const planFileSchema = z.strictObject({
   digest: z.string(),
 });
 
-/** The extent of a plan, as stored between `--plan` and `--apply`. It holds no content. */
+/**
+ * The part of a plan that a plan file stores between `--plan` and `--apply`. It contains no
+ * content.
+ */
 export type PlannedExtent = Readonly<z.output<typeof planFileSchema>>;
 
 const digestOf = (extent: Omit<PlannedExtent, 'digest'>): string => hashText(canonicalJson(extent as unknown as Json));
@@ -67,7 +72,7 @@ export function extentOf({ selection, txId, evict, unproved }: ErasurePlan): Pla
 }
 
 /**
- * Reads the extent of a plan that was made for a selection.
+ * Parses the extent of a plan from the text of a plan file.
  * @throws {ErasureError} `forged-plan`
  */
 export function readExtent(text: string, path: string): PlannedExtent {
@@ -87,7 +92,7 @@ export function readExtent(text: string, path: string): PlannedExtent {
 }
 
 /**
- * Checks that a plan stays within the extent that was shown before.
+ * Checks that a plan does not exceed the extent that was shown.
  * @throws {ErasureError} `beyond-plan`, naming an example
  */
 export function requireWithin(plan: ErasurePlan, extent: PlannedExtent): void {

@@ -10,21 +10,21 @@ import { ErasureError } from './erasure-error.js';
 import type { KnownSession } from './inventory.js';
 
 const ruleSchema = z.strictObject({
-  /** A session's id, or its beginning followed by `*`. `*` means every session. */
+  /** A session's id, or the beginning of ids followed by `*`. `*` alone means every session. */
   sessions: z.string().min(1),
-  /** Days after the last step. Null keeps such sessions forever. */
+  /** Days to keep a session after its last step. Null keeps it forever. */
   keepDays: z.number().min(1).nullable(),
 });
 
-/** A rule on how long sessions are kept. */
+/** A rule for how long sessions are kept. */
 export type RetentionRule = Readonly<z.output<typeof ruleSchema>>;
 
 const fileSchema = z.strictObject({ version: z.literal(1), rules: z.array(ruleSchema) });
 
-/** A day, milliseconds. */
+/** Milliseconds in a day. */
 export const DAY_MS = 86_400_000;
 
-/** Returns the file with the retention rules of a data folder. */
+/** Returns the path of the retention rules of a data folder. */
 const retentionFile = (dataDir: string): string => join(dataDir, 'erasures', 'retention.json');
 
 /**
@@ -51,8 +51,8 @@ const fits = ({ sessions }: RetentionRule, id: string): boolean =>
   sessions.endsWith('*') ? id.startsWith(sessions.slice(0, -1)) : id === sessions;
 
 /**
- * Returns the sessions that are older than their rule allows. The rule with the longest pattern
- * that fits a session decides. A session stays as long as one of its forks does.
+ * Returns the sessions that are older than their rule allows. For each session, the rule with the
+ * longest matching pattern applies. A session stays as long as one of its forks does.
  */
 export function expiredSessions(
   sessions: readonly KnownSession[],

@@ -8,16 +8,16 @@ export const selectionSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('session'), session: z.string() }),
   z.strictObject({ kind: z.literal('object'), id: z.string() }),
   z.strictObject({ kind: z.literal('text'), text: z.string() }),
-  /** Sessions whose last step is older than this time, milliseconds since 1970. */
+  /** Sessions whose last step was before this time, in milliseconds since 1970. */
   z.strictObject({ kind: z.literal('before'), at: z.int() }),
   /** Sessions that are older than the retention rules allow. */
   z.strictObject({ kind: z.literal('retention') }),
 ]);
 
-/** The target of an order. */
+/** The sessions, object or text that an order erases. */
 export type Selection = Readonly<z.output<typeof selectionSchema>>;
 
-/** The flags of `palimpsest erase` that select. */
+/** The flags of `palimpsest erase` that select what to erase. */
 export interface SelectionFlags {
   readonly object?: string;
   readonly session?: string;
@@ -26,7 +26,7 @@ export interface SelectionFlags {
   readonly before?: string;
 }
 
-/** Minimum length of a text to erase, without blanks. */
+/** Minimum characters of a text to erase, not counting blanks. */
 const SHORTEST_TEXT = 4;
 
 function textSelection(text: string): Selection {
@@ -67,5 +67,5 @@ export async function readSelection(flags: SelectionFlags, read: () => Promise<s
   return textSelection(flags.text === '-' ? (await read()).replace(/\r?\n$/, '') : flags.text);
 }
 
-/** Returns a selection's name for files. It does not contain the selected text. */
+/** Returns a name for files about a selection. It does not contain the selected text. */
 export const selectionName = (selection: Selection): string => hashText(canonicalJson(selection)).slice(0, 16);
