@@ -18,19 +18,21 @@ export interface ValueMask {
 }
 
 /**
- * Sizes of masked texts are rounded up to this step, because an exact size would give away the
- * length of the hidden text.
+ * Sizes of masked texts are rounded up to a multiple of this, because an exact size would reveal
+ * the length of the hidden text.
  */
 const SIZE_STEP = 100;
 
-/** Rounds the size of a hidden text up, so that it does not reveal the length. */
+/**
+ * Rounds the size of a masked text up, so that it does not reveal the length of the hidden text.
+ */
 export function roundedSize(size: number): number {
   return Math.ceil(size / SIZE_STEP) * SIZE_STEP;
 }
 
 /**
- * Returns the pieces of a text between the given texts. Pass the longest first, so that no part of
- * one remains after another. Join the pieces with the mark.
+ * Removes texts from a text and returns the pieces between them, to be joined with the mark. Pass
+ * the longest text first, so that no shorter one leaves a part of it.
  */
 export function piecesWithout(text: string, hidden: Iterable<string>): readonly string[] {
   let between: readonly string[] = [text];
@@ -59,8 +61,8 @@ function placeOf(text: string, piece: string, { from, isLast }: { readonly from:
 }
 
 /**
- * Returns the ranges that masking replaced by the mark. Undefined if the masked text is not the
- * text with ranges replaced.
+ * Returns the ranges of a text that its masked form replaces by the mark. Undefined if the two
+ * texts differ in any other way.
  */
 export function hiddenRanges(text: string, masked: string): readonly HiddenRange[] | undefined {
   const pieces = masked.split(MASK);

@@ -1,7 +1,7 @@
 import { rules } from '@secretlint/secretlint-rule-preset-recommend';
 import { MASK } from './mark.js';
 
-/** The part of secretlint's rule interface that is needed to find a secret in a text. */
+/** The part of secretlint's rule interface that is needed to find secrets in a text. */
 interface PublishedRule {
   readonly meta: { readonly id: string };
   create(context: object, options: object): { file?(source: object): unknown };
@@ -12,11 +12,10 @@ interface Found {
 }
 
 /**
- * Rules that do not fit a text alone. `gcp` reports a whole file and reads it from disk; names and
- * the form of a private key find its parts. `filter-comments` lets the text itself switch rules
- * off. `basicauth` and
- * `database-connection-string` report a whole address and pass over passwords that look like
- * examples; our own form hides every password of an address.
+ * Rules that are not used. `gcp` reads a file from disk and reports it as a whole; our rules for
+ * names and private keys find the secrets in it. `filter-comments` lets a text switch rules off.
+ * `basicauth` and `database-connection-string` report whole addresses, and skip passwords that look
+ * like examples; our own form hides every password of an address.
  */
 const LEFT_OUT: ReadonlySet<string> = new Set(
   ['gcp', 'filter-comments', 'basicauth', 'database-connection-string'].map(
@@ -24,15 +23,12 @@ const LEFT_OUT: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Options by rule. Identifiers of AWS access keys count as secrets here. */
+/** Options for all rules. The ids of AWS access keys count as secrets here. */
 const OPTIONS = { enableIDScanRule: true };
 
 const PUBLISHED = (rules as unknown as readonly PublishedRule[]).filter(({ meta }) => !LEFT_OUT.has(meta.id));
 
-/**
- * Positions that the rules report in the current text. The rules are synchronous, so one list
- * serves all.
- */
+/** The findings in the current text. The rules are synchronous, so they can share one list. */
 let found: Found[] = [];
 const CONTEXT = {
   sharedOptions: {},
@@ -51,7 +47,7 @@ export function withoutPublishedForms(text: string): string {
   let done = 0;
   for (const { range } of found.sort((a, b) => a.range[0] - b.range[0] || b.range[1] - a.range[1])) {
     const [from, end] = range;
-    // A rule may report a part that an earlier pass masked.
+    // A rule may report a part that is already masked.
     if (end <= done || text.slice(from, end).includes(MASK)) continue;
     if (from >= done) pieces.push(text.slice(done, from), MASK);
     done = end;

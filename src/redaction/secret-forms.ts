@@ -5,7 +5,8 @@ const A = '[A-Za-z0-9]';
 const UUID = '[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}';
 
 /**
- * Tokens with a form defined by their issuer, mostly a prefix. No letter or digit may precede one.
+ * Tokens whose issuer defines their form, mostly by a prefix. No letter or digit may precede a
+ * token.
  */
 const TOKENS: readonly string[] = [
   // Code hosts and build services.
@@ -119,8 +120,8 @@ const TOKENS: readonly string[] = [
 ];
 
 /**
- * Begins at a word boundary. Otherwise an endless candidate would be scanned from each of its
- * hyphens.
+ * Begins at a word boundary. Otherwise the rest of a long text would be scanned again from each of
+ * its hyphens.
  */
 const JWT = '(?<![\\w-])eyJ[\\w-]{8,}\\.[\\w-]{8,}\\.[\\w-]*';
 /** The base64 form of the first line of a private key. */
@@ -131,8 +132,8 @@ const ENCODED_KEY =
 const KEY_BLOCK = '[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}';
 
 /**
- * Forms of secrets. `$1` and `$2` keep the text before and after. Each runs in time linear in the
- * length of the text.
+ * Forms of secrets with their replacements. `$1` and `$2` keep the text before and after the
+ * secret. The time of each is linear in the length of the text.
  */
 const FORMS: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`-{4,5} ?BEGIN ${KEY_BLOCK}[\\s\\S]*?(?:-{4,5} ?END ${KEY_BLOCK}|$)`, 'g'), MASK],
@@ -151,13 +152,14 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
   [/(\bdiscord(?:app)?\.com\/api\/webhooks\/\d{1,24}\/)[\w-]{16,}/g, `$1${MASK}`],
   [/(\bwebhook\.office\.com\/webhookb2\/)[\w@/-]{16,}/g, `$1${MASK}`],
   [/(\/\/)[^\s/:@"'<>]{8,256}(:x-oauth-basic@)/g, `$1${MASK}$2`],
-  // The password of an address: the text up to its last `@`. A port is not a password, and the text
-  // after the host is its path. Ends at the next address, which is scanned by itself.
+  // The password in an address: the text up to the last `@` of the address. A port is not a
+  // password, and the text after the host is a path. Ends at the next address, which is matched on
+  // its own.
   [
     /(:\/\/[^\s/:@[]{0,200}:)(?!\d{1,5}[/?#])(?:(?!:\/\/)[^\s"'<>@]){1,4096}(?:@(?:(?!:\/\/)[^\s"'<>@/?#]){0,256}){0,8}(@)/g,
     `$1${MASK}$2`,
   ],
-  // Command lines, and password files whose fields have positions instead of names.
+  // Passwords in command lines, and in password files whose fields have positions instead of names.
   [
     /(\s(?:-u|--(?:proxy-)?user)[\s=]{1,4}\\{0,7}["']?[^\s:"'/\\-][^\s:"'/\\]{0,63}:)(?!\d{1,6}(?:[\s"'\\]|$))[^\s"'\\]{3,}/g,
     `$1${MASK}`,
@@ -184,8 +186,8 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * User and password in base64, after the word of a header or the field of a Docker file. Other
- * base64 stays.
+ * User and password in base64, after the word `Basic` of a header or the field `auth` of a Docker
+ * file. Other base64 text is not masked.
  */
 const BASIC = /\b(Basic\s{1,8}|auth\\{0,7}["']\s{0,4}:\s{0,4}\\{0,7}["'])([\w+/-]{6,}={0,2})/gi;
 
@@ -194,12 +196,12 @@ const withoutBasic = (text: string): string =>
     /^[\x20-\x7e]*:[\x20-\x7e]*$/.test(Buffer.from(said, 'base64').toString('latin1')) ? `${word}${MASK}` : whole,
   );
 
-/** Masks secrets that their own form or the adjacent text identifies. */
+/** Masks secrets that are recognised by their form or by the text next to them. */
 export function withoutForms(text: string): string {
   return withoutBasic(FORMS.reduce((left, [form, replacement]) => left.replace(form, replacement), text));
 }
 
-/** Kinds of secrets by their form. The kind is part of a mark, so a reader knows what it hides. */
+/** Kinds of secrets by form. A mark includes the kind, so a reader knows what it hides. */
 const KINDS: readonly (readonly [RegExp, string])[] = [
   [/PRIVATE KEY|^PuTTY|^LS0tLS1CRUdJTi/, 'private-key'],
   [/^(?:A3T|A(?:BI|CC|GP|ID|IP|KI|NP|NV|RO|SI)A)[A-Z0-9]{16}$/, 'aws-key'],

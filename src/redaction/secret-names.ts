@@ -1,7 +1,7 @@
 import { MASK } from './mark.js';
 import { valueRange } from './value-range.js';
 
-/** Words that make a name's value a secret. */
+/** A name that contains one of these words has a secret as its value. */
 const SECRET_WORD = [
   'password',
   'passwd',
@@ -17,10 +17,11 @@ const SECRET_WORD = [
   '(?:access|api|app|auth|bearer|bot|deploy|id|oauth|refresh|session)[ _-]?token',
   '(?<=[_-])(?:pass|pwd)(?![A-Za-z])',
 ].join('|');
-/** The part of a name after such a word, which distinguishes several secrets. */
+/** The end of a name after such a word, which distinguishes several secrets. */
 const WHICH = String.raw`s?\d{0,4}(?:[_-][A-Za-z\d]{1,20}){0,3}`;
 /**
- * A bare `token` may be a language model's. It requires a word after it, so that token counts stay.
+ * `token` may count a language model's tokens. It is only a secret's name at the end of a name, or
+ * before one of these words or a number.
  */
 const TOKEN =
   String.raw`(?<![A-Za-z])token(?:[_-]?\d{1,4}|` +
@@ -28,21 +29,23 @@ const TOKEN =
   String.raw`(?![A-Za-z\d])(?:[_-][A-Za-z\d]{1,20}){0,3})?`;
 
 /**
- * The source of a pattern for a name whose value is a secret. In a text, more characters may
- * precede it. Case-insensitive.
+ * A pattern for a name whose value is a secret. More characters may precede it in a text.
+ * Case-insensitive.
  */
 const SECRET_NAME = String.raw`[\w.-]*(?:(?:${SECRET_WORD})${WHICH}|${TOKEN})`;
 
 const WHOLE_NAME = new RegExp(`^${SECRET_NAME}$`, 'i');
 
-/** Returns whether a name's value is a secret. The words of the name may be separated. */
+/**
+ * Returns whether a name's value is a secret. Any characters may separate the words of the name.
+ */
 export function isSecretName(name: string): boolean {
   return WHOLE_NAME.test(name.replace(/[^\w.-]+/gu, '_').replace(/^_+|_+$/gu, ''));
 }
 
 /**
- * The source of a pattern for a command-line flag whose value is a secret. Excludes flags for file
- * names and flags without a value.
+ * A pattern for a command-line flag whose value is a secret. Excludes flags that take a file name
+ * or no value.
  */
 const SECRET_FLAG =
   String.raw`--?(?![\w.-]*(?:stdin|file|path|prompt|env|manager|hash|length|policy)(?![A-Za-z]))` + SECRET_NAME;
@@ -54,17 +57,18 @@ export function isSecretFlag(argument: string): boolean {
   return WHOLE_FLAG.test(argument);
 }
 
-/** Matches the text directly before a value. The group `name` begins at the name. */
+/** Matches a name and its sign, directly before a value. */
 const ASSIGNED = String.raw`(?<![\w.-])${SECRET_NAME}\\*["']?\s{0,8}(?:[:=]{1,3}>?)`;
 /**
- * `"name": "PASSWORD", "value": "…"`, as in lists of settings and variables, also in YAML and XML.
+ * Matches `"name": "PASSWORD", "value": "…"`, as in lists of settings and variables, also in YAML
+ * and XML.
  */
 const PAIRED =
   String.raw`(?<![\w.-])(?:name|key|variable)\\*["']?\s{0,8}[:=]\s{0,8}\\*["']?${SECRET_NAME}\\*["']?` +
   String.raw`(?:[\s,;]|\\[nrt]){1,64}\\*["']?(?:value|val)\\*["']?\s{0,8}[:=]`;
-/** `--password …` of a command line, and `"--password", "…"` of its list form. */
+/** Matches `--password …` in a command line, and `"--password", "…"` in its list form. */
 const FLAG = String.raw`(?<![\w-])${SECRET_FLAG}(?:\s{1,8}(?!-)|\\*["']\s{0,8},\s{0,8}(?=\\*["']))`;
-/** `ENV PASSWORD …` of an image's build file. */
+/** Matches `ENV PASSWORD …` in a Dockerfile. */
 const RECIPE = String.raw`(?:^|\n|\\n)\s{0,8}(?:ENV|setenv)\s{1,8}${SECRET_NAME}\s{1,8}`;
 /** `<password>…</password>` */
 const ELEMENT = String.raw`<${SECRET_NAME}(?:\s[^<>]{0,200})?>(?=[^<]{1,4096}</)`;
@@ -78,7 +82,7 @@ const LEADS = new RegExp([PAIRED, ELEMENT, FLAG, RECIPE, ASSIGNED].map((lead) =>
 const SECRET_KIND = /(?:^|\n|\\n)kind:[^\S\n]{0,8}Secret(?![\w.-])/;
 const SECRET_DATA = /(?<=^|\n|\\n)(?:data|stringData):/g;
 
-/** Names of code that stand for a value: `$API_TOKEN`, `config.apiKey`, `values["password"]`. */
+/** Code that refers to a value: `$API_TOKEN`, `config.apiKey`, `values["password"]`. */
 const REFERENCES: readonly RegExp[] = [
   /\$(?:\{(?=\w+\}))?([A-Z][A-Z0-9]*_[A-Z0-9_]*)\}?(?![^\s"',;)\]}])/y,
   /[A-Za-z_]\w{0,60}(?:\??\.[A-Za-z_]\w{0,60}){0,8}\??\.([A-Za-z_]\w{0,60})(?![^\s,;)\]}])/y,
@@ -88,8 +92,9 @@ const REFERENCES: readonly RegExp[] = [
 const VARIABLE = /[A-Za-z_]\w{0,60}(?=[,;)}\]])/y;
 
 /**
- * Returns whether a value only names a secret. The last name must be that of a secret, so that a
- * password with a dot in it stays masked. A variable alone must have the name of its field.
+ * Returns whether a value is only a reference to a secret. The last name in it must be a secret's
+ * name, so that a password that contains a dot stays masked. A variable on its own must have the
+ * name of the field.
  */
 function isReference(text: string, at: number, lead: string): boolean {
   VARIABLE.lastIndex = at;
@@ -102,11 +107,13 @@ function isReference(text: string, at: number, lead: string): boolean {
   });
 }
 
-/** A stand-in that a help text or an example has in place of a secret: `...`, `<TOKEN>`, `XXXX`. */
+/** A stand-in for a secret in a help text or an example: `...`, `<TOKEN>`, `XXXX`. */
 const STAND_IN =
   /(?:\.{2,}|…|\*{2,}|x{3,}|X{3,}|<[A-Za-z][A-Za-z _-]{0,40}>|[A-Z]{2,}(?:_[A-Z]+){0,4})(?![^\s"'`,;:.)\]}|<\\]|\.\S)/y;
 
-/** Returns whether a value is a stand-in. A word in capitals must be the name of a secret. */
+/**
+ * Returns whether a value is a stand-in. A word in capitals counts only if it is a secret's name.
+ */
 function isStandIn(text: string, { from, end }: { readonly from: number; readonly end: number }): boolean {
   STAND_IN.lastIndex = from;
   const found = STAND_IN.exec(text)?.[0];
@@ -119,7 +126,7 @@ function withoutValues(text: string, leads: RegExp): string {
   const pieces: string[] = [];
   let done = 0;
   for (const { 0: lead, index } of text.matchAll(leads)) {
-    // The match is within a value that is already masked.
+    // This match is inside a value that is already masked.
     if (index < done) continue;
     const at = index + lead.length;
     if (lead.startsWith('<')) {
@@ -145,7 +152,7 @@ export function withoutNamedValues(text: string): string {
   return SECRET_KIND.test(left) ? withoutValues(left, SECRET_DATA) : left;
 }
 
-/** Placeholders of secrets. */
+/** Values that stand for a secret. */
 const PLACEHOLDER = new RegExp(
   `^(?:${[
     /x{3,}|[*.•]{3,}|<.*>|\$.*|%.*%|\{.*|\[.*/,
@@ -156,21 +163,23 @@ const PLACEHOLDER = new RegExp(
     .join('|')})$`,
   'i',
 );
-/** Expressions, members and names of code. */
+/** Expressions, members, names and paths in code. */
 const CODE = /[()<>|]|=>|^[A-Za-z_$][\w$]*(?:[.:]+[A-Za-z_$][\w$]*)+[;,]?$|^\/|^\.{1,2}\//;
 const LEAST = 6;
-/** Length from which a value without digits counts if its characters vary enough. */
+/**
+ * Minimum length of a value without digits. It counts as a secret if its characters vary enough.
+ */
 const LEAST_VARIED = 20;
 const BITS = 3.5;
 
-/** Returns Shannon's entropy of a text, in bits a character. */
+/** Returns the Shannon entropy of a text, in bits per character. */
 function entropy(text: string): number {
   const counts = new Map<string, number>();
   for (const char of text) counts.set(char, (counts.get(char) ?? 0) + 1);
   return [...counts.values()].reduce((sum, count) => sum - (count / text.length) * Math.log2(count / text.length), 0);
 }
 
-/** Words of code with a number at the end, such as `line_12`. */
+/** Names in code that end in a number, such as `line_12`. */
 const NUMBERED_WORD = /^(?:[a-z]+[_-])*[a-z]+[_-]\d{1,2}$/i;
 
 function isLikelyLine(value: string): boolean {
@@ -183,11 +192,11 @@ function isLikelyLine(value: string): boolean {
 }
 
 /**
- * Returns whether the value of a secret name looks like a secret. Placeholders, code and plain
- * words do not. If `isStrict`, only placeholders do not.
+ * Returns whether the value of a secret's name looks like a secret. Placeholders, code and plain
+ * words do not. With `isStrict`, everything except placeholders does.
  */
 export function isLikelySecret(value: string, isStrict: boolean): boolean {
   if (isStrict) return value.trim().length > 1 && !PLACEHOLDER.test(value.trim());
-  // A text within JSON has escapes in place of line breaks.
+  // A text inside JSON has escapes in place of line breaks.
   return value.split(/\n|\\+[nrt]/).some(isLikelyLine);
 }

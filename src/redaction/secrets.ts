@@ -7,12 +7,12 @@ import { isSecretFlag, isSecretName, withoutNamedValues } from './secret-names.j
 
 /**
  * Masks secrets in a text: keys and tokens of known forms, private keys, and credentials in
- * headers, addresses and command lines. Also masks values of secret names, including whole lists,
- * objects and YAML blocks.
+ * headers, addresses and command lines. Also masks the values of secrets' names, including whole
+ * lists, objects and YAML blocks.
  *
  * An unclosed value is masked to the end of its line or text, so that a truncated text reveals
- * nothing of it. Masking twice changes nothing. Mask before you cut, because half a key has no
- * form.
+ * nothing of it. Masking twice changes nothing. Mask a text before you truncate it, because half a
+ * key is not recognised.
  */
 export function withoutSecrets(text: string): string {
   return withoutNamedValues(withoutPublishedForms(withoutForms(text)));
@@ -30,8 +30,8 @@ const hidden = (value: Json): Json => (holdsAny(value) ? MASK : value);
 type Members = Readonly<Record<string, Json>>;
 
 /**
- * Returns the members whose values are secrets because of another member: `{"name": "PASSWORD",
- * "value": "…"}`, and the data of a Kubernetes Secret.
+ * Returns the names of members whose values are secrets because of another member: `{"name":
+ * "PASSWORD", "value": "…"}`, and the data of a Kubernetes Secret.
  */
 export function secretMembers(members: Members): readonly string[] {
   const isNamed = ['name', 'Name', 'key', 'Key', 'variable'].some((one) => {
@@ -51,7 +51,7 @@ function withoutListed(list: readonly Json[], hide: (value: Json) => Json): Json
   });
 }
 
-/** Masks secrets in a JSON value, in all its texts and under all secret names. */
+/** Masks secrets in all texts of a JSON value, and all values of secrets' names. */
 export function withoutSecretValues(value: Json): Json {
   const hide = (one: Json): Json => {
     if (Array.isArray(one)) return withoutListed(one, hide);

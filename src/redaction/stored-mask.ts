@@ -11,28 +11,34 @@ import { suspiciousParts, suspiciousPlaces } from './suspicious-parts.js';
 import type { MaskRules } from './text-mask.js';
 
 /**
- * The secrets to mask before anything is stored:
- * - `known`: known forms, and values of secret names that look like secrets
- * - `strict`: also every other value of a secret name
+ * The secrets that are masked before anything is stored:
+ * - `known`: known forms, and values of secrets' names that look like secrets
+ * - `strict`: also all other values of secrets' names, except placeholders
  */
 export type MaskLevel = 'known' | 'strict';
 
 /** The settings of a mask. */
 export interface StoredMaskSettings {
-  /** The secret of the data folder. It makes marks that can be compared and not guessed. */
+  /** The data folder's secret key. It makes marks that can be compared but not guessed. */
   readonly key: Buffer;
   readonly level: MaskLevel;
-  /** Whether agents get the answers of their tools with marks, too. */
+  /** Whether the answers that agents get from their tools are masked too. */
   readonly inAnswers?: boolean;
   /** The user's own texts and patterns. */
   readonly rules?: Pick<MaskRules, 'texts' | 'patterns'>;
 }
 
 const DIGITS = 12;
-/** Minimum length of a secret, or of its line, that is masked wherever the same call repeats it. */
+/**
+ * Minimum length of a secret, or of a line of one, that is masked wherever the same call repeats
+ * it.
+ */
 const LEAST_REPEATED = 12;
 
-/** Lengths of texts whose work is kept for an answer that shows lines of them, characters. */
+/**
+ * Minimum and maximum characters of a text whose places and masked parts are cached, because the
+ * next answer may show some of its lines.
+ */
 const KEPT = { least: 4_096, most: 4 * 1_048_576 } as const;
 
 /** A masked text and the secrets in it. */
@@ -41,14 +47,14 @@ interface Masked {
   readonly found: FoundSecrets;
 }
 
-/** The work on a text: its suspicious places, and its parts that were masked. */
+/** The cached work on a text: its suspicious places and its masked parts. */
 interface MaskedWork {
   readonly text: string;
   readonly places: readonly number[];
   readonly parts: Map<string, Masked>;
 }
 
-/** Returns the work on a text whose lines are among those of another; undefined for other texts. */
+/** Returns the work on a text whose lines all come from another text. Undefined if they do not. */
 function linesOf({ text: whole, places, parts }: MaskedWork, text: string): MaskedWork | undefined {
   if (text.length >= whole.length) return undefined;
   const from = whole.indexOf(text);
@@ -58,7 +64,7 @@ function linesOf({ text: whole, places, parts }: MaskedWork, text: string): Mask
   return { text, places: places.filter((at) => at >= from && at < end).map((at) => at - from), parts };
 }
 
-/** Marks of ours, and of the rules. */
+/** Matches our stored marks, and the mark that the rules use. */
 const HELD = new RegExp(`${STORED_MARK.source}|${MASK.replace(/[[\]]/g, '\\$&')}`, 'g');
 
 const isMark = (text: string): boolean => text.replace(HELD, '').replace(/["'`\s\\]/g, '') === '';
@@ -70,13 +76,16 @@ const isMark = (text: string): boolean => text.replace(HELD, '').replace(/["'`\s
 export class StoredMask {
   readonly #settings: StoredMaskSettings;
   readonly inAnswers: boolean;
-  /** Masked texts by their own text. Files are read again and again. */
+  /** Masked texts by original text, because the same files are read repeatedly. */
   readonly #known = new LRUCache<string, Masked>({
     maxSize: 8 * 1_048_576,
     sizeCalculation: (made, text) => text.length + made.masked.length + 64,
   });
 
-  /** The last text of some length. An answer usually shows lines of the file that was just read. */
+  /**
+   * The work on the last text of cacheable length. An answer usually shows lines of the file that
+   * was just read.
+   */
   #last: MaskedWork | undefined;
 
   constructor(settings: StoredMaskSettings) {
@@ -84,7 +93,7 @@ export class StoredMask {
     this.inAnswers = settings.inAnswers === true;
   }
 
-  /** Returns a text with marks in place of secrets. Adds the secrets to `found`. */
+  /** Returns a text with marks in place of secrets. Adds the masked secrets to `found`. */
   text(text: string, found?: FoundSecrets): string {
     const made = this.#known.get(text) ?? this.#made(text);
     this.#known.set(text, made);
@@ -98,8 +107,8 @@ export class StoredMask {
   }
 
   /**
-   * Returns a text without repetitions of secrets that were found elsewhere, such as a part of a
-   * private key.
+   * Replaces repetitions of secrets that were found in other texts, such as a part of a private
+   * key.
    */
   withoutRepeated(text: string, found: FoundSecrets): string {
     let shown = text;
@@ -133,7 +142,10 @@ export class StoredMask {
     return { masked: masked.join(''), found };
   }
 
-  /** Returns the places of a text, and masked parts that may be among its own. */
+  /**
+   * Returns the suspicious places of a text, with masked parts from the cache if its lines come
+   * from the last text.
+   */
   #workOn(text: string): MaskedWork {
     const isKept = text.length >= KEPT.least && text.length <= KEPT.most;
     const lines = isKept && this.#last !== undefined ? linesOf(this.#last, text) : undefined;
@@ -158,13 +170,14 @@ export class StoredMask {
     return between.join(MASK);
   }
 
-  /** Puts a mark in place of each range that a rule hides and `accepts` confirms. */
+  /** Replaces by its mark each range that a rule hides and that `accepts` confirms. */
   #without(
     text: string,
     rule: (text: string) => string,
     { found, accepts = () => true }: { readonly found: FoundSecrets; readonly accepts?: (secret: string) => boolean },
   ): string {
-    // The rules know their own mark. The words of ours would be a name and its value to them.
+    // Replaced by the mark that the rules know. They would take the words of our own marks for a
+    // name and its value.
     const held: string[] = [];
     const isHolding = text.includes('⟦') || text.includes(MASK);
     const plain = isHolding
@@ -176,7 +189,7 @@ export class StoredMask {
     const masked = rule(plain);
     if (masked === plain) return text;
     const ranges = hiddenRanges(plain, masked);
-    // Rather hide too much than show a secret whose place is uncertain.
+    // If the place of a secret is uncertain, hide the whole text.
     if (ranges === undefined) return this.#hidden(text, found);
     const restored = (part: string): string => part.replaceAll(MASK, () => held.shift() ?? MASK);
     const pieces: string[] = [];

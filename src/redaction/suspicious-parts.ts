@@ -1,10 +1,10 @@
-/** Words near secrets that have no form of their own, in lower case. */
+/** Words, in lower case, near secrets that no form identifies. */
 const WORDS = [
   'passw|passphrase|passcode|_pass|-pass|pass:|pwd|secret|token|credential|bearer|basic |cookie|authoriz|key_data',
   'key-data|x-oauth|shared_access|sharedaccess|signature=|sig=|hooks.|webhook|identified |login |redis-cli|mysql',
   ` -u |--user|-user|auth"|auth\\|auth'|putty-user`,
 ].flatMap((line) => line.split('|'));
-/** Words that count only after, or before, others. */
+/** Words that count only after certain text, or before it. */
 const NEAR: readonly { readonly word: string; readonly before?: RegExp; readonly after?: RegExp }[] = [
   {
     word: 'key',
@@ -12,23 +12,29 @@ const NEAR: readonly { readonly word: string; readonly before?: RegExp; readonly
   },
   { word: '://', after: /^[^\s/@]{0,256}:[^\s]{1,200}?@/ },
 ];
-/** The characters of a run that may be a token, and its minimum length. */
+/** The characters of a run that may be a token, and the minimum length of the run. */
 const RUN_CHAR = /[\w.~+/=$%-]/;
 const LEAST_RUN = 16;
-/** The line before a YAML block, whose lines are deeper or items of a list. */
+/**
+ * The line that opens a YAML block, and the lines of the block: indented lines, list items and
+ * blank lines.
+ */
 const OPENS_BLOCK = /[:|>][+-]?\d?\s*(?:#.*)?$/;
 const BLOCK = /^(?:\s+\S|-\s|\s*$)/;
-/** Lines before and after a suspicious place that its value may reach. */
+/**
+ * Number of lines after a suspicious place that its value may extend to; the second limit applies
+ * to a YAML block.
+ */
 const LINES_AFTER = 2;
 const MOST_BLOCK_LINES = 100;
 
-/** Returns the position after the line at `at`, its line end included. */
+/** Returns the position after the line at `at` and its line end. */
 function lineEnd(text: string, at: number): number {
   const end = text.indexOf('\n', at);
   return end < 0 ? text.length : end + 1;
 }
 
-/** Returns the end of the lines that belong to a suspicious place. */
+/** Returns the end of the part that may contain the value of a suspicious place. */
 function endOfPart(text: string, at: number): number {
   const start = text.lastIndexOf('\n', at) + 1;
   let end = lineEnd(text, at);
@@ -43,7 +49,7 @@ function endOfPart(text: string, at: number): number {
   return end;
 }
 
-/** Words that begin with the same two characters. */
+/** The words, grouped by their first two characters. */
 const GROUPS: readonly (readonly string[])[] = [
   ...[...WORDS, ...NEAR.map(({ word }) => word)]
     .reduce(
@@ -56,7 +62,7 @@ const GROUPS: readonly (readonly string[])[] = [
 const PAIRS = new Uint8Array(128 * 128);
 for (const [i, [word = '']] of GROUPS.entries()) PAIRS[word.charCodeAt(0) * 128 + word.charCodeAt(1)] = i + 1;
 
-/** Whether a suspicious word at a place counts. */
+/** Returns whether a word counts at a place. Words of `NEAR` need certain text beside them. */
 function isNear(searched: string, at: number, word: string): boolean {
   const near = NEAR.find((one) => one.word === word);
   if (near === undefined) return true;
@@ -65,7 +71,7 @@ function isNear(searched: string, at: number, word: string): boolean {
   return near.after === undefined || near.after.test(searched.slice(end, end + 460));
 }
 
-/** One pass over all characters takes a quarter of the time of a search for each word. */
+/** Looks at all characters once, in a quarter of the time of a search for each word. */
 function wordPlaces(searched: string): number[] {
   const places: number[] = [];
   let before = 0;
@@ -80,7 +86,7 @@ function wordPlaces(searched: string): number[] {
   return places;
 }
 
-/** For each ASCII character: whether a run may contain it, and whether it is a digit. */
+/** For each ASCII character: 0 if no run contains it, 2 if it is a digit, otherwise 1. */
 const IN_RUN = new Uint8Array(128);
 for (let code = 0; code < 128; code += 1) {
   const char = String.fromCharCode(code);
@@ -92,7 +98,10 @@ const runKind = (text: string, at: number): number => {
   return code < 128 ? (IN_RUN[code] as number) : 0;
 };
 
-/** Returns the beginnings of the runs with a digit. Looks at every sixteenth character first. */
+/**
+ * Returns the starts of the runs that contain a digit. Probes every sixteenth character, because
+ * shorter runs do not count.
+ */
 function runPlaces(text: string): readonly number[] {
   const places: number[] = [];
   for (let probe = LEAST_RUN - 1, least = 0; probe < text.length; probe += LEAST_RUN) {
@@ -109,12 +118,13 @@ function runPlaces(text: string): readonly number[] {
 }
 
 /**
- * Returns the places that may belong to a secret, in order. Whether a place counts depends only on
- * its own line, so whole lines of a text have the same places by themselves.
+ * Returns the places that may belong to a secret, in order. A place depends only on its own line.
+ * Whole lines taken from a text therefore have the same places.
  */
 export function suspiciousPlaces(text: string): readonly number[] {
   const lowered = text.toLowerCase();
-  // Some letters are longer in lower case, which would shift the places. The words are ASCII.
+  // Some letters get longer in lower case, which would shift the places. The words are ASCII, so
+  // only ASCII letters need lower case.
   const isShifted = lowered.length !== text.length;
   const searched = isShifted ? text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()) : lowered;
   return [...wordPlaces(searched), ...runPlaces(text)].sort((a, b) => a - b);
@@ -127,8 +137,8 @@ interface TextPart {
 }
 
 /**
- * Splits a text at line endings into parts that may hold a secret and parts that cannot. The rules
- * then read only a tenth of an ordinary text.
+ * Splits a text at line ends into parts that may contain a secret and parts that cannot. Of an
+ * ordinary text, the rules then read only a tenth.
  */
 export function suspiciousParts(text: string, places = suspiciousPlaces(text)): readonly TextPart[] {
   const parts: TextPart[] = [];

@@ -11,26 +11,26 @@ export class MaskError extends CodedError<'malformed-rules'> {
   override readonly name = 'MaskError';
 }
 
-/** The content to hide. */
+/** The content that a mask hides. */
 export interface MaskRules {
-  /** Texts, hidden in every form in which they can be written. */
+  /** Texts that are hidden in every form in which they can be written. */
   readonly texts: readonly string[];
   /** Patterns of content to hide. */
   readonly patterns: readonly RE2JS[];
-  /** Texts hidden only as a separate word or as a whole text. */
+  /** Texts that are hidden only as a separate word or as a whole text. */
   readonly words?: readonly string[];
 }
 
-/** Minimum length of a text in a rule. Shorter ones would occur everywhere. */
+/** Minimum length of a text in a rule. A shorter text would occur almost everywhere. */
 export const LEAST_TEXT = 4;
 /**
- * Minimum length at which a line of a text, a truncated beginning, or an encoded form is hidden by
- * itself.
+ * Minimum length of a line of a text, of its truncated beginning, or of an encoded form, to be
+ * hidden anywhere.
  */
 const LEAST_PART = 12;
 /**
- * Minimum length at which a shorter form is hidden as a word. Even shorter ones are hidden only as
- * a whole text.
+ * Minimum length of a shorter form to be hidden as a word. Even shorter forms are hidden only as a
+ * whole text.
  */
 const LEAST_WORD_FORM = 6;
 
@@ -68,13 +68,15 @@ export function parseMaskRules(text: string): MaskRules {
   return { texts, patterns };
 }
 
-/** The end of truncated text: at the end, before an ellipsis, or before the next line. */
+/**
+ * A place where text may have been cut off: the end, before an ellipsis, or before the next line.
+ */
 const CUT = String.raw`(?=\s*(?:$|…|\.\.\.|\n|\\n|["'\[]))`;
 const CUT_HERE = new RegExp(`^${CUT}`);
-/** The position after a cut. */
+/** A place after text that may have been cut off. */
 const LEFT_BEFORE = /(?:^|…|\.\.\.|\n|\\n|[\]"'])\s*$/;
 
-/** Truncated beginnings of secrets with a known form. */
+/** Beginnings of secrets of a known form, whose rest was cut off. */
 const CUT_SECRETS = new RegExp(
   String.raw`(?<![\w-])(?:(?:sk|gh[a-z]_|github_pat_|glpat|xox[a-z]|[sr]k_(?:live|test)_|whsec_|AIza)-?(?<=[-_]|AIza)(?=[\w-]*[A-Z\d])[\w-]{6,}|(?:AKIA|ASIA)[A-Z0-9]{4,}|eyJ[\w-]{8,}(?:\.[\w-]*)?)${CUT}`,
   'g',
@@ -85,14 +87,19 @@ const CUT_ADDRESS = new RegExp(
   String.raw`(:\/\/[^\s/:@[]{1,200}:)(?!\d{1,5}(?![^\s/?#]))[^\s"'<>@/?#…]{2,256}${CUT}`,
   'g',
 );
-/** Marks of a certain cut. There, shorter remainders are hidden than at the end of any line. */
+/**
+ * Signs that text was certainly cut off after, or before, a place. There a shorter remainder is
+ * hidden than at an ordinary line end.
+ */
 const SURELY_CUT = /^(?:…|\.\.\.|\s*\[\.\.\.)/;
 const SURELY_LEFT = /(?:…|\.\.\.|omitted \.\.\.\]\n)$/;
 
 /** Returns a text as JSON escapes it inside another text. */
 const escapedOnce = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** Returns the parts of a text's base64 form that are the same at every offset. */
+/**
+ * Returns the base64 forms of a text, without the characters that depend on the neighbouring bytes.
+ */
 function encodedForms(text: string): readonly string[] {
   const bytes = Buffer.from(text);
   return [0, 1, 2].flatMap((before) => {
@@ -105,11 +112,14 @@ function encodedForms(text: string): readonly string[] {
   });
 }
 
-/** Hashes that would confirm a guess of the text: of the text, and of the text as a line. */
+/** Returns hashes that would confirm a guess of the text, or of the text with a line end. */
 const digestsOf = (text: string): readonly string[] =>
   ['sha256', 'sha1', 'md5'].flatMap((name) => [text, `${text}\n`].map((one) => hash(name, one.toWellFormed(), 'hex')));
 
-/** Returns forms that are too short to search for within words. They are hidden only as words. */
+/**
+ * Returns the encoded forms of a short text. They are hidden only as words, because longer words
+ * may contain them.
+ */
 function wordsOf(text: string): readonly string[] {
   if (text.length >= LEAST_PART) return [];
   const bytes = Buffer.from(text);
@@ -122,7 +132,7 @@ function wordsOf(text: string): readonly string[] {
   return forms.filter((form) => form.length < LEAST_PART && form.length >= LEAST_WORD_FORM);
 }
 
-/** Returns every form in which another text may contain this one. */
+/** Returns every form in which other texts may contain a text. */
 function formsOf(text: string): readonly string[] {
   const plain = [
     ...new Set([text, text.trim(), ...text.split('\n').filter((line) => line.trim().length >= LEAST_PART)]),
@@ -149,7 +159,7 @@ function formsOf(text: string): readonly string[] {
  */
 export class TextMask implements ValueMask {
   readonly #patterns: readonly RE2JS[];
-  /** Longest first, so that no part of one remains after another. */
+  /** Longest first, so that no shorter form leaves a part of a longer one. */
   readonly #forms: readonly string[];
   readonly #known = new Map<string, string>();
   readonly #words: RegExp | undefined;
@@ -181,8 +191,8 @@ export class TextMask implements ValueMask {
   };
 
   /**
-   * Returns a value without its hidden parts: in names, numbers, and the JSON text that contains
-   * them. If hidden content spans several fields, removes all of them.
+   * Returns a value without its hidden parts, which may be in texts, names and numbers. If hidden
+   * content spans several fields, masks all of these fields.
    */
   readonly maskedValue = (value: Json): Json => {
     return this.#maskedValue(withoutSecretValues(value));
@@ -200,13 +210,13 @@ export class TextMask implements ValueMask {
       : Object.fromEntries(
           Object.entries(value).map(([name, one]) => [this.masked(name), this.#entry(name, this.#maskedValue(one))]),
         );
-    // Escaped JSON is not searched as a whole, because its lines no longer end.
+    // If the JSON has escapes, it is not searched as a whole, because its lines have no line ends.
     const json = JSON.stringify(made);
     if (json.includes('\\') || this.masked(json) === json) return made;
     return Array.isArray(made) ? [MASK] : { [MASK]: MASK };
   }
 
-  /** Masks a field's value if the text of name and value together shows hidden content. */
+  /** Masks a field's value if name and value together contain hidden content. */
   #entry(name: string, held: Json): Json {
     const first = typeof held === 'string' ? (/^[^\n"\\]*/.exec(held)?.[0] ?? '') : held;
     return [`${JSON.stringify(name)}:`, `${JSON.stringify(name)}: `].some((before) => {
@@ -226,7 +236,7 @@ export class TextMask implements ValueMask {
     return withoutSecrets(joined).replace(CUT_SECRETS, MASK).replace(CUT_ADDRESS, `$1${MASK}`);
   }
 
-  /** Removes remainders of hidden content that was truncated on either side. */
+  /** Removes what is left of hidden content whose beginning or end was cut off. */
   #withoutEnds(text: string): string {
     let shown = text;
     for (const form of this.#forms) {
@@ -240,7 +250,7 @@ export class TextMask implements ValueMask {
         const isCut = end - at < LEAST_PART ? SURELY_CUT : CUT_HERE;
         if (!isCut.test(shown.slice(end, end + 80))) continue;
         shown = `${shown.slice(0, at)}${MASK}${shown.slice(end).replace(/^…$/, '')}`;
-        // A form may begin within the mask. Searching there would loop forever.
+        // A form may begin inside the mask. Continuing there would never end.
         next = at + MASK.length;
       }
       const tail = form.slice(-least);

@@ -4,11 +4,14 @@ import { MASK } from './mark.js';
 export interface ValueRange {
   readonly from: number;
   readonly end: number;
-  /** The text that replaces it. */
+  /** The text that replaces the value. */
   readonly shown: string;
 }
 
-/** The quote of a name or value. In nested texts, 1, 3 or 7 backslashes precede the quote. */
+/**
+ * The quote of a name or value. If texts are nested as JSON, 1, 3 or 7 backslashes precede it
+ * (`depth`).
+ */
 interface Quote {
   readonly depth: number;
   readonly quote: string;
@@ -16,11 +19,11 @@ interface Quote {
   readonly limit?: number;
 }
 
-/** The properties of a name before its value is searched for. */
+/** The name of a value and the sign after it. */
 export interface NamePlace {
   readonly from: number;
   readonly text: string;
-  /** The sign between name and value is a colon. */
+  /** True if the sign is a colon. */
   readonly isColon: boolean;
 }
 
@@ -28,11 +31,11 @@ const OPENING = /(\\*)(["'])/y;
 const BARE = /[^\s,;"'()[\]{}\\]+/y;
 const LITERAL = /(?:true|false|null|undefined|none|nil)(?![\w.-])/iy;
 const SPACES = /[^\S\r\n]*/y;
-/** White space between a sign and its value, line endings included. */
+/** White space between the sign and the value, line ends included. */
 const GAP = /\s{0,8}/y;
-/** Maximum length of a value over several lines. */
+/** Maximum characters of a value that spans several lines. */
 const MOST_OVER_LINES = 4_096;
-/** Maximum distance of the closing bracket of a bracket within a value, such as that of a call. */
+/** Maximum distance between the brackets inside a value, such as those of a call. */
 const MOST_WITHIN = 1_024;
 
 const OPEN = '([{';
@@ -43,7 +46,7 @@ const matchAt = (pattern: RegExp, text: string, at: number): RegExpExecArray | n
   return pattern.exec(text);
 };
 
-/** Returns the number of backslashes directly before a position. */
+/** Returns the number of backslashes directly before a position, not before `from`. */
 function backslashes(text: string, from: number, before: number): number {
   let at = before;
   while (at > from && text[at - 1] === '\\') at--;
@@ -51,28 +54,29 @@ function backslashes(text: string, from: number, before: number): number {
 }
 
 /**
- * Returns the end of a quoted value, before its closing quote and that quote's backslashes.
+ * Returns the end of a quoted value, before its closing quote and the backslashes of that quote.
  * Undefined if no quote closes it before the limit.
  */
 function closedAt(text: string, from: number, { depth, quote, limit = text.length }: Quote): number | undefined {
   for (let at = text.indexOf(quote, from); at !== -1 && at < limit; at = text.indexOf(quote, at + 1)) {
     const run = backslashes(text, from, at);
-    // Fewer backslashes end the surrounding text. A backslash of the value itself adds one to each.
+    // A quote with fewer backslashes ends the surrounding text. An escaped quote inside the value
+    // has more.
     if (run < depth || Math.floor((run - depth) / (depth + 1)) % 2 === 0) return at - Math.min(run, depth);
   }
   return undefined;
 }
 
 /**
- * Returns the end of a value that begins after a quote. If its line does not close it, it ends at a
- * later quote that closes it, or at the end of the line.
+ * Returns the end of a quoted value that begins at `from`. A value may span lines if what follows
+ * its closing quote can follow a value. Otherwise it ends at the end of its line.
  */
 function quotedEnd(text: string, from: number, opening: Quote): number {
   const end = closedAt(text, from, opening);
   const line = text.slice(from, end).indexOf('\n');
   if (line === -1) return end ?? text.length;
   const lineEnd = from + line;
-  // Already masked, and not closed.
+  // An unclosed value that is already masked.
   if (line === MASK.length && text.startsWith(MASK, from)) return lineEnd;
   if (end === undefined || end - from > MOST_OVER_LINES) return lineEnd;
   const behind = text[end + opening.depth + 1];
@@ -80,8 +84,9 @@ function quotedEnd(text: string, from: number, opening: Quote): number {
 }
 
 /**
- * Returns the position after the bracket that closes the one at `from`. A quote of a smaller depth
- * ends the surrounding text, and thus the value. Undefined if no bracket closes it before `limit`.
+ * Returns the position after the bracket that closes the one at `from`. A quote with fewer
+ * backslashes ends the surrounding text, and so the value. Undefined if no bracket closes it before
+ * `limit`.
  */
 function bracketEnd(
   text: string,
@@ -103,7 +108,7 @@ function bracketEnd(
         const next = text.indexOf('\n', at);
         lineEnd = next === -1 ? text.length : next;
       }
-      // A quote without a closing one on its line is an apostrophe.
+      // A quote that is not closed on its line is an apostrophe.
       const end = closedAt(text, at + 1, { depth: run, quote: char, limit: Math.min(lineEnd, limit) });
       if (end !== undefined) at = end + run;
     }
@@ -111,7 +116,10 @@ function bracketEnd(
   return undefined;
 }
 
-/** Returns the end of an unquoted value: adjacent words, brackets and quoted parts. */
+/**
+ * Returns the end of an unquoted value: words, brackets and quoted parts without spaces between
+ * them.
+ */
 function bareEnd(text: string, from: number): number {
   let at = from;
   for (;;) {
@@ -132,7 +140,7 @@ function bareEnd(text: string, from: number): number {
       const limit = Math.min(line === -1 ? text.length : line, inside + MOST_WITHIN);
       const quote = { depth: opening[1]?.length ?? 0, quote: opening[2] ?? '', limit };
       const end = closedAt(text, inside, quote);
-      // A quote that closes the surrounding text is not a part of the value.
+      // The quote that closes the surrounding text does not belong to the value.
       if (end === undefined || !/\w/.test(text[inside] ?? '')) return at;
       at = end + quote.depth + 1;
       continue;
@@ -142,26 +150,27 @@ function bareEnd(text: string, from: number): number {
   }
 }
 
-/** Line endings of YAML, also as JSON escapes them within a text. */
+/** Line ends of YAML, also in the form that JSON gives them inside a text. */
 const LINE_END = /\r?\n|(?:\\+r)?\\+n/;
 /**
- * The beginning of a YAML block: anchors and tags, a block scalar sign, a comment, the line end.
+ * The beginning of a YAML block: anchors and tags, the sign of a block scalar, a comment, the line
+ * end.
  */
 const BLOCK = new RegExp(
   `[^\\S\\r\\n]*((?:[&!][^\\s]{0,64}(?=\\s)[^\\S\\r\\n]*)*)((?:[|>][+-]?\\d?[+-]?[^\\S\\r\\n]*)?)(?:#[^\\r\\n]*)?(${LINE_END.source})`,
   'y',
 );
-/** A name at the beginning of its line, possibly after the hyphen of a list. */
+/** The beginning of a line before a name, with the hyphens of lists. */
 const KEY_LINE = /(?:^|\n|\\n|["'])((?:[^\S\r\n]|-(?=[^\S\r\n]))*)$/;
 
-/** Returns the column of a YAML name. Undefined for a name in the middle of a line. */
+/** Returns the column of a YAML name. Undefined if the name does not begin its line. */
 function keyColumn(text: string, from: number): number | undefined {
   return KEY_LINE.exec(text.slice(Math.max(0, from - 256), from))?.[1]?.length;
 }
 
 /**
- * Returns the end of a YAML block. Its lines are blank, or deeper than its name, or list items at
- * the column of the name.
+ * Returns the end of a YAML block. Its lines are blank, indented deeper than its name, or list
+ * items at the column of the name.
  */
 function blockEnd(
   text: string,
@@ -190,8 +199,8 @@ function blockEnd(
 }
 
 /**
- * The rest of the line of an unquoted YAML value, without a comment and a comma. It may contain
- * words.
+ * The rest of a line after an unquoted YAML value begins. The value may consist of several words,
+ * without a final comment or comma.
  */
 const REST = /[^\r\n"\\]*/y;
 
@@ -203,14 +212,15 @@ function blockRange(text: string, at: number, column: number): ValueRange | unde
   const end = blockEnd(text, first, { column, newline });
   if (end === undefined) return undefined;
   const indented = /^(?:[^\S\r\n]|\r?\n)*(.?)/.exec(text.slice(first, end))?.[1] ?? '';
-  // Without a sign, a quoted text or a bracket may begin on the next line, and its own end ends it.
+  // Without tags and sign, a quoted text or a bracket may begin on the next line. It is no block:
+  // it ends where its quote or bracket closes.
   if (tags === '' && sign === '' && /["'[{]/.test(indented)) return undefined;
   return { from: at, end, shown: ` ${MASK}` };
 }
 
 /**
- * Returns the range of a bracketed value, hidden as a whole. An unclosed one extends to the end of
- * the text.
+ * Returns the range of a bracketed value, which is hidden as a whole. A value that is not closed
+ * extends to the end of the text.
  */
 function bracketRange(text: string, from: number, quote: Quote | undefined): ValueRange {
   const end = bracketEnd(text, from, { depth: quote?.depth ?? 0, limit: text.length }) ?? text.length;
@@ -220,7 +230,7 @@ function bracketRange(text: string, from: number, quote: Quote | undefined): Val
 
 /**
  * Returns the range of the value after a name and its sign. Undefined for an empty value, and for
- * true, false and null.
+ * `true`, `false` and `null`.
  */
 export function valueRange(text: string, at: number, name?: NamePlace): ValueRange | undefined {
   const named = name === undefined ? null : /(\\*)(["'])\s*[:=,>]*\s*$/.exec(name.text);
