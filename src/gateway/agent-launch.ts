@@ -5,7 +5,7 @@ import { GatewayError } from './gateway-error.js';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** How an agent is started so that its model calls go over the gateway. */
+/** How to start an agent so that its model calls go through the gateway. */
 export interface AgentLaunch {
   readonly command: string;
   /** Arguments before the user's own. */
@@ -13,9 +13,11 @@ export interface AgentLaunch {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** The upstream that an agent would use without the gateway, and its start with it. */
+/**
+ * The upstreams that an agent would use without the gateway, and how to start the agent with it.
+ */
 interface AgentPlan {
-  /** Values of the form NAME=URL. */
+  /** Upstreams as NAME=URL. */
   readonly upstreams: readonly string[];
   readonly launch: (address: string) => AgentLaunch;
 }
@@ -23,7 +25,7 @@ interface AgentPlan {
 /** The environment, and the text of the agent's settings file. */
 export interface AgentSettings {
   readonly env: Env;
-  /** Codex' `config.toml`; undefined if there is none. */
+  /** The text of Codex's `config.toml`. Undefined if there is none. */
   readonly codexConfig: string | undefined;
 }
 
@@ -45,20 +47,20 @@ function claudePlan({ env }: AgentSettings): AgentPlan {
       args: [],
       env: {
         ANTHROPIC_BASE_URL: `${address}/anthropic`,
-        // Claude Code turns its tool search off behind a base address of another host.
+        // Claude Code turns its tool search off if the base address is not its own host.
         ...(isSet(env.ENABLE_TOOL_SEARCH) || isSet(env.ANTHROPIC_BASE_URL) ? {} : { ENABLE_TOOL_SEARCH: 'true' }),
       },
     }),
   };
 }
 
-/** Returns the id and the base address of the provider that Codex is set to use. */
+/** Returns the id and base address of the provider in Codex's settings. */
 function codexProvider({ codexConfig = '', env }: AgentSettings): { id?: string; base?: string } {
   let config: Readonly<Record<string, unknown>>;
   try {
     config = parse(codexConfig) as Readonly<Record<string, unknown>>;
   } catch {
-    // Codex itself reports a file that it cannot read.
+    // Codex itself reports that the file is invalid.
     return {};
   }
   const id = typeof config.model_provider === 'string' ? config.model_provider : 'openai';
@@ -75,7 +77,7 @@ function codexPlan(settings: AgentSettings): AgentPlan {
     upstreams: base === undefined ? [] : [`codex=${base}`],
     launch: (address) => {
       const key = id === undefined ? 'openai_base_url' : `model_providers.${id}.base_url`;
-      // Windows cannot pass double quotes to a command file, and TOML takes single ones.
+      // Windows cannot pass double quotes to a command file. TOML accepts single ones.
       return { command: 'codex', args: ['-c', `${key}='${address}/codex'`], env: {} };
     },
   };
@@ -102,14 +104,15 @@ const PLANS: Readonly<Record<string, (settings: AgentSettings) => AgentPlan>> = 
 /** The agents that `palimpsest run` can start. */
 const RUNNABLE = Object.keys(PLANS);
 
-/** How this process starts an agent, and the check whether a file exists. */
+/** The system on which an agent is started, and the check whether a file exists. */
 export interface AgentStart extends ProgramSearch {
   readonly exists: (path: string) => boolean;
 }
 
 /**
- * Returns how to start an agent on this terminal with all its arguments. npm installs agents on
- * Windows as command files, which the system starts only by their whole path and through its shell.
+ * Returns how to start an agent on this terminal with all its arguments. On Windows, npm installs
+ * agents as command files. The system starts these only by their absolute path and through its
+ * shell.
  *
  * @throws {GatewayError} `agent-missing`, `unknown-agent`
  */
@@ -123,7 +126,7 @@ export function agentStart(command: string, args: readonly string[], { exists, .
       `${program} is a command file, and Windows cannot pass it %, double quotes or line breaks; leave them out of ` +
         "the agent's arguments",
     );
-  // The agent needs the console of this process.
+  // The agent uses the console of this process.
   return { ...start, options: { ...start.options, windowsHide: false } };
 }
 

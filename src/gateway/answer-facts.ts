@@ -6,14 +6,14 @@ import type { Wire } from './wires.js';
 
 /** The tokens that a provider counted for one model call. */
 export interface SentUsage {
-  /** Request tokens that were neither read from a cache nor written to one. */
+  /** Request tokens that the provider neither read from a cache nor wrote to one. */
   readonly input?: number;
   readonly output?: number;
   readonly cacheRead?: number;
   readonly cacheWrite?: number;
 }
 
-/** The answer to a request, without its texts. The transcript has those. */
+/** The answer to a request, without its texts, which the transcript contains. */
 export interface AnswerFacts {
   readonly status: number;
   /** The provider's id of the answer. */
@@ -22,29 +22,31 @@ export interface AnswerFacts {
   /** Ids of the answer's items and calls, in order. */
   readonly items?: readonly string[];
   readonly calls?: readonly string[];
-  /** Hashes of the answer's text blocks, in order. A step with such a text came from here. */
+  /**
+   * Hashes of the answer's text blocks, in order. A step with the same text belongs to this answer.
+   */
   readonly texts?: readonly Sha256[];
   /** The types of the answer's blocks or items, in order, such as `thinking` or `compaction`. */
   readonly blocks?: readonly string[];
   readonly stop?: string;
   readonly usage?: SentUsage;
-  /** The provider's report on its cache and on its own edits, unchanged from the answer. */
+  /** The provider's reports on its cache and on its own edits, exactly as in the answer. */
   readonly verdicts?: Json;
-  /** The type of an error, and its text. */
+  /** The type of the error and its message. */
   readonly error?: { readonly type: string; readonly message?: string };
-  /** Whether the stream ended before the provider ended the answer. */
+  /** Whether the stream ended before the answer was complete. */
   readonly isCut?: true;
 }
 
-/** The members in which a provider reports on its cache and its edits of the request. */
+/** The fields in which a provider reports on its cache and on its edits of the request. */
 const VERDICTS = ['input_transformations', 'cache_diagnostics', 'diagnostics', 'context_management', 'container'];
 const LONGEST_MESSAGE = 500;
 const MOST_NAMES = 1_000;
-/** Maximum length of one report of the provider, and of the open texts of an answer. */
+/** Maximum characters of one report of the provider, and of all unfinished texts of an answer. */
 const LONGEST_VERDICT = 65_536;
 const MOST_OPEN = 32 * 1_048_576;
 
-/** Adds a name, unless there are too many. A hostile answer could name things without end. */
+/** Adds a name, unless there are too many. The limit protects against a hostile answer. */
 function addName<T>(to: Set<T> | T[], name: T): void {
   if ((Array.isArray(to) ? to.length : to.size) >= MOST_NAMES) return;
   if (Array.isArray(to)) to.push(name);
@@ -72,11 +74,14 @@ export class AnswerCollector {
   readonly #calls = new Set<string>();
   readonly #blocks: string[] = [];
   readonly #texts: Sha256[] = [];
-  /** The text of the blocks that the stream has not ended yet, by index. */
+  /** The texts of blocks that have not ended, by index. */
   readonly #open = new Map<number, string[]>();
   #openChars = 0;
 
-  /** `clean` removes credentials from the text of an error, `masked` secrets from hashed texts. */
+  /**
+   * `clean` removes credentials from an error's message. `masked` removes secrets from texts before
+   * they are hashed.
+   */
   constructor(
     wire: Wire,
     { clean, masked }: { readonly clean: (text: string) => string; readonly masked: (text: string) => string },
@@ -86,7 +91,7 @@ export class AnswerCollector {
     this.#masked = masked;
   }
 
-  /** Takes one event of a stream. Ignores everything that it does not know. */
+  /** Takes one event of a stream. Ignores events of unknown types. */
   take(event: unknown): void {
     const data = asObject(event);
     if (data.error !== undefined && data.error !== null) this.#fail(data.error);
@@ -108,7 +113,7 @@ export class AnswerCollector {
     this.#isEnded = true;
   }
 
-  /** Returns the facts. A stream without its end is marked as cut. */
+  /** Returns the facts. If the stream has not ended, they are marked as cut. */
   facts(status: number): AnswerFacts {
     for (const index of [...this.#open.keys()]) this.#endText(index);
     const some = <T>(values: Iterable<T>): readonly T[] | undefined => {
@@ -135,7 +140,7 @@ export class AnswerCollector {
 
   #fail(error: unknown): void {
     const { type, code, status, message } = asObject(error);
-    // Before it is cut, so that no part of a credential stays.
+    // Cleaned before it is truncated, so that no part of a credential remains.
     const cleaned = (value: unknown): string | undefined =>
       text(typeof value === 'string' ? this.#clean(value) : undefined);
     const name = cleaned(type) ?? cleaned(code) ?? cleaned(status) ?? cleaned(error) ?? 'error';
@@ -149,7 +154,7 @@ export class AnswerCollector {
   #append(index: number, part: unknown): void {
     if (typeof part !== 'string') return;
     this.#openChars += part.length;
-    // A text without its end has no hash, so the answer is matched by its ids.
+    // These texts then get no hash, so the answer is matched by its ids.
     if (this.#openChars > MOST_OPEN) {
       this.#open.clear();
       return;
@@ -171,7 +176,7 @@ export class AnswerCollector {
       const found = from[name];
       if (found === undefined || found === null) continue;
       const chars = JSON.stringify(found).length;
-      // A cut report would look whole.
+      // A truncated report would look complete.
       const kept = chars > LONGEST_VERDICT ? { left_out_chars: chars } : found;
       this.#verdicts = { ...this.#verdicts, [name]: kept };
     }
@@ -246,7 +251,8 @@ export class AnswerCollector {
     this.#usage = { ...this.#usage, ...defined(found) };
     if (response.error !== undefined && response.error !== null) this.#fail(response.error);
     this.#judge(response);
-    // A stream reports each item before; only an answer without a stream has them here alone.
+    // A stream has reported each item already. Only an answer without a stream has its items just
+    // here.
     if (this.#blocks.length === 0) for (const item of asList(response.output)) this.#item(item);
   }
 

@@ -6,14 +6,14 @@ import { KeptAnswer } from './kept-answer.js';
 import { codingsOf, headerOf, type RawHeaders } from './raw-headers.js';
 import type { Wire } from './wires.js';
 
-/** Maximum size of an answer without a stream, and of one event, that is read. */
+/** Maximum size to read of an answer without a stream, and of one event. */
 const MOST_TEXT = 32 * 1_048_576;
-/** If the decoder is this many bytes behind, the rest of the answer is not read. */
+/** If this many bytes wait for the decoder, the rest of the answer is not read. */
 const MOST_WAITING = 8 * 1_048_576;
 
 const LINE_END = 0x0a;
 
-/** Splits the text of an answer into the events of a stream, or keeps it whole. */
+/** Splits the text of a stream into events, or collects the whole text of another answer. */
 class AnswerReader {
   readonly #collector: AnswerCollector;
   readonly #kept: KeptAnswer | undefined;
@@ -63,7 +63,7 @@ class AnswerReader {
     this.#waiting = end === all.length ? [] : [all.subarray(end)];
     this.#size = all.length - end;
     const lines = all.toString('utf8', 0, end).split(/\r\n|\n|\r/);
-    // Behind the last line end there is no line, and an empty one would end the event.
+    // The empty text after the last line end is no line. It would end the event.
     if (lines.at(-1) === '') lines.pop();
     for (const line of lines) {
       if (line === '') this.#dispatch();
@@ -72,7 +72,7 @@ class AnswerReader {
     }
   }
 
-  /** Takes one line of an event. An event may have lines without end. */
+  /** Takes one line of an event, up to a maximum size of the event. */
   #line(data: string): void {
     this.#data.push(data);
     this.#dataSize += data.length + 1;
@@ -101,31 +101,31 @@ function parsed(text: string): unknown {
 
 /** How an answer is read. */
 interface TapOptions {
-  /** Removes credentials from the text of an error. */
+  /** Removes credentials from an error's message. */
   readonly clean: (text: string) => string;
-  /** Masks a text before it is hashed: a session's message has the masked text, too. */
+  /** Masks a text before it is hashed, because the session's message has the masked text. */
   readonly masked: (text: string) => string;
-  /** Whether the content of the answer is kept, too. */
+  /** Whether the content of the answer is kept as well. */
   readonly keeps: boolean;
 }
 
-/** The end of an answer. */
+/** An answer after its end. */
 export interface TappedAnswer {
   readonly facts: AnswerFacts;
-  /** Its content as JSON, if it was kept and came whole. */
+  /** The content of the answer as JSON. Undefined if it was not kept or is incomplete. */
   readonly kept: Buffer | undefined;
 }
 
 /**
- * Reads a copy of an answer while it goes to the client. It never slows the answer down and never
- * throws: the facts lack the parts that it cannot read.
+ * Reads a copy of an answer while the answer goes to the client. Never delays the answer and never
+ * throws. Parts that it cannot read are missing in the facts.
  */
 export class AnswerTap {
   readonly #collector: AnswerCollector;
   readonly #kept: KeptAnswer | undefined;
   readonly #reader: AnswerReader;
   readonly #decoder: Transform | undefined;
-  /** Resolves once the decoder gives no more bytes. It may stop before the end of the answer. */
+  /** Resolves when the decoder has no more output. It may stop before the end of the answer. */
   readonly #decoded: Promise<void> | undefined;
   readonly #isUnknown: boolean;
   #isLate = false;
@@ -154,7 +154,7 @@ export class AnswerTap {
     );
   }
 
-  /** Reads a piece of the answer's body as it was received. */
+  /** Reads a piece of the answer's body as received. */
   write(chunk: Buffer): void {
     if (this.#isUnknown || this.#isLate) return;
     if (this.#decoder === undefined) this.#reader.write(chunk);
@@ -162,7 +162,7 @@ export class AnswerTap {
     else this.#decoder.write(chunk);
   }
 
-  /** Ends the copy and returns the answer. */
+  /** Ends the reading and returns the answer. */
   async end(status: number): Promise<TappedAnswer> {
     this.#decoder?.end();
     await this.#decoded;

@@ -6,7 +6,7 @@ const KNOWN = Object.keys(UPSTREAMS).join(', ');
 function baseOf(name: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isPlain = url !== undefined && `${url.username}${url.password}${url.search}${url.hash}` === '';
-  // The address is not repeated, because it may contain a password or a key.
+  // Leaves the address out of the message, because it may contain a password or a key.
   if (!isPlain || !/^https?:$/.test(url.protocol))
     throw new GatewayError(
       'bad-upstream',

@@ -1,14 +1,14 @@
-/** Strings of at least this many bytes are spans of their own. */
+/** Minimum bytes of a string that becomes a span of its own. */
 const LONG_STRING = 2_048;
-/** A span ends at the first border behind this many bytes. */
+/** Minimum bytes of a span. It ends at the next border after them. */
 const LEAST_SPAN = 256;
-/** The nesting up to which list entries end a span: those of the lists in the top object. */
+/** Maximum depth of list entries at which a span can end: the lists in the top object. */
 const DEEPEST_BORDER = 2;
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** Returns the offset of the quote that ends a string; the length of the body if none does. */
+/** Returns the offset of the quote that ends a string, or the length of the body if none does. */
 function endOfString(body: Buffer, from: number): number {
   for (let at = body.indexOf(QUOTE, from); at >= 0; at = body.indexOf(QUOTE, at + 1)) {
     let slashes = 0;
@@ -19,10 +19,10 @@ function endOfString(body: Buffer, from: number): number {
 }
 
 /**
- * Cuts a JSON body into spans that stay equal from request to request. Cuts are at the entries of
- * the lists in its top object, and around long strings. A message that is sent again gives the same
- * spans, even if a cache mark next to its text moves. The spans together are the body, byte for
- * byte. Text that is not JSON is cut too, at places without a meaning.
+ * Cuts a JSON body into spans, so that requests with equal parts have equal spans. The cuts are at
+ * the entries of the lists in the top object, and around long strings. A message that is sent again
+ * gives the same spans, even if a cache mark next to its text moves. Joined, the spans are the
+ * body, byte for byte. A body that is not JSON is cut as well, at arbitrary places.
  *
  * @returns the offsets at which the spans end, the last one being the length of the body
  */

@@ -2,16 +2,17 @@ import { type ClientRequest, Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { Socket } from 'node:net';
 
-/** A pool of connections to one upstream for one connection of a client. */
+/** A pool for the connections that one client connection has to one upstream. */
 export type Pool = HttpAgent | HttpsAgent;
 
 function poolFor(base: URL): Pool {
-  // Node 24.5 and later honour the variables for proxies; earlier ones ignore the option.
+  // Node 24.5 and later read the proxy variables of the environment. Earlier versions ignore the
+  // option.
   const options = { keepAlive: true, maxSockets: 1, proxyEnv: process.env } as const;
   return base.protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options);
 }
 
-/** A client's connection with the connections to upstreams that belong to it. */
+/** A client's connection with its connections to upstreams. */
 export class ClientConnection {
   readonly #socket: Socket;
   readonly #pools = new Map<string, Pool>();
@@ -21,7 +22,7 @@ export class ClientConnection {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // A client that resets its connection is not a failure of the gateway.
+    // A client may reset its connection. That is no failure of the gateway.
     socket.on('error', () => undefined);
   }
 
@@ -33,7 +34,7 @@ export class ClientConnection {
     return pool;
   }
 
-  /** Ends this connection once the connection of a request to its upstream has ended. */
+  /** Ends this connection when the upstream closes the connection that a request uses. */
   follow(request: ClientRequest): void {
     request.once('socket', (socket) => {
       if (this.#followed.has(socket)) return;
@@ -63,9 +64,9 @@ export class ClientConnection {
 }
 
 /**
- * Pairs each connection of a client with connections of its own to the upstream. The client then
- * sees an idle connection end when the upstream ends it, as without the gateway. A shared pool
- * would hand a request to a connection that the upstream is just closing.
+ * Gives each connection of a client its own connections to the upstreams. When the upstream ends an
+ * idle connection, the client sees it end too, as without the gateway. A shared pool could send a
+ * request over a connection that the upstream is just closing.
  */
 export class ClientConnections {
   readonly #connections = new Map<Socket, ClientConnection>();
@@ -83,7 +84,7 @@ export class ClientConnections {
     return connection;
   }
 
-  /** Ends all connections, also those that became WebSockets, which the server does not know. */
+  /** Ends all connections. The server does not track those that became WebSockets. */
   close(): void {
     for (const [socket, connection] of this.#connections) {
       connection.close();

@@ -31,7 +31,7 @@ const withSteering = (command: Command): Command =>
       ).argParser(wholeBetween(1, 60_000)),
     );
 
-/** `palimpsest steer`: shows, switches or tidies the sessions that a gateway steers. */
+/** `palimpsest steer`: lists the sessions that a gateway steers, and switches or tidies one. */
 export function steerCommand(): Command {
   return new Command('steer')
     .description('show the sessions that a gateway steers, or change one while it runs')

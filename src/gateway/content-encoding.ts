@@ -3,12 +3,12 @@ import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { ownMember } from '../values/own-member.js';
 
-/** Maximum size of a decoded body. A small encoded body can decode to any size. */
+/** Maximum size of a decoded body. A small encoded body can decode to a very large one. */
 export const LARGEST_BODY = 64 * 1_048_576;
 
 type Decode = (body: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>;
 
-/** Since Node 22.15. An older Node cannot read such a body. */
+/** Node has this since 22.15. An older Node cannot read such a body. */
 const zstd = (zlib as { readonly zstdDecompress?: unknown }).zstdDecompress as typeof zlib.gunzip | undefined;
 
 const DECODERS: Readonly<Record<string, Decode | undefined>> = {
@@ -42,8 +42,8 @@ export async function decodedBody(body: Buffer, encoding: string | undefined): P
 }
 
 /**
- * Returns a stream that decodes an answer while it arrives, also one that is cut off. `none` if it
- * is not encoded, `unknown` if this Node does not know the encoding.
+ * Returns a stream that decodes an answer while it arrives, even if the answer is cut off. Returns
+ * `none` if the answer is not encoded, and `unknown` if this Node does not know the encoding.
  */
 export function streamDecoder(encoding: string | undefined): Transform | 'none' | 'unknown' {
   const name = (encoding ?? 'identity').trim().toLowerCase();

@@ -26,8 +26,9 @@ async function logsOf(dataDir: string, forgotten: Forgotten): Promise<readonly s
 }
 
 /**
- * Erases whole files of the gateway's log that hold a request of the order. Their requests are
- * recorded as contexts meanwhile, and the log keeps them for a few days only.
+ * Erases log files of the gateway that contain a request of the order, as whole files. The other
+ * requests in them are usually recorded as contexts already, and the log would keep them for a few
+ * days only.
  */
 export const FORGET_REQUESTS: Forgetter = {
   keeps: "the gateway's log",

@@ -58,15 +58,15 @@ async function readBody(request: IncomingMessage): Promise<ReadBody> {
   return { bytes: pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces), isWhole: true };
 }
 
-/** A model call before it goes out. */
+/** A model call that is about to be forwarded. */
 interface BegunCall {
   readonly entry?: OpenRequest;
-  /** Whether the log keeps its answer. */
+  /** Whether the log keeps the content of the answer. */
   readonly keeps?: boolean;
-  /** Undefined if the client's own body goes out. */
+  /** Undefined if the client's own body is sent. */
   readonly body?: Buffer;
   readonly answered?: Outgoing['answered'];
-  /** The gateway's own answer; the request goes nowhere. */
+  /** The gateway's own answer. The request is then not forwarded. */
   readonly refused?: Refused;
 }
 
@@ -89,7 +89,7 @@ async function begun(
     ...head,
     upstream: target.upstream,
     body: sent,
-    // A changed body goes out without an encoding.
+    // A changed body is sent without an encoding.
     ...(by === undefined || isChanged
       ? {}
       : { encoded: { by: by.slice(0, 100), bytes: bytes.length, isDecoded: decoded !== undefined } }),
@@ -102,14 +102,14 @@ async function begun(
   };
 }
 
-/** Opens a request to the upstream. `how` has its headers and its pool. */
+/** Opens a request to the upstream. `how` contains its headers and its pool. */
 function requestTo({ base, path }: Target, { method = 'GET' }: IncomingMessage, how: RequestOptions): ClientRequest {
   const open = base.protocol === 'https:' ? httpsRequest : httpRequest;
-  // Only these headers go out, so Node adds no host.
+  // `setHost: false`: the headers contain the host already.
   return open({ host: base.hostname.replace(/^\[|\]$/g, ''), port: base.port, method, path, setHost: false, ...how });
 }
 
-/** Returns the head of the upstream's request: the client's own, with the upstream's host. */
+/** Opens the upstream's request with the client's headers and the upstream's host. */
 function openUpstream(
   { request, target, connection }: Exchange,
   agent: Pool,
@@ -118,7 +118,7 @@ function openUpstream(
   const { rawHeaders } = request;
   const given = changed === undefined ? rawHeaders : headersFor(rawHeaders, changed);
   const headers = forwardedHeaders(given, { host: target.base.host });
-  // A chunked body stays chunked. Its length is known now, but the request did not state it.
+  // If the client sent a chunked body without a length, so does the gateway.
   const coding = transferOf(given);
   if (coding !== undefined) headers.push('Transfer-Encoding', coding);
   const upstream = requestTo(target, request, { headers, agent, maxHeaderSize: 256 * 1_024 });
@@ -126,7 +126,7 @@ function openUpstream(
   return upstream;
 }
 
-/** Failures that the client would see on its own connection, and that it knows how to handle. */
+/** Failures that the client would also see on a connection of its own. It can handle them. */
 const RESETS: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
 
 const unreachable = (base: URL, error: unknown): string =>
@@ -140,23 +140,23 @@ const unreachable = (base: URL, error: unknown): string =>
     },
   });
 
-/** Sends an interim answer on, such as 103 with early hints. Node answers 100 itself. */
+/** Sends an interim answer to the client, such as 103 (early hints). Node itself answers 100. */
 function sendHints(
   to: ServerResponse,
   { statusCode, statusMessage, rawHeaders }: { statusCode: number; statusMessage: string; rawHeaders: string[] },
 ): void {
-  // The socket belongs to this answer only once those before it are written.
+  // The socket belongs to this answer only after the earlier answers are written.
   if (statusCode <= 102 || to.headersSent || to.socket === null || to.req.httpVersion !== '1.1') return;
   to.socket.write(headText({ httpVersion: '1.1', statusCode, statusMessage, rawHeaders }));
 }
 
-/** Sends the upstream's answer on, piece by piece, while `tap` reads a copy. */
+/** Sends the upstream's answer to the client, piece by piece, while `tap` reads a copy. */
 function answer(from: IncomingMessage, to: ServerResponse, tap: AnswerTap | undefined): Promise<void> {
-  // The upstream's own Date goes out, not ours.
+  // The client gets the upstream's Date header, not ours.
   to.sendDate = false;
   const headers = forwardedHeaders(from.rawHeaders);
   const coding = transferOf(from.rawHeaders);
-  // Node itself adds plain chunks where they fit.
+  // Node adds `chunked` itself where it is needed.
   if (coding?.includes(',') === true) headers.push('Transfer-Encoding', coding);
   to.writeHead(from.statusCode ?? 502, from.statusMessage, headers);
   to.flushHeaders();
@@ -184,7 +184,7 @@ function answer(from: IncomingMessage, to: ServerResponse, tap: AnswerTap | unde
 const trailersOf = (raw: readonly string[]): [string, string][] =>
   raw.flatMap((name, i) => (i % 2 === 0 ? [[name, raw[i + 1] ?? ''] as [string, string]] : []));
 
-/** Waits for the head of the upstream's answer. */
+/** Resolves to the head of the upstream's answer. */
 function headOf(upstream: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     upstream.once('response', resolve);
@@ -195,8 +195,9 @@ function headOf(upstream: ClientRequest): Promise<IncomingMessage> {
 
 /**
  * Forwards one request and its answer without changing a byte of either body, unless the gateway
- * steers. A model call is logged before it is forwarded and after it was answered. A client that
- * leaves ends the request to the upstream, and the other way round. Never rejects.
+ * steers. A model call is logged before it is forwarded and after it was answered. If the client
+ * disconnects, the request to the upstream ends; if the upstream disconnects, the client's does.
+ * Never rejects.
  */
 export async function forward(exchange: Exchange): Promise<void> {
   const { request, response, target, connection } = exchange;
@@ -256,7 +257,7 @@ export async function forward(exchange: Exchange): Promise<void> {
 interface Upgrade {
   readonly request: IncomingMessage;
   readonly socket: Socket;
-  /** Bytes that followed the request's head. */
+  /** Bytes that came directly after the request's head. */
   readonly head: Buffer;
   readonly target: Target;
 }

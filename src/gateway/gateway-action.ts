@@ -11,17 +11,17 @@ import { type Gateway, serveGateway } from './serve-gateway.js';
 import { startGuard } from './steer/start-guard.js';
 import { Steering } from './steer/steering.js';
 
-/** How to start a gateway over a data folder. */
+/** Options of a gateway over a data folder. */
 export interface OpenGateway {
   readonly dataDir: string;
   readonly bases: ReadonlyMap<string, URL>;
   /** 0 picks a free port. */
   readonly port: number;
-  /** Called once, with the first reason why a call could not be logged. */
+  /** Called once, with the first reason for which a call could not be logged. */
   readonly onTrouble: (message: string) => void;
-  /** Without it, no request is changed. */
+  /** Undefined if no request may be changed. */
   readonly steer?: SteerSettings;
-  /** Whether clients that try a WebSocket are made to use HTTP. */
+  /** Whether WebSockets for model calls are refused, so that the client uses HTTP. */
   readonly isHttpOnly?: boolean;
   /** The secrets that the log masks. Default: PALIMPSEST_MASK, or `known`. */
   readonly mask?: MaskSetting;
@@ -29,27 +29,28 @@ export interface OpenGateway {
 
 /** How the gateway steers sessions. */
 export interface SteerSettings {
-  /** The share of sessions that are not steered, from 0 to 1: the control arm. */
+  /** The share of sessions in the control arm, which is not steered, from 0 to 1. */
   readonly control: number;
-  /** Maximum wait of a model call for its context, milliseconds. */
+  /** Maximum wait of a model call for its context, in milliseconds. */
   readonly limitMs: number;
   /** The working folder of the agents. */
   readonly folder: string;
-  /** The sidecar's program; default: the one beside this program. */
+  /** The sidecar's program. Default: the one beside this program. */
   readonly program?: string;
 }
 
-/** A running gateway that steers. */
+/** A running gateway that may steer. */
 export interface SteeringGateway extends Gateway {
   readonly steering?: Steering;
 }
 
-/** Maximum wait of a session's first model call, which opens the session, milliseconds. */
+/** Maximum wait of a session's first model call, which opens the session, in milliseconds. */
 const FIRST_CALL_MS = 5_000;
 
 /**
- * Starts a gateway that logs into a data folder. If it cannot log, it forwards anyway, reports that
- * once and counts the calls for `palimpsest doctor`. Secrets in the log are masked.
+ * Starts a gateway that logs into a data folder. If it cannot log a call, it forwards the call
+ * anyway, reports the first failure, and counts the calls for `palimpsest doctor`. Secrets in the
+ * log are masked.
  *
  * @throws {GatewayError} `port-taken`
  */
@@ -117,11 +118,11 @@ export interface SteeringFlags {
   readonly steerLimit?: number;
 }
 
-/** Default of `--steer-limit`, milliseconds. */
+/** Default of `--steer-limit`, in milliseconds. */
 const LIMIT_MS = 250;
 
 /**
- * Returns the steering settings of the flags. Undefined without `--steer`.
+ * Returns the steering settings in the flags. Undefined without `--steer`.
  * @throws {GatewayError} `not-steered`
  */
 export function steerSettings({ steer = false, control, steerLimit }: SteeringFlags): SteerSettings | undefined {

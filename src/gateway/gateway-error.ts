@@ -1,17 +1,20 @@
 import { CodedError } from '../values/coded-error.js';
 
-/** Reason why the gateway cannot start. */
+/** Why the gateway cannot start, or cannot do what a command asks. */
 export type GatewayErrorCode =
   | 'bad-upstream'
   | 'port-taken'
   | 'unknown-agent'
   | 'agent-missing'
-  /** An erasure cannot remove a log that a gateway writes. */
+  /** An erasure cannot remove a log file that a gateway still writes. */
   | 'log-in-use'
   | 'unknown-session'
   | 'not-steered';
 
-/** Thrown when the gateway or an agent behind it cannot be started as asked. */
+/**
+ * Thrown if the gateway or an agent behind it cannot be started, or a command about a gateway
+ * fails.
+ */
 export class GatewayError extends CodedError<GatewayErrorCode> {
   override readonly name = 'GatewayError';
 

@@ -11,44 +11,44 @@ import { LOG_FORMAT, type LoggedAnswer, type LoggedRequest } from './log-entries
 import { LogFile } from './log-file.js';
 import { LoggedBody } from './masked-spans.js';
 
-/** Folder of the logs inside a data folder. */
+/** Returns the folder of the logs inside a data folder. */
 export const gatewayFolder = (dataDir: string): string => join(dataDir, 'gateway');
 
-/** The end of the names of log files. */
+/** The ending of log files' names. */
 export const LOG_ENDING = '.log';
 
-/** Above this size, in bytes, the log continues in a new file. */
+/** Size in bytes from which the log continues in a new file. */
 const LARGEST_FILE = 128 * 1_048_576;
-/** A request waits this long for its entry. A disk that hangs must not stop the agent. */
+/** Maximum wait of a request for its log entry. A disk that hangs must not stop the agent. */
 const LONGEST_WAIT_MS = 1_000;
 
-/** A logged request. The caller logs its end once. */
+/** A logged request. The caller must log its end once. */
 export interface OpenRequest {
   /**
-   * Logs the end. Omit `facts` if there was no answer. `kept` is the content of the answer, if a
-   * later request may refer to it instead of repeating it. Never rejects.
+   * Logs the end. Omit `facts` if there was no answer. Pass the content of the answer as `kept` if
+   * a later request may refer to it instead of repeating it. Never rejects.
    */
   end(facts: AnswerFacts | undefined, kept?: Buffer): Promise<void>;
 }
 
-/** Reports on entries that could not be written. */
+/** Receives reports about entries that could not be written. */
 export interface LogTroubles {
   /** Called for each request that was forwarded without an entry, with the reason. */
   failed(reason: string): void;
 }
 
-/** A request without its spans, as the proxy knows it. */
+/** A request to log, before its body is cut into spans. */
 export type NewRequest = Omit<LoggedRequest, 'kind' | 'spans' | 'bytes'> & { readonly body: Buffer };
 
 /**
  * The append-only log of one gateway process. Its methods never reject. If a request cannot be
- * logged, the gateway still forwards it, and the record lacks it.
+ * logged, the gateway still forwards it, and the log lacks it.
  */
 export class GatewayLog {
   readonly #folder: string;
   readonly #troubles: LogTroubles;
   readonly #largest: number;
-  /** Puts marks in place of secrets in all that is written. */
+  /** Masks the secrets in everything that is written. */
   readonly mask: RecordMask;
   #file: Promise<LogFile> | undefined;
   /** The file of the last request. */
@@ -68,8 +68,8 @@ export class GatewayLog {
   }
 
   /**
-   * Logs a request before it is forwarded. Returns undefined if that failed or took too long; the
-   * trouble is then reported. Never rejects.
+   * Logs a request before it is forwarded. Returns undefined if that failed or took too long, and
+   * then reports the failure. Never rejects.
    */
   async begin({ body, ...request }: NewRequest): Promise<OpenRequest | undefined> {
     const kept = new LoggedBody(this.mask, body);
@@ -117,7 +117,10 @@ export class GatewayLog {
     };
   }
 
-  /** Masks the provider's reports. The other facts are ids, counts and masked already. */
+  /**
+   * Masks the provider's reports. The other facts need no mask: they are ids, counts, hashes of
+   * masked texts, and cleaned errors.
+   */
   #storedFacts({ verdicts, ...facts }: AnswerFacts): AnswerFacts {
     if (verdicts === undefined) return facts;
     return { ...facts, verdicts: this.mask.value(verdicts as Json) as NonNullable<AnswerFacts['verdicts']> };
@@ -138,7 +141,7 @@ export class GatewayLog {
     this.#closing.add(closing);
   }
 
-  /** Returns the file for a new request and counts the request as open there. */
+  /** Returns the file for a new request, and counts the request as open in it. */
   #taken(): Promise<LogFile> {
     const before: Promise<LogFile | undefined> = this.#file?.catch(() => undefined) ?? Promise.resolve(undefined);
     this.#file = before.then(async (known) => {

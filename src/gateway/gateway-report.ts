@@ -6,11 +6,11 @@ import { readJsonFiles } from '../process/owned-file.js';
 import { identifySelf, isAlive, processIdentitySchema } from '../process/process-identity.js';
 
 const reportSchema = processIdentitySchema.extend({
-  /** Model calls that were forwarded and could not be logged. */
+  /** Number of model calls that were forwarded but could not be logged. */
   missed: z.int().nonnegative(),
-  /** WebSockets for model calls that passed unread. */
+  /** Number of WebSockets for model calls that were forwarded unread. */
   passed: z.int().nonnegative().default(0),
-  /** Time and reason of the last one. */
+  /** Time and reason of the last such call or WebSocket. */
   at: z.iso.datetime(),
   reason: z.string(),
 });
@@ -20,18 +20,18 @@ export interface GatewayTrouble extends Omit<z.infer<typeof reportSchema>, 'star
   readonly isRunning: boolean;
 }
 
-/** How long the report of an ended gateway is shown after its last such call. */
+/** How long the report of a gateway is shown after its last such call, if the gateway has ended. */
 const SHOWN_AFTER_END_MS = 86_400_000;
 
-/** Size of a report file. It is written in place, which works on a full disk. */
+/** Size of a report file. It is overwritten in place, which works even on a full disk. */
 const FILE_BYTES = 1_024;
 const LONGEST_REASON = 400;
 
 const reportsFolder = (dataDir: string): string => join(dataDir, 'gateway');
 
 /**
- * Returns the reports of a data folder's gateways that missed a call or passed a WebSocket, latest
- * first. Reports of ended processes are limited to the last day. Read-only.
+ * Returns the reports of a data folder's gateways that missed a call or forwarded a WebSocket,
+ * newest first. Reports of ended processes are limited to the last day. Read-only.
  */
 export async function gatewayTroubles(dataDir: string, now = Date.now()): Promise<readonly GatewayTrouble[]> {
   const files = (await readJsonFiles(reportsFolder(dataDir), reportSchema)).filter(
@@ -53,8 +53,8 @@ export async function gatewayTroubles(dataDir: string, now = Date.now()): Promis
 }
 
 /**
- * The file in which a gateway counts the model calls that it could not log. It is created while
- * there is room and overwritten in place, so a full disk does not hide itself.
+ * The file in which a gateway counts the model calls that it could not log. It is created at the
+ * start and overwritten in place, so a full disk cannot prevent the report.
  */
 export class GatewayReportFile {
   readonly #path: string;
@@ -69,20 +69,20 @@ export class GatewayReportFile {
     this.#file = this.#create(dataDir);
   }
 
-  /** Counts one more call. Never rejects. */
+  /** Counts a call that could not be logged. Never rejects. */
   missed(reason: string): Promise<void> {
     this.#missed += 1;
     this.#reason = reason;
     return this.#rewritten();
   }
 
-  /** Counts one more WebSocket for model calls that passes unread. Never rejects. */
+  /** Counts a WebSocket for model calls that is forwarded unread. Never rejects. */
   passed(): Promise<void> {
     this.#passed += 1;
     return this.#rewritten();
   }
 
-  /** Closes the file. It stays if a call was missed or passed. Idempotent. */
+  /** Closes the file. Removes it unless it reports a call or a WebSocket. Idempotent. */
   async close(): Promise<void> {
     await this.#queue;
     await (await this.#file)?.close().catch(() => undefined);
@@ -101,7 +101,7 @@ export class GatewayReportFile {
       await this.#write(file);
       return file;
     } catch {
-      // Without a report the gateway still works, and says its trouble itself.
+      // The gateway works without a report file, and prints its failures itself.
       return undefined;
     }
   }

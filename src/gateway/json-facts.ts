@@ -1,14 +1,14 @@
-/** An object of JSON whose members nothing has checked. */
+/** A JSON object whose members are not validated. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Returns an object of JSON, or an empty one for any other value. */
+/** Returns a JSON object, or an empty object for any other value. */
 export const asObject = (value: unknown): Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
 
-/** Returns the objects of a list of JSON; none for any other value. */
+/** Returns the elements of a JSON list as objects, or an empty list for any other value. */
 export const asList = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.map(asObject) : []);
 
-/** Parses an object of JSON. Returns an empty one for any other text. */
+/** Parses a JSON object. Returns an empty object for any other text. */
 export function parsedObject(text: string | undefined): Json {
   try {
     return asObject(JSON.parse(text ?? ''));
@@ -17,5 +17,5 @@ export function parsedObject(text: string | undefined): Json {
   }
 }
 
-/** Parses a request's body. Returns an empty object if it is not an object of JSON. */
+/** Parses a request's body. Returns an empty object if it is not a JSON object. */
 export const parsedBody = (body: Buffer): Json => parsedObject(body.toString('utf8'));

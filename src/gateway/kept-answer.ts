@@ -6,16 +6,19 @@ import type { Wire } from './wires.js';
 const MOST_KEPT = 32 * 1_048_576;
 
 /**
- * Returns whether a later request may continue the answer without repeating it. This holds in a
+ * Returns whether a later request may continue the answer without repeating it. This is so in a
  * message thread of Anthropic, and for a response that the provider stores.
  */
 export function mayBeContinued(wire: Wire, body: Buffer): boolean {
-  // Most requests have no thread, and Codex stores nothing. A search of the bytes saves parsing.
+  // Most requests have no thread, and Codex stores no response. Searching the bytes saves parsing
+  // them.
   if (wire === 'anthropic') return body.includes('"thread"') && asObject(parsedBody(body).thread).type !== undefined;
   return wire === 'responses' && !body.includes('"store":false') && parsedBody(body).store !== false;
 }
 
-/** By type of delta: the member with its new text, and the member of the open block to extend. */
+/**
+ * For each type of delta: the field with its new text, and the field of the open block to extend.
+ */
 const APPENDED: Readonly<Record<string, readonly [from: string, to: string]>> = {
   text_delta: ['text', 'text'],
   thinking_delta: ['thinking', 'thinking'],
@@ -25,13 +28,13 @@ const APPENDED: Readonly<Record<string, readonly [from: string, to: string]>> = 
 
 interface OpenBlock {
   readonly block: Record<string, unknown>;
-  /** The pieces of a call's arguments. */
+  /** The pieces of the call's arguments. */
   readonly args: string[];
 }
 
 /**
- * Collects the whole content of one answer, so that a request that continues it can be rebuilt.
- * Blocks of unknown types stay as they are. After a delta of an unknown type it keeps nothing.
+ * Collects the content of one answer, so that a request that continues it can be rebuilt. Blocks of
+ * unknown types are kept unchanged. A delta of an unknown type makes the content incomplete.
  */
 export class KeptAnswer {
   readonly #wire: Wire;
@@ -60,7 +63,7 @@ export class KeptAnswer {
     this.#isWhole = answer.error === undefined || answer.error === null;
   }
 
-  /** Returns the blocks or items of the answer as JSON; undefined if a part is missing. */
+  /** Returns the blocks or items of the answer as JSON. Undefined if a part is missing. */
   json(): Buffer | undefined {
     return this.#isWhole && !this.#isLost ? Buffer.from(JSON.stringify(this.#items)) : undefined;
   }

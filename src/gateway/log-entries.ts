@@ -2,10 +2,10 @@ import * as z from 'zod';
 import type { AnswerFacts } from './answer-facts.js';
 import type { Wire } from './wires.js';
 
-/** The version of the log's entries. A reader ignores files of a later one. */
+/** The format version of the log. A reader ignores files of a later version. */
 export const LOG_FORMAT = 1;
 
-/** The first byte of a frame's payload says which entry follows. */
+/** The first byte of a frame's payload, which says whether an entry or a span follows. */
 export const ENTRY = { json: 1, span: 2 } as const;
 
 /** The first entry of a log file. */
@@ -16,17 +16,17 @@ export interface LogHead {
   readonly started: string;
 }
 
-/** The span entries that make up a text: runs of consecutive numbers, each as first and last. */
+/** The spans that make up a text, as runs of consecutive entry numbers. */
 export type SpanRuns = readonly (readonly [first: number, last: number])[];
 
-/** How a request of a gateway that steers went out. */
+/** How a steering gateway sent a request. */
 export interface SteerFacts {
   /** The control arm's requests are never changed. */
   readonly arm: 'steered' | 'control';
   readonly how: 'steered' | 'continued' | 'own' | 'exact';
-  /** The reason why the request went out without our context. */
+  /** Why the request was sent without our context. */
   readonly why?: string;
-  /** Milliseconds for which the request waited for its context. */
+  /** How long the request waited for its context, in milliseconds. */
   readonly ms: number;
   /** Size of the client's own body. */
   readonly bytes: number;
@@ -34,7 +34,7 @@ export interface SteerFacts {
 
 /**
  * A request, logged before it is forwarded. `spans` make up its body. A span that an earlier
- * request wrote is named, not written again.
+ * request wrote is only referred to.
  */
 export interface LoggedRequest {
   readonly kind: 'request';
@@ -48,11 +48,11 @@ export interface LoggedRequest {
   /** Size of the recorded body. */
   readonly bytes: number;
   /**
-   * Present if the body went out encoded. The recorded body is the decoded one, or the encoded
+   * Present if the body was sent encoded. The recorded body is the decoded one, or the encoded
    * bytes if this Node cannot decode them.
    */
   readonly encoded?: { readonly by: string; readonly bytes: number; readonly isDecoded: boolean };
-  /** Present if the gateway steers. The recorded body is the one that went out. */
+  /** Present if the gateway steers. The recorded body is the one that was sent. */
   readonly steer?: SteerFacts;
 }
 
@@ -61,7 +61,9 @@ export interface LoggedAnswer {
   readonly kind: 'answer';
   readonly request: number;
   readonly at: number;
-  /** Absent if there was no answer: the client left, or the upstream could not be reached. */
+  /**
+   * Absent if there was no answer: the client disconnected, or the upstream could not be reached.
+   */
   readonly facts?: AnswerFacts;
   /**
    * The answer's blocks or items as JSON. Present if a later request may continue the answer
@@ -107,7 +109,7 @@ const entrySchema = z.discriminatedUnion('kind', [
   }),
 ]);
 
-/** Parses an entry; undefined if it is damaged or of a kind that this version does not know. */
+/** Parses an entry. Undefined if the entry is damaged or its kind is unknown to this version. */
 export function parseEntry(payload: Buffer): LogEntry | undefined {
   try {
     return entrySchema.parse(JSON.parse(payload.toString('utf8', 1))) as LogEntry;

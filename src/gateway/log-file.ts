@@ -17,7 +17,7 @@ interface WrittenSpan {
   readonly bytes: number;
 }
 
-/** The kept bytes of a body. */
+/** A body as the file stores it. */
 export interface KeptBody {
   readonly spans: SpanRuns;
   readonly bytes: number;
@@ -25,19 +25,20 @@ export interface KeptBody {
 
 /**
  * One file of the gateway's log. Entries are appended as checksummed frames in one write each, so a
- * killed process leaves at most one incomplete frame at the end. A failed write is cut off again.
+ * killed process leaves at most one incomplete frame at the end. The file is truncated again after
+ * a failed write.
  */
 export class LogFile {
   readonly #handle: FileHandle;
   readonly #salt: number;
   readonly #at: () => number;
-  /** Written spans by the hashes of their bytes before masking. */
+  /** Written spans, by the hashes of their bytes before masking. */
   readonly #spans = new Map<string, WrittenSpan>();
   #size = 0;
   #next = 1;
   #isBroken = false;
   #queue: Promise<unknown> = Promise.resolve();
-  /** Requests whose answers belong to this file. */
+  /** Number of requests whose answers are still to be written to this file. */
   open = 0;
 
   private constructor(handle: FileHandle, name: string, at: () => number) {
@@ -46,7 +47,7 @@ export class LogFile {
     this.#at = at;
   }
 
-  /** Creates a new file for this user only. Rejects with system errors. */
+  /** Creates a new file that only this user can read. Rejects with system errors. */
   static async create(path: string, at: () => number): Promise<LogFile> {
     return new LogFile(await open(path, 'wx', 0o600), basename(path), at);
   }
@@ -55,20 +56,25 @@ export class LogFile {
     return this.#size;
   }
 
-  /** Whether a failed write could not be cut off. The file then takes no more entries. */
+  /**
+   * Whether the file could not be truncated after a failed write. It then takes no more entries.
+   */
   get isBroken(): boolean {
     return this.#isBroken;
   }
 
-  /** Appends an entry and returns its number. Rejects with system errors; it then wrote nothing. */
+  /**
+   * Appends an entry and returns its number. Rejects with system errors, and has then written
+   * nothing.
+   */
   append(entry: LogEntry): Promise<number> {
     return this.#serial(async (batch) => this.#add(batch, entryPayload(entry)));
   }
 
   /**
-   * Appends the spans of a body that the file does not have yet, and an entry that names all of
-   * them. A span is masked only once. Returns the number of the entry. Rejects with system errors;
-   * nothing is then written.
+   * Appends the spans of a body that the file does not have yet, and an entry that refers to all
+   * its spans. Masks each span once. Returns the number of the entry. Rejects with system errors,
+   * and has then written nothing.
    */
   appendBody(body: LoggedBody, entry: (body: KeptBody) => LogEntry): Promise<number> {
     return this.#serial(async (batch, fresh) => {
@@ -93,7 +99,10 @@ export class LogFile {
     await this.#handle.close().catch(() => undefined);
   }
 
-  /** Masks the spans that the file does not have yet, so that a write only waits for the disk. */
+  /**
+   * Masks the spans that the file does not have yet, so that the write itself only waits for the
+   * disk.
+   */
   prepare(body: LoggedBody): void {
     for (const [i, key] of body.keys.entries()) if (!this.#spans.has(key)) body.kept(i);
   }

@@ -4,7 +4,7 @@ import { maskedPiece, NO_MASK, type RecordMask } from '../client/record-mask.js'
 import { isSecretName } from '../redaction/secret-names.js';
 import { bodySpans } from './body-spans.js';
 
-/** Bytes before a long string that may hold its name. */
+/** Number of bytes before a long string in which its name is searched for. */
 const NAME_BYTES = 200;
 const NAME_BEFORE = /"([^"\\]{1,100})"\s*:\s*"$/;
 
@@ -13,7 +13,7 @@ function maskedSpan(mask: RecordMask, spans: readonly Buffer[], i: number): Buff
   const span = spans[i] ?? Buffer.alloc(0);
   const text = span.toString('utf8');
   let masked = maskedPiece(mask, text);
-  // The name of a long string is in the span before.
+  // A long string is a span of its own, so its name is in the previous span.
   const name = NAME_BEFORE.exec(spans[i - 1]?.subarray(-NAME_BYTES).toString('latin1') ?? '')?.[1];
   if (name !== undefined && isSecretName(name)) {
     const named = `"${name}":"`;
@@ -24,8 +24,8 @@ function maskedSpan(mask: RecordMask, spans: readonly Buffer[], i: number): Buff
 }
 
 /**
- * A body as the log keeps it. With a mask, secrets become marks. A body that is not text, such as
- * one that this Node cannot decode, cannot be masked. It is left out.
+ * A body as the log stores it. With a mask, secrets become marks. A body that is not text cannot be
+ * masked, such as one that this Node cannot decode. It is left out.
  */
 export class LoggedBody {
   readonly #mask: RecordMask;
@@ -44,7 +44,7 @@ export class LoggedBody {
     return this.#keys;
   }
 
-  /** Returns the kept bytes of a span. Masks it once. */
+  /** Returns the bytes to store of a span. Masks each span once. */
   kept(i: number): Buffer {
     const known = this.#kept.get(i);
     if (known !== undefined) return known;

@@ -1,7 +1,7 @@
 /** Header names and values alternating, in the order and case in which they arrived. */
 export type RawHeaders = readonly string[];
 
-/** Headers that belong to one connection (RFC 9110, 7.6.1), so they are not forwarded. */
+/** Headers that apply to one connection only (RFC 9110, 7.6.1), so they are not forwarded. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -49,7 +49,7 @@ export function codingsOf(raw: RawHeaders): string | undefined {
 function namedByConnection(raw: RawHeaders): ReadonlySet<string> {
   const values = pairsOf(raw).flatMap(([name, value]) => (name.toLowerCase() === 'connection' ? value.split(',') : []));
   const named = new Set(values.map((value) => value.trim().toLowerCase()));
-  // Without its length, a body would be read as the next request.
+  // Never dropped: without its length, a body would be read as the next request.
   named.delete('content-length');
   return named;
 }
@@ -57,7 +57,7 @@ function namedByConnection(raw: RawHeaders): ReadonlySet<string> {
 /**
  * Returns the headers to forward: all but those of one connection, unchanged and in order. With
  * `host`, the Host header gets that value in its place. With `keepsUpgrade`, Connection and Upgrade
- * stay, because they begin a WebSocket.
+ * stay, because they open a WebSocket.
  */
 export function forwardedHeaders(
   raw: RawHeaders,
@@ -72,7 +72,9 @@ export function forwardedHeaders(
   });
 }
 
-/** Returns the headers for a changed body, which goes out whole and without an encoding. */
+/**
+ * Returns the headers for a changed body, which is sent with its length and without an encoding.
+ */
 export function headersFor(raw: RawHeaders, body: Buffer): RawHeaders {
   const kept = pairsOf(raw).filter(
     ([name]) => !/^(?:content-length|content-encoding|transfer-encoding|content-md5|digest)$/i.test(name),
@@ -81,8 +83,8 @@ export function headersFor(raw: RawHeaders, body: Buffer): RawHeaders {
 }
 
 /**
- * The headers that the log keeps. They name the session, the agent and the protocol. The list is
- * closed, so no credential and no unknown header is logged.
+ * The headers that the log keeps. They name the session, the agent and the protocol. All other
+ * headers may contain credentials, so they are not logged.
  */
 const LOGGED: ReadonlySet<string> = new Set([
   'anthropic-beta',
@@ -120,13 +122,18 @@ export function loggedHeaders(raw: RawHeaders): Readonly<Record<string, string>>
   );
 }
 
-/** Parameters of a query that the log keeps. Gemini's `key` is a credential. */
+/**
+ * Query parameters that the log keeps. Gemini's `key` is a credential, so it is not one of them.
+ */
 const LOGGED_PARAMETERS: ReadonlySet<string> = new Set(['alt', 'api-version', 'beta']);
 
-/** A parameter that the log may keep. Other characters could hide a second parameter in a value. */
+/**
+ * The form of a parameter that the log may keep. Any other character could hide a second parameter
+ * in the value.
+ */
 const PLAIN_PARAMETER = /^([\w-]+)=[\w.,-]{0,100}$/;
 
-/** Returns the path of a request for the log, with the known parameters only. */
+/** Returns the path of a request for the log, with only the parameters that the log keeps. */
 export function loggedPath(path: string): string {
   const { bare, parameters } = partsOf(path);
   const kept = parameters.filter((pair) => LOGGED_PARAMETERS.has(PLAIN_PARAMETER.exec(pair)?.[1] ?? ''));
@@ -152,7 +159,7 @@ function decoded(text: string): string {
 }
 
 /**
- * Returns a function that replaces the credentials of a request in a text. Some providers repeat a
+ * Returns a function that removes the credentials of a request from a text. Some providers repeat a
  * rejected key in their error.
  */
 export function withoutCredentials(raw: RawHeaders, path: string): (text: string) => string {

@@ -23,7 +23,7 @@ import { type RequestFacts, requestFacts } from './request-facts.js';
 
 const WINDOW = 4 * 1_048_576;
 
-/** A request as it went out, read from the gateway's log. */
+/** A request as it was sent, read from the gateway's log. */
 export interface SentRequest extends RequestFacts {
   /** Unique in a data folder: the name of the log file and the number of the entry. */
   readonly id: string;
@@ -33,18 +33,18 @@ export interface SentRequest extends RequestFacts {
   readonly headers: LoggedRequest['headers'];
   readonly encoded: LoggedRequest['encoded'];
   readonly steer?: NonNullable<LoggedRequest['steer']>;
-  /** The body, cut into spans. Requests with common text share spans with equal bytes. */
+  /** The body, cut into spans. Requests with common text have equal spans. */
   readonly spans: readonly Buffer[];
-  /** Undefined if the client left before the answer, or the gateway was killed. */
+  /** Undefined if the client disconnected before the answer, or the gateway was killed. */
   readonly answer: AnswerFacts | undefined;
   /**
-   * The whole body if this one continues an earlier answer and the log has everything before it:
-   * rebuilt from earlier requests and answers. `from` is the number of these requests.
+   * The whole body of a request that continues an earlier answer, rebuilt from earlier requests and
+   * answers. Present if the log has all of them; `from` is their number.
    */
   readonly rebuilt?: { readonly spans: readonly Buffer[]; readonly from: number };
 }
 
-/** A request whose answer a later request may continue. */
+/** An answered request that a later request may continue. */
 interface Continued {
   readonly request: LoggedRequest;
   readonly kept: NonNullable<LoggedAnswer['kept']>;
@@ -57,8 +57,8 @@ interface SpanPlace {
 }
 
 /**
- * Opens a log file. Returns undefined for an unreadable or irregular file, so that a foreign entry
- * of the folder does not stop the reading of other logs. Never waits for the writer of a pipe.
+ * Opens a log file. Returns undefined for an unreadable or irregular file, so that a foreign file
+ * in the folder does not prevent reading the logs. Does not block on a named pipe.
  */
 async function opened(path: string): Promise<FileHandle | undefined> {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
@@ -70,15 +70,15 @@ async function opened(path: string): Promise<FileHandle | undefined> {
   return undefined;
 }
 
-/** Reads one log file from where it stopped before. The file may be growing. */
+/** Reads a log file that may be growing. Each read continues where the previous one stopped. */
 class FollowedLog {
   readonly path: string;
   readonly #salt: number;
   readonly #spans = new Map<number, SpanPlace>();
   readonly #open = new Map<number, LoggedRequest>();
-  /** Requests whose answers are kept, by the provider's ids of these answers. */
+  /** Requests whose answers are kept, by the provider's ids of the answers. */
   readonly #continued = new Map<string, Continued>();
-  /** The gateway that writes the file, once its first entry is read. */
+  /** The gateway that writes the file. Undefined until the first entry is read. */
   writer: ProcessIdentity | undefined;
   #at = 0;
   #isNewer = false;
@@ -102,8 +102,8 @@ class FollowedLog {
         const before = this.#at;
         const ended = this.#frames(read, this.#at + read.length >= size);
         for (const [request, answer, number] of ended) yield* this.#sent(file, { request, answer, number });
-        // No whole frame: at the end of the file, wait for more bytes; otherwise enlarge the
-        // window.
+        // No complete frame was found. At the end of the file, wait for more bytes; elsewhere,
+        // enlarge the window.
         if (this.#at === before && read.length >= size - before) return;
         window = this.#at === before ? window * 2 : WINDOW;
       }
@@ -112,7 +112,7 @@ class FollowedLog {
     }
   }
 
-  /** Yields the requests without an answer. Call it only once the gateway has ended. */
+  /** Yields the requests without an answer. Call it only after the gateway has ended. */
   async *unanswered(): AsyncGenerator<SentRequest> {
     const file = await opened(this.path);
     if (file === undefined) return;
@@ -124,7 +124,7 @@ class FollowedLog {
     }
   }
 
-  /** Reads the whole frames and returns the requests whose answers are among them. */
+  /** Reads the complete frames. Returns the requests whose answers are among them. */
   #frames(bytes: Buffer, isWholeRest: boolean): readonly (readonly [LoggedRequest, LoggedAnswer, number])[] {
     const ended: [LoggedRequest, LoggedAnswer, number][] = [];
     let at = 0;
@@ -133,7 +133,7 @@ class FollowedLog {
       if (frame === undefined) {
         if (isCutOff(bytes, at, this.#salt)) break;
         const next = nextFrame(bytes, at + 1, this.#salt);
-        // Without a later frame, the rest may still be in the middle of its write.
+        // No later frame follows, so the last frame may still be being written.
         if (next === undefined) {
           if (!isWholeRest) at = Math.max(at, bytes.length - FRAME_HEADER_BYTES);
           break;
@@ -173,7 +173,7 @@ class FollowedLog {
     return undefined;
   }
 
-  /** Yields the request with its body. A request whose spans are damaged is left out. */
+  /** Yields a request with its body. Yields nothing if its spans are damaged. */
   async *#sent(
     file: FileHandle,
     {
@@ -190,7 +190,7 @@ class FollowedLog {
     yield { id, at, wire, path, headers, encoded, spans, answer: answer?.facts, ...defined({ steer }), ...facts };
   }
 
-  /** Returns a kept answer, by the provider's id, and its request. */
+  /** Returns the request of a kept answer and the answer, by the provider's id of the answer. */
   async exchange(answer: string): Promise<Exchange | undefined> {
     const found = this.#continued.get(answer);
     const file = found === undefined ? undefined : await opened(this.path);
@@ -215,7 +215,7 @@ class FollowedLog {
       for (let one = first; one <= last; one += 1) {
         const place = this.#spans.get(one);
         if (place === undefined) return undefined;
-        // A damaged list could name one span many times and fill the memory.
+        // A damaged entry could refer to one span many times and fill the memory.
         left -= place.length;
         if (left < 0) return undefined;
         const span = Buffer.alloc(place.length);
@@ -229,13 +229,13 @@ class FollowedLog {
 
 /**
  * Follows the logs of all gateways of a data folder. Each read yields the requests that ended since
- * the last one, file by file. Damaged entries are skipped.
+ * the previous one, file by file. Damaged entries are skipped.
  */
 export class GatewayLogReader {
   readonly #folder: string;
   readonly #files = new Map<string, FollowedLog>();
 
-  /** `folder` holds the log files; it need not exist yet. */
+  /** `folder` has the log files. It need not exist yet. */
   constructor(folder: string) {
     this.#folder = folder;
   }
@@ -259,8 +259,8 @@ export class GatewayLogReader {
   }
 
   /**
-   * Removes the files whose gateway has ended and whose last entry is older than `before`. By then
-   * their requests are recorded or left out. A file that cannot be removed stays.
+   * Removes files whose gateway has ended and whose last entry is older than `before`. By then
+   * their requests are recorded or left out for good. Ignores files that cannot be removed.
    */
   async removeOld(before: number): Promise<void> {
     for (const file of await this.#logs()) {
@@ -284,7 +284,7 @@ export class GatewayLogReader {
 }
 
 /**
- * Reads one log file to its end: the answered requests in the order of their answers, then those
+ * Reads a whole log file. Yields the answered requests in the order of their answers, then those
  * without an answer.
  */
 export async function* readGatewayLog(path: string): AsyncGenerator<SentRequest> {
@@ -296,7 +296,7 @@ export async function* readGatewayLog(path: string): AsyncGenerator<SentRequest>
 /** Returns the gateway that writes a log file. Undefined if the file does not name it. */
 export async function logWriter(path: string): Promise<ProcessIdentity | undefined> {
   const log = new FollowedLog(path);
-  // The first entry names it.
+  // The first entry names the gateway.
   for await (const _ of log.more()) break;
   return log.writer;
 }

@@ -1,7 +1,7 @@
 import { asList, asObject, type Json, parsedBody } from './json-facts.js';
 import type { Wire } from './wires.js';
 
-/** A request of the log with the content of its answer. */
+/** A logged request with the content of its answer. */
 export interface Exchange {
   readonly wire: Wire;
   readonly body: Buffer;
@@ -9,14 +9,14 @@ export interface Exchange {
   readonly answer: Buffer;
 }
 
-/** A body that was put together from several requests and their answers. */
+/** A body that was rebuilt from several requests and their answers. */
 interface RebuiltBody {
   readonly body: Buffer;
-  /** Number of earlier requests in it. */
+  /** Number of earlier requests that it contains. */
   readonly from: number;
 }
 
-/** Maximum number of requests in one rebuilt body. */
+/** Maximum number of requests in a rebuilt body. */
 const MOST_EXCHANGES = 1_000;
 /** Maximum total size of the parts of a rebuilt body, in bytes. */
 const LARGEST = 64 * 1_048_576;
@@ -29,11 +29,11 @@ function previousOf(wire: Wire, body: Json): string | undefined {
   return typeof id === 'string' && id !== '' ? id : undefined;
 }
 
-/** Returns the input of a Responses request as items. A text is a message of the user. */
+/** Returns the input of a Responses request as items. A plain text is a message of the user. */
 const inputOf = ({ input }: Json): readonly unknown[] =>
   typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : Array.isArray(input) ? input : [];
 
-/** Returns whether the provider holds parts of a body that no request shows. */
+/** Returns whether a body continues a conversation that only the provider has. */
 const isOfConversation = ({ conversation }: Json): boolean => conversation !== undefined && conversation !== null;
 
 interface Parsed {
@@ -41,7 +41,10 @@ interface Parsed {
   readonly answer: readonly unknown[];
 }
 
-/** Joins a thread. Its first request alone has prompt and tools. Later settings win. */
+/**
+ * Joins the requests of a thread. Later settings replace earlier ones; only the first request has
+ * the prompt and the tools.
+ */
 function wholeThread(earlier: readonly Parsed[], own: Json): Json {
   const messages = earlier.flatMap(({ body, answer }) => [
     ...asList(body.messages),
@@ -51,7 +54,10 @@ function wholeThread(earlier: readonly Parsed[], own: Json): Json {
   return { ...settings, messages: [...messages, ...asList(own.messages)] };
 }
 
-/** Joins responses. Each inherits the input and output of those before it, but no settings. */
+/**
+ * Joins responses. The last request inherits the input and output of the earlier ones, but no
+ * settings.
+ */
 const wholeResponse = (earlier: readonly Parsed[], own: Json): Json => ({
   ...own,
   input: [...earlier.flatMap(({ body, answer }) => [...inputOf(body), ...answer]), ...inputOf(own)],
@@ -60,7 +66,7 @@ const wholeResponse = (earlier: readonly Parsed[], own: Json): Json => ({
 /**
  * Rebuilds the whole body of a request that continues an earlier answer: the messages and answers
  * of all requests before it, then its own messages. Returns undefined if the request is already
- * whole, or if `exchangeOf` lacks an earlier request or answer.
+ * whole, or if `exchangeOf` does not have an earlier request or answer.
  */
 export async function rebuiltBody(
   wire: Wire,

@@ -7,23 +7,23 @@ import { defined } from '../values/defined.js';
 import type { AnswerFacts } from './answer-facts.js';
 import type { SentRequest } from './read-log.js';
 
-/** The fate of a sent request. */
+/** The outcome of recording a sent request. */
 export type RecordedSent =
   | { readonly outcome: 'recorded'; readonly step: number }
-  /** The session has no step of its answer yet. A later attempt may find it. */
+  /** The session has no step with the request's answer yet. A later attempt may find it. */
   | { readonly outcome: 'unmatched' }
   /**
-   * A side request, an error, a body that is not text, or the new part of a conversation whose
-   * beginning only the provider has. It is not the context of a model call.
+   * The request is not the context of a model call. It is a side request, an error, or a body that
+   * is not text. Or it is the new part of a conversation whose beginning only the provider has.
    */
   | { readonly outcome: 'left-out'; readonly why: 'side' | 'failed' | 'not-text' | 'part' };
 
-/** Pieces of a stored body are at least this long, so that the list of a body stays short. */
+/** Minimum characters of a piece of a stored body, so that the list of its pieces stays short. */
 const LEAST_PIECE = 4_096;
 
 /**
  * Joins the spans of a body into larger pieces, from the front, so that requests with a common
- * beginning share them. A long span stays a piece of its own. Undefined if the body is not UTF-8.
+ * beginning share pieces. A long span is a piece of its own. Undefined if the body is not UTF-8.
  */
 export function bodyPieces(spans: readonly Buffer[]): readonly string[] | undefined {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -62,7 +62,7 @@ function placeById(session: ContextSession, { id, items = [], calls = [] }: Answ
   return [...messages, ...made].toSorted((a, b) => a.seq - b.seq)[0];
 }
 
-/** The places of the requests that this process recorded, and the last of them. */
+/** The places of the requests that this process recorded, and the step of the last one. */
 interface Recorded {
   readonly places: Map<SentRequest['id'], Place>;
   last: number;
@@ -73,9 +73,9 @@ const RECORDED = new WeakMap<ContextSession, Recorded>();
 const NONE: Recorded = { places: new Map(), last: 0 };
 
 /**
- * Returns the first step of an answer. The answer's ids decide, then its texts, first among the
- * steps after the last recorded request. Texts of the same answer that directly precede a call
- * belong to it.
+ * Returns the first step of an answer. Finds it by the answer's ids, or else by its texts,
+ * searching first after the last recorded request. Also includes texts of the same answer directly
+ * before the step found.
  */
 function placeOfAnswer(
   session: ContextSession,
@@ -92,7 +92,8 @@ function placeOfAnswer(
   const isText = ({ message }: ChatMark, at: number): boolean =>
     message !== undefined && message.text !== '' && isOfAnswer(at);
   place ??= marks.find((mark, at) => mark.seq > after && isText(mark, at));
-  // After a restart, a later request may have been recorded first.
+  // After a restart, requests may be recorded in another order, so search all steps without a
+  // request.
   if (place === undefined) {
     const taken = new Set([...places.values()].map(({ seq }) => seq));
     place = marks.find((mark, at) => !taken.has(mark.seq) && isText(mark, at));
@@ -103,7 +104,7 @@ function placeOfAnswer(
   return marks[at];
 }
 
-/** Returns the record entry for a request and its answer. */
+/** Returns the facts about a request and its answer for the assembly record. */
 export function proofOf({
   wire,
   model,
@@ -126,19 +127,19 @@ const isPart = ({ thread, previous, conversation }: SentRequest): boolean =>
 type LeftOut = Extract<RecordedSent, { readonly outcome: 'left-out' }>;
 const isPieces = (body: LeftOut | readonly string[]): body is readonly string[] => Array.isArray(body);
 
-/** Returns why a request is not a context of a model call, or the pieces of its body. */
+/** Returns the pieces of a request's body, or why the request is not a context of a model call. */
 function bodyToKeep(request: SentRequest): LeftOut | readonly string[] {
   const { answer, side, spans, rebuilt } = request;
   if (side !== undefined) return { outcome: 'left-out', why: 'side' };
   if (answer === undefined || answer.status >= 400) return { outcome: 'left-out', why: 'failed' };
-  // The text before it is at the provider, so the body alone would pass for a shorter context.
+  // Only the provider has the text before this part, so the body would look like a shorter context.
   if (isPart(request) && rebuilt === undefined) return { outcome: 'left-out', why: 'part' };
   const pieces = bodyPieces(rebuilt?.spans ?? spans) ?? [];
   return pieces.length === 0 ? { outcome: 'left-out', why: 'not-text' } : pieces;
 }
 
 /**
- * Records a request as the context at a step, for a client without a transcript. A repetition
+ * Records a request as the context at a step, for a client without a transcript. Repeating it
  * records nothing more.
  */
 export async function recordSentAt(
@@ -153,8 +154,8 @@ export async function recordSentAt(
 }
 
 /**
- * Returns whether a session has the answer to a request, and the request the user's text before it.
- * For a wire whose requests name no session.
+ * Returns whether a session contains the answer to a request, and the request contains the
+ * session's user message before that answer. For wires whose requests name no session.
  */
 export function fitsSession(session: ContextSession, { answer, spans }: SentRequest): boolean {
   const place = answer === undefined ? undefined : placeOfAnswer(session, answer, RECORDED.get(session));
@@ -165,8 +166,8 @@ export function fitsSession(session: ContextSession, { answer, spans }: SentRequ
 }
 
 /**
- * Records a request as the context of a session at the step before its answer (decision E7). The
- * answer is found by its ids, otherwise by its texts. A repetition records nothing more.
+ * Records a request as the context at the step before its answer (decision E7). Finds the answer by
+ * its ids, or else by its texts. Repeating it records nothing more.
  */
 export async function recordSent(session: ContextSession, request: SentRequest): Promise<RecordedSent> {
   const body = bodyToKeep(request);
@@ -180,7 +181,7 @@ export async function recordSent(session: ContextSession, request: SentRequest):
   const kept = await session.keepSent({ body, step, turn: place.turn, at, sent: proofOf(request) });
   if (kept === undefined) return { outcome: 'unmatched' };
   recorded.places.set(request.id, place);
-  // Answers follow in order, so a later one is searched behind this one.
+  // Answers come in order, so the next one is searched for after this step.
   recorded.last = Math.max(recorded.last, place.seq);
   return { outcome: 'recorded', step };
 }

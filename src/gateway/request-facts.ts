@@ -6,40 +6,46 @@ import type { Wire } from './wires.js';
 
 /** The agent's session that a request belongs to. */
 export interface SentSession {
-  /** `claude-code`, `codex`, or the wire's name for an unknown client. */
+  /** `claude-code`, `codex`, or the name of the wire if the client is unknown. */
   readonly agent: string;
   /** The agent's own id of the session. */
   readonly native: string;
-  /** The agent's id of the sub-agent that sent the request. */
+  /** The agent's id of the sub-agent, if one sent the request. */
   readonly subagent?: string;
   readonly parent?: string;
-  /** The place of the id. `first-text` is a guess: a hash of the first user text. */
+  /** Where the id was found. `first-text` is a guess: the id is a hash of the first user text. */
   readonly from: 'header' | 'metadata' | 'cache-key' | 'first-text';
 }
 
 /**
  * The purpose of a request that is not a turn of the agent.
- * - `title`, `summary`: by the client's own words
- * - `quota`: a check of the account, with at most one token of answer
- * - `other`: no tools and none of these
+ * - `title`, `summary`: the request says so
+ * - `quota`: a check of the account that allows at most one token of answer
+ * - `other`: a request without tools that is none of these
  */
 export type SideRequest = 'title' | 'summary' | 'quota' | 'other';
 
-/** The facts of a request that its headers and its body state. */
+/** Facts about a request, read from its headers and its body. */
 export interface RequestFacts {
   readonly session: SentSession | undefined;
   readonly model?: string;
   readonly side?: SideRequest;
   /**
-   * Message threads: `continue` names the answer before and sends new messages only, so the whole
-   * context is that of the thread before plus this body.
+   * Set in message threads. A request of type `continue` names the previous answer and sends only
+   * new messages. The whole context is that of the previous request with its answer, and this body.
    */
   readonly thread?: { readonly type: 'create' | 'continue'; readonly previous?: string };
-  /** The answer that a Responses request continues, as `thread.continue` does. */
+  /** The answer that a Responses request continues, like `thread.previous`. */
   readonly previous?: string;
-  /** The conversation of the Responses API that holds everything before the request's input. */
+  /**
+   * The id of a conversation in the Responses API, which holds everything before the request's
+   * input.
+   */
   readonly conversation?: string;
-  /** Whether the body asks the provider to compact, or carries what it compacted before. */
+  /**
+   * `asked`: the body asks the provider to compact. `carried`: it contains what the provider
+   * compacted before.
+   */
   readonly compaction?: 'asked' | 'carried';
   /** Whether the body is the JSON object that the wire expects. */
   readonly isReadable: boolean;
@@ -58,7 +64,7 @@ const textsOf = (entry: Json): readonly string[] => {
   return asList(content).flatMap(({ text }) => (typeof text === 'string' ? [text] : []));
 };
 
-/** Texts that agents put before the user's own words. */
+/** Beginnings of texts that agents add before the user's own words. */
 const INJECTED = /^<(?:system-reminder|environment_context|user_instructions|permissions|skills)/;
 
 function firstUserText(wire: Wire, body: Json): string | undefined {
@@ -99,14 +105,14 @@ function sessionOf({ wire, headers }: RequestHead, body: Json): SentSession | un
   return { agent: wire, native: `${wire}-${digest}`, from: 'first-text' };
 }
 
-/** The classes of requests that Claude Code names itself, and what they are here. */
+/** The classes of requests that Claude Code names, with their names here. */
 const CLAUDE_CLASSES: ReadonlyMap<string | undefined, SideRequest> = new Map([
   ['compaction', 'summary'],
   ['auxiliary', 'other'],
   ['side_reply', 'other'],
 ]);
 
-/** Words with which Claude Code and Codex ask for a summary, in a request that keeps the tools. */
+/** Texts by which Claude Code and Codex ask for a summary in a request that still has tools. */
 const ASKS_SUMMARY = /CRITICAL: Respond with TEXT ONLY|CONTEXT CHECKPOINT COMPACTION/;
 
 function sideOf({ wire, path, headers }: RequestHead, body: Json): SideRequest | undefined {
@@ -120,7 +126,7 @@ function sideOf({ wire, path, headers }: RequestHead, body: Json): SideRequest |
   const named = CLAUDE_CLASSES.get(headers['x-claude-code-request-class']);
   if (named !== undefined) return named === 'other' && isTitle ? 'title' : named;
   const hasTools = asList(body.tools).length > 0 || asList(body.input).some(({ type }) => type === 'additional_tools');
-  // A thread has its tools from its first request.
+  // Only the first request of a thread has the tools.
   if (hasTools || asObject(body.thread).type === 'continue') return undefined;
   return isTitle ? 'title' : /\bsummar/i.test(system) ? 'summary' : 'other';
 }
@@ -139,20 +145,17 @@ function compactionOf(wire: Wire, body: Json): RequestFacts['compaction'] {
 
 const THREAD_TYPES = ['create', 'continue'] as const;
 
-/** The parts of a request beside its body. */
+/** The parts of a logged request except its body. */
 export type RequestHead = Pick<LoggedRequest, 'wire' | 'path' | 'headers'>;
 
-/**
- * Returns the facts of a logged request. Reads its headers and its decoded body, changes nothing
- * and accepts any body.
- */
+/** Returns the facts of a logged request from its headers and decoded body. Accepts any body. */
 export const requestFacts = (request: RequestHead, body: Buffer): RequestFacts => factsOf(request, parsedBody(body));
 
-/** Returns the facts of a request whose body is parsed. */
+/** Returns the facts of a request whose body is already parsed. */
 export function factsOf(request: RequestHead, body: unknown): RequestFacts {
   const { wire, path } = request;
   const whole = asObject(body);
-  // Code Assist wraps the request of Gemini.
+  // Code Assist puts the Gemini request into a member `request`.
   const read = wire === 'gemini' && whole.contents === undefined ? { ...asObject(whole.request), ...whole } : whole;
   const thread = asObject(read.thread);
   const type = THREAD_TYPES.find((one) => one === thread.type);

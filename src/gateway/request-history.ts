@@ -34,7 +34,7 @@ function itemMessages(input: unknown): readonly Json[] {
   });
 }
 
-/** Returns the contents of Gemini as messages. Calls have ids only if the model gave them. */
+/** Converts Gemini's contents to messages. Numbers the calls that have no id. */
 function geminiMessages(contents: unknown): readonly Json[] {
   let calls = 0;
   let results = 0;
@@ -60,8 +60,7 @@ function geminiMessages(contents: unknown): readonly Json[] {
 }
 
 /**
- * Returns the conversation that a request repeats. Undefined if the body has none in the form of
- * its wire.
+ * Returns the conversation in a request. Undefined if the body does not have the form of its wire.
  */
 export function requestHistory({ wire, spans, rebuilt }: SentRequest): RequestHistory | undefined {
   const whole = parsedBody(Buffer.concat(rebuilt?.spans ?? spans));

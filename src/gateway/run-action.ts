@@ -25,9 +25,9 @@ export interface RunAgent {
   readonly flags: RunFlags;
 }
 
-/** The terminal sends these to the agent too, so this process ignores them. */
+/** Signals that the terminal also sends to the agent. This process ignores them. */
 const LEFT_TO_AGENT = ['SIGINT', 'SIGQUIT', 'SIGTSTP'] as const;
-/** Only this process gets these signals, so it passes them to the agent. */
+/** Signals that only this process gets. It passes them to the agent. */
 const PASSED_ON = ['SIGTERM', 'SIGHUP'] as const;
 
 /** Runs the agent on this terminal. Returns its exit code, as a shell reports it. */
@@ -45,15 +45,15 @@ function runAgent({ command, args, env }: AgentLaunch, own: readonly string[]): 
   });
 }
 
-/** Maximum wait for the database before the agent starts, milliseconds. */
+/** Maximum wait for the database before the agent starts, in milliseconds. */
 const START_MS = 60_000;
 
 const VERBS = ['activate', 'deactivate', 'pin', 'unpin'];
 
 /**
- * Adds the model's own tools to an agent. Values of a flag of Claude Code are given after `=`.
- * After a space, the flag would also take the next word, which belongs to the user. Single quotes
- * also work on Windows.
+ * Adds the tools `activate`, `deactivate`, `pin` and `unpin` to an agent. Claude Code's flags get
+ * their values after `=`. After a space, a flag would also take the next word, which belongs to the
+ * user. Single quotes also work on Windows.
  */
 function withVerbs(agent: string, launch: AgentLaunch, address: string): AgentLaunch {
   const [command, args] = [process.execPath, [process.argv[1] ?? '', 'mcp']];
@@ -87,14 +87,14 @@ export function runAction({ agent, args, flags: { data, upstream = [], ...flags 
       throw new GatewayError('not-steered', `--steer supports claude and codex; start ${agent} without it`);
     const config = agent === 'codex' ? await codexConfig(process.env) : undefined;
     const plan = agentPlan(agent, { env: process.env, codexConfig: config });
-    // Written once the agent has ended, because it owns the terminal until then.
+    // Written after the agent has ended, because until then the terminal belongs to the agent.
     const troubles: string[] = [];
     const gateway = await openGateway({
       dataDir: data ?? dataFolder(process.env),
       bases: upstreamBases([...plan.upstreams, ...upstream]),
       port: 0,
       onTrouble: (message) => troubles.push(message),
-      // Codex prefers a WebSocket, whose calls the gateway would not see.
+      // Codex prefers WebSockets, and the gateway does not read the calls in them.
       isHttpOnly: agent === 'codex',
       ...defined({ steer }),
     });

@@ -13,9 +13,9 @@ import { type Target, targetOf, wireOf } from './wires.js';
 
 /** A running gateway. */
 export interface Gateway {
-  /** Its address without a path. The first segment of a path names the upstream. */
+  /** The address without a path. The first segment of a request's path names the upstream. */
   readonly address: string;
-  /** The secret address for the calls of steered models. */
+  /** The secret address for the tool calls of steered models. */
   readonly verbs?: string;
   /** Ends all connections and closes the log. Idempotent. */
   close(): Promise<void>;
@@ -25,20 +25,20 @@ export interface Gateway {
 export interface GatewayOptions {
   readonly bases: ReadonlyMap<string, URL>;
   readonly log: GatewayLog;
-  /** Changes the requests of sessions. Without it, no byte is changed. */
+  /** Changes the requests of sessions. Undefined if no byte may be changed. */
   readonly steering?: Steering;
   /**
-   * Whether model calls over a WebSocket are answered with 426. A client such as Codex then sends
-   * them over HTTP, where the gateway sees them.
+   * Whether the gateway answers 426 to WebSockets for model calls. A client such as Codex then
+   * sends the calls over HTTP, where the gateway sees them.
    */
   readonly isHttpOnly?: boolean;
-  /** Called for each WebSocket for model calls that passes unread. */
+  /** Called for each WebSocket for model calls that is forwarded unread. */
   readonly onPassed?: () => void;
   /** 0 picks a free port. */
   readonly port: number;
 }
 
-/** Larger than any header block that the providers accept. */
+/** Exceeds the header size that the providers accept. */
 const MOST_HEADER_BYTES = 256 * 1_024;
 
 function refuse(response: ServerResponse, status: number, message: string): void {
@@ -49,7 +49,7 @@ function refuse(response: ServerResponse, status: number, message: string): void
 const refuseUpgrade = (socket: Duplex, status: string): void =>
   void socket.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
 
-/** Returns the reason for which a request is not forwarded. */
+/** Returns why a request is not forwarded. Undefined if it is. */
 function faultOf(
   request: IncomingMessage,
   target: Target | undefined,
@@ -66,8 +66,8 @@ function faultOf(
 
 /**
  * Makes the server read a request again without its Upgrade header. A server may ignore that header
- * (RFC 9110, 7.8). Node.js hands every upgrade over without its body, even one to HTTP/2 that an
- * answer need not follow.
+ * (RFC 9110, 7.8). For every upgrade, Node.js hands over a request without its body, even for an
+ * upgrade to HTTP/2, which we may ignore.
  */
 function again(server: Server, request: IncomingMessage, rest: Buffer): void {
   const { method, url, httpVersion, rawHeaders, socket } = request;
@@ -92,8 +92,8 @@ function listen(server: Server, port: number): Promise<void> {
 
 /**
  * Starts a gateway on 127.0.0.1. It forwards each request unchanged to the upstream that the first
- * segment of its path names, and logs model calls. Requests with another Host or Origin than this
- * machine's are rejected.
+ * segment of its path names, and logs model calls. Requests whose Host or Origin is not this
+ * machine are rejected.
  *
  * @throws {GatewayError} `port-taken`
  */
@@ -110,7 +110,7 @@ export async function serveGateway({
     targetOf(request.url ?? '', bases, {
       hasAccount: headerOf(request.rawHeaders, 'chatgpt-account-id') !== undefined,
     });
-  // Client and upstream have their own timeouts, and an answer may take an hour.
+  // No timeouts here: client and upstream have their own, and an answer may take an hour.
   const server = createServer({ maxHeaderSize: MOST_HEADER_BYTES, requestTimeout: 0, keepAliveTimeout: 0 });
   server.on('connection', (socket: Socket) => void connections.of(socket));
   const verbs = steering === undefined ? undefined : new VerbEndpoint(steering);

@@ -1,10 +1,10 @@
-/** A provider's protocol whose requests the gateway records. */
+/** A provider's protocol. The gateway records requests of these. */
 export type Wire = 'anthropic' | 'responses' | 'chat' | 'gemini';
 
 /**
- * The upstreams that the gateway knows, by prefix. `codex` is the Responses API as Codex calls it:
- * with an account of ChatGPT the same requests go to another host. `code-assist` serves Gemini CLI
- * with a Google account.
+ * The upstreams that the gateway knows, by the first segment of the path. `codex` is the Responses
+ * API as Codex calls it; with a ChatGPT account, the same requests go to another host.
+ * `code-assist` serves Gemini CLI with a Google account.
  */
 export const UPSTREAMS: Readonly<Record<string, string>> = {
   anthropic: 'https://api.anthropic.com',
@@ -14,10 +14,10 @@ export const UPSTREAMS: Readonly<Record<string, string>> = {
   'code-assist': 'https://cloudcode-pa.googleapis.com',
 };
 
-/** The base address of `codex` for requests that name an account of ChatGPT. */
+/** The base address of `codex` for requests that name a ChatGPT account. */
 const CHATGPT = new URL('https://chatgpt.com/backend-api/codex');
 
-/** The target of a request: the upstream, its address, and the path there with the query. */
+/** Where a request goes: the upstream, its address, and the path there with the query. */
 export interface Target {
   readonly upstream: string;
   readonly base: URL;
@@ -25,8 +25,9 @@ export interface Target {
 }
 
 /**
- * Returns the target of a request by the first segment of its path. Undefined for an unknown one.
- * The rest of the path and the query stay byte for byte, because `URL` would rewrite some of them.
+ * Returns the target of a request by the first segment of its path. Undefined if it names no
+ * upstream. The rest of the path and the query stay byte for byte; `URL` would rewrite parts of
+ * them.
  */
 export function targetOf(
   requested: string,
@@ -51,7 +52,7 @@ const FORMS: readonly (readonly [Wire, RegExp])[] = [
 
 /**
  * Returns the wire of a model call. Undefined for every other request, such as a token count, a
- * batch or a list of models: these pass and are not recorded.
+ * batch or a list of models. Those are forwarded and not recorded.
  */
 export function wireOf(method: string, path: string): Wire | undefined {
   if (method !== 'POST') return undefined;

@@ -13,14 +13,14 @@ import { BY_PROVIDER, NOTICE, type SteerableRequest, type UnsteerableRequest, ty
 const THOUGHTS: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking']);
 const ROLES: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system']);
 
-/** Texts that Claude Code adds beside the user's own words. */
+/** Texts that Claude Code adds to the user's own words. */
 const REMINDER = /^\s*<system-reminder>/;
-/** How Claude Code begins a conversation that it has summarised. */
+/** The beginning of a conversation that Claude Code has summarised. */
 const SUMMARISED = /^\s*This session is being continued from a previous conversation/;
-/** The line of Claude Code's prompt that differs in every request. */
+/** A line in Claude Code's prompt that differs in every request. */
 const BILLING = /^x-anthropic-billing-header/;
 
-/** A reported entry of a message, and the block that holds it if it is a result. */
+/** A reported message, and its block if it is a result. */
 interface Entry {
   readonly report: ReportedMessage;
   readonly block?: number;
@@ -46,8 +46,8 @@ function userEntries(content: readonly WireBlock[]): readonly Entry[] {
     return [{ report, block: at }];
   });
   const others = content.filter(({ type }) => type !== 'tool_result');
-  // A turn begins with words of the user alone. Words beside results would begin one between a call
-  // and its result.
+  // Text beside results is reported as a system message. As a user message it would begin a turn
+  // between a call and its result.
   const said = results.length > 0 ? [] : others.filter((block) => !isReminder(block));
   const added = results.length > 0 ? others : others.filter(isReminder);
   return [
@@ -65,12 +65,12 @@ function entriesOf({ role, content }: WireMessage): readonly Entry[] {
   return [{ report: { role, content: spoken.length === 0 ? '' : text } }];
 }
 
-/** Returns the state of a session without seen messages. */
+/** Returns the state of a session before its first request. */
 export const nothingSeen = (): SeenByGateway => new SeenMessages({ make: entriesOf });
 
 const unmarked = ({ cache_control: _, ...block }: WireBlock): WireBlock => block;
 
-/** Returns a block without cache marks. The forms of one text become the same. */
+/** Returns a block without cache marks. Equal texts in different forms become equal. */
 function plainBlock(block: WireBlock): WireBlock {
   const bare = 'cache_control' in block ? unmarked(block) : block;
   if (bare.type !== 'tool_result') return bare;
@@ -82,7 +82,7 @@ function plainBlock(block: WireBlock): WireBlock {
 const isBlocks = (content: unknown): content is readonly WireBlock[] =>
   Array.isArray(content) && content.length > 0 && content.every((block) => isJsonObject(block) && 'type' in block);
 
-/** Behind its own summary, Claude Code sends a system message without text. */
+/** Claude Code sends a system message without text after its own summary. */
 const isEmptySystem = ({ role, content }: WireBlock): boolean =>
   role === 'system' && (content === '' || (Array.isArray(content) && content.length === 0));
 
@@ -104,7 +104,10 @@ function promptOf(system: unknown): string {
   return contentText(asContent(blocks));
 }
 
-/** Returns the model's name for its prices. Marks of an hour cost more. */
+/**
+ * Returns the model's name for the price list. A cache mark of one hour costs more, so it changes
+ * the name.
+ */
 function modelOf({ model, messages, system }: AnthropicBody): string | undefined {
   if (typeof model !== 'string') return undefined;
   const marked = [system, ...messages.map(({ content }) => content)].filter(isBlocks);
@@ -114,7 +117,7 @@ function modelOf({ model, messages, system }: AnthropicBody): string | undefined
   return isHour ? `${model}:1h` : model;
 }
 
-/** Our messages. The first one of an earlier conversation begins with `notice`. */
+/** Converts our rendered messages. The first one with earlier conversation begins with `notice`. */
 const saidWith =
   (notice: string | undefined) =>
   ({ section, parts }: RenderedMessage): WireMessage => ({
@@ -124,7 +127,10 @@ const saidWith =
     ),
   });
 
-/** Whether the model has our tools, whose server explains what it is shown. */
+/**
+ * Whether the model has our tools. Their server then explains our messages to the model, so no
+ * notice is needed.
+ */
 const hasVerbs = (tools: unknown): boolean =>
   Array.isArray(tools) && tools.some((tool) => isJsonObject(tool) && /palimpsest.*activate$/.test(String(tool.name)));
 
@@ -132,8 +138,9 @@ const idOf = (message: WireMessage): string =>
   createHash('sha256').update(JSON.stringify(message)).digest('base64').slice(0, 22);
 
 /**
- * Returns the end of the messages that Claude Code kept from before its own summary. The provider
- * refuses their thinking, because it is bound to the conversation before. 0 without a summary.
+ * Returns the end of the messages that Claude Code kept from before its own summary; 0 without a
+ * summary. The provider rejects the thinking in them, because it is bound to the earlier
+ * conversation.
  */
 function keptFromBefore(messages: readonly WireMessage[]): number {
   const summary = messages.findLastIndex(({ role, content }) => role === 'user' && content.some(isSummary));
@@ -147,15 +154,15 @@ function keptFromBefore(messages: readonly WireMessage[]): number {
   return Math.max(0, next);
 }
 
-/** The session of a request, and its earlier lists. */
+/** The session of a request, and the lists that were seen in it. */
 interface OfSession {
   readonly session: string;
   readonly seen: SeenByGateway;
 }
 
 /**
- * Reads a request of Anthropic's Messages wire for steering. The body must be valid JSON, `parsed`
- * its value.
+ * Reads a request of Anthropic's Messages wire for steering. `text` must be valid JSON, and
+ * `parsed` its value.
  */
 export function anthropicRequest(
   text: string,
@@ -211,7 +218,7 @@ export function anthropicRequest(
   };
   return {
     ...(isLeft ? { left: BY_PROVIDER } : {}),
-    // Only entries of this list come back to its functions.
+    // A type cast is safe, because the functions get only entries of this list.
     list: list as unknown as SteerableRequest['list'],
     frame: createHash('sha256')
       .update(tools === undefined ? '' : textAt(text, tools))

@@ -2,8 +2,8 @@ import { type JsonPlace, listPlaces, memberPlaces, textAt } from './json-places.
 import type { WireBlock } from './wire-request.js';
 
 /**
- * A message of Anthropic's wire as it is compared and hashed: blocks without cache marks, a bare
- * text as one block.
+ * A message of Anthropic's wire in the form that is compared and hashed: blocks without cache
+ * marks, and a plain text as one block.
  */
 export interface WireMessage {
   readonly role: string;
@@ -18,7 +18,7 @@ export interface AnthropicBody {
   readonly tools?: unknown;
 }
 
-/** A body in text and value. */
+/** A body as text and as parsed value. */
 interface WrittenBody {
   readonly text: string;
   readonly body: AnthropicBody;
@@ -26,7 +26,7 @@ interface WrittenBody {
   readonly own: readonly WireMessage[];
 }
 
-/** Stands for an answer that had nothing but thinking, because no message may be empty. */
+/** Replaces the content of an answer that had only thinking, because no message may be empty. */
 const NO_WORDS: WireBlock = { type: 'text', text: '(no words)' };
 
 const markOf = (content: string | readonly WireBlock[]): unknown =>
@@ -34,7 +34,7 @@ const markOf = (content: string | readonly WireBlock[]): unknown =>
     ? undefined
     : content.findLast((block) => block.cache_control !== undefined)?.cache_control;
 
-/** Places our messages and the client's bytes in a body. */
+/** Writes a body with our messages and the client's own messages, which stay byte for byte. */
 export class BodyWriter {
   readonly #body: AnthropicBody;
   readonly #text: string;
@@ -47,7 +47,7 @@ export class BodyWriter {
   readonly #places: ReadonlyMap<WireMessage, number>;
   #mark: unknown;
 
-  /** `list` is the place of the messages in the text, `own` their comparable form. */
+  /** `list` is where the text has the messages, and `own` has them in comparable form. */
   constructor({ text, body, list, own }: WrittenBody) {
     this.#text = text;
     this.#body = body;
@@ -64,7 +64,7 @@ export class BodyWriter {
     }
   }
 
-  /** Returns a message of the client with other blocks. The text of unchanged ones stays. */
+  /** Returns a message of the client with changed blocks. Unchanged blocks keep their text. */
   with(message: WireMessage, change: (block: WireBlock, at: number) => WireBlock | undefined): WireMessage {
     const place = this.#places.get(message);
     const content = message.content.map((block, at) => change(block, at));
@@ -100,7 +100,7 @@ export class BodyWriter {
     return `${this.#text.slice(0, this.#list.from)}[${texts.join(',')}]${this.#text.slice(this.#list.to)}`;
   }
 
-  /** Without a mark behind our messages, the provider would not keep them in its cache. */
+  /** Without a cache mark after our messages, the provider would not cache them. */
   #withMark(message: WireMessage): WireMessage {
     const end = message.content.length - 1;
     const content = message.content.map((block, i) => (i === end ? { ...block, cache_control: this.#mark } : block));

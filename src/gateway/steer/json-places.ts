@@ -1,4 +1,4 @@
-/** The place of a value in a JSON text, in UTF-16 units. */
+/** Where a JSON text has a value, in UTF-16 units. */
 export interface JsonPlace {
   readonly from: number;
   readonly to: number;
@@ -57,7 +57,7 @@ export function listPlaces(text: string, from: number): readonly JsonPlace[] {
 
 /**
  * Returns the places of the members' values in the object that begins at a place of a valid JSON
- * text. Lacks a member that the object has twice: readers differ in which one counts.
+ * text. Leaves out a member that occurs twice, because readers disagree on which one counts.
  */
 export function memberPlaces(text: string, from: number): ReadonlyMap<string, JsonPlace> {
   const found = new Map<string, JsonPlace>();
@@ -77,5 +77,5 @@ export function memberPlaces(text: string, from: number): ReadonlyMap<string, Js
   return found;
 }
 
-/** Returns a place's text. */
+/** Returns the text at a place. */
 export const textAt = (text: string, { from, to }: JsonPlace): string => text.slice(from, to);

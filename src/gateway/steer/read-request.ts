@@ -2,22 +2,22 @@ import { anthropicRequest, nothingSeen, type SeenByGateway } from './anthropic-r
 import { noItemsSeen, responsesRequest, type SeenItems } from './responses-request.js';
 import type { SteerableRequest, UnsteerableRequest } from './wire-request.js';
 
-/** The last seen lists of one session, by wire. */
+/** The lists that were seen in one session, by wire. */
 export interface SeenOfSession {
   readonly anthropic: SeenByGateway;
   readonly responses: SeenItems;
 }
 
-/** Returns the state of a session without seen lists. */
+/** Returns the state of a session before its first request. */
 export const noneSeen = (): SeenOfSession => ({ anthropic: nothingSeen(), responses: noItemsSeen() });
 
-/** The session of a request, and its earlier lists. */
+/** The session of a request, and the lists that were seen in it. */
 interface OfSession {
   readonly session: string;
   readonly seen: SeenOfSession;
 }
 
-/** Reads a request as one of a session. */
+/** Reads a request for steering in a session. */
 export type ReadRequest = (of: OfSession) => SteerableRequest | UnsteerableRequest;
 
 /** The wires whose requests can be steered. */
@@ -26,7 +26,9 @@ export type SteerableWire = 'anthropic' | 'responses';
 /** Returns whether requests of a wire can be steered. */
 export const isSteerable = (wire: string): wire is SteerableWire => wire === 'anthropic' || wire === 'responses';
 
-/** Returns the reader of a request on its wire. The text must be valid JSON, `value` its value. */
+/**
+ * Returns the reader for a request on its wire. `text` must be valid JSON, and `value` its value.
+ */
 export const readerOf =
   (wire: SteerableWire, { text, value }: { readonly text: string; readonly value: unknown }): ReadRequest =>
   ({ session, seen }) =>

@@ -12,19 +12,19 @@ import { BY_PROVIDER, NOTICE, type SteerableRequest, type UnsteerableRequest, ty
 /** The last seen items of one session. */
 export type SeenItems = SeenMessages<Unit, readonly ReportedMessage[]>;
 
-/** Texts that Codex puts beside the user's own words, such as `<environment_context>`. */
+/** Texts that Codex adds to the user's own words, such as `<environment_context>`. */
 const INJECTED = /^\s*(?:<(?:[a-z]+(?:_[a-z]+)+|permissions|skills?)\b|# AGENTS\.md instructions)/;
-/** How Codex begins the summary of a conversation that it compacted itself. */
+/** The beginning of a summary by which Codex compacted a conversation itself. */
 const SUMMARISED = /^\s*Another language model started to solve this problem/;
 const CALL = /^(?:function|custom_tool|local_shell)_call$/;
 const OUTPUT = /^(?:function|custom_tool|local_shell)_call_output$/;
-/** Items that only the provider reads, and that stand for everything before them. */
+/** Items that only the provider can read. They stand for everything before them. */
 const COMPACTED: ReadonlySet<unknown> = new Set(['compaction', 'compaction_summary']);
 const SYSTEM: ReadonlySet<unknown> = new Set(['developer', 'system']);
 
 const typeOf = ({ type = 'message' }: WireEntry): unknown => type;
 
-/** Returns an item's content as blocks or text of a reported message. */
+/** Returns an item's content as text. */
 const textIn = (content: unknown): string => {
   if (typeof content === 'string') return content;
   return Array.isArray(content) ? contentText(content.filter(isJsonObject) as unknown as ReportedContent) : '';
@@ -34,7 +34,7 @@ const isInjected = ({ role, content }: WireEntry): boolean => role === 'user' &&
 
 /**
  * A part of the input that stays or goes as a whole. It is an answer of the model with its
- * reasoning and calls, or any other item alone.
+ * reasoning and calls, or any other item on its own.
  */
 interface Unit extends WireEntry {
   readonly items: readonly WireEntry[];
@@ -85,7 +85,7 @@ function reportsOf({ items }: Unit): readonly ReportedMessage[] {
   return [{ role: 'tool', tool_call_id: item.call_id, content: textIn(item.output) }];
 }
 
-/** Returns the state of a session without seen items. */
+/** Returns the state of a session before its first request. */
 export const noItemsSeen = (): SeenItems => new SeenMessages({ make: reportsOf });
 
 /** The parts of a body that steering reads. */
@@ -111,8 +111,8 @@ function steerable(body: unknown): ResponsesBody | UnsteerableRequest {
 }
 
 /**
- * Returns how many items at the beginning stay in every request. These are the prompt and what the
- * client injects before the first message. With an item that the provider compacted, it is
+ * Returns how many items at the beginning stay in every request. These are the prompt and the texts
+ * that the client adds before the first message. If the provider compacted an item, they are
  * everything up to that item.
  */
 function headOf(input: readonly WireEntry[]): number {
@@ -124,7 +124,10 @@ function headOf(input: readonly WireEntry[]): number {
   return Math.max(first < 0 ? input.length : first, compacted + 1);
 }
 
-/** Whether the model has our tools, whose server explains what it is shown. */
+/**
+ * Whether the model has our tools. Their server then explains our messages to the model, so no
+ * notice is needed.
+ */
 const hasVerbs = (tools: unknown): boolean =>
   Array.isArray(tools) &&
   tools.some(
@@ -148,15 +151,15 @@ function promptOf({ instructions }: ResponsesBody, head: readonly WireEntry[]): 
     .join('\n\n');
 }
 
-/** The session of a request, and its earlier items. */
+/** The session of a request, and the items that were seen in it. */
 interface OfSession {
   readonly session: string;
   readonly seen: SeenItems;
 }
 
 /**
- * Reads a request of OpenAI's Responses wire for steering. The body must be valid JSON, `parsed`
- * its value. Reasoning and calls of one answer stay or go together.
+ * Reads a request of OpenAI's Responses wire for steering. `text` must be valid JSON, and `parsed`
+ * its value. The reasoning and calls of an answer stay or go together.
  */
 export function responsesRequest(
   text: string,
@@ -172,7 +175,7 @@ export function responsesRequest(
   const { input } = body;
   const head = headOf(input);
   const rest = input.slice(head);
-  // Without this item the model would lose tools that the client counts on.
+  // If this item were dropped, the model would lose tools that the client offers.
   if (rest.some((item) => typeOf(item) === 'additional_tools'))
     return { why: 'its tools change in the middle of the conversation' };
   const raw = listPlaces(text, place.from).map((one: JsonPlace) => textAt(text, one));
@@ -203,7 +206,7 @@ export function responsesRequest(
   };
   return {
     ...(isCompacted ? { left: BY_PROVIDER } : {}),
-    // Only units of this list come back to its functions.
+    // A type cast is safe, because the functions get only units of this list.
     list: list as unknown as SteerableRequest['list'],
     frame: createHash('sha256')
       .update(tools === undefined ? '' : textAt(text, tools))

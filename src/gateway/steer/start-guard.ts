@@ -5,13 +5,13 @@ import { SidecarProcess } from '../../extensions/sidecar/sidecar-process.js';
 import { TroubleFile } from '../../extensions/sidecar/trouble-file.js';
 import type { SteeringOptions } from './steering.js';
 
-/** How the sidecar of a gateway is started. */
+/** Options of a gateway's sidecar. */
 export interface GuardOptions {
   readonly dataDir: string;
   /** The working folder of the agents, and the root of their files. */
   readonly folder: string;
   readonly limitMs: number;
-  /** Shows the user a line. */
+  /** Shows a line to the user. */
   readonly notify: (line: string) => void;
   /** Default: the program beside this one. */
   readonly program?: string;
@@ -19,7 +19,7 @@ export interface GuardOptions {
 
 const besideThis = (): string => join(dirname(realpathSync(process.argv[1] ?? '')), 'sidecar.js');
 
-/** Starts the sidecar of a gateway and returns its guard. */
+/** Returns a function that starts the sidecar of a gateway and returns its guard. */
 export const startGuard =
   ({ dataDir, folder, limitMs, notify, program = besideThis() }: GuardOptions): SteeringOptions['guard'] =>
   (onBypass) => {

@@ -10,7 +10,7 @@ export interface SteerFlags {
   readonly json?: boolean;
 }
 
-/** The change of a session's steering. */
+/** A change to a session's steering. */
 export type SteerChange = 'on' | 'off' | 'tidy';
 
 /** Shows or changes how a session is steered. Its gateway applies a change to the next request. */

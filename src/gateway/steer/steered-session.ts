@@ -9,7 +9,7 @@ import { noneSeen, type ReadRequest } from './read-request.js';
 import type { SteerableRequest, WireEntry } from './wire-request.js';
 
 /**
- * How a request of a steered session went out:
+ * How a request of a steered session was sent:
  * - `steered`: with our context
  * - `continued`: as the last steered request, with the client's messages since then
  * - `own`: the client's own list, without the thinking that the provider bound to a steered one
@@ -22,28 +22,34 @@ export interface SteeredBody {
   readonly how: HowSent;
   /** Undefined if it is the client's own body. */
   readonly text?: string;
-  /** Why the request has no context of ours. */
+  /** Why the request does not have our context. */
   readonly why?: string;
-  /** The place of the context in its session. */
+  /** The step and turn of the session at which the context was made. */
   readonly at?: Passage<WireEntry>['at'];
-  /** Whether the whole history of the request is recorded, so its place is the last step. */
+  /**
+   * Whether the request's whole history is recorded. The request then belongs to the session's last
+   * step.
+   */
   readonly isFollowed?: true;
 }
 
-/** The services of a gateway's steering for its sessions. */
+/** The services that a session needs from the gateway's steering. */
 export interface SteeredHost {
   readonly dataDir: string;
   readonly guard: LoopGuard;
-  /** Maximum wait of a model call. */
+  /** Maximum wait of a model call for its context, in milliseconds. */
   readonly limitMs: number;
-  /** The same for the first call of a session, which opens the session. */
+  /** Maximum wait of the first call of a session, which opens the session, in milliseconds. */
   readonly firstLimitMs: number;
-  /** Returns why the last call of a session went out without our context. */
+  /** Returns why the session's last call was sent without our context. */
   readonly reasonOf: (session: SessionId) => string | undefined;
 }
 
 const NEW: SteeredState = { on: true, tidied: 0, steered: false, firstCalls: [] };
-/** Maximum number of first calls kept per session. After a compaction a list has another one. */
+/**
+ * Maximum number of first calls that are stored per session. After a compaction, a list begins with
+ * another call.
+ */
 const MOST_FIRST_CALLS = 20;
 
 function firstCallOf({ list }: SteerableRequest): string | undefined {
@@ -54,7 +60,7 @@ function firstCallOf({ list }: SteerableRequest): string | undefined {
 /** The context of the last steered request. */
 interface LastSteered {
   readonly context: LoopContext;
-  /** The client's own list then, as immutable copies. */
+  /** The client's own list at that request, as immutable copies. */
   readonly own: readonly WireEntry[];
 }
 
@@ -67,7 +73,7 @@ export class SteeredSession {
   #frame: string | undefined;
   #last: LastSteered | undefined;
   #isOpen = false;
-  /** Whether we checked if the history was steered in another session. */
+  /** Whether we have checked if the history was steered in another session. */
   #isKnown = false;
 
   constructor(id: SessionId, host: SteeredHost) {
@@ -75,9 +81,9 @@ export class SteeredSession {
     this.#host = host;
   }
 
-  /** Returns the body of a model call of the agent itself. */
+  /** Returns the body to send for a model call of the agent's own loop. */
   async turn(read: ReadRequest): Promise<SteeredBody> {
-    // Starts the disk and database reads while the request is parsed.
+    // These reads of the disk and the database run while the request is parsed.
     this.#host.guard.announce(this.id);
     const following = this.#follow();
     const request = read({ session: this.id, seen: this.#seen });
@@ -87,7 +93,7 @@ export class SteeredSession {
     const { guard, limitMs, firstLimitMs } = this.#host;
     const why = state.on ? request.left : 'steering is off for the session';
     if (why !== undefined) {
-      // Record the session although it is not steered.
+      // The session is recorded even if it is not steered.
       guard.follow(request.list.list);
       return { ...this.#own(request, why), isFollowed: true };
     }
@@ -102,7 +108,10 @@ export class SteeredSession {
     return { how: 'steered', text: request.write(passage.messages), at: passage.at };
   }
 
-  /** Returns the body of a side request, such as one for a summary. It may show the history. */
+  /**
+   * Returns the body to send for a side request, such as one for a summary. It may contain the
+   * history.
+   */
   async side(read: ReadRequest): Promise<SteeredBody> {
     const { steered, on } = await this.#follow();
     const request = read({ session: this.id, seen: noneSeen() });
@@ -115,7 +124,7 @@ export class SteeredSession {
     return { how: 'own', text: request.write(list.messages.map(list.withoutThoughts)) };
   }
 
-  /** Returns the body of a request whose context was not ready in time. */
+  /** Returns the body to send if the context was not ready in time. */
   #without(request: SteerableRequest): SteeredBody {
     const { list } = request;
     const { guard, reasonOf } = this.#host;
@@ -146,7 +155,7 @@ export class SteeredSession {
     const state = (await steeredState(dataDir, this.id).catch(() => before)) ?? before ?? NEW;
     this.#state = state;
     if (before === undefined) {
-      // From now on the watcher leaves the session to the gateway.
+      // From now on, the gateway records the session instead of the watcher.
       await setSteered(dataDir, this.id, state).catch(() => undefined);
       return state;
     }
@@ -165,7 +174,7 @@ export class SteeredSession {
     await setSteered(this.#host.dataDir, this.id, this.#state);
   }
 
-  /** Does the same for a fork, whose thinking may be bound to a steered request of its parent. */
+  /** Does the same for a fork. Its thinking may be bound to a steered request of its parent. */
   async #noteInherited(request: SteerableRequest): Promise<void> {
     if (this.#isKnown) return;
     this.#isKnown = true;

@@ -12,23 +12,23 @@ import { factsOf, type RequestFacts, type RequestHead } from '../request-facts.j
 import { isSteerable, type ReadRequest, readerOf } from './read-request.js';
 import { type SteeredBody, SteeredSession } from './steered-session.js';
 
-/** How a gateway steers. */
+/** Options of a gateway's steering. */
 export interface SteeringOptions {
   readonly dataDir: string;
-  /** The share of sessions that are not steered, from 0 to 1: the control arm. */
+  /** The share of sessions in the control arm, which is not steered, from 0 to 1. */
   readonly control: number;
-  /** Maximum wait of a model call for its context. */
+  /** Maximum wait of a model call for its context, in milliseconds. */
   readonly limitMs: number;
-  /** Maximum wait of a session's first model call. */
+  /** Maximum wait of a session's first model call, in milliseconds. */
   readonly firstLimitMs: number;
   /** Creates the sidecar's guard. It calls `onBypass` for each model call without our context. */
   readonly guard: (onBypass: (session: string, reason: string) => void) => LoopGuard;
 }
 
-/** A request as it goes out. */
+/** A request as it is sent to the upstream. */
 export interface Outgoing {
   readonly body: Buffer;
-  /** Undefined if the request belongs to neither arm. */
+  /** Undefined if the request belongs to no steered session and no session of the control arm. */
   readonly steer?: SteerFacts;
   /** Called once with the facts of the answer. Never throws. */
   readonly answered?: (facts: AnswerFacts) => void;
@@ -41,8 +41,8 @@ export interface Refused {
 }
 
 /**
- * Imitates the answer of an upstream that does not support message threads, which send only new
- * messages. The client then sends the whole conversation, without which the gateway cannot steer.
+ * Imitates an upstream without support for message threads, whose requests contain only new
+ * messages. The client then sends the whole conversation, which the gateway needs to steer.
  */
 const NO_THREADS: Refused = {
   status: 400,
@@ -70,7 +70,7 @@ function parsedBody(body: Buffer): { readonly text: string; readonly value: unkn
 
 /**
  * Returns whether a session belongs to the control arm, whose requests are never changed. The hash
- * of its id decides, so every gateway decides alike. `share` is from 0 to 1.
+ * of the session's id decides, so every gateway gives the same result. `share` is from 0 to 1.
  */
 function isControl(session: SessionId, share: number): boolean {
   const hash = createHash('sha256').update(`palimpsest control arm\n${session}`).digest();
@@ -79,13 +79,14 @@ function isControl(session: SessionId, share: number): boolean {
 
 /** Maximum number of sessions that are kept in memory. */
 const MOST_SESSIONS = 64;
-/** Maximum number of tool calls whose session is remembered. */
+/** Maximum number of tool calls whose session is kept in memory. */
 const MOST_CALLS = 10_000;
 
 /**
- * Changes the requests of sessions so that they have the layout `epoch` (divergence E9). A sidecar
- * records the sessions and makes the contexts. A failure of the sidecar fails no request. If no
- * context comes in time, the request goes out in one of the other ways of `HowSent`.
+ * Replaces the message lists in the requests of sessions by contexts in the layout `epoch`
+ * (divergence E9). A sidecar records the sessions and makes the contexts. No request fails because
+ * of the sidecar. If no context comes in time, the request is sent in another way that `HowSent`
+ * lists.
  */
 export class Steering {
   readonly #options: SteeringOptions;
@@ -117,10 +118,13 @@ export class Steering {
     return this.#sessions.has(session);
   }
 
-  /** Runs `activate`, `deactivate`, `pin` or `unpin` in a session; see `LoopGuard.verb`. */
+  /** Runs `activate`, `deactivate`, `pin` or `unpin` in a session, as `LoopGuard.verb` does. */
   readonly verb: LoopGuard['verb'] = (call) => this.#guard.verb(call);
 
-  /** Returns the request to send in place of the client's, or our refusal. Never rejects. */
+  /**
+   * Returns the request to send in place of the client's, or the gateway's own answer. Never
+   * rejects.
+   */
   async outgoing(head: RequestHead, body: Buffer): Promise<Outgoing | Refused> {
     const begun = performance.now();
     const own = { body };
@@ -130,7 +134,7 @@ export class Steering {
     if (parsed === undefined) return own;
     const facts = factsOf(head, parsed.value);
     const { session: of, thread } = facts;
-    // A sub-agent is a short session of its own, which its transcript records.
+    // Sub-agents are not steered. Each is a short session, which its transcript records.
     if (of === undefined || of.from === 'first-text' || of.subagent !== undefined) return own;
     const id = ownId(of.native);
     const { control } = this.#options;
@@ -152,7 +156,7 @@ export class Steering {
     const answered = (answer: AnswerFacts): void => {
       for (const call of answer.calls ?? []) {
         this.#noteCall(call, id);
-        // Looks up the call's id in the database while the agent runs the call.
+        // The database looks the call's id up while the agent runs the call.
         this.#guard.expect(id, call);
       }
       if (answer.status >= 400 || (at === undefined && !isFollowed)) return;
@@ -171,7 +175,7 @@ export class Steering {
 
   #body(id: SessionId, { side }: RequestFacts, read: ReadRequest): Promise<SteeredBody> {
     const { session, serial } = this.#session(id);
-    // A quota check carries no history.
+    // A quota check contains no history.
     if (side === 'quota') return Promise.resolve({ how: 'exact' });
     return serial(() => (side === undefined ? session.turn(read) : session.side(read)));
   }

@@ -9,14 +9,17 @@ import type { Steering } from './steering.js';
 const callSchema = z.object({
   verb: z.enum(['activate', 'deactivate', 'pin', 'unpin']),
   ids: z.array(z.string()).min(1).max(1_000),
-  /** The id in the model's answer, by which we find the session. */
+  /** The call's id in the model's answer. It identifies the session. */
   callId: z.string().max(400).optional(),
-  /** The agent's own id of its session. */
+  /** The agent's own id of the session. */
   thread: z.string().max(400).optional(),
 });
 
 const MOST_BYTES = 1_048_576;
-/** How long to wait for a call's id, because the model's answer with it may still be arriving. */
+/**
+ * Maximum wait for a call's id, in milliseconds. The model's answer with the id may still be
+ * arriving.
+ */
 const CALL_SEEN_MS = 2_000;
 
 async function textOf(request: IncomingMessage): Promise<string> {
@@ -32,7 +35,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
 
 /**
  * The endpoint to which `palimpsest mcp`, running inside a steered agent, forwards the model's verb
- * calls. Its path contains a secret, so that only the agent's processes know it.
+ * calls. Its path contains a secret, so only the agent's processes can call it.
  */
 export class VerbEndpoint {
   readonly #steering: Steering;
@@ -53,7 +56,7 @@ export class VerbEndpoint {
     return given.length === own.length && timingSafeEqual(given, own);
   }
 
-  /** Runs a verb call and responds with the text for the model. Never rejects. */
+  /** Runs a tool call and responds with the text for the model. Never rejects. */
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const answer = (text: string, ok: boolean): void => {
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ text, ok }));

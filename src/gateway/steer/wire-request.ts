@@ -4,40 +4,38 @@ import type { HarnessList } from '../../extensions/sidecar/composed-list.js';
 export type WireBlock = Readonly<Record<string, unknown>>;
 
 /**
- * An entry of a request's list as it is compared and hashed: a message of Anthropic's wire, or an
- * item of the Responses wire. Its bytes are kept apart, so that it goes out as it came.
+ * An entry of a request's list, in the form that is compared and hashed. It is a message of
+ * Anthropic's wire or an item of the Responses wire. Its original bytes are kept separately, so
+ * that it is sent as it came.
  */
 export type WireEntry = WireBlock;
 
 /** A request whose list of messages may be replaced. */
 export interface SteerableRequest {
   readonly list: HarnessList<WireEntry>;
-  /** The reason why the client's own list goes out. The session is recorded anyway. */
+  /** Why the client's own list is sent. The session is recorded anyway. */
   readonly left?: string;
-  /** Hash of the parts before the messages that do not change with each call, such as tools. */
+  /** Hash of the parts before the messages that rarely change, such as the tools. */
   readonly frame: string;
   /**
-   * Returns the body with another list. Messages of the client go out byte for byte, and everything
-   * outside the list stays. The client's own list returns the client's own body.
+   * Returns the body with another list. The client's messages stay byte for byte, and so does
+   * everything outside the list. For the client's own list, returns the client's own body.
    */
   readonly write: (messages: readonly WireEntry[]) => string;
 }
 
-/** A request that cannot be steered, with the reason for people. */
+/** A request that cannot be steered, with the reason in words. */
 export interface UnsteerableRequest {
   readonly why: string;
 }
 
 /**
- * The reason for a list with an item that the provider compacted. Only the provider can read it,
- * and our text of the same turns would stand beside it.
+ * Why a list with an item that the provider compacted is not steered. Only the provider can read
+ * the item, and our text would repeat the same turns.
  */
 export const BY_PROVIDER = 'the provider compacted the conversation';
 
-/**
- * Says to a model without our tools what it finds in place of the earlier conversation. It stands
- * before our first message.
- */
+/** Explains our messages to a model without our tools. It precedes our first message. */
 export const NOTICE = [
   'Palimpsest, which runs beside this program, shortened the earlier part of this conversation.',
   'It is not said by the user.',
