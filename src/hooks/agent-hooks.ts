@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import { HOOK_AGENTS, type HookAgent } from '../agents/hooks/hook-folder.js';
 import { isJsonObject, type JsonObject } from '../values/json-object.js';
 
-/** The moments that a hook reports, named alike for all agents. */
+/** The moments at which hooks run. Their names are the same for all agents. */
 export type HookMoment =
   | 'session-start'
   | 'session-end'
@@ -13,31 +13,31 @@ export type HookMoment =
   | 'after-compaction'
   | 'stop';
 
-/** A tool call that a hook names. */
+/** A tool call in a hook's event. */
 export interface HookedCall {
   readonly tool: string;
   readonly args: JsonObject;
-  /** The agent's id of the call. Gemini CLI gives none. */
+  /** The agent's id of the call. Gemini CLI gives no id. */
   readonly id: string | undefined;
 }
 
-/** One event of an agent's hook. */
+/** An event that an agent passed to its hook. */
 export interface HookEvent {
   readonly agent: HookAgent;
   readonly moment: HookMoment;
-  /** The agent's own name of the moment, which the answer repeats. */
+  /** The agent's own name for the event. The answer repeats it. */
   readonly name: string;
   /** The agent's id of the session. */
   readonly native: string;
-  /** The sub-agent that acts, in the session of its parent. */
+  /** The id of the sub-agent that acts in this session, if one does. */
   readonly subagent: string | undefined;
   readonly transcript: string | undefined;
   readonly cwd: string | undefined;
-  /** Present before and after a tool. */
+  /** Present in events before and after a tool call. */
   readonly call: HookedCall | undefined;
   /** Whether the agent reports that the call failed. */
   readonly failed: boolean;
-  /** The text that the call showed, if it is one text. */
+  /** The output of the call, if it is a single text. */
   readonly shown: string | undefined;
 }
 
@@ -69,9 +69,9 @@ const MOMENTS: Readonly<Record<HookAgent, Readonly<Record<string, HookMoment>>>>
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
-/** Maximum length of an id. Failures repeat it. */
+/** Maximum length of an id. Messages about failures repeat ids. */
 const LONGEST_ID = 400;
-/** Maximum length of a path; that of Linux. */
+/** Maximum length of a path, as in Linux. */
 const LONGEST_PATH = 4_096;
 
 const idIn = (value: unknown): string | undefined => {
@@ -79,7 +79,7 @@ const idIn = (value: unknown): string | undefined => {
   return id === undefined || id.length > LONGEST_ID ? undefined : id;
 };
 
-/** A relative path would be read from the watcher's own folder. */
+/** Accepts absolute paths only: a relative path would be resolved in the watcher's folder. */
 const pathIn = (value: unknown): string | undefined => {
   const path = text(value);
   return path !== undefined && path.length <= LONGEST_PATH && isAbsolute(path) ? path : undefined;
@@ -88,14 +88,14 @@ const pathIn = (value: unknown): string | undefined => {
 function callIn({ tool_name: tool, tool_input: args, tool_use_id: id }: JsonObject): HookedCall | undefined {
   const name = text(tool);
   if (name === undefined) return undefined;
-  // A tool of free text, such as a patch, may come as the text itself.
+  // The arguments of some tools, such as a patch, are plain text.
   return { tool: name, args: isJsonObject(args) ? args : { input: args }, id: idIn(id) };
 }
 
-/** Words at the beginning of a failed patch's answer. Codex has no other sign of a failure. */
+/** The beginning of a failed patch's output. Codex gives no other sign of the failure. */
 const FAILED_PATCH = /^(?:apply_patch verification failed|Exit code: [1-9])/;
 
-/** Returns whether a result reports a failure, in the form of any of the agents. */
+/** Returns whether a result reports a failure, in the form of any agent. */
 function isFailure(name: string, result: unknown): boolean {
   if (name === 'PostToolUseFailure') return true;
   if (typeof result === 'string') return FAILED_PATCH.test(result);
@@ -103,21 +103,26 @@ function isFailure(name: string, result: unknown): boolean {
   return (result.error !== undefined && result.error !== null) || result.success === false || result.is_error === true;
 }
 
-/** Returns the text of a command in Claude Code and Codex, and of any tool in Gemini CLI. */
+/**
+ * Returns the output of a call: of a command in Claude Code and Codex, of any tool in Gemini CLI.
+ */
 function shownIn(result: unknown): string | undefined {
   if (!isJsonObject(result)) return text(result);
   return text(result.stdout) ?? text(result.llmContent);
 }
 
-/** The moment of an event. A session that starts because of a compaction reports the compaction. */
+/**
+ * Returns the moment of an event. For a session that starts because of a compaction, returns the
+ * compaction.
+ */
 function momentIn(agent: HookAgent, name: string, source: unknown): HookMoment | undefined {
   const moment = Object.hasOwn(MOMENTS[agent], name) ? MOMENTS[agent][name] : undefined;
   return moment === 'session-start' && source === 'compact' ? 'after-compaction' : moment;
 }
 
 /**
- * Reads the event that an agent gives its hook. Returns undefined for an unknown agent or event,
- * and for a text that is not an event.
+ * Parses the event that an agent passes to its hook. Returns undefined for an unknown agent or
+ * event, and for text that is not an event.
  */
 export function readHookEvent(agent: string, body: string): HookEvent | undefined {
   const known = HOOK_AGENTS.find((name) => name === agent);
@@ -148,16 +153,16 @@ export function readHookEvent(agent: string, body: string): HookEvent | undefine
   };
 }
 
-/** A note to the model, in its context or instead of a call. */
+/** A note to the model. It is added to the context, or it replaces a call. */
 export interface HookNote {
   readonly text: string;
-  /** Whether the agent must not run the call. Only before a tool. */
+  /** Whether the agent must not run the call. Only set before a tool call. */
   readonly refuses: boolean;
 }
 
 /**
- * Returns an agent's answer for a note to its model, as the hook prints it. Agents accept only the
- * fields that they know for an event.
+ * Returns what a hook prints so that its agent shows a note to the model. Contains only fields that
+ * the agent accepts for the event.
  */
 export function hookAnswer({ agent, name, moment }: HookEvent, { text, refuses }: HookNote): string {
   const isRefusal = refuses && moment === 'before-tool';

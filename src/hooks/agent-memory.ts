@@ -6,24 +6,26 @@ import type { ObjectId } from '../objects/ids.js';
 import type { HookEvent, HookedCall } from './agent-hooks.js';
 import type { NamedFile } from './named-files.js';
 
-/** The call in which an agent saw a file. */
+/** The tool and id of the call in which an agent saw a file. */
 export type SeenIn = Pick<HookedCall, 'tool' | 'id'>;
 
 /** A file that changed on the disk since the agent saw it. */
 export interface ChangedFile extends Pick<NamedFile, 'name' | 'file'> {
   readonly before: string;
   readonly after: string;
-  /** The call that showed or wrote it, if it is known. */
+  /** The call that showed or wrote the file, if it is known. */
   readonly seenIn: SeenIn | undefined;
 }
 
 /** Tools after which the agent knows a file's text. */
 const SHOWS: ReadonlySet<ToolKind> = new Set(['read', 'write', 'edit', 'patch']);
 
-/** A shorter output may be in a file by chance. */
+/** Minimum length of an output that shows a file. A file may contain a shorter one by chance. */
 const LEAST_SHOWN = 40;
 
-/** Returns whether a command showed a file: the whole of it, or a part and nothing else. */
+/**
+ * Returns whether a command showed a file: its output contains the whole file, or is a part of it.
+ */
 function showed(reading: SourceReading, shown: string | undefined): boolean {
   const output = shown?.trim() ?? '';
   if (reading.kind !== 'text' || output.length < LEAST_SHOWN) return false;
@@ -32,8 +34,8 @@ function showed(reading: SourceReading, shown: string | undefined): boolean {
 }
 
 /**
- * Remembers the files that one agent saw, by its hooks. A sub-agent has its own memory, because it
- * does not see the calls of its parent.
+ * Remembers the files that one agent saw, according to its hooks. A sub-agent has its own memory,
+ * because it does not see its parent's calls.
  */
 export class AgentMemory {
   readonly #seen = new SeenFiles();
@@ -52,7 +54,7 @@ export class AgentMemory {
     if (seenIn !== undefined) this.#calls.set(file.id, seenIn);
   }
 
-  /** Returns whether the agent saw a file, as far as hooks reported. */
+  /** Returns whether hooks reported that the agent saw a file. */
   knows({ file }: NamedFile): boolean {
     return this.#seen.has(file.id);
   }
@@ -65,12 +67,15 @@ export class AgentMemory {
     });
   }
 
-  /** Makes returned changes be returned again, because the agent did not receive them. */
+  /** Forgets that changes were returned, because the agent did not receive them. */
   notDelivered(changed: readonly ChangedFile[]): void {
     for (const { file, before } of changed) this.remember(file, readingOfText(before, 0));
   }
 
-  /** Forgets files that a call is changing now. Not every agent reports the end of every call. */
+  /**
+   * Forgets files that a call is about to change, because not every agent reports the end of each
+   * call.
+   */
   changing(files: readonly NamedFile[]): void {
     for (const { file } of files) this.#seen.changing(file.id);
   }

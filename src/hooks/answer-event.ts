@@ -16,15 +16,15 @@ import { type NamedFile, namesToChange, readNamedFiles } from './named-files.js'
 const ABSENT_MS = 60_000;
 /** Maximum time that a note waits for the transcript, in milliseconds. */
 const READ_MS = 100;
-/** Maximum number of agents whose reads are remembered. */
+/** Maximum number of agents whose files are remembered. */
 const MOST_AGENTS = 200;
 
-/** The parts of the process that hooks use. */
+/** The parts of the watcher's process that hooks use. */
 export type HookHost = Pick<WatchHost, 'dataDir' | 'onNotice' | 'stayAwake'>;
 
 /** The answer to an event. */
 export interface HookReply {
-  /** The text that the hook prints; empty for none. */
+  /** The text that the hook prints. Empty if it prints nothing. */
   readonly text: string;
   /** Called if the text did not reach the hook. */
   readonly undelivered?: () => void;
@@ -43,9 +43,9 @@ export class HookResponder {
   readonly #followed: Pick<Followed, 'session'>;
   readonly #host: HookHost;
   readonly #memories = new LRUCache<string, AgentMemory>(counted(MOST_AGENTS));
-  /** By session without a transcript: the time at which it is looked for again. */
+  /** For each session without a transcript, the time at which to look for the transcript again. */
   readonly #absent = new LRUCache<string, number>(counted(MOST_AGENTS));
-  /** The answer to the last event of each session. Events of one session are answered in order. */
+  /** For each session, its last event. A session's events are answered in order. */
   readonly #queues = new Map<string, Promise<unknown>>();
 
   constructor(followed: Pick<Followed, 'session'>, host: HookHost) {
@@ -81,7 +81,8 @@ export class HookResponder {
     });
     if (moment === 'after-compaction') return this.#compacted(event, await followed);
     if (call !== undefined) return this.#called(event, call, await followed);
-    // The agent waits for this answer, and at the start of a session it has no transcript yet.
+    // Not awaited: the agent waits for this answer, and a session that starts has no transcript
+    // yet.
     followed
       .then((session) => session.catchUp())
       .catch((error: unknown) => {
@@ -125,15 +126,15 @@ export class HookResponder {
       memory.changing(changing);
       return SILENT;
     }
-    // The transcript gives the number of the call. The hook cannot wait long for it.
+    // The transcript has the number of the call, but the hook cannot wait long for it.
     await endsWithin(followed.catchUp(), READ_MS);
     const text = staleNote(changed, (id) => callNumber(followed.session, id));
     return { text: hookAnswer(event, { text, refuses: true }), undelivered: () => memory.notDelivered(changed) };
   }
 
   /**
-   * Looks up files in the session's transcript if no hook has reported them. This process may have
-   * started later than the agent.
+   * Looks up files in the session's transcript if no hook has reported them: the agent may have
+   * started before this process.
    */
   async #recall(memory: AgentMemory, unknown: readonly NamedFile[], followed: FollowedSession): Promise<void> {
     if (unknown.length === 0) return;
@@ -141,7 +142,7 @@ export class HookResponder {
     for (const { file, reading } of unknown) {
       const known = await recalledFile(followed.session, file.source.path);
       if (known === undefined) continue;
-      // Transcripts leave out the last line break.
+      // A transcript lacks the last line break of a text.
       const isSame = reading.kind === 'text' && bare(reading.content) === bare(known.text);
       memory.remember(file, isSame ? reading : readingOfText(known.text, 0), known.seenIn);
     }

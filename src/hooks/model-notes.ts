@@ -8,16 +8,18 @@ import type { SessionState } from '../session/session-state.js';
 import { shownName } from '../tools/framing.js';
 import type { ChangedFile, SeenIn } from './agent-memory.js';
 
-/** Maximum length of a diff in a note. */
+/** Maximum characters of a diff in a note. */
 const MOST_DIFF_CHARS = 1_200;
 /** Maximum number of line ranges in a note. */
 const MOST_RANGES = 5;
-/** Maximum edits between two texts. Beyond it, comparing them would take too long. */
+/**
+ * Maximum number of edits between two texts. With more, comparing the texts would take too long.
+ */
 const MOST_EDITS = 1_000;
 
 /**
- * Returns the changed lines of the current text: `lines 40-44, 80`. Undefined if lines were only
- * removed, or if the texts differ too much.
+ * Returns the lines of the current text that changed: `lines 40-44, 80`. Undefined if lines were
+ * only removed, or if the texts differ too much.
  */
 export function changedRanges(before: string, after: string): string | undefined {
   const patch = structuredPatch('', '', before, after, '', '', { context: 0, maxEditLength: MOST_EDITS });
@@ -71,8 +73,8 @@ function sinceWhen({ seenIn }: Pick<ChangedFile, 'seenIn'>, numberOf: (id: strin
 }
 
 /**
- * Returns the note about files that changed since the agent saw them, each with its changed lines
- * if these are short. It answers a call that was stopped because it would change such a file.
+ * Returns the note about files that changed since the agent saw them. It includes the changed lines
+ * of a file if they are short. The note replaces a call that would change such a file.
  */
 export function staleNote(
   changed: readonly Omit<ChangedFile, 'file'>[],
@@ -91,14 +93,17 @@ export function staleNote(
   return `[Palimpsest] ${[...parts, next].join('\n')}`;
 }
 
-/** Maximum length of the note about pins. Claude Code moves longer notes to a file. */
+/** Maximum characters of the note about pins. Claude Code moves a longer note to a file. */
 const MOST_PIN_CHARS = 8_000;
-/** Maximum length of a pin's line, which the note has even if the pin's text does not fit. */
+/**
+ * Maximum characters of a pin's line. The note contains the line even if the pin's text does not
+ * fit.
+ */
 const LINE_CHARS = 200;
 
 /**
  * Returns the note that brings pinned objects back after a compaction: the text of each that fits,
- * and the line of the others. Undefined without pins.
+ * and the line of each other one. Undefined if nothing is pinned.
  */
 export async function pinsNote(session: Pick<ContextSession, 'state' | 'pool' | 'load'>): Promise<string | undefined> {
   const pins = session.pool().filter(({ pinned }) => pinned);

@@ -10,7 +10,7 @@ import { patchPaths, pathsToChange } from '../harness/observe-call.js';
 import { isOption, shellSteps } from '../harness/tool-output/shell-syntax.js';
 import type { HookedCall } from './agent-hooks.js';
 
-/** A file that a call names, as it is now. */
+/** A file that a call names, with its current content. */
 export interface NamedFile {
   /** The name in the call. */
   readonly name: string;
@@ -18,17 +18,17 @@ export interface NamedFile {
   readonly reading: SourceReading;
 }
 
-/** Maximum number of files of one call that are read. A hook has a fraction of a second. */
+/** Maximum number of files that are read for one call. A hook has a fraction of a second. */
 const MOST_FILES = 20;
 
-/** Returns the words of a script that may name files: operands and targets of redirections. */
+/** Returns the words of a script that may be file names: operands, and targets of redirections. */
 function scriptWords(script: string): readonly string[] {
   const commands = (shellSteps(script) ?? []).flatMap(({ pipeline = [] }) => pipeline);
   const words = commands.flatMap(({ words, redirects }) => [...words, ...redirects.map(({ target }) => target)]);
   return words.filter((word) => word !== undefined && word !== '' && !isOption(word)) as readonly string[];
 }
 
-/** Returns the paths that a call names. Words of a shell command may turn out to be no files. */
+/** Returns the paths that a call names. Some words of a shell command may not be files. */
 function pathsOf({ tool, args }: HookedCall): readonly string[] {
   const { kind } = foreignTool(tool);
   if (kind === 'patch') return patchPaths(args);
@@ -37,7 +37,10 @@ function pathsOf({ tool, args }: HookedCall): readonly string[] {
   return script === undefined ? [] : [...patchedPaths(script), ...scriptWords(script)];
 }
 
-/** Returns the names of the files that a call certainly changes. A shell can run a patch, too. */
+/**
+ * Returns the names of the files that a call certainly changes. A shell command can also apply a
+ * patch.
+ */
 export function namesToChange({ tool, args }: HookedCall): ReadonlySet<string> {
   if (foreignTool(tool).kind !== 'shell') return new Set(pathsToChange(tool, args));
   const script = scriptOf(args) ?? '';
@@ -45,8 +48,8 @@ export function namesToChange({ tool, args }: HookedCall): ReadonlySet<string> {
 }
 
 /**
- * Reads the files that a call names, as they are now. Skips folders, files out of reach and names
- * of no file. A file that is gone counts.
+ * Reads the files that a call names. Skips folders, files that are out of reach, and names that
+ * never were files. A deleted file counts.
  */
 export async function readNamedFiles(
   files: FileAccess,

@@ -9,16 +9,18 @@ import type { Companion, Followed } from '../watch/followed.js';
 import { readHookEvent } from './agent-hooks.js';
 import { type HookHost, HookResponder } from './answer-event.js';
 
-/** The first line of a client: its protocol and its agent. */
+/** The first line that a client sends: the protocol and the agent. */
 const GREETING = /^palimpsest-hook 1 ([a-z-]{1,40})$/;
-/** Maximum size of an event with its first line. The client sends no more either. */
+/** Maximum size of an event with its first line. The client sends no larger one. */
 const MOST_BYTES = 17 * 1024 * 1024;
-/** Maximum time for a client to send its event. A client gives up earlier. */
+/**
+ * Maximum time in which a client must send its event, in milliseconds. A client gives up earlier.
+ */
 const SEND_MS = 10_000;
-/** Maximum number of clients at once. Further ones get no answer, and their agents go on. */
+/** Maximum number of clients at once. Further clients get no answer, and their agents continue. */
 const MOST_CLIENTS = 100;
 
-/** Reads what a client sends until it ends its side; undefined if it is too large or breaks off. */
+/** Reads from a client until it closes its side. Undefined if it sends too much or disconnects. */
 function received(socket: Socket): Promise<string | undefined> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -27,7 +29,7 @@ function received(socket: Socket): Promise<string | undefined> {
       clearTimeout(limit);
       resolve(text);
     };
-    // A limit for the whole event, because a client may send one byte now and then.
+    // The limit is for the whole event, because a client may send its bytes slowly.
     const limit = setTimeout(() => end(undefined), SEND_MS);
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
@@ -40,7 +42,7 @@ function received(socket: Socket): Promise<string | undefined> {
 }
 
 async function serveClient(socket: Socket, responder: HookResponder): Promise<void> {
-  // A client that gave up no longer takes its answer.
+  // A client that gave up does not take the answer.
   socket.on('error', () => socket.destroy());
   const text = await received(socket);
   if (text === undefined) return void socket.destroy();
@@ -73,9 +75,9 @@ const listen = (server: Server, path: string): Promise<void> =>
   });
 
 /**
- * Serves the clients of hooks on a Unix socket that only this user can open. The socket of a dead
- * process is replaced.
- * @throws {Error} a living process listens there, or the system refuses
+ * Serves the clients of hooks on a Unix socket that only this user can open. Replaces the socket of
+ * a dead process.
+ * @throws {Error} a running process listens there, or the system refuses
  */
 export async function serveHooks(
   socketPath: string,
@@ -109,7 +111,9 @@ export interface HookProgram {
   readonly at: Surroundings;
 }
 
-/** Lets hooks find their client and the watcher, also without a setup. */
+/**
+ * Installs the client of hooks and the command that starts the watcher, even if no setup was run.
+ */
 async function prepare(dataDir: string, program: HookProgram): Promise<void> {
   const cli = join(program.packageFolder, 'dist', 'cli.js');
   await writeStart(dataDir, [process.execPath, cli, 'watch', '--data', dataDir]);

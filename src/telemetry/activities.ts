@@ -3,12 +3,12 @@ import type { HistogramName } from './metrics.js';
 
 /** How telemetry shows a kind of work. */
 interface ActivityShape {
-  /** Prefix of the span's name; the facts of `named` follow it. */
+  /** Prefix of the span's name. The values of the facts in `named` follow it. */
   readonly span: string;
   readonly named: readonly FactName[];
   readonly kind: 'server' | 'client' | 'internal';
   readonly duration: HistogramName | undefined;
-  /** Whether it starts a trace if there is none. */
+  /** Whether it starts a new trace if it runs outside one. */
   readonly begins: boolean;
 }
 
@@ -40,9 +40,12 @@ export const ACTIVITIES = {
     duration: 'palimpsest.assembly.duration',
     begins: false,
   },
-  /** A context is handed out to a harness: its assembly record is stored. */
+  /** Handing out a context to a harness: its assembly record is stored. */
   handout: { span: 'hand out context', named: [], kind: 'internal', duration: undefined, begins: false },
-  /** From acknowledgement until the database has the write. Ends after its call. */
+  /**
+   * Delivery of a write: from its acknowledgement until the database has it. It can outlast its
+   * call.
+   */
   delivery: {
     span: 'deliver',
     named: ['palimpsest.write'],

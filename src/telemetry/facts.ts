@@ -1,14 +1,13 @@
 /**
  * All attributes that telemetry may report, named by OpenTelemetry's conventions where possible.
- * The list is closed: a value is a name from a fixed set, a code, an id or a number. Texts of
- * agents, users and files, arguments, paths, addresses and tokens are never reported, and no
- * setting enables them.
+ * Every value is a name from a fixed set, a code, an id or a number. Texts of agents, users and
+ * files, arguments, paths, addresses and tokens are never reported, and no setting enables them.
  */
 export interface Facts {
   readonly 'mcp.method.name'?: 'tools/call';
   /** `execute_tool` for a tool call, `chat` for a model call that a harness reported. */
   readonly 'gen_ai.operation.name'?: 'execute_tool' | 'chat';
-  /** One of this program's tools. */
+  /** The name of one of this program's tools. */
   readonly 'gen_ai.tool.name'?: string;
   /** The object id of the call. */
   readonly 'gen_ai.tool.call.id'?: string;
@@ -20,15 +19,15 @@ export interface Facts {
   readonly 'gen_ai.usage.cache_read.input_tokens'?: number;
   readonly 'gen_ai.usage.cache_creation.input_tokens'?: number;
   readonly 'http.request.method'?: string;
-  /** The route of an operation with its parameter placeholders. */
+  /** The route of an operation, with placeholders for its parameters. */
   readonly 'http.route'?: string;
   readonly 'http.response.status_code'?: number;
   readonly 'db.system.name'?: 'xtdb';
   /** The endpoint of the node's HTTP interface. */
   readonly 'db.operation.name'?: string;
-  /** Error code; absent on success. */
+  /** The error's code. Absent on success. */
   readonly 'error.type'?: string;
-  /** The kind of write that is delivered to the database. */
+  /** The kind of the write that is delivered to the database. */
   readonly 'palimpsest.write'?: 'step' | 'context' | 'heads' | 'files';
   readonly 'palimpsest.step'?: number;
   readonly 'palimpsest.transaction.id'?: number;

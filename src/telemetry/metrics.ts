@@ -3,18 +3,18 @@ import type { FactName } from './facts.js';
 /** Describes a metric. */
 export interface MetricShape {
   readonly kind: 'counter' | 'histogram' | 'gauge';
-  /** Unit in UCUM, as in OpenTelemetry; the counted thing is in braces. */
+  /** The unit in UCUM, as in OpenTelemetry. Braces contain the name of the counted thing. */
   readonly unit: string;
   readonly what: string;
-  /** Facts that distinguish its series. Each has few values. */
+  /** Facts by which the metric is split into series. Each has few different values. */
   readonly labels: readonly FactName[];
-  /** Upper bounds of histogram buckets. */
+  /** Upper bounds of the histogram's buckets. */
   readonly bounds?: readonly number[];
 }
 
 /**
  * From half a millisecond, the time of a read from the journal, to a minute, after which clients
- * give up.
+ * time out.
  */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const COUNTS = [1e3, 4e3, 16e3, 64e3, 256e3, 1e6, 4e6, 16e6];
@@ -136,7 +136,7 @@ type NamesOf<Kind extends MetricShape['kind']> = {
 export type MetricName = keyof typeof METRICS;
 /** A metric that is read on demand. */
 export type GaugeName = NamesOf<'gauge'>;
-/** A metric that records single values. */
+/** A metric that records each value. */
 export type HistogramName = NamesOf<'histogram'>;
-/** A metric to which values are added. */
+/** A metric that code adds values to, as opposed to a gauge. */
 export type MeasureName = NamesOf<'counter' | 'histogram'>;

@@ -3,13 +3,13 @@ import type { Facts } from './facts.js';
 import type { GaugeName, MeasureName } from './metrics.js';
 import type { TraceContext } from './trace.js';
 
-/** An observed piece of work and its facts at the beginning. */
+/** An activity to observe, with the facts that are known when it begins. */
 export interface Watched {
   readonly activity: ActivityName;
   readonly facts?: Facts;
   /**
-   * Its parent, if that is not the running code: the caller in another process, or a call that
-   * another process acknowledged.
+   * The parent of its span. Set if the parent is not the running code: the caller in another
+   * process, or a call that another process acknowledged.
    */
   readonly parent?: TraceContext | undefined;
 }
@@ -17,7 +17,7 @@ export interface Watched {
 /** Adds facts to a running activity. */
 export type Tell = (facts: Facts) => void;
 
-/** The current values of gauges. */
+/** Current values of gauges. */
 export type Gauges = Readonly<Partial<Record<GaugeName, number>>>;
 
 /**
@@ -25,12 +25,15 @@ export type Gauges = Readonly<Partial<Record<GaugeName, number>>>;
  * numbers only: content, paths and tokens are not facts ({@link Facts}).
  */
 export interface Telemetry {
-  /** Runs work as an activity. Rethrows its errors; their code becomes `error.type`. */
+  /**
+   * Runs work as an activity. Rethrows an error of the work; the error's code becomes `error.type`.
+   */
   observe<T>(watched: Watched, work: (tell: Tell) => Promise<T>): Promise<T>;
   /** Adds to a counter, or records a value in a histogram. */
   add(measure: MeasureName, value: number, facts?: Facts): void;
   /**
-   * Registers a source of gauges that is read on demand. Returns the function that unregisters it.
+   * Registers a function that is called when gauges are read. Returns a function that unregisters
+   * it.
    */
   watch(gauges: () => Gauges): () => void;
 }

@@ -10,17 +10,14 @@ export interface TraceContext {
   readonly traceId: string;
   /** 16 hexadecimal digits. */
   readonly spanId: string;
-  /** Whether the originator of the trace records it. */
+  /** Whether the system that began the trace records it. */
   readonly sampled: boolean;
 }
 
 const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 const current = new AsyncLocalStorage<TraceContext>();
 
-/**
- * Parses a `traceparent`. Returns undefined if it is invalid; such a client then starts a trace of
- * its own.
- */
+/** Parses a `traceparent`. Returns undefined if it is invalid; a new trace then starts here. */
 export function parseTraceparent(given: unknown): TraceContext | undefined {
   if (typeof given !== 'string') return undefined;
   const [, version, traceId = '', spanId = '', flags = '', rest] = TRACEPARENT.exec(given) ?? [];
@@ -34,18 +31,18 @@ export function traceparentOf({ traceId, spanId, sampled }: TraceContext): strin
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`;
 }
 
-/** Returns a new child of a position, or the root of a new trace. */
+/** Returns a new position below a parent, or the root of a new trace if there is no parent. */
 export function traceBelow(parent: TraceContext | undefined): TraceContext {
   const { traceId = randomBytes(16).toString('hex'), sampled = false } = parent ?? {};
   return { traceId, spanId: randomBytes(8).toString('hex'), sampled };
 }
 
-/** Returns the position of the running code in a trace; undefined outside one. */
+/** Returns the trace position of the running code. Undefined outside a trace. */
 export function currentTrace(): TraceContext | undefined {
   return current.getStore();
 }
 
-/** Runs work, and all asynchronous work that it starts, at a position in a trace. */
+/** Runs work at a trace position. All asynchronous work that it starts has this position too. */
 export function withinTrace<T>(trace: TraceContext, work: () => T): T {
   return current.run(trace, work);
 }

@@ -1,7 +1,8 @@
 /**
- * The client of hooks for machines without the native one: `palimpsest-hook.mjs AGENT DATA [MS]`.
- * Node.js takes about 40 ms to start, so `setup` uses it only where no native client can be had. It
- * follows the same rules: it never fails, says nothing, and gives up after its time.
+ * The client of hooks for machines without the native client: `palimpsest-hook.mjs AGENT DATA
+ * [MS]`. Node.js takes about 40 ms to start, so `setup` uses this client only if no native one is
+ * available. Like the native client, it never fails, prints no errors, and gives up after its time
+ * limit.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, constants, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
@@ -18,7 +19,7 @@ const [agent = '', dataDir = '', limit = ''] = process.argv.slice(2);
 const ms = Number(limit) >= 1 && Number(limit) <= LONGEST_MS ? Number(limit) : DEFAULT_MS;
 const hooks = join(dataDir, 'hooks');
 
-/** Runs work whose failure changes nothing. */
+/** Runs work and ignores its failure. */
 function quietly(work) {
   try {
     return work();
@@ -37,7 +38,7 @@ function giveUp(reason) {
   process.exit(0);
 }
 
-/** Returns whether this process is the one that starts the watcher now. */
+/** Returns whether this process has to start the watcher now. */
 function isStarter() {
   const mark = join(hooks, 'starting');
   const make = () =>
