@@ -11,8 +11,8 @@ import { defined } from '../values/defined.js';
 import { messageOf } from '../values/thrown.js';
 
 /**
- * Maximum age of a call for which the disk is read, milliseconds. The disk has changed since older
- * calls, such as those of a transcript that is read for the first time.
+ * Maximum age of a call whose files are read from disk, in milliseconds. The disk may have changed
+ * since an older call, such as one in a transcript that is read for the first time.
  */
 const NOW_MS = 5_000;
 /** Maximum number of files of one call that are read. */
@@ -20,22 +20,22 @@ const MOST_FILES = 50;
 /** Maximum number of folders whose clients stay open. */
 const MOST_FOLDERS = 100;
 
-/** How the disk is read and stored. */
+/** How to read the disk and store files. */
 export interface DiskOptions extends Pick<ContextClientOptions, 'address' | 'filesystemId'> {
   readonly mask: MaskLoader;
-  /** The user's home folder. A folder that contains it is not a folder of a session. */
+  /** The user's home folder. No folder that contains it is accepted as a session's folder. */
   readonly home: string;
-  /** Takes one line when the versions of files could not be stored. */
+  /** Called with a line when versions of files could not be stored. */
   readonly onNotice: (line: string) => void;
 }
 
 /**
- * The disk beside the transcripts. It stores the files of calls that have just ended, under this
- * machine's own filesystem. A session's own files hold what its transcript shows.
+ * Stores the files of calls that have just ended as they are on disk, under this machine's
+ * filesystem id. The session itself has the text that its transcript shows.
  */
 export class DiskVersions implements DiskAtCalls {
   readonly #options: DiskOptions;
-  /** A client for each folder of a session. Its files are inside that folder. */
+  /** A client for each session folder. The client reads only files inside that folder. */
   readonly #clients = new LRUCache<string, Promise<ContextClient>>({
     ...counted(MOST_FOLDERS),
     dispose: (client) => void client.then((one) => one.close()).catch(() => undefined),
@@ -82,7 +82,7 @@ export class DiskVersions implements DiskAtCalls {
     }
   }
 
-  /** Returns whether a folder is above the home folder. Reports that once. */
+  /** Returns whether a folder contains the home folder. Reports that once. */
   #isTooWide(folder: string): boolean {
     if (!contains(folder, this.#options.home)) return false;
     if (this.#wide.size < MOST_FOLDERS && !this.#wide.has(folder)) {
@@ -99,7 +99,7 @@ export class DiskVersions implements DiskAtCalls {
     await Promise.allSettled(open.map(async (client) => (await client).close()));
   }
 
-  /** Stores the current versions of files and returns how they differ from the transcript. */
+  /** Stores the current versions of files. Returns how they differ from the transcript. */
   async #record(client: ContextClient, files: readonly SeenText[]): Promise<readonly string[]> {
     const read = files
       .map(({ path, text }) => ({ path, text, source: filesystemSource(this.#options.filesystemId, path) }))
@@ -115,16 +115,19 @@ export class DiskVersions implements DiskAtCalls {
   }
 }
 
-/** Returns whether a folder is above another one. A transcript may name any folder, even `/`. */
+/**
+ * Returns whether a folder contains another one, or is the same. A transcript may name any folder,
+ * even `/`.
+ */
 function contains(folder: string, other: string): boolean {
   const below = relative(folder, other);
   return below !== '' && !isAbsolute(below) && below.split(sep)[0] !== '..';
 }
 
-/** Readings that say nothing about the file's content. */
+/** Readings that show nothing about a file's content. */
 const UNREAD: ReadonlySet<SourceReading['kind']> = new Set(['unreachable', 'not-regular']);
 
-/** Transcripts leave out the last line end, and some write every line end as one character. */
+/** Transcripts leave out the last line end, and some write `\r\n` as `\n`. */
 const lines = (text: string): string => text.replaceAll('\r\n', '\n').replace(/\n$/, '');
 
 const isAlike = (shown: string | null, onDisk: string | null): boolean =>

@@ -6,33 +6,37 @@ import { messageOf } from '../values/thrown.js';
 
 /** Reading a database takes at most one part in this many of the process's time. */
 const SHARE = 20;
-/** Minimum pause between two reads, milliseconds. */
+/** Minimum pause between two reads, in milliseconds. */
 const SHORTEST_MS = 300;
 
-/** Where the sessions of databases are followed. */
+/** Callbacks about followed databases. */
 interface DatabaseListeners {
-  /** Called with a session that changed. Its path names the database and the session. */
+  /** Called with a session that changed. Its path names both the database and the session. */
   onSession(file: FoundFile): void;
-  /** Called with one line when a database cannot be read. */
+  /** Called with a line when a database cannot be read. */
   onNotice(line: string): void;
 }
 
 interface Looked {
   look: DatabaseLook;
-  /** Sizes and times of the files at the last read. */
+  /** Sizes and times of the database's files at the last read. */
   files: string | undefined;
   timer: NodeJS.Timeout | undefined;
-  /** When the next read may begin. */
+  /** The time from which the next read may begin. */
   at: number;
   failure: string | undefined;
 }
 
-/** A file written less than this long ago may change again without a new modification time. */
+/**
+ * After a write, a file may change again within this time and keep its modification time, in
+ * milliseconds.
+ */
 const SAME_TIME_MS = 50;
 
 /**
- * Returns sizes and times of a database and its log. Undefined if that does not show later changes.
- * Opening a database may create an empty log, which is not a change.
+ * Returns the sizes and times of a database's files. Undefined if a file was written so recently
+ * that they may not show the next change. An empty log does not count: opening a database may
+ * create one.
  */
 async function filesOf(path: string): Promise<string | undefined> {
   const [database, log] = await Promise.all([path, `${path}-wal`].map((one) => unlessMissing(stat(one))));
@@ -41,7 +45,9 @@ async function filesOf(path: string): Promise<string | undefined> {
   return isFresh ? undefined : written.map((one) => `${one?.ino} ${one?.size} ${one?.mtimeMs}`).join(' ');
 }
 
-/** Databases in which an agent keeps its sessions. It finds the sessions that changed. */
+/**
+ * Follows the databases in which an agent keeps its sessions, and finds the sessions that changed.
+ */
 export class FollowedDatabases {
   readonly #since: number;
   readonly #listeners: DatabaseListeners;

@@ -9,48 +9,55 @@ export interface FollowedSession {
   /** The agent's own id of the session. */
   readonly native: string;
   /**
-   * The open session. It closes if the transcript does not change for long; `catchUp` reopens it.
+   * The open session. It closes if the transcript does not change for a long time; `catchUp` opens
+   * it again.
    */
   readonly session: ContextSession;
-  /** A client whose files are those below the working folder, under this machine's filesystem. */
+  /**
+   * A client that can read the files below the session's folder, under this machine's filesystem
+   * id.
+   */
   readonly client: ContextClient;
-  /** Reads the transcript up to its present end. Resolves once its steps are recorded. */
+  /** Reads the transcript up to its current end. Resolves when the steps are recorded. */
   catchUp(): Promise<void>;
 }
 
-/** Facts by which a hook or a gateway finds a session. */
+/** Facts of a hook or the gateway about where a session is. */
 export interface SessionPlace {
-  /** The path of the transcript. It must contain the requested session. */
+  /** The path of the transcript. It must contain the session. */
   readonly transcript?: string;
-  /** The agent's own id of the session that started this one as a sub-agent. */
+  /** The agent's own id of the parent session, if this session belongs to a sub-agent. */
   readonly parent?: string;
 }
 
-/** The sessions that `palimpsest watch` follows. It alone writes them. */
+/** The sessions that `palimpsest watch` follows. No other process writes them. */
 export interface Followed {
   /**
-   * Finds a session, or begins to follow it. Waits until its transcript has a first record.
-   * @throws {WatchError} `no-transcript` – no such transcript came within the time limit
+   * Returns a followed session, or begins to follow it. Waits for the first record of its
+   * transcript.
+   * @throws {WatchError} `no-transcript` – no such transcript appeared within the time limit
    */
   session(agent: string, native: string, place: SessionPlace): Promise<FollowedSession>;
-  /** Returns the sessions of an agent that are being recorded, read up to their present ends. */
+  /**
+   * Returns the sessions of an agent that are being recorded, after reading each up to its current
+   * end.
+   */
   running(agent: string): Promise<readonly FollowedSession[]>;
 }
 
-/** The process that a companion runs in. */
+/** The watcher's process, as a companion sees it. */
 export interface WatchHost {
   readonly dataDir: string;
-  /** Takes one line about a failure. `doctor` shows the last ones. */
+  /** Called with a line about a failure. `doctor` shows the last ones. */
   readonly onNotice: (line: string) => void;
-  /** Sessions of clients without a transcript. */
+  /** The sessions of clients without a transcript. */
   readonly wire: WireSessions;
-  /** Postpones the end of an idle process. Call it whenever there was work. */
+  /** Restarts the idle time after which the process ends. Call it whenever there was work. */
   readonly stayAwake: () => void;
 }
 
 /**
- * Work that runs in the process of `palimpsest watch` beside the transcripts, such as the socket of
- * hooks or the reader of the gateway's log. Rejects if it cannot start; the transcripts are
- * followed nevertheless.
+ * Starts further work in the process of `palimpsest watch`, such as the socket of hooks or the
+ * reader of the gateway's log. If it rejects, the process still follows transcripts.
  */
 export type Companion = (followed: Followed, host: WatchHost) => Promise<{ close(): Promise<void> }>;

@@ -25,20 +25,20 @@ export interface FollowerHost {
   readonly database: WatchDatabase;
   readonly times: LiveFileOptions;
   readonly disk: DiskVersions;
-  /** Runs the first reading of a transcript; only a few run at once. */
+  /** Runs the first read of a transcript. Only a few of these run at once. */
   first<T>(work: () => Promise<T>): Promise<T>;
   /** Called when a follower's state has changed. */
   onState(): void;
 }
 
-/** The pauses after failures, milliseconds. */
+/** The first and the longest pause after failures, in milliseconds. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
-/** Maximum size of a document, which is parsed whole after each change, bytes. */
+/** Maximum bytes of a document. A document is parsed whole after each change. */
 const LARGEST_DOCUMENT = 64 * 1_048_576;
-/** A document is read whole after each change. The next read waits this many times the duration. */
+/** After a document is read, the next read waits this many times as long as the read took. */
 const REST_PER_READ = 5;
-/** Maximum attempts to get a session that ends while a caller waits for it. */
+/** Maximum number of attempts to get a session that keeps closing while a caller waits for it. */
 const MOST_TRIES = 5;
 
 interface Running {
@@ -49,12 +49,12 @@ interface Running {
 }
 
 /**
- * Follows one transcript: imports it while it grows, closes it when it has not changed for long,
- * and begins again at the next change. A failure is retried with increasing delays.
+ * Follows one transcript. Imports it while it grows, closes it when it has not changed for a long
+ * time, and begins again at the next change. A failure is retried with increasing delays.
  */
 export class Follower {
   readonly file: FoundFile;
-  /** Why the last import failed. Undefined if it did not. */
+  /** Why the last import failed. Undefined if it did not fail. */
   failure: string | undefined;
   readonly #host: FollowerHost;
   #session: SessionId | undefined;
@@ -63,13 +63,13 @@ export class Follower {
   #isChanged = false;
   #isStopped = false;
   #isSteered = false;
-  /** Whether the session was begun without this transcript. */
+  /** Whether the session was begun in another way, without this transcript. */
   #isLeft = false;
   #pauseMs = FIRST_PAUSE_MS;
-  /** Time before which a document is not read again, unless a caller asks for it. */
+  /** Time before which a document is read again only on a caller's request. */
   #restUntil = 0;
   #retry: NodeJS.Timeout | undefined;
-  /** Resolves once the running import has its file, or has failed. */
+  /** Resolves when the running import has opened its file or has failed. */
   #started: Promise<void> = Promise.resolve();
 
   constructor(file: FoundFile, host: FollowerHost) {
@@ -77,29 +77,30 @@ export class Follower {
     this.#host = host;
   }
 
-  /** The session written last: after a rewind, the branch that continues. */
+  /** The session that was written last. After a rewind, it is the branch that continues. */
   get session(): SessionId | undefined {
     const { engine, start } = this.#running ?? {};
     return (start === undefined ? undefined : engine?.sessionOf(start.native)?.id) ?? this.#session;
   }
 
-  /** The working folder of the running import's session. */
+  /** The session's folder, while an import runs. */
   get folder(): string | undefined {
     return this.#running?.start.folder;
   }
 
-  /** Whether an import is under way. */
+  /** Whether an import runs. */
   get isActive(): boolean {
     return this.#run !== undefined;
   }
 
-  /** Whether the next lines of the transcript may begin the session. */
+  /** Whether the session may still appear in the next lines of the transcript. */
   get isWaited(): boolean {
     return this.failure === undefined && !this.#isSteered && !this.#isStopped;
   }
 
   /**
-   * Reads the transcript soon, because it may have changed. With `now`, a document is not delayed.
+   * Reads the transcript soon, because it may have changed. With `now`, a document is read without
+   * delay.
    */
   changed(now = false): void {
     if (this.#isStopped) return;
@@ -120,7 +121,7 @@ export class Follower {
   }
 
   /**
-   * Reads the transcript up to its present end and returns its session.
+   * Reads the transcript up to its current end and returns its session.
    * @throws {WatchError} `no-transcript`
    */
   async followed(): Promise<FollowedSession> {
@@ -148,17 +149,20 @@ export class Follower {
     };
   }
 
-  /** Returns the client with the agent's files. Without a folder, one that reads no file. */
+  /**
+   * Returns the client for the session's files. If the folder is unknown, returns one that reads no
+   * files.
+   */
   async #client(): Promise<ContextClient> {
-    // The transcript alone decides, because the agent's current folder may be anywhere.
+    // Only the transcript names the folder, because the agent may have changed its current folder.
     const folder = this.#running?.start.folder;
     const none = this.#running?.client;
     if (none === undefined) throw this.#noSession();
-    // The folder of a session may have been removed.
+    // The folder may have been removed.
     return folder === undefined ? none : this.#host.disk.at(folder).catch(() => none);
   }
 
-  /** Ends the import after the present end of the transcript. Idempotent. */
+  /** Ends the import at the current end of the transcript. Idempotent. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#retry);
@@ -213,7 +217,7 @@ export class Follower {
       return;
     }
     this.failure = messageOf(error);
-    // A file that is not a transcript yet waits for its next change.
+    // The file is not a transcript yet: wait for its next change.
     if (error instanceof RecordingError || this.#isStopped) {
       this.#isChanged = false;
       return;
@@ -238,7 +242,7 @@ export class Follower {
     if (!isLines && !(await isWholeDocument(path))) return;
     const start = await readStart(this.file);
     if (start === undefined) return;
-    // The gateway records a session that it steers, from its requests.
+    // The gateway records the sessions that it steers, from their requests.
     this.#isSteered = (await steeredState(database.dataDir, ownId(start.id))) !== undefined;
     if (this.#isSteered) {
       this.failure = undefined;
@@ -299,7 +303,7 @@ export class Follower {
       },
       onEntry: (entry) => {
         title.take(entry);
-        // A rewind continues in another session.
+        // After a rewind, the transcript continues in another session.
         if (entry.kind === 'event') this.#host.onState();
       },
       disk: this.#host.disk,

@@ -18,21 +18,23 @@ import { Follower, type FollowerHost } from './follower.js';
 import { readStart, type TranscriptStart } from './transcript-start.js';
 import { NoTranscriptError, WatchError } from './watch-error.js';
 
-/** Maximum number of transcripts in their first reading at once. Each may be large. */
+/** Maximum number of transcripts whose first read runs at once. Each may be large. */
 const READ_AT_ONCE = 4;
-/** Maximum number of transcripts that are known to have their session. */
+/** Maximum number of transcripts whose session is cached. */
 const MOST_CHECKED = 1_000;
-/** Maximum size of a document, which is read whole to find its session, bytes. */
+/** Maximum bytes of a document in which a session is looked for. It is read whole. */
 const LARGEST_START = 64 * 1_048_576;
-/** How long a caller waits for the transcript of a session that has just begun, milliseconds. */
+/**
+ * Maximum wait of a caller for the transcript of a session that has just begun, in milliseconds.
+ */
 const WAIT_MS = 5_000;
 
-/** The parts that all transcripts of the process share. */
+/** The parts that all followed transcripts of a process share. */
 export interface FollowingHost extends Omit<FollowerHost, 'first'> {
   readonly homes: readonly AgentHome[];
-  /** Sessions in databases are ignored until they change after this time. */
+  /** Sessions in databases are followed only if they changed after this time. */
   readonly since: number;
-  /** Takes one line about a database that cannot be read. */
+  /** Called with a line about a database that cannot be read. */
   readonly onNotice: (line: string) => void;
 }
 
@@ -42,7 +44,7 @@ export class Following implements Followed {
   readonly #host: FollowerHost;
   readonly #followers = new Map<string, Follower>();
   readonly #databases: FollowedDatabases;
-  /** The sessions of transcripts that events named. */
+  /** For each transcript that an event named, the session that was found in it. */
   readonly #checked = new LRUCache<string, string>(counted(MOST_CHECKED));
   #isStopped = false;
 
@@ -53,14 +55,14 @@ export class Following implements Followed {
     this.#host = { ...host, first: (work) => limit(work) };
   }
 
-  /** Follows a file from now on, and reads it, because it may have changed. */
+  /** Follows a file from now on. Reads it, because it may have changed. */
   changed(file: FoundFile): void {
     if (this.#isStopped) return;
     if (file.home.isDatabase === true && storedSessionAt(file.path) === undefined) this.#databases.changed(file);
     else this.#follower(file).changed();
   }
 
-  /** Ends the import of a file that is gone. */
+  /** Ends the import of a file that was removed. */
   gone(path: string): void {
     this.#followers.get(path)?.changed();
   }
@@ -80,7 +82,7 @@ export class Following implements Followed {
       );
     await this.#requireSession(file, native, place);
     const follower = this.#follower(file);
-    // A hook may ring before the transcript has more of the session than its id.
+    // A hook may run before the transcript has more of the session than its id.
     const followed = await pollUntil(
       () =>
         follower.followed().catch((error: unknown) => {
@@ -98,13 +100,14 @@ export class Following implements Followed {
     return found.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   }
 
-  /** Rejects a transcript of another session. An event may name any file. */
+  /** Rejects a transcript that does not contain the session. An event may name any file. */
   async #requireSession(file: FoundFile, native: string, { transcript }: SessionPlace): Promise<void> {
     if (transcript === undefined || this.#checked.get(file.path) === native) return;
     const isReadable = file.path.endsWith('.jsonl') || (file.path.endsWith('.json') && file.size <= LARGEST_START);
     const start = isReadable ? await pollUntil(() => startOf(file), { limitMs: WAIT_MS }) : undefined;
     const ids = start === undefined ? [] : [start.native, start.id];
-    // Claude Code continues a session in a file that begins with the records of another one.
+    // If Claude Code resumes a session, its new file begins with the records of the earlier
+    // session.
     if (!ids.some((id) => ownId(id) === ownId(native)) && (start === undefined || !isNamedAfter(file.path, native)))
       throw new WatchError(
         'no-transcript',
@@ -114,7 +117,7 @@ export class Following implements Followed {
     this.#checked.set(file.path, native);
   }
 
-  /** The transcripts being imported now, and those that failed. */
+  /** The transcripts that are being imported, and those whose import failed. */
   get state(): Pick<WatchReport, 'followed' | 'failed'> {
     const all = [...this.#followers.values()];
     return {
@@ -125,7 +128,7 @@ export class Following implements Followed {
     };
   }
 
-  /** Ends all imports after the present ends of their transcripts. */
+  /** Ends all imports at the current ends of their transcripts. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#databases.stop();
@@ -156,7 +159,10 @@ export class Following implements Followed {
   }
 }
 
-/** Reads the beginning of a transcript. Undefined while it is none of a known format. */
+/**
+ * Reads the beginning of a transcript. Undefined if the file is not a transcript of a known format
+ * yet.
+ */
 const startOf = (file: FoundFile): Promise<TranscriptStart | undefined> =>
   readStart(file).catch((error: unknown) => {
     if (error instanceof RecordingError) return undefined;

@@ -12,39 +12,42 @@ import { messageOf } from '../values/thrown.js';
 import type { Companion, Followed, FollowedSession, WatchHost } from './followed.js';
 import { NoTranscriptError } from './watch-error.js';
 
-/** The times of requests, milliseconds. */
+/** Time limits for requests in the gateway's log, in milliseconds. */
 interface GatewayTimes {
-  /** Pause before a retry of a request whose answer is in no transcript yet. */
+  /** Pause before another attempt to find a request's answer in a transcript. */
   readonly againMs: number;
   /**
-   * Maximum wait for a request's answer in its transcript. Then the request is left out. If there
-   * is no transcript, a session is made from the requests.
+   * Maximum wait for a request's answer to appear in the transcript. After it, the request is left
+   * out. If there is no transcript at all, a session is made from the requests.
    */
   readonly giveUpMs: number;
-  /** How long logs and the ids of recorded requests are kept. Older requests are left out. */
+  /**
+   * Time for which log files and the ids of recorded requests are kept. Older requests are left
+   * out.
+   */
   readonly keptMs: number;
 }
 
 const TIMES: GatewayTimes = { againMs: 2_000, giveUpMs: 600_000, keptMs: 7 * 86_400_000 };
-/** How often old logs are removed, milliseconds. */
+/** How often old log files are removed, in milliseconds. */
 const REMOVE_MS = 3_600_000;
-/** Maximum number of requests that wait for their answers. Each holds its body. */
+/** Maximum number of requests that wait for their answers. Each keeps its body in memory. */
 const MOST_WAITING = 200;
 
 const doneSchema = z.object({ version: z.literal(1), done: z.record(z.string(), z.number()) });
 
-/** Gemini CLI names no session in its requests. */
+/** Requests of Gemini CLI name no session. */
 const isOfGemini = ({ wire, headers }: SentRequest): boolean =>
   wire === 'gemini' && /^GeminiCLI/i.test(headers['user-agent'] ?? '');
 
 const isKnownAgent = (agent: string): boolean => (AGENTS as readonly string[]).includes(agent);
 
-/** The sessions without a transcript in one reading of the log. */
+/** The sessions that were found to have no transcript in the current read of the log. */
 type Absent = Map<string, NoTranscriptError>;
 
 /** Facts about a request before it is recorded. */
 interface Looked {
-  /** Whether it waited long enough for a transcript. */
+  /** Whether the request has waited the maximum time for a transcript. */
   readonly isOver: boolean;
   readonly absent: Absent;
 }
@@ -55,17 +58,19 @@ interface GatewayContextsOptions {
   readonly times: GatewayTimes;
 }
 
-/** Records the requests of the gateway's log as contexts of the sessions that sent them. */
+/** Records the requests in the gateway's log as contexts of the sessions that sent them. */
 class GatewayContexts {
   readonly #followed: Followed;
   readonly #host: WatchHost;
   readonly #times: GatewayTimes;
   readonly #path: string;
   readonly #reader: GatewayLogReader;
-  /** Times of finished requests, by their ids. */
+  /** When each request was recorded or left out, by its id. */
   readonly #done: Map<string, number>;
   readonly #waiting = new Map<string, SentRequest>();
-  /** Until when each waits. The time in an entry may be wrong, such as one in the future. */
+  /**
+   * Until when each request waits. It does not depend on the time in the log, which may be wrong.
+   */
   readonly #until = new Map<string, number>();
   #running: Promise<void> | undefined;
   #isChanged = false;
@@ -88,7 +93,7 @@ class GatewayContexts {
     return new GatewayContexts(options, new Map(Object.entries(done)));
   }
 
-  /** Reads the log now, because it may have grown. */
+  /** Reads the log, because it may have grown. */
   changed(): void {
     this.#isChanged = true;
     clearTimeout(this.#again);
@@ -117,7 +122,7 @@ class GatewayContexts {
         this.#waiting.set(request.id, request);
         this.#until.set(request.id, Math.min(request.at, Date.now()) + this.#times.giveUpMs);
       }
-      // Drops the oldest requests, whose sessions have had the most time.
+      // Leaves out the oldest request, whose transcript has had the most time.
       const [oldest] = this.#waiting.values();
       if (this.#waiting.size > MOST_WAITING && oldest !== undefined) this.#finish(oldest);
     }
@@ -138,9 +143,7 @@ class GatewayContexts {
     await this.#save();
   }
 
-  /**
-   * Records a request or discards it. Returns the reason if it has to wait; otherwise undefined.
-   */
+  /** Records a request or leaves it out. If the request has to wait, returns the reason. */
   async #record(request: SentRequest, { isOver, absent }: Looked): Promise<string | undefined> {
     const { session, side, answer, steer } = request;
     if (session === undefined || side !== undefined || answer === undefined) return undefined;
@@ -152,8 +155,9 @@ class GatewayContexts {
       if (!isKnownAgent(agent)) return await this.#recordOfWire(native, request);
       const followed = await this.#session(session, absent);
       if (followed instanceof NoTranscriptError) {
-        // An agent may run with its history off, or on a machine of its own. A session that began
-        // without a transcript goes on so, because the two have different texts and ids of calls.
+        // An agent may keep no transcript, or keep it on another machine. A session that began
+        // without its transcript continues without it, because the two have different texts and
+        // call ids.
         const isWire = subagent === undefined && (isOver || followed.why === 'left');
         return isWire ? await this.#recordOfWire(native, request) : followed.message;
       }
@@ -164,7 +168,7 @@ class GatewayContexts {
     }
   }
 
-  /** Finds a session's transcript once in each reading of the log, because that takes seconds. */
+  /** Looks for a session's transcript once per read of the log, because that can take seconds. */
   async #session(
     { agent, native, subagent }: SentSession,
     absent: Absent,
@@ -180,7 +184,7 @@ class GatewayContexts {
     });
   }
 
-  /** Finds the session by the content of its transcript, because the request names none. */
+  /** Finds the session by content, because the request names none. */
   async #recordByContent(agent: string, request: SentRequest): Promise<string | undefined> {
     const fitting = (await this.#followed.running(agent)).filter(({ session }) => fitsSession(session, request));
     const [found] = fitting;
@@ -190,7 +194,10 @@ class GatewayContexts {
     return outcome === 'unmatched' ? 'its answer is not in the transcript' : undefined;
   }
 
-  /** Records a request of a client without a transcript, in the order in which it arrived. */
+  /**
+   * Records a request of a client without a transcript. Requests are recorded in the order in which
+   * they arrived.
+   */
   async #recordOfWire(native: string, request: SentRequest): Promise<string | undefined> {
     if (request.answer === undefined || request.answer.status >= 400) return undefined;
     await this.#host.wire.record(native, request);
@@ -211,7 +218,7 @@ class GatewayContexts {
 
 const fileIn = (dataDir: string): string => join(dataDir, 'watch-gateway.json');
 
-/** Returns the companion that follows the gateway's log, with these times. */
+/** Returns the companion that follows the gateway's log, with some other time limits. */
 export const gatewayCompanionWith =
   (times: Partial<GatewayTimes>): Companion =>
   async (followed, host) => {

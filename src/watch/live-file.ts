@@ -5,8 +5,8 @@ import { openRecording } from '../lab/recordings/open-recording.js';
 import { systemCode } from '../process/system-error.js';
 
 /**
- * The file no longer begins with the bytes that were read: it was replaced, cut or rewritten. It
- * has no `code`, because importers report system errors as losses.
+ * Thrown if the file no longer begins with the bytes that were read: it was replaced, truncated or
+ * rewritten. Has no `code`, because importers report system errors as losses.
  */
 export class RewrittenError extends Error {
   override readonly name = 'RewrittenError';
@@ -14,16 +14,19 @@ export class RewrittenError extends Error {
 
 /** How a growing file is read. */
 export interface LiveFileOptions {
-  /** Time without a change after which held entries are passed on, milliseconds. */
+  /**
+   * Time without a change after which the importer passes on the entries that it holds, in
+   * milliseconds.
+   */
   readonly restMs: number;
-  /** Time without a change after which the reading ends, milliseconds. */
+  /** Time without a change after which reading ends, in milliseconds. */
   readonly idleMs: number;
 }
 
 const CHUNK_BYTES = 1_048_576;
-/** With this flag, opening a pipe does not wait for a writer. Windows lacks it. */
+/** With `O_NONBLOCK`, opening a pipe does not wait for a writer. Windows lacks it. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
-/** Number of bytes before the current end that are compared before more is read. */
+/** Number of already read bytes that are compared again before more is read. */
 const COMPARED_BYTES = 1_024;
 
 async function readAt(file: FileHandle, from: number, length: number): Promise<Buffer> {
@@ -38,14 +41,13 @@ async function readAt(file: FileHandle, from: number, length: number): Promise<B
 }
 
 /**
- * A recording that its agent still writes. Its bytes arrive as the file grows. The bytes end when
- * the file is gone or no longer regular, has not grown for `idleMs`, or `end` is called. Keeps no
- * file open between reads.
+ * Reads a recording while its agent writes it. Reading ends when the file is removed or no longer
+ * regular, has not grown for `idleMs`, or `end` is called. No file stays open between reads.
  */
 export class LiveFile {
   readonly #path: string;
   readonly #options: LiveFileOptions;
-  /** Whether a reading is under way. */
+  /** Whether the file is being read. */
   #isOpen = false;
   #isEnded = false;
   #bell: (() => void) | undefined;
@@ -58,7 +60,10 @@ export class LiveFile {
     this.#options = options;
   }
 
-  /** The bytes that the importer has taken, and the file's modification time at the last read. */
+  /**
+   * The number of bytes that the importer has taken, and the file's modification time at the last
+   * read.
+   */
   get read(): { readonly size: number; readonly mtime: number } {
     return this.#read;
   }
@@ -72,14 +77,14 @@ export class LiveFile {
     return { ...source, open: () => this.#bytes() };
   }
 
-  /** Reads now, because the file may have changed. */
+  /** Reads the file now, because it may have changed. */
   ring(): void {
     this.#hasRung = true;
     this.#bell?.();
   }
 
   /**
-   * Resolves once the importer has taken everything up to the file's current end. Rejects if the
+   * Resolves when the importer has taken everything up to the file's current end. Rejects if
    * reading ends earlier.
    */
   caughtUp(): Promise<void> {
@@ -88,13 +93,13 @@ export class LiveFile {
     return done;
   }
 
-  /** Ends the reading at the file's current end. Idempotent. */
+  /** Ends reading at the file's current end. Idempotent. */
   end(): void {
     this.#isEnded = true;
     this.ring();
   }
 
-  /** Rejects the waiting callers, because nothing reads the file any more. */
+  /** Rejects the waiting callers, because the file is not read any more. */
   abandon(): void {
     for (const { reject } of this.#waiting.splice(0)) reject(new Error(`the reading of ${this.#path} has ended`));
   }
@@ -163,7 +168,7 @@ export class LiveFile {
     }
   }
 
-  /** Waits for the bell, at most `ms`. */
+  /** Waits for `ring`, at most `ms`. */
   async #pause(ms: number): Promise<void> {
     if (this.#hasRung) return;
     await new Promise<void>((resolve) => {

@@ -14,52 +14,53 @@ import { acquireWatch } from './watch-process.js';
 import { WatchedFolders } from './watched-folders.js';
 import { WireSessions } from './wire-sessions.js';
 
-/** The times of a process that follows sessions, milliseconds. */
+/** Time limits of a process that follows sessions, in milliseconds. */
 export interface WatchTimes extends LiveFileOptions {
-  /** The process ends after this long without a change and without work of companions. */
+  /** Time without a change and without work of companions after which the process ends. */
   readonly endMs: number;
 }
 
 /**
- * A held entry is given out after 300 ms. A transcript that does not change for 10 minutes is
- * closed.
+ * Held entries are passed on after 300 ms. A transcript is closed after 10 minutes without a
+ * change.
  */
 const TIMES: WatchTimes = { restMs: 300, idleMs: 600_000, endMs: 12 * 3_600_000 };
 
-/** The agents that a process follows, its database, and its end. */
+/** Options of a process that follows sessions. */
 export interface WatchOptions {
   readonly dataDir: string;
   readonly database: WatchDatabase;
-  /** Identity of the filesystem that this process sees [§5.4]. */
+  /** Id of the filesystem that this process sees [§5.4]. */
   readonly filesystemId: FilesystemId;
   readonly homes: readonly AgentHome[];
   /** The user's home folder. */
   readonly home: string;
   readonly companions: readonly Companion[];
-  /** Ends the process. */
+  /** Ends the process when it fires. */
   readonly signal: AbortSignal;
-  /** Called once everything is watched. */
+  /** Called when all folders are watched. */
   readonly onReady?: () => void;
   readonly times?: Partial<WatchTimes>;
 }
 
-/** How often the process checks that its lock still exists, milliseconds. */
+/** Interval at which the process checks that its lock still exists, in milliseconds. */
 const OWNING_MS = 1_000;
 
 /**
- * Files changed this long before the first start are still followed, milliseconds. A hook of the
- * first session starts this process, and a short session may end before it is ready.
+ * Files that changed within this time before the first start are also followed, in milliseconds. A
+ * hook of the first session starts this process, and a short session may end before the process is
+ * ready.
  */
 const FIRST_SESSION_MS = 60_000;
 
-/** Maximum number of failures that the state shows. */
+/** Maximum number of failures in the report. */
 const MOST_NOTICES = 20;
 
 /**
- * Follows the sessions of this user's agents until the signal fires, or until nothing has happened
- * for long. A file whose last change was more than a minute before the first start in this data
- * folder is ignored until it changes.
- * @throws {WatchError} `running` – another process follows them
+ * Follows the sessions of this user's agents until the signal fires or the process is idle for a
+ * long time. Files that last changed more than a minute before the first start in this data folder
+ * are ignored until they change.
+ * @throws {WatchError} `running` – another process follows the sessions
  */
 export async function runWatch(options: WatchOptions): Promise<void> {
   const { dataDir, database, filesystemId, homes, companions, signal, onReady } = options;
@@ -98,7 +99,7 @@ export async function runWatch(options: WatchOptions): Promise<void> {
   const host: WatchHost = { dataDir, onNotice, stayAwake, wire };
   const started: { close(): Promise<void> }[] = [];
   stayAwake();
-  // The data folder may be deleted, and nothing else would end a process in the background.
+  // If the data folder is deleted, nothing else ends a background process.
   const owning = setInterval(() => {
     if (!lock.isStillOurs()) over.abort();
   }, OWNING_MS);
@@ -145,12 +146,12 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Minimum time between two reports, milliseconds. */
+/** Minimum time between two writes of the report, in milliseconds. */
 const WRITE_MS = 500;
 
 type Facts = Omit<WatchReport, 'version' | 'pid'>;
 
-/** Writes this process's report soon after each change, so that other processes can show it. */
+/** Writes this process's report after changes, so that other processes can show it. */
 class WatchReportFile {
   readonly #dataDir: string;
   readonly #facts: () => Facts;

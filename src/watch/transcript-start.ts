@@ -9,11 +9,11 @@ import { asTitle } from '../own-sessions/session-facts.js';
 import { unlessMissing } from '../process/system-error.js';
 import { defined } from '../values/defined.js';
 
-/** The beginning of a transcript: its first session, and facts that the agent keeps beside it. */
+/** The beginning of a transcript: its first session, and facts that the agent stores about it. */
 export interface TranscriptStart {
   /** The agent's own id of the session in the transcript. */
   readonly native: string;
-  /** The id under which the session is recorded, before unsupported characters are replaced. */
+  /** The id under which the session is recorded, with unsupported characters not yet replaced. */
   readonly id: string;
   readonly folder?: string;
   readonly title?: string;
@@ -22,7 +22,7 @@ export interface TranscriptStart {
 
 /**
  * Reads the beginning of a transcript. Undefined if it has no session yet.
- * @throws {RecordingError} it is empty, unreadable or of no known format
+ * @throws {RecordingError} the file is empty, unreadable or of no known format
  */
 export async function readStart({ home, path }: FoundFile): Promise<TranscriptStart | undefined> {
   const source = await openRecording(path);
@@ -38,7 +38,7 @@ export async function readStart({ home, path }: FoundFile): Promise<TranscriptSt
   return undefined;
 }
 
-/** Finds the title of a session from its entries: its given name, or the first prompt. */
+/** Finds the title of a session in its entries: the name that it was given, or the first prompt. */
 export class LiveTitle {
   #name: string | undefined;
   #prompt: string | undefined;
@@ -59,7 +59,9 @@ export class LiveTitle {
   }
 }
 
-/** Returns the current size and time of a recording. Undefined if it is gone or not a file. */
+/**
+ * Returns the current size and time of a recording. Undefined if the path is not a file any more.
+ */
 export async function presentFile(
   path: string,
 ): Promise<{ readonly size: number; readonly mtime: number } | undefined> {
@@ -69,7 +71,7 @@ export async function presentFile(
   return found?.isFile() === true ? { size: found.size, mtime: found.mtimeMs } : undefined;
 }
 
-/** Returns whether a document is complete. Some agents rewrite it in place. */
+/** Returns whether a document is complete. Some agents rewrite their documents in place. */
 export async function isWholeDocument(path: string): Promise<boolean> {
   if (storedSessionAt(path) !== undefined) return true;
   try {

@@ -7,7 +7,10 @@ import { ObjectStore } from '../store/object-store.js';
 import type { NodeAddress } from '../xtdb/address.js';
 import { XtdbClient } from '../xtdb/xtdb-client.js';
 
-/** How long the database stays open after its last use, milliseconds. Then the node may end. */
+/**
+ * How long the database stays open after its last use, in milliseconds. After that the node may
+ * end.
+ */
 const LINGER_MS = 60_000;
 
 /** An open database with its node. */
@@ -18,8 +21,8 @@ interface OpenDatabase {
 }
 
 /**
- * The data folder's database, shared by all imports of the process. It opens with the first use and
- * closes a while after the last one, so that an idle process holds no node.
+ * The data folder's database, shared by all imports of the process. It opens on the first use and
+ * closes some time after the last one, so that an idle process does not keep a node running.
  */
 export class WatchDatabase {
   readonly dataDir: string;
@@ -29,14 +32,14 @@ export class WatchDatabase {
   #uses = 0;
   #closing: NodeJS.Timeout | undefined;
 
-  /** `openNode` begins a use of the data folder's node. */
+  /** `openNode` starts using the data folder's node. */
   constructor(dataDir: string, openNode: () => Pick<NodeUse, 'address' | 'release'>, lingerMs = LINGER_MS) {
     this.dataDir = dataDir;
     this.#openNode = openNode;
     this.#lingerMs = lingerMs;
   }
 
-  /** Runs work with the database. The node is found or started at the first request. */
+  /** Runs work with the database. The node is found or started by the first request. */
   async use<T>(work: (into: OpenDatabase['into']) => Promise<T>): Promise<T> {
     clearTimeout(this.#closing);
     this.#uses += 1;
@@ -52,13 +55,13 @@ export class WatchDatabase {
     }
   }
 
-  /** Returns the node's address, while the database is used. */
+  /** Returns the node's address. Call it only while the database is used. */
   readonly address = (): Promise<NodeAddress> => {
     this.#open ??= this.#begin();
     return this.#open.address();
   };
 
-  /** Opens the mask of what is recorded. */
+  /** Opens the mask for recorded data. */
   readonly mask: MaskLoader = () => openMask(this.dataDir, maskSetting(process.env));
 
   /** Closes the database if nothing uses it. Idempotent. */

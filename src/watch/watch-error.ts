@@ -12,9 +12,8 @@ export class WatchError extends CodedError<'no-transcript' | 'running' | 'not-st
 }
 
 /**
- * Why the session has no transcript: the agent wrote none where `palimpsest watch` looks
- * (`absent`), or the session began without it, for example from requests (`left`).
- */
+ * Thrown for a session without a transcript. `absent`: the agent wrote none where `palimpsest
+ * watch` looks. `left`: the session was begun without it, for example from requests. */
 export class NoTranscriptError extends WatchError {
   readonly why: 'absent' | 'left';
 

@@ -9,8 +9,8 @@ import { pollUntil } from '../process/within-limit.js';
 import { WatchError } from './watch-error.js';
 
 /**
- * Makes this process the one that follows the sessions of a data folder.
- * @throws {WatchError} `running` – another process does
+ * Locks the sessions of a data folder, so that only this process follows them.
+ * @throws {WatchError} `running` – another process follows them
  */
 export async function acquireWatch(dataDir: string): Promise<OwnedFile> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
@@ -23,7 +23,7 @@ export async function acquireWatch(dataDir: string): Promise<OwnedFile> {
 }
 
 /**
- * Ends the process that follows the sessions of a data folder. Returns false if none ran.
+ * Ends the process that follows the sessions of a data folder. Returns false if there was none.
  * @throws {WatchError} `stop-failed`
  */
 export async function stopWatch(dataDir: string): Promise<boolean> {
@@ -33,13 +33,14 @@ export async function stopWatch(dataDir: string): Promise<boolean> {
   throw new WatchError('stop-failed', `Process ${owner.pid} does not end. End it manually: kill -9 ${owner.pid}`);
 }
 
-/** Maximum wait until the process is ready, milliseconds. */
+/** Maximum wait until the process is ready, in milliseconds. */
 const START_MS = 20_000;
-/** Maximum output shown of a process that did not start, characters. */
+/** Maximum characters to show of the output of a process that did not start. */
 const LAST_WORDS = 2_000;
 
 /**
- * Starts `palimpsest watch` as a separate process, unless one runs. Resolves once it is ready.
+ * Starts `palimpsest watch` as a separate process, unless one is running. Resolves when it is
+ * ready.
  * @throws {WatchError} `not-started`
  */
 export async function startInBackground(dataDir: string): Promise<{ readonly pid: number; readonly started: boolean }> {
@@ -64,7 +65,7 @@ export async function startInBackground(dataDir: string): Promise<{ readonly pid
   child.unref();
   const ready = async (): Promise<number | 'gone' | undefined> => {
     const [running, state] = [await watchOwner(dataDir), await readWatchReport(dataDir)];
-    // Another process may have started at the same time.
+    // The lock may belong to another process that was started at the same time.
     if (running !== undefined && state?.pid === running.pid) return running.pid;
     return isGone ? 'gone' : undefined;
   };

@@ -7,17 +7,17 @@ import { systemCode, unlessMissing } from '../process/system-error.js';
 
 /** Callbacks of watched folders. */
 export interface FolderListeners {
-  /** Called when a file that is named like a recording may have changed. */
+  /** Called when a file with a recording's name may have changed. */
   onFile(file: FoundFile): void;
-  /** Called when a file or folder is gone. */
+  /** Called when a file or folder was removed. */
   onGone(path: string): void;
-  /** Called with one line when a folder cannot be watched. */
+  /** Called with a line when a folder cannot be watched. */
   onNotice(line: string): void;
 }
 
 /**
- * How often folders are polled that do not exist yet or that the system cannot watch, milliseconds.
- * An agent creates its folder when it is first used.
+ * Interval of polls for folders that do not exist yet or that the system cannot watch, in
+ * milliseconds. An agent creates its folder on first use.
  */
 const LOOK_MS = 500;
 
@@ -28,8 +28,8 @@ interface Base {
 }
 
 /**
- * Watches the folders in which agents keep their sessions, with all folders below. Folders that
- * appear later are also watched, and their files reported.
+ * Watches the folders in which agents keep their sessions, and all folders below. Also watches
+ * folders that appear later, and reports their files.
  */
 export class WatchedFolders {
   readonly #homes: readonly AgentHome[];
@@ -47,7 +47,7 @@ export class WatchedFolders {
     this.#lookMs = lookMs;
   }
 
-  /** Starts watching. Reports no file that exists already. */
+  /** Starts watching. Does not report files that already exist. */
   static async start(
     homes: readonly AgentHome[],
     listeners: FolderListeners,
@@ -79,10 +79,10 @@ export class WatchedFolders {
     this.#looking.unref();
   }
 
-  /** Watches a folder and those below. With `reports`, it reports the files in it. */
+  /** Watches a folder and those below. With `reports`, reports the files in them. */
   async #add(of: Base, folder: string, reports: boolean): Promise<void> {
     if (this.#isClosed || this.#watches.has(folder) || this.#unwatched.has(folder)) return;
-    // An agent's database is directly in its home folder. The folders below have no sessions.
+    // An agent's database is directly in its home folder, so the folders below have no sessions.
     if (of.home.isDatabase === true && folder !== of.folder) return;
     const found = await unlessMissing(stat(folder)).catch(() => undefined);
     if (found?.isDirectory() !== true) return;
@@ -115,7 +115,7 @@ export class WatchedFolders {
     }
   }
 
-  /** Reports a file, or the files below a folder, that changed since a time. */
+  /** Reports a file, or the files below a folder, if they changed since a time. */
   async #report(of: Base, path: string, since: number): Promise<void> {
     const found = await unlessMissing(stat(path));
     if (found === undefined) {
@@ -131,7 +131,7 @@ export class WatchedFolders {
         if (!entry.isDirectory()) await this.#report(of, join(path, entry.name), since);
         else await this.#add(of, join(path, entry.name), true);
     } else if (found.isFile() && found.mtimeMs >= since) {
-      // SQLite writes into a log beside the database first.
+      // SQLite first writes into a log next to the database.
       const changed = of.home.isDatabase === true ? path.replace(/-wal$/, '') : path;
       if (of.home.isRecording(join('/', relative(of.folder, changed))))
         this.#listeners.onFile({ home: of.home, path: changed, size: found.size, mtime: found.mtimeMs });

@@ -19,7 +19,7 @@ interface OpenWireSession {
 }
 
 /**
- * Sessions of clients that keep no transcript. Their steps come from their requests, which repeat
+ * Sessions of clients that write no transcript. Their steps come from their requests, which repeat
  * the whole conversation.
  */
 export class WireSessions {
@@ -37,7 +37,7 @@ export class WireSessions {
 
   /**
    * Records the messages and calls of a request as steps, and the request as the context after
-   * them. Returns false if its body has no conversation.
+   * them. Returns false if the request's body has no conversation.
    */
   async record(native: string, request: SentRequest): Promise<boolean> {
     const history = requestHistory(request);
@@ -65,7 +65,7 @@ export class WireSessions {
     return made;
   }
 
-  /** Opens a session without access to its files, because only its client knows where they are. */
+  /** Opens a session that cannot read files, because only its client knows where they are. */
   async #begin(native: string): Promise<OpenWireSession> {
     const client = await ContextClient.create({
       address: this.#database.address,
@@ -83,7 +83,7 @@ export class WireSessions {
     const used = new Promise<void>((resolve) => {
       release = resolve;
     });
-    // The database stays open with the session.
+    // Keeps the database open until the session closes.
     void this.#database.use(() => used);
     return {
       harness: new HarnessSession(client, session, { delivered: 'gateway' }),
