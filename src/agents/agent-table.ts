@@ -8,5 +8,5 @@ import { OPENCODE } from './known/opencode.js';
 import { PI } from './known/pi.js';
 import { VSCODE } from './known/vscode.js';
 
-/** Every agent that a setup knows, in the order in which they are shown. */
+/** Every agent that a setup knows, in the order in which they are listed. */
 export const AGENTS: readonly Agent[] = [CLAUDE, CODEX, OPENCODE, GEMINI, PI, VSCODE, CURSOR, CLINE];

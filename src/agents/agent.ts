@@ -15,22 +15,23 @@ export interface Surroundings {
 /** Settings of the user for all projects, or of one project. */
 export type Scope = 'user' | 'project';
 
-/** The MCP server as settings name it. */
+/** The command that starts our MCP server, as settings contain it. */
 export interface ServerCommand {
   readonly command: string;
   readonly args: readonly string[];
 }
 
-/** A setup that a user asked for. */
+/** The content of a setup that a user asked for. */
 export interface Wanted {
   readonly at: Surroundings;
   readonly scope: Scope;
   /**
-   * Returns the server's command. `roots` are folders beyond the one that the agent starts it in,
-   * such as a variable that the agent replaces.
+   * Returns the server's command. `roots` are additional folders whose files it may read, such as a
+   * variable that the agent replaces. The agent starts the server in a folder that it may read
+   * anyway.
    */
   server(roots?: readonly string[]): ServerCommand;
-  /** The data folder, which hooks name. */
+  /** The data folder, which the commands of hooks contain. */
   readonly dataDir: string;
   /** Whether the user named the data folder in this command. */
   readonly isDataNamed: boolean;
@@ -38,77 +39,88 @@ export interface Wanted {
   readonly packageFolder: string;
 }
 
-/** Changes of one settings file. */
+/** Changes to one settings file. */
 export interface FileEdit {
-  /** Places where the agent looks. The first existing one is changed; if none exists, the first. */
+  /**
+   * Paths at which the agent looks for the file. The first existing file is changed. If none
+   * exists, the first is created.
+   */
   readonly paths: readonly [string, ...(readonly string[])];
   readonly format: SettingsFormat;
   readonly changes: readonly Change[];
 }
 
-/** A reason why an agent cannot be set up so, with the remedy. */
+/** Why an agent cannot be set up in this way, and what to do about it. */
 export interface Refusal {
   readonly refused: string;
 }
 
-/** One way of Palimpsest into an agent. */
+/** A way in: how Palimpsest gets into an agent's sessions. */
 export interface Way {
-  /** Whether we record the calls of our tools, those of its own, and build its requests. */
+  /**
+   * Whether the way records the calls of our tools, records the calls of the agent's tools, and
+   * builds the agent's requests.
+   */
   readonly gives: { readonly ourTools: boolean; readonly itsTools: boolean; readonly steers: boolean };
-  /** A condition that the user has to know. */
+  /** A condition of the way that the user has to know. */
   readonly note?: string;
-  /** The agent's name in its hooks, for a way by hooks. */
+  /** The agent's name in its hooks. Present if this way uses hooks. */
   readonly hookAgent?: HookAgent;
   readonly edits: (wanted: Wanted) => readonly FileEdit[] | Refusal;
 }
 
-/** Names of ways: as an MCP server, in the agent's loop, or by the agent's hooks. */
+/** The ways in: as an MCP server, in the agent's loop, or by the agent's hooks. */
 export type WayName = 'mcp' | 'loop' | 'hooks';
 
 /**
- * An agent's answer about our server: it connected, only lists it, waits for the user's consent,
- * failed to connect, or does not know it.
+ * The state of our server in an agent's own check: it connected, is only listed, waits for the
+ * user's consent, failed, or is unknown.
  */
 export type Reach = 'connected' | 'listed' | 'waits' | 'failed' | 'absent';
 
-/** An agent's own check of its MCP servers. */
+/** A command by which an agent checks its MCP servers. */
 export interface Check {
   readonly args: readonly string[];
-  /** Reads the check's output, which has no colours. */
+  /** Parses the output of the command, without colours. */
   readonly read: (output: string) => Reach;
 }
 
-/** A program that works with a model, and how Palimpsest gets into it. */
+/** A program that works with a model, and the ways of Palimpsest into it. */
 export interface Agent {
   readonly id: string;
   readonly title: string;
-  /** Names of its program on the PATH. */
+  /** Names of the agent's program on the PATH. */
   readonly programs: readonly string[];
-  /** Files or folders that its installation leaves, for one without a program on the PATH. */
+  /**
+   * Files or folders that show that the agent is installed, even if its program is not on the PATH.
+   */
   readonly traces: (at: Surroundings) => readonly string[];
-  /** Whether a desktop starts it, which knows nothing of a shell's PATH. */
+  /** Whether a desktop starts the agent. It then lacks the PATH of the user's shell. */
   readonly isGraphical: boolean;
-  /** The default way comes first. Hooks go with it where an agent has them. */
+  /** The default way comes first. A setup also adds hooks if the agent has them. */
   readonly ways: Readonly<Partial<Record<WayName, Way>>>;
   readonly check?: Check;
 }
 
-/** The name of our server in settings. Agents put it before each tool's name, so it is short. */
+/**
+ * The name of our server in settings. It is short, because agents put it before the name of each
+ * tool.
+ */
 export const SERVER_NAME = 'ctx';
 
-/** Way of hooks: with `palimpsest watch` it sees everything that the agent does. */
+/** Hooks with `palimpsest watch` record everything that the agent does. */
 export const HOOK_GIVES = { ourTools: false, itsTools: true, steers: false } as const;
 
-/** Our tools that change files or run commands. Settings make the agent ask before each. */
+/** Our tools that change files or run commands. Settings make the agent ask before each use. */
 export const CHANGING_TOOLS = ['write', 'edit', 'bash'] as const;
 
-/** Way of an MCP server: it sees its own tools' calls only. */
+/** An MCP server records only the calls of its own tools. */
 export const SERVER_GIVES = { ourTools: true, itsTools: false, steers: false } as const;
 
-/** Way of an extension in the loop: it sees and builds everything. */
+/** An extension in the loop records everything and builds the requests. */
 export const LOOP_GIVES = { ourTools: true, itsTools: true, steers: true } as const;
 
-/** Reads the line of our server in the output of `mcp list`. */
+/** Finds our server in the output of `mcp list`, and returns its state. */
 export function readListed(output: string, words: Readonly<Record<Exclude<Reach, 'absent'>, RegExp>>): Reach {
   const line = output.split('\n').find((one) => new RegExp(`(?:^|\\s)${SERVER_NAME}(?::|\\s|$)`).test(one));
   if (line === undefined) return 'absent';
@@ -116,10 +128,10 @@ export function readListed(output: string, words: Readonly<Record<Exclude<Reach,
   return states.find((state) => words[state].test(line)) ?? 'failed';
 }
 
-/** The variable by which editors name the open project. */
+/** The variable that editors replace by the folder of the open project. */
 export const WORKSPACE = `\${workspaceFolder}`;
 
-/** A problem of an agent that is set up, by its name in docs/runbook.md, and its details. */
+/** A problem of an agent that is set up: its code in docs/runbook.md, and details. */
 export type AgentFinding = readonly [code: AgentFindingCode, detail?: string];
 
 /** The problems of agents. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Environment, variable } from '../host/environment.js';
 
-/** The variables, home folder and platform of a user. */
+/** The environment, home folder and platform of a user. */
 interface DesktopUser {
   readonly env: Environment;
   readonly home: string;

@@ -1,6 +1,6 @@
 import { CodedError } from '../values/coded-error.js';
 
-/** Reasons why an agent's settings stay as they are. */
+/** Why an agent's settings cannot be read or changed. */
 export type SettingsErrorCode =
   | 'unparsable'
   | 'unfit'

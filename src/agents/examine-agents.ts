@@ -24,16 +24,16 @@ import { answersAsServer, runProgram } from './run-program.js';
 import { type SetupData, serverCommand } from './server-command.js';
 import { readSettingsFile } from './settings-file.js';
 
-/** An agent on this machine, and whether it reaches us from this folder. */
+/** The result of examining an agent: whether it reaches Palimpsest from this folder. */
 export interface ExaminedAgent {
   readonly agent: string;
   readonly version: string | undefined;
   readonly isSetUp: boolean;
-  /** Settings files that name us. */
+  /** Settings files that contain our entry. */
   readonly files: readonly string[];
-  /** The agent's own answer; undefined if it was not asked. */
+  /** The result of the agent's own check. Undefined if no check was run. */
   readonly reach: Reach | undefined;
-  /** One line for people. */
+  /** The result as one line of text. */
   readonly text: string;
   readonly findings: readonly AgentFinding[];
 }
@@ -47,31 +47,34 @@ interface OwnEntry {
   readonly scope: Scope;
   readonly value: unknown;
   /**
-   * How `doctor` may test it. `folder`: run the agent here, with all that its settings start.
-   * `server`: start only our server. `no`: run nothing, since strangers may write a project's
-   * settings.
+   * The programs that `doctor` may run. `folder`: the agent in this folder, with everything that
+   * its settings start. `server`: only our server. `no`: nothing, because strangers may have
+   * written a project's settings.
    */
   readonly trust: 'folder' | 'server' | 'no';
 }
 
-/** Matches our name, or a flag that only our setup writes, for a program that has moved since. */
+/**
+ * Matches our name, or a flag that only our setup writes. The flag also identifies an entry whose
+ * program has moved.
+ */
 const OURS = /palimpsest|"--short-ids"/;
 
-/** Returns whether a value in settings names this program, even if the user wrote it. */
+/** Returns whether a value in settings refers to this program. The user may have written it. */
 function isAboutUs(value: unknown, change: Change): boolean {
   const ours = change.kind === 'entry' ? [] : change.values;
   const text = JSON.stringify(value) ?? '';
   return OURS.test(text) || ours.some((one) => text.includes(JSON.stringify(one)));
 }
 
-/** The folder that is examined, and this program. */
+/** The folder to examine, and this program. */
 export interface Examination {
   readonly at: Surroundings;
   readonly packageFolder: string;
   readonly data: SetupData;
 }
 
-/** Returns the settings that a setup would write now; with a placeholder command if it refused. */
+/** Returns what a setup would write now. If a setup would refuse, the command is a placeholder. */
 async function wantedOf(agent: Agent, scope: Scope, { at, packageFolder, data }: Examination): Promise<Wanted> {
   const program = { packageFolder, node: process.execPath };
   const server = await serverCommand(agent, scope, { at, data, program }).catch(() => () => ({
@@ -95,7 +98,7 @@ function trustIn(
   return change.kind === 'entry' && sameData(value, change.value) ? 'server' : 'no';
 }
 
-/** Looks for our entry in every settings file that a way would change. */
+/** Finds our entry in every settings file that a setup would change. */
 async function entriesOf(
   agent: Agent,
   wanted: (scope: Scope) => Promise<Wanted>,
@@ -106,7 +109,7 @@ async function entriesOf(
   for (const scope of ['project', 'user'] as const)
     for (const [way, { edits }] of Object.entries(agent.ways)) {
       const planned = edits(await wanted(scope));
-      // The first file has the entry itself; the others have permissions.
+      // The first file contains the entry itself. The others contain permissions.
       const first: FileEdit | undefined = 'refused' in planned ? undefined : planned[0];
       const [change] = first?.changes ?? [];
       if (first === undefined || change === undefined) continue;
@@ -133,7 +136,7 @@ async function entriesOf(
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
-/** Reads the server's command from an entry; OpenCode keeps program and arguments in one list. */
+/** Reads the server's command from an entry. OpenCode has program and arguments in one list. */
 function commandOf(value: unknown): ServerCommand | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { command, args = [] } = value as { readonly command?: unknown; readonly args?: unknown };
@@ -143,7 +146,10 @@ function commandOf(value: unknown): ServerCommand | undefined {
   return isText(program) && rest.every(isText) ? { command: program, args: rest } : undefined;
 }
 
-/** Starts the server of an entry as the agent would, but with no program from the project. */
+/**
+ * Starts the server of an entry as the agent would, and returns whether it answers. Never runs a
+ * program from the project.
+ */
 async function serverAnswers(value: unknown, at: Surroundings, cwd: string): Promise<boolean> {
   const named = commandOf(value);
   if (named === undefined) return false;
@@ -161,10 +167,13 @@ const WORDS: Readonly<Record<Reach, string>> = {
   absent: 'DOES NOT KNOW US',
 };
 
-/** Maximum shown length of an agent's answer or a command. */
+/** Maximum characters to show of an agent's output or of a command. */
 const SHOWN_CHARS = 400;
 
-/** Runs the agent's check. If there is none, or it only lists the server, starts the server. */
+/**
+ * Runs the agent's check. If the agent has no check, or its check only lists the server, starts the
+ * server.
+ */
 async function reachOf({ agent, program }: Installed, { value, trust }: OwnEntry, asked: Asked) {
   const { at, cwd } = asked;
   let [reach, detail]: [Reach, string] = ['listed', ''];
@@ -182,12 +191,12 @@ async function reachOf({ agent, program }: Installed, { value, trust }: OwnEntry
   return { reach: 'failed' as const, detail: `its server did not answer: ${shown}` };
 }
 
-/** The place where an agent's check runs. */
+/** Where an agent's check runs. */
 interface Asked {
   readonly at: Surroundings;
   /**
-   * This folder if the user set it up, otherwise the home. Agents run what a folder's settings
-   * name.
+   * This folder if this user set the agent up in it, otherwise the home folder. Agents run what the
+   * settings of their folder name.
    */
   readonly cwd: string;
 }
@@ -213,7 +222,7 @@ async function examineAgent(agent: Agent, examination: Examination): Promise<Exa
   const { version } = here;
   const servers = entries.filter(({ way }) => way === 'mcp');
   const offered = servers.find(({ trust }) => trust !== 'no');
-  // The files of the project come first, so a trusted one decides.
+  // Entries of the project come first, so the first entry decides.
   const isOwnFolder = servers[0]?.trust === 'folder' && servers[0].scope === 'project';
   const asked: Asked = { at, cwd: isOwnFolder ? at.cwd : at.home };
   const checked = offered === undefined ? undefined : await reachOf(here, offered, asked);
@@ -248,8 +257,8 @@ async function examineAgent(agent: Agent, examination: Examination): Promise<Exa
 
 /**
  * Examines every agent on this machine. An agent that is set up runs its own check, which briefly
- * starts the server. Other agents are not run. A project's settings decide nothing that runs here,
- * unless this user's setup wrote them.
+ * starts the server. Other agents are not run. The settings of a project cannot make `doctor` run a
+ * program, unless this user's setup wrote them.
  */
 export async function examineAgents(examination: Examination): Promise<readonly ExaminedAgent[]> {
   const examined = await Promise.all(AGENTS.map((agent) => examineAgent(agent, examination)));

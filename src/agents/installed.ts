@@ -5,15 +5,18 @@ import { programFiles } from '../process/program-files.js';
 import type { Agent, Surroundings } from './agent.js';
 import { runProgram } from './run-program.js';
 
-/** An agent on this machine. */
+/** An agent that is on this machine. */
 export interface Installed {
   readonly agent: Agent;
-  /** Its program; undefined if only its settings were found. */
+  /** The path of its program. Undefined if only its settings were found. */
   readonly program: string | undefined;
   readonly version: string | undefined;
 }
 
-/** An agent's first start unpacks it, which takes long on a busy machine. */
+/**
+ * Maximum wait for a version, in milliseconds. On its first start an agent unpacks itself, which
+ * takes long on a busy machine.
+ */
 const VERSION_MS = 20_000;
 const VERSION_CHARS = 1_000;
 
@@ -24,8 +27,8 @@ const isRunnable = (path: string): Promise<boolean> =>
   );
 
 /**
- * Returns a path with all links resolved and slashes on every platform. Returns it unchanged if
- * that fails.
+ * Returns a path with all links resolved, and with slashes on every platform. If that fails,
+ * returns the path unchanged.
  */
 const realOr = (path: string): Promise<string> =>
   realpath(path).then(
@@ -47,8 +50,8 @@ async function isOfProject(folder: string, { cwd, home }: Surroundings): Promise
 }
 
 /**
- * Finds a program on the PATH by one of its names. Skips relative folders and those of the project,
- * because a cloned project must not choose the programs that Palimpsest runs.
+ * Finds a program on the PATH by one of its names. Skips relative folders and those of the project:
+ * a cloned project must not choose which programs Palimpsest runs.
  */
 export async function findProgram(names: readonly string[], at: Surroundings): Promise<string | undefined> {
   for (const path of names.flatMap((name) => programFiles(name, at)))
@@ -63,7 +66,8 @@ export async function findAgent(agent: Agent, at: Surroundings): Promise<Install
     const traces = await Promise.all(agent.traces(at).map((path) => stat(path).then(Boolean, () => false)));
     return traces.includes(true) ? { agent, program, version: undefined } : undefined;
   }
-  // Not in the project, whose settings some programs load at every start.
+  // Runs outside the project, because some programs load the settings of their folder at every
+  // start.
   const cwd = dirname(program);
   const { output } = await runProgram(program, ['--version'], { env: at.env, cwd, limitMs: VERSION_MS });
   const head = output.slice(0, VERSION_CHARS);

@@ -18,17 +18,17 @@ const schema = z.object({
   agent: z.string(),
   scope: z.enum(['user', 'project']),
   path: z.string(),
-  /** The project's folder, which links must not leave. */
+  /** The project folder. Links in the settings file's path must not lead out of it. */
   folder: z.string().optional(),
   syntax: z.enum(['json', 'toml']),
-  /** Hash of the file before the setup; null if it did not exist. */
+  /** Hash of the file before the setup. Null if the file did not exist. */
   before: z.string().nullable(),
   after: z.string(),
   folders: z.array(z.string()),
   made: z.array(made),
   /**
-   * An earlier setup of the same file. Until the new text is in the file, either may be what the
-   * file has, because the process can be killed in between.
+   * An earlier setup of the same file. If the process is killed before it writes the file, the file
+   * still has this state.
    */
   earlier: z.object({ after: z.string(), made: z.array(made) }).optional(),
   at: z.iso.datetime(),
@@ -37,7 +37,7 @@ const schema = z.object({
 /** The record of a changed settings file. */
 export type KeptChange = z.infer<typeof schema>;
 
-/** Returns the hash by which a backup is named. */
+/** Returns the hash that names a backup. */
 export const hashOf = (text: string): string => hash('sha256', text);
 
 const folderOf = (dataDir: string): string => join(dataDir, 'agents');
@@ -53,7 +53,7 @@ export async function keptChanges(dataDir: string): Promise<readonly KeptChange[
   return [...found].sort((one, other) => one.at.localeCompare(other.at) || one.path.localeCompare(other.path));
 }
 
-/** Maximum wait for another setup to write its files. */
+/** Maximum wait for another setup that is writing, in milliseconds. */
 const LOCK_MS = 30_000;
 
 /** Runs `work` while no other setup of this data folder changes files or records. */
@@ -62,12 +62,12 @@ export async function alone<T>(dataDir: string, work: () => Promise<T>): Promise
   return withNamedLock(join(dataDir, 'agents.lock'), { limitMs: LOCK_MS }, work);
 }
 
-/** Returns the record of a settings file as it is now. */
+/** Returns the current record of a settings file. Undefined if there is none. */
 export async function keptChange(dataDir: string, settings: string): Promise<KeptChange | undefined> {
   return (await keptChanges(dataDir)).find(({ path }) => path === settings);
 }
 
-/** Keeps a file's text and the record of its change. Both are on disk before it resolves. */
+/** Stores the backup of a file and the record of its change. Resolves when both are on disk. */
 export async function keepChange(dataDir: string, change: KeptChange, before: string | undefined): Promise<void> {
   await mkdir(folderOf(dataDir), { recursive: true, mode: 0o700 });
   if (before !== undefined) await replaceFile(backupOf(dataDir, hashOf(before)), before, { flush: true });
@@ -82,7 +82,7 @@ export async function backedUp(dataDir: string, contentHash: string): Promise<st
   throw new SettingsError('unreadable', `The backup ${path} is ${text === undefined ? 'missing' : 'damaged'}.`);
 }
 
-/** The edits that a settings file may have, the newest first. */
+/** The sets of edits that a settings file may contain, newest first. */
 export const generationsOf = ({ after, made, earlier }: KeptChange): readonly Pick<KeptChange, 'after' | 'made'>[] =>
   earlier === undefined ? [{ after, made }] : [{ after, made }, earlier];
 
@@ -91,6 +91,6 @@ export async function forgetChange(dataDir: string, change: KeptChange): Promise
   await rm(recordOf(dataDir, change.path), { force: true });
   const used = new Set((await keptChanges(dataDir)).map(({ before }) => before));
   if (change.before !== null && !used.has(change.before)) await rm(backupOf(dataDir, change.before), { force: true });
-  // Fails while it holds other records.
+  // Fails while the folder has other records.
   await rmdir(folderOf(dataDir)).catch(() => undefined);
 }

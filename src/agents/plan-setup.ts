@@ -13,16 +13,16 @@ import { takeBack } from './take-back.js';
 export interface PlannedFile {
   readonly file: SettingsFile;
   readonly after: string;
-  /** Entries of our name with other content, which the change replaces. */
+  /** Existing entries with our name and other content. The change replaces them. */
   readonly replaced: readonly string[];
   readonly kept: Omit<KeptChange, 'folders' | 'at'>;
-  /** The text that an undo restores; undefined if there was no file. */
+  /** The text that an undo restores. Undefined if there was no file. */
   readonly base: string | undefined;
   /** Folders that an earlier setup created. */
   readonly folders: readonly string[];
 }
 
-/** Everything that a setup of one agent would change; empty if the agent is set up already. */
+/** All changes that a setup of one agent would make. Empty if the agent is set up already. */
 export type SetupPlan = readonly PlannedFile[] | Refusal;
 
 async function usedPath({ paths }: FileEdit): Promise<string> {
@@ -30,7 +30,7 @@ async function usedPath({ paths }: FileEdit): Promise<string> {
   return resolve(paths[0]);
 }
 
-/** Runs an edit; adds the file to the message of an error. */
+/** Runs an edit. Adds the file's path to the message of an error. */
 function ofFile<T>(path: string, edit: () => T): T {
   try {
     return edit();
@@ -44,7 +44,10 @@ function ofFile<T>(path: string, edit: () => T): T {
   }
 }
 
-/** Returns the text without the changes of an earlier setup, so that one undo removes both. */
+/**
+ * Returns the text without the changes of an earlier setup, so that a single undo removes both
+ * setups.
+ */
 function baseOf({ path, text }: SettingsFile, earlier: KeptChange | undefined): string | undefined {
   if (text === undefined || earlier === undefined) return text;
   const taken = ofFile(path, () => takeBack(earlier, text));
@@ -61,7 +64,7 @@ async function planFile(
   const file = await readSettingsFile(path, folder);
   const earlier = await keptChange(dataDir, path);
   const { text } = file;
-  // An agent may have written the same file in another form since.
+  // The entries are all there, even if the agent has since written them in another form.
   if (text !== undefined && ofFile(path, () => changeSettings(edit.format, text, edit.changes)).made.length === 0)
     return undefined;
   const base = baseOf(file, earlier);
@@ -89,12 +92,12 @@ async function planFile(
   };
 }
 
-/** Ways that stand beside each other. Any other way replaces an earlier one. */
+/** Ways that can be set up together. Any other way replaces the earlier one. */
 const BESIDE: readonly WayName[] = ['mcp', 'hooks'];
 
 /**
- * Returns the ways that a setup makes: the named ones, and those of an earlier setup that stand
- * beside them. One file may have both, and its record is one.
+ * Returns the ways that a setup writes: the named ones, and those of an earlier setup that can stay
+ * beside them. Two ways may share a file, which has one record.
  */
 async function waysOf(
   agent: Agent,
@@ -154,13 +157,13 @@ export async function planSetup(
   return planned;
 }
 
-/** Modes of new files: the user's own, and those that a project shares. */
+/** Modes of new files: private for a user's settings, readable by others for a project's. */
 const NEW_MODE = { user: 0o600, project: 0o644 } as const;
 
 /**
  * Makes a planned change. The backup is on disk before the file changes. If this process is killed
- * in between, an undo knows both states of the file.
- * @throws {SettingsError} changed-meanwhile – the file no longer is as planned
+ * in between, an undo recognises both states of the file.
+ * @throws {SettingsError} changed-meanwhile – the file has changed since the plan
  */
 export function applyPlanned(planned: PlannedFile, dataDir: string): Promise<void> {
   const { file, after, base, kept } = planned;

@@ -6,45 +6,51 @@ import { spawnedAs } from '../process/program-files.js';
 import { withinLimit } from '../process/within-limit.js';
 import type { ServerCommand } from './agent.js';
 
-/** The end of a program: its output, or nothing if it could not run. */
+/** The result of running a program. */
 export interface ProgramRun {
-  /** The exit code; undefined if the program did not start or was stopped. */
+  /** The exit code. Undefined if the program did not start or was stopped. */
   readonly code: number | undefined;
-  /** Both streams, without colours, as far as they were read. */
+  /** The output of both streams without colours, as far as it was read. */
   readonly output: string;
   readonly isLate: boolean;
 }
 
 const MOST_CHARS = 1_048_576;
-/** A program that a program left behind may keep its output open. */
+/**
+ * Maximum wait for the end of the output, in milliseconds. A process that the program left behind
+ * may keep it open.
+ */
 const DRAIN_MS = 1_000;
 
-/** Starts a program. Undefined if the system cannot even try, as with a NUL in an argument. */
+/**
+ * Starts a program. Undefined if the system rejects the call, for example because of a NUL in an
+ * argument.
+ */
 function started(program: string, args: readonly string[], options: SpawnOptions): ChildProcess | undefined {
   const how = spawnedAs(program, args);
   if (how === undefined) return undefined;
   try {
-    // Its own group, so that its end is the end of all that it started.
+    // In a process group of its own, so that all processes that it starts can be ended with it.
     return spawn(how.command, how.args, { ...options, ...how.options, ...OWN_GROUP });
   } catch {
     return undefined;
   }
 }
 
-/** Ends a program and those that it started. */
+/** Ends a program and the processes that it started. */
 function endGroup(child: ChildProcess): void {
   if (child.pid !== undefined) signalGroup(child.pid, 'SIGKILL');
 }
 
-/** Lets this process end although another one keeps the streams of a child open. */
+/** Lets this process exit even if another process keeps a child's streams open. */
 function release(child: ChildProcess): void {
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
   child.unref();
 }
 
 /**
- * Runs an agent's program without input. It and the programs that it started are stopped after the
- * limit, or once they have printed a megabyte. Never rejects.
+ * Runs an agent's program without input. Stops it, and the processes that it started, after the
+ * time limit or a megabyte of output. Never rejects.
  */
 export function runProgram(
   program: string,
@@ -113,7 +119,7 @@ export async function answersAsServer(
   });
   child.stdin?.write(`${JSON.stringify(ASKED)}\n`);
   const answers = await withinLimit(answered, { ms: ANSWER_MS, keepsAlive: true }, () => false);
-  // A server ends with its input.
+  // A server ends when its input ends.
   child.stdin?.end();
   const stop = (): void => {
     endGroup(child);

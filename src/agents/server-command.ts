@@ -4,7 +4,7 @@ import type { Agent, Scope, ServerCommand, Surroundings } from './agent.js';
 import { SettingsError } from './errors.js';
 import { findProgram } from './installed.js';
 
-/** This program, as it runs now. */
+/** This program as it was started. */
 export interface ThisProgram {
   /** The folder of its package. */
   readonly packageFolder: string;
@@ -12,20 +12,20 @@ export interface ThisProgram {
   readonly node: string;
 }
 
-/** The data folder of a setup. */
+/** The data folder that a setup writes. */
 export interface SetupData {
   readonly dataDir: string;
-  /** Whether a server that has neither flags nor variables uses this folder. */
+  /** Whether a server without flags and variables would use this folder. */
   readonly isDefault: boolean;
 }
 
-/** Some agents expand parts of an argument that match this as variables. */
+/** Parts of an argument that some agents would replace as variables. */
 const REPLACED = /\$[{\w]|\{(?:env|file):/;
 
 /**
- * Returns how an agent starts the server. Settings of a user always name the data folder, because
- * agents start servers without the user's variables. Several people share the settings of a
- * project, so these name the folder only if it is not the default.
+ * Returns how an agent starts the server. A user's settings always contain the data folder, because
+ * agents start servers without the user's variables. Several people share a project's settings, so
+ * these contain the folder only if it is not the default.
  * @throws {SettingsError} unusable-folder – npm clears the program's folder, or agents would expand
  *   part of the data folder's name as a variable
  */
@@ -48,7 +48,8 @@ export async function serverCommand(
   const script = join(program.packageFolder, 'dist', 'cli.js');
   const named = await findProgram(['palimpsest'], at);
   const isNamed = named !== undefined && (await realpath(named)) === (await realpath(script).catch(() => script));
-  // Desktop programs lack the shell's PATH, and Windows cannot start command files directly.
+  // Desktop programs lack the shell's PATH, and Windows cannot start command files directly. They
+  // get the path of Node.js and of the script.
   const byName = isNamed && !agent.isGraphical && at.platform !== 'win32';
   const [command, ...first] = byName ? ['palimpsest'] : [program.node, script];
   const dataArgs = scope === 'user' || !data.isDefault ? ['--data', data.dataDir] : [];

@@ -12,17 +12,17 @@ import { SettingsError } from './errors.js';
 export interface SettingsFile {
   /** The path that the agent uses. */
   readonly path: string;
-  /** The file that holds the bytes: behind all symbolic links. */
+  /** The path of the file itself, with all links resolved. */
   readonly target: string;
   /** Undefined if the file does not exist. */
   readonly text: string | undefined;
-  /** The folder that its links must not leave. */
+  /** The folder that the file's links must not leave. */
   readonly within: string | undefined;
 }
 
 const slashed = (path: string): string => path.replaceAll(sep, '/');
 
-/** Follows symbolic links, also to a file or folder that does not exist yet. */
+/** Resolves symbolic links, even if the file or folder does not exist yet. */
 async function targetOf(path: string): Promise<string> {
   const found = await unlessMissing(realpath(path));
   if (found !== undefined) return found;
@@ -31,14 +31,14 @@ async function targetOf(path: string): Promise<string> {
   return dirname(path) === path ? path : join(await targetOf(dirname(path)), basename(path));
 }
 
-/** Settings are text that people write. A larger file is something else. */
+/** Maximum bytes of a settings file. People write settings, so a larger file is something else. */
 const MOST_BYTES = 16_777_216;
-/** Opening a pipe without a writer would wait for one. */
+/** Without `O_NONBLOCK`, opening a pipe would wait for a writer. */
 const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** Reads a regular file of limited size; undefined if it does not exist. */
+/** Reads a regular file of limited size. Undefined if the file does not exist. */
 async function bytesOf(path: string): Promise<Buffer | undefined> {
-  // Opening a device can act on it.
+  // Checked before opening, because opening a device can have effects.
   const found = await unlessMissing(stat(path));
   if (found === undefined) return undefined;
   if (!found.isFile())
@@ -55,7 +55,7 @@ async function bytesOf(path: string): Promise<Buffer | undefined> {
 }
 
 /**
- * Reads a settings file. `within` is the folder that its links must not leave.
+ * Reads a settings file. Its links must not lead out of the folder `within`.
  * @throws {SettingsError} unreadable – it is not a file, is not UTF-8, has more than 16 MB, leads
  *   out of the folder, or the system refuses
  */
@@ -79,7 +79,10 @@ export async function readSettingsFile(path: string, within?: string): Promise<S
   }
 }
 
-/** Reads a settings file again. @throws {SettingsError} changed-meanwhile – it has another text */
+/**
+ * Checks that a settings file still has the text that was read. @throws {SettingsError}
+ * changed-meanwhile – it has another text
+ */
 export async function requireUnchanged({ path, target, text, within }: SettingsFile): Promise<void> {
   const now = await readSettingsFile(path, within);
   if (now.text === text && now.target === target) return;
@@ -89,7 +92,7 @@ export async function requireUnchanged({ path, target, text, within }: SettingsF
   );
 }
 
-/** Creates the folders of a file. Returns those that were missing, outermost first. */
+/** Creates the folders above a file. Returns those that were missing, outermost first. */
 async function makeFolders(path: string): Promise<readonly string[]> {
   const first = await mkdir(dirname(path), { recursive: true });
   const made: string[] = [];
@@ -99,9 +102,9 @@ async function makeFolders(path: string): Promise<readonly string[]> {
 }
 
 /**
- * Writes a settings file in one step, behind its links. Mode and, if permitted, owner stay. A new
- * file gets `newMode`. Returns the folders that it created. @throws {SettingsError}
- *   changed-meanwhile – the file no longer has the text that was read
+ * Replaces a settings file atomically, at the end of its links. The file keeps its mode and, if the
+ * system permits, its owner. A new file gets `newMode`. Returns the folders that it created.
+ * @throws {SettingsError} changed-meanwhile – the file no longer has the text that was read
  */
 export async function writeSettingsFile(
   file: SettingsFile,
@@ -116,7 +119,7 @@ export async function writeSettingsFile(
     const found = await unlessMissing(stat(target));
     await writeFile(draft, text, { mode: 0o600, flag: 'wx', flush: true });
     if (found !== undefined && (found.uid !== process.getuid?.() || found.gid !== process.getgid?.()))
-      // Only the superuser may give a file away.
+      // Only the superuser may change a file's owner.
       await chown(draft, found.uid, found.gid).catch((error: unknown) => {
         if (systemCode(error) !== 'EPERM') throw error;
       });
@@ -131,12 +134,12 @@ export async function writeSettingsFile(
 }
 
 /**
- * Removes a settings file, and those of the folders that are empty then. @throws {SettingsError}
- *   changed-meanwhile – the file no longer has the text that was read
+ * Removes a settings file, and those of the given folders that are then empty. @throws
+ * {SettingsError} changed-meanwhile – the file no longer has the text that was read
  */
 export async function removeSettingsFile(file: SettingsFile, folders: readonly string[]): Promise<void> {
   await requireUnchanged(file);
   await rm(file.target, { force: true });
-  // A folder that has other entries now stays.
+  // A folder that now has other entries stays.
   for (const folder of [...folders].reverse()) await rmdir(folder).catch(() => undefined);
 }

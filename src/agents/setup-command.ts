@@ -15,21 +15,21 @@ interface SetupFlags {
   readonly data?: string;
 }
 
-/** Names of agents, as the command line takes them. A test compares them with the table. */
+/** Names of agents on the command line. A test compares them with the table of agents. */
 export const AGENT_NAMES = ['claude', 'codex', 'opencode', 'gemini', 'pi', 'vscode', 'cursor', 'cline'] as const;
 
-/** Lines of text in a file or a pipe. */
+/** Width of lines, in characters, if the output is a file or a pipe. */
 const PLAIN_CELLS = 96;
-/** A line of a settings file may be a whole file. */
+/** Maximum characters of a shown line. A settings file may consist of one long line. */
 const WIDEST = 160;
-/** Characters before the first difference that a cut line keeps. */
+/** Characters that a cut line shows before the first difference. */
 const KEPT = 40;
 
 const cut = (line: string): string => (line.length > WIDEST ? `${line.slice(0, WIDEST)} …` : line);
 
 /**
- * Cuts the lines of a hunk. The line that replaces a long one begins shortly before their first
- * difference, so that it shows the change.
+ * Cuts long lines of a hunk. An added line that replaces a removed one is shown from shortly before
+ * their first difference.
  */
 function cutLines(lines: readonly string[]): readonly string[] {
   const [removed, added] = ['-', '+'].map((sign) => lines.filter((line) => line.startsWith(sign)));
@@ -45,7 +45,7 @@ function cutLines(lines: readonly string[]): readonly string[] {
 /** In a unified diff, a side without lines has the number of the line before it. */
 const placeOf = (start: number, lines: number): string => `${lines === 0 ? start - 1 : start},${lines}`;
 
-/** Returns a unified diff of a file for people. */
+/** Returns a unified diff of a file. */
 async function diffLines(
   path: string,
   [before, after]: readonly [string | undefined, string | undefined],
@@ -81,7 +81,7 @@ function givesText({ ourTools, itsTools, steers }: Way['gives']): string {
   return `records ${recorded}; ${steers ? 'builds its requests' : 'leaves its requests unchanged'}`;
 }
 
-/** Describes an agent and each way into it; a `*` marks the chosen ones. */
+/** Describes an agent and each way into it. A `*` marks the chosen ways. */
 async function agentLines(
   { agent, program, version }: Installed,
   chosen: readonly WayName[],
@@ -108,8 +108,8 @@ async function agentLines(
 }
 
 /**
- * Returns the ways that a setup makes: the named one, or by default the first one, and hooks where
- * the settings can have them.
+ * Returns the ways that a setup writes: the named one, or by default the first one. If the settings
+ * can have hooks, they are added to the default.
  */
 function chosenWays(
   agent: Agent,
@@ -143,13 +143,13 @@ async function surroundings(): Promise<Surroundings> {
   return { env: process.env, home: homedir(), platform: process.platform, cwd: process.cwd() };
 }
 
-/** Prints lines now, so that they stand above a question. */
+/** Prints lines immediately, because a question follows. */
 async function show(lines: readonly string[]): Promise<void> {
   const { standardOutput, writeOutput } = await import('../cli/output.js');
   if (lines.length > 0) await writeOutput(lines, { ...standardOutput({}), pager: false });
 }
 
-/** Puts the client of hooks and the command that starts the watcher into the data folder. */
+/** Installs the client of hooks, and the command that starts the watcher, in the data folder. */
 async function prepareHooks(
   server: ServerCommand,
   given: { readonly at: Surroundings; readonly packageFolder: string; readonly dataDir: string },
@@ -186,7 +186,7 @@ async function install(names: readonly string[], flags: SetupFlags, packageFolde
     }),
   );
   const planned: PlannedFile[] = [];
-  /** The server's command of an agent that gets hooks. */
+  /** The server's command of the last agent that gets hooks. */
   let hooked: ServerCommand | undefined;
   for (const one of found.filter((here) => here !== undefined)) {
     const { agent } = one;
@@ -220,17 +220,17 @@ async function install(names: readonly string[], flags: SetupFlags, packageFolde
   }
   if (found.every((one) => one === undefined))
     await show([`No agent was found. Name one to set it up anyway: palimpsest setup ${AGENT_NAMES.join('|')}`]);
-  // Their differences have scrolled away.
+  // The diffs may have scrolled out of view.
   if (planned.length > 1) await show(['', 'Files to change:', ...planned.map(({ file }) => `  ${file.path}`)]);
   if (flags.dryRun === true) return;
   if (planned.length === 0) {
-    // A newer program brings a newer client of hooks.
+    // A newer version of this program may have a newer client of hooks.
     if (hooked !== undefined) await prepareHooks(hooked, { at, packageFolder, dataDir: data.dataDir });
     return;
   }
   if (!(await isAgreed(`Change ${planned.length === 1 ? 'this file' : `these ${planned.length} files`}?`, flags)))
     return show(['Nothing was changed.']);
-  // A hook must find its program from its first event on.
+  // From its first event on, a hook must find its program.
   if (hooked !== undefined) await prepareHooks(hooked, { at, packageFolder, dataDir: data.dataDir });
   for (const one of planned) {
     await applyPlanned(one, data.dataDir);
@@ -280,9 +280,9 @@ async function undo(names: readonly string[], flags: SetupFlags): Promise<void> 
 }
 
 /**
- * Undoes every setup that the data folder of this environment records, without a question. Hooks of
- * agents that still run then start no watcher. Returns a line for each settings file. A file that
- * cannot be changed stays; its line says why.
+ * Undoes every setup that the data folder records, without asking. After that, hooks of agents that
+ * still run do not start a watcher. Returns a line for each settings file. If a file cannot be
+ * changed, its line says why.
  */
 export async function takeBackSetups(): Promise<readonly string[]> {
   const [{ keptChanges }, { applyUndo, planUndo }, { forbidStart }, { messageOf }] = await Promise.all([
@@ -308,7 +308,7 @@ export async function takeBackSetups(): Promise<readonly string[]> {
 }
 
 /**
- * `palimpsest setup`: writes Palimpsest into the settings of agents, and takes it out again.
+ * `palimpsest setup`: adds Palimpsest to the settings of agents, and removes it again.
  * `packageFolder` is the folder of this installed program.
  */
 export function setupCommand(packageFolder: string): Command {

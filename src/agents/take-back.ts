@@ -9,13 +9,16 @@ import { readSettingsFile, removeSettingsFile, type SettingsFile, writeSettingsF
 export interface PlannedUndo {
   readonly change: KeptChange;
   readonly file: SettingsFile;
-  /** Undefined if the file goes away. */
+  /** Undefined if the file is removed. */
   readonly after: string | undefined;
-  /** Entries that stay because someone gave them another meaning. */
+  /** Entries that stay, because they were changed after the setup. */
   readonly left: readonly string[];
 }
 
-/** Takes the edits of a record back from a text. An entry stays if no edit wrote it so. */
+/**
+ * Removes the edits of a record from a text. Leaves entries that no longer have the content of an
+ * edit.
+ */
 export function takeBack(change: KeptChange, text: string): TakenBack {
   const [first, ...older] = generationsOf(change).map(({ made }) => made as readonly Made[]);
   const take = (from: string, made: readonly Made[]): TakenBack => takeBackSettings(change.syntax, from, made);
@@ -29,8 +32,8 @@ export function takeBack(change: KeptChange, text: string): TakenBack {
 }
 
 /**
- * Plans the undo of a setup. A file without later changes gets its former bytes. Otherwise only our
- * entries go. @throws {SettingsError} unreadable, unparsable, unfit
+ * Plans the undo of a setup. A file without later changes gets its former bytes back. Otherwise
+ * only our entries are removed. @throws {SettingsError} unreadable, unparsable, unfit
  */
 export async function planUndo(change: KeptChange, dataDir: string): Promise<PlannedUndo> {
   const file = await readSettingsFile(change.path, change.folder);
@@ -54,7 +57,10 @@ export async function planUndo(change: KeptChange, dataDir: string): Promise<Pla
   }
 }
 
-/** Makes a planned undo and forgets the change. @throws {SettingsError} changed-meanwhile */
+/**
+ * Makes a planned undo and removes the record of the change. @throws {SettingsError}
+ * changed-meanwhile
+ */
 export function applyUndo({ change, file, after }: PlannedUndo, dataDir: string): Promise<void> {
   return alone(dataDir, async () => {
     if (after === undefined) await removeSettingsFile(file, change.folders);

@@ -9,32 +9,32 @@ export type SettingValue =
 /** One change that a setup makes in a settings file. */
 export type Change =
   | {
-      /** Sets the value at a path. Missing tables on the way are created. */
+      /** Sets the value at a path. Creates missing tables on the path. */
       readonly kind: 'entry';
       readonly path: readonly string[];
       readonly value: SettingValue;
       /**
-       * The key of a plain text in place of this entry's table. OpenCode accepts
-       * `"permission": "allow"` for `"permission": {"*": "allow"}`.
+       * The key for a plain text that the file may have instead of a table on this path. OpenCode
+       * accepts `"permission": "allow"` for `"permission": {"*": "allow"}`.
        */
       readonly plainKey?: string;
     }
   | {
-      /** Adds values to the list at a path, unless they are in it. */
+      /** Adds values to the list at a path, unless the list has them. */
       readonly kind: 'members';
       readonly path: readonly string[];
       readonly values: readonly SettingValue[];
     };
 
-/** A change that was made, with all that is needed to take it back. */
+/** A change that was made, with all data to undo it. */
 export type Made =
   | {
       readonly kind: 'entry';
       readonly path: readonly string[];
       readonly value: SettingValue;
-      /** The former value as the file spelled it; absent if there was none. */
+      /** The former value as written in the file. Absent if there was none. */
       readonly before?: string | undefined;
-      /** Number of tables on the way that this change created. */
+      /** Number of tables on the path that this change created. */
       readonly created: number;
     }
   | {
@@ -44,34 +44,34 @@ export type Made =
       readonly created: number;
     }
   | {
-      /** A plain text became a table. */
+      /** Replaced a plain text by a table. */
       readonly kind: 'widened';
       readonly path: readonly string[];
       readonly key: string;
       readonly before: string;
     };
 
-/** A text with changes. */
+/** A text after changes. */
 export interface Changed {
   readonly text: string;
-  /** In the order in which they were made; empty if the text already says all of it. */
+  /** The changes in the order in which they were made. Empty if the text already had them all. */
   readonly made: readonly Made[];
 }
 
-/** A text without our changes. */
+/** A text after our changes were undone. */
 export interface TakenBack {
   readonly text: string;
-  /** Paths that stay because someone gave them another meaning. */
+  /** Paths of entries that stay, because they were changed after the setup. */
   readonly left: readonly string[];
-  /** Whether nothing but an empty table remains. */
+  /** True if the text is empty apart from an empty table. */
   readonly isEmpty: boolean;
 }
 
-/** Returns whether a value in a settings file still is the entry that a setup put there. */
+/** Returns whether a value in a settings file is still the entry that a setup wrote. */
 export function isStillOurs(found: unknown, ours: SettingValue): boolean {
   if (typeof ours !== 'object') return found === ours;
   if (typeof found !== 'object' || found === null) return false;
   const [one, other] = [found as Readonly<Record<string, unknown>>, ours as Readonly<Record<string, unknown>>];
-  // Agents add fields of their own, such as the tools that a user allowed.
+  // Only these are compared: agents add fields of their own, such as the tools that a user allowed.
   return ['command', 'args'].every((name) => JSON.stringify(one[name]) === JSON.stringify(other[name]));
 }

@@ -5,7 +5,7 @@ import { changeToml, findInToml, takeBackToml } from './toml-edit.js';
 /** Formats of settings files: JSON with comments, and TOML. */
 export type SettingsFormat = 'json' | 'toml';
 
-/** The mark that some editors put at the beginning of a file. */
+/** The byte order mark, which some editors write at the beginning of a file. */
 const MARK = '\ufeff';
 
 function afterMark<T extends { readonly text: string }>(text: string, edit: (text: string) => T): T {
@@ -15,8 +15,8 @@ function afterMark<T extends { readonly text: string }>(text: string, edit: (tex
 }
 
 /**
- * Makes changes in the text of a settings file. Comments, order, indentation, line endings and a
- * byte order mark stay.
+ * Makes changes in the text of a settings file. Comments, order, indentation, line ends and a byte
+ * order mark stay.
  * @throws {SettingsError} unparsable, unfit – with line and reason
  */
 export function changeSettings(format: SettingsFormat, text: string, changes: readonly Change[]): Changed {
@@ -25,7 +25,7 @@ export function changeSettings(format: SettingsFormat, text: string, changes: re
 }
 
 /**
- * Takes changes back in a text that others may have changed since. Keeps their changes.
+ * Undoes changes in a text that may have been changed since. Keeps all later changes.
  * @throws {SettingsError} unparsable, unfit – with line and reason
  */
 export function takeBackSettings(format: SettingsFormat, text: string, made: readonly Made[]): TakenBack {
@@ -34,7 +34,7 @@ export function takeBackSettings(format: SettingsFormat, text: string, made: rea
 }
 
 /**
- * Returns the value at a path of a settings file; undefined if there is none.
+ * Returns the value at a path of a settings file. Undefined if there is none.
  * @throws {SettingsError} unparsable, unfit – with line and reason
  */
 export function findSetting(format: SettingsFormat, text: string, path: readonly string[]): unknown {

@@ -13,7 +13,9 @@ import {
   settingOf,
 } from './json-text.js';
 
-/** Returns the root of a text, which gets an empty object if it has comments at most. */
+/**
+ * Returns the root object of a text. Adds an empty one if the text has only comments and spaces.
+ */
 function rooted(text: string): { readonly text: string; readonly root: Node } {
   const root = parseSettings(text);
   if (root !== undefined) return { text, root };
@@ -42,7 +44,7 @@ function deepest(text: string, root: Node, path: readonly string[]): { readonly 
   return found;
 }
 
-/** Adds a value at a path where there is none. */
+/** Adds a value at a path that has none. */
 function added(text: string, root: Node, { path, value }: { path: readonly string[]; value: SettingValue }) {
   const { node, depth } = deepest(text, root, path);
   const nested = path.slice(depth + 1).reduceRight<SettingValue>((inner, key) => ({ [key]: inner }), value);
@@ -98,7 +100,7 @@ function withMembers(text: string, { path, values }: Change & { readonly kind: '
 }
 
 /**
- * Makes changes in JSON with comments. Everything else keeps its bytes.
+ * Makes changes in JSON with comments. All other bytes stay.
  * @throws {SettingsError} unparsable, unfit – with line and reason
  */
 export function changeJson(text: string, changes: readonly Change[]): Changed {
@@ -111,7 +113,7 @@ export function changeJson(text: string, changes: readonly Change[]): Changed {
   );
 }
 
-/** Removes tables that a change created and that are empty now, from the inside out. */
+/** Removes tables that a change created and that are now empty, innermost first. */
 function withoutEmpty(text: string, path: readonly string[], created: number): string {
   let [next, at] = [text, path];
   for (let left = created; left > 0; left--) {
@@ -125,7 +127,7 @@ function withoutEmpty(text: string, path: readonly string[], created: number): s
   return next;
 }
 
-/** Takes one change back. Returns undefined if someone gave the entry another meaning. */
+/** Undoes one change. Returns undefined if the entry was changed after the setup. */
 function without(text: string, made: Made): string | undefined {
   const root = parseSettings(text);
   const node = root === undefined ? undefined : nodeAt(text, root, made.path);
@@ -147,7 +149,7 @@ function without(text: string, made: Made): string | undefined {
 }
 
 /**
- * Takes changes back and keeps everything that others changed since.
+ * Undoes changes. Keeps everything that was changed after the setup.
  * @throws {SettingsError} unparsable – with line and reason
  */
 export function takeBackJson(text: string, made: readonly Made[]): TakenBack {
@@ -163,7 +165,7 @@ export function takeBackJson(text: string, made: readonly Made[]): TakenBack {
 }
 
 /**
- * Returns the value at a path; undefined if there is none.
+ * Returns the value at a path. Undefined if there is none.
  * @throws {SettingsError} unparsable, unfit
  */
 export function findInJson(text: string, path: readonly string[]): unknown {

@@ -10,27 +10,27 @@ import {
 import { SettingsError } from '../errors.js';
 import type { SettingValue } from './change.js';
 
-/** Token kinds of jsonc-parser. Its own table is a const enum, which swc cannot read. */
+/** Token kinds of jsonc-parser. The package exports them as a const enum, which swc cannot read. */
 const COMMA = 5;
 const COMMENTS: ReadonlySet<number> = new Set([12, 13]);
 const END_OF_TEXT = 17;
 
-/** Returns the number of the line that holds an offset, from 1. */
+/** Returns the line of an offset, from 1. */
 export const lineOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;
 
 function treeOf(text: string, errors: ParseError[]): Node | undefined {
   try {
     return parseTree(text, errors, { allowTrailingComma: true });
   } catch (error) {
-    // The parser calls itself for each level.
+    // The parser is recursive, so deep nesting overflows the stack.
     if (!(error instanceof RangeError)) throw error;
     throw new SettingsError('unparsable', 'line 1: too many levels of objects and lists', { cause: error });
   }
 }
 
 /**
- * Parses JSON with comments and trailing commas. Returns undefined for a text of comments and
- * spaces. @throws {SettingsError} unparsable – with line and reason
+ * Parses JSON with comments and trailing commas. Returns undefined if the text has only comments
+ * and spaces. @throws {SettingsError} unparsable – with line and reason
  */
 export function parseSettings(text: string): Node | undefined {
   const errors: ParseError[] = [];
@@ -47,7 +47,7 @@ export function parseSettings(text: string): Node | undefined {
   return root;
 }
 
-/** Looks at the commas and comments between two offsets. */
+/** Finds the last comma, and the end of the commas and comments, between two offsets. */
 function lastToken(text: string, from: number, to: number) {
   const scanner = createScanner(text, false);
   scanner.setPosition(from);
@@ -61,21 +61,21 @@ function lastToken(text: string, from: number, to: number) {
   return { end, comma, isBlank };
 }
 
-/** Returns the white space at the beginning of the line that holds an offset. */
+/** Returns the white space at the beginning of an offset's line. */
 function indentAt(text: string, offset: number): string {
   const start = text.lastIndexOf('\n', offset - 1) + 1;
   return /^[ \t]*/.exec(text.slice(start))?.[0] ?? '';
 }
 
-/** How a file is laid out. */
+/** The layout of a file: its indentation, its line end, and whether it is one line. */
 interface Layout {
   readonly unit: string;
   readonly eol: string;
-  /** The whole file is one line. */
+  /** Whether the whole file is one line. */
   readonly isOneLine: boolean;
 }
 
-/** Returns the indentation, line end and density of a file, for the parts that are added. */
+/** Returns the layout of a file, in which new parts are written. */
 function layoutOf(text: string): Layout {
   const body = text.trim();
   return {
@@ -90,7 +90,7 @@ function spelled(value: SettingValue, { unit, eol }: Layout, indent: string): st
 }
 
 /**
- * Adds a member at the end of an object or list. Comments stay beside what they describe. `key` is
+ * Adds a member at the end of an object or list. Comments stay next to what they describe. `key` is
  * absent for a list.
  */
 export function insertMember(
@@ -142,7 +142,7 @@ export function removeMember(text: string, member: Node): string {
   }
   const left = before + text.slice(end);
   if (previous !== undefined || next !== undefined) return left;
-  // An object without members and comments closes on its own line.
+  // An object that is now empty closes on the line where it opens.
   const inside = /^[{[]\s*(?=[}\]])/.exec(left.slice(container.offset))?.[0];
   return inside === undefined
     ? left
@@ -153,7 +153,7 @@ export function removeMember(text: string, member: Node): string {
 export const replaceNode = (text: string, { offset, length }: Node, spelling: string): string =>
   text.slice(0, offset) + spelling + text.slice(offset + length);
 
-/** Replaces the value of a node, in the layout of the file. */
+/** Replaces the value of a node. The new value has the file's layout. */
 export function replaceValue(text: string, node: Node, value: SettingValue): string {
   const layout = layoutOf(text);
   const spelling = layout.isOneLine ? JSON.stringify(value) : spelled(value, layout, indentAt(text, node.offset));
@@ -161,8 +161,8 @@ export function replaceValue(text: string, node: Node, value: SettingValue): str
 }
 
 /**
- * Finds the value at a path; undefined if there is none. @throws {SettingsError} unfit – a key on
- * the way stands twice, so that agents may read either
+ * Finds the value at a path. Undefined if there is none. @throws {SettingsError} unfit – a key on
+ * the path occurs twice, and agents may read either one
  */
 export function nodeAt(text: string, root: Node, path: readonly string[]): Node | undefined {
   for (let depth = 0; depth < path.length; depth++) {

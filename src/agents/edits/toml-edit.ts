@@ -18,7 +18,7 @@ function parsed(text: string): Table {
   }
 }
 
-/** TOML's basic strings have the escapes of JSON. TOML also asks for an escape of DEL. */
+/** TOML's basic strings have the escapes of JSON, and TOML also requires an escape of DEL. */
 const quoted = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f');
 const keyOf = (key: string): string => (/^[\w-]+$/.test(key) ? key : quoted(key));
 
@@ -28,18 +28,18 @@ function spelled(value: SettingValue): string {
   return String(value);
 }
 
-/** Returns the lines of a table, with a header for each table inside it. */
+/** Returns the lines of a table, with a header for each nested table. */
 function tableLines(path: readonly string[], value: Readonly<Record<string, SettingValue>>): readonly string[] {
   const fields = Object.entries(value);
   const plain = fields.flatMap(([key, one]) => (isTable(one) ? [] : [`${keyOf(key)} = ${spelled(one)}`]));
   const inner = fields.flatMap(([key, one]) => (isTable(one) ? ['', ...tableLines([...path, key], one)] : []));
-  // A table that only holds tables needs no header.
+  // A table that contains only tables needs no header.
   return plain.length === 0 ? inner.slice(1) : [`[${path.map(keyOf).join('.')}]`, ...plain, ...inner];
 }
 
 /**
- * Returns the name in a line that may be a header. Texts of several lines can hold such a line too.
- * Takes linear time, also for a long line of a stranger.
+ * Returns the name in a line that may be a table's header. A multi-line string may contain such a
+ * line too. Takes linear time, because the file may be hostile.
  */
 function headerIn(line: string): string | undefined {
   const [, body] = /^\[\[?(.+)$/.exec(line.trim()) ?? [];
@@ -50,8 +50,8 @@ function headerIn(line: string): string | undefined {
 const isBlank = (line: string | undefined): boolean => line?.trim() === '';
 
 /**
- * Cuts the tables below a path out of a text. Comments right above the next table belong to that
- * one and stay.
+ * Cuts the tables below a path out of a text. Comments directly above the next table stay, because
+ * they belong to that table.
  */
 function cut(text: string, path: readonly string[]): { readonly text: string; readonly block: string } {
   const name = path.map((key) => `(?:${key}|"${key}"|'${key}')`).join('[ \\t]*\\.[ \\t]*');
@@ -62,7 +62,7 @@ function cut(text: string, path: readonly string[]): { readonly text: string; re
     const header = headerIn(line);
     if (header !== undefined) {
       const continues = inside && isOurs.test(header);
-      // One empty line between the neighbours of a removed table is enough.
+      // Without the removed table, one of the two empty lines around it is enough.
       const isDouble = inside && !continues && isBlank(kept.at(-1)) && isBlank(pending[0]);
       (continues ? block : kept).push(...(isDouble ? pending.slice(1) : pending));
       pending = [];
@@ -83,7 +83,7 @@ const at = (table: Table, [group = '', name = '']: readonly string[]): unknown =
   return isTable(found) ? found[name] : undefined;
 };
 
-/** Returns the data with one entry set or, without a value, removed. */
+/** Returns the data with one entry set, or removed if there is no value. */
 function withEntry(table: Table, [group = '', name = '']: readonly string[], value?: unknown): Table {
   const found = table[group];
   const entries = Object.entries(isTable(found) ? found : {}).filter(([key]) => key !== name);
@@ -91,7 +91,7 @@ function withEntry(table: Table, [group = '', name = '']: readonly string[], val
   return { ...table, [group]: Object.fromEntries(entries) };
 }
 
-/** An empty group says the same as none. */
+/** Compares parsed data. An empty group counts as none. */
 const isSame = (text: string, wanted: Table, group: string): boolean => {
   const trimmed = (table: Table): Table =>
     isTable(table[group]) && Object.keys(table[group]).length === 0
@@ -104,13 +104,13 @@ const isSame = (text: string, wanted: Table, group: string): boolean => {
   }
 };
 
-/** Dates have no members to compare. */
+/** As JSON, because dates have no members to compare. */
 const plain = (table: Table): unknown =>
   JSON.parse(JSON.stringify(table, (_, one) => (typeof one === 'bigint' ? `${one}` : one)));
 
 /**
- * Returns the first candidate that has the wanted meaning.
- * @throws {SettingsError} unfit – none does
+ * Returns the first candidate text that has the wanted data.
+ * @throws {SettingsError} unfit – none has
  */
 function firstFit(candidates: readonly (() => string)[], wanted: Table, path: readonly string[]): string {
   for (const candidate of candidates) {
@@ -126,7 +126,7 @@ function removed(text: string, path: readonly string[]): string {
   return firstFit([() => cut(text, path).text, () => patch(text, wanted)], wanted, path);
 }
 
-/** Adds a block at the end, below an empty line. */
+/** Adds a block at the end, after an empty line. */
 function appended(text: string, block: string): string {
   const eol = text.includes('\r\n') ? '\r\n' : '\n';
   const lead = text === '' ? '' : text.endsWith('\n') ? eol : `${eol}${eol}`;
@@ -150,8 +150,8 @@ function changedEntry(text: string, { path, value }: Change & { readonly kind: '
 }
 
 /**
- * Makes changes in TOML. The entry becomes a table of its own at the end, so everything else keeps
- * its bytes. @throws {SettingsError} unparsable – with line and reason; unfit
+ * Makes changes in TOML. The entry becomes a separate table at the end, so all other bytes stay.
+ * @throws {SettingsError} unparsable – with line and reason; unfit
  */
 export function changeToml(text: string, changes: readonly Change[]): Changed {
   return changes.reduce<Changed>(
@@ -165,7 +165,7 @@ export function changeToml(text: string, changes: readonly Change[]): Changed {
 }
 
 /**
- * Takes changes back and keeps everything that others changed since.
+ * Undoes changes. Keeps everything that was changed after the setup.
  * @throws {SettingsError} unparsable – with line and reason; unfit
  */
 export function takeBackToml(text: string, made: readonly Made[]): TakenBack {
@@ -180,12 +180,12 @@ export function takeBackToml(text: string, made: readonly Made[]): TakenBack {
       continue;
     }
     const gone = removed(next, one.path);
-    // The empty line above our table came with it.
+    // The empty line above our table was added with the table.
     const tidy = gone.replace(/(\r?\n)(?:\r?\n)+$/, '$1');
     next = one.before === undefined ? tidy : appended(tidy, one.before);
   }
   return { text: next, left, isEmpty: next.trim() === '' };
 }
 
-/** Returns the entry at a path; undefined if there is none. @throws {SettingsError} unparsable */
+/** Returns the entry at a path. Undefined if there is none. @throws {SettingsError} unparsable */
 export const findInToml = (text: string, path: readonly string[]): unknown => at(parsed(text), path);

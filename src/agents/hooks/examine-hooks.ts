@@ -2,13 +2,16 @@ import { connect } from 'node:net';
 import type { AgentFinding } from '../agent.js';
 import { type HookAgent, hookState, watchSocket } from './hook-folder.js';
 
-/** Maximum wait for the watcher's socket. */
+/** Maximum wait for a connection to the watcher's socket, in milliseconds. */
 const CONNECT_MS = 1_000;
 
-/** A watcher that a hook started may take this long until it answers; the client waits as long. */
+/**
+ * Time that a watcher may take to answer after a hook started it, in milliseconds. The client waits
+ * as long.
+ */
 const START_MS = 20_000;
 
-/** Returns whether `palimpsest watch` takes events of hooks now. */
+/** Returns whether `palimpsest watch` now accepts events of hooks. */
 function listensForHooks(dataDir: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(watchSocket(dataDir));
@@ -22,12 +25,12 @@ function listensForHooks(dataDir: string): Promise<boolean> {
   });
 }
 
-/** Returns the problems of an agent's hooks: they cannot reach the watcher, or never tried to. */
+/** Returns the problems of an agent's hooks: they do not reach the watcher, or they never ran. */
 export async function hookFindings(title: string, agent: HookAgent, dataDir: string): Promise<readonly AgentFinding[]> {
   const { reached, unreached, starting } = await hookState(dataDir, agent);
   const sinceStart = Number(unreached?.at) - Number(starting);
-  // A hook that found no watcher starts one. Later, a late answer shows that the watcher is too
-  // slow.
+  // A hook that finds no watcher starts one, so late answers are normal at first. After that, a
+  // late answer means that the watcher is too slow.
   const isLate = unreached?.reason === 'late' && !(sinceStart < START_MS);
   if (unreached !== undefined && (isLate || !(await listensForHooks(dataDir)))) {
     const detail = `${title}: ${unreached.reason} at ${unreached.at.toISOString()}, and no event arrived since`;

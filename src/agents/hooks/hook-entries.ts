@@ -2,17 +2,17 @@ import type { FileEdit, Refusal, Wanted } from '../agent.js';
 import type { Change, SettingValue } from '../edits/change.js';
 import { type HookAgent, hookClient } from './hook-folder.js';
 
-/** The effect of hooks, for people. */
+/** The effect of hooks, as the user reads it. */
 export const HOOK_NOTE =
   'The hooks start palimpsest watch. It names each file that changed since the model saw it. After a ' +
   'compaction it brings pinned objects back.';
 
-/** Time limit of the agent for a hook. The client gives up much earlier by itself. */
+/** Time limit that the agent sets for a hook. The client gives up much earlier. */
 const LIMIT_SECONDS = 3;
 
 /**
- * The events of each agent, and the time that its hook may take. After a compaction the texts of
- * pinned objects are read, and the agent has just waited for a model.
+ * The events of each agent, with the time limit of the client in milliseconds. A start of a session
+ * has more time: after a compaction it returns the texts of pinned objects.
  */
 const EVENTS: Readonly<Record<HookAgent, Readonly<Record<string, number>>>> = {
   'claude-code': {
@@ -49,11 +49,11 @@ const EVENTS: Readonly<Record<HookAgent, Readonly<Record<string, number>>>> = {
 /** Quotes a word for the shell that runs a hook. */
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
-/** Returns the command that an agent runs for an event. */
+/** Returns the command that an agent runs as the hook of an event. */
 const hookCommand = (agent: HookAgent, ms: number, dataDir: string): string =>
   [hookClient(dataDir), agent, dataDir, String(ms)].map(quoted).join(' ');
 
-/** Returns an agent's hooks by event, as its settings and its plug-ins have them. */
+/** Returns an agent's hooks by event, in the form of its settings and its plug-ins. */
 export function hookGroups(
   agent: HookAgent,
   commandOf: (ms: number, event: string) => string,
@@ -68,7 +68,7 @@ export function hookGroups(
   );
 }
 
-/** Returns the edits that add our hooks to an agent's settings, beside all other hooks. */
+/** Returns the edits that add our hooks to an agent's settings. Other hooks stay. */
 export function hookEdits(
   agent: HookAgent,
   path: string,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { replaceFile } from '../../process/owned-file.js';
 import { unlessMissing } from '../../process/system-error.js';
 
-/** The agents with hooks, as the client's first argument and the watcher name them. */
+/** The agents with hooks, as named in the client's first argument and by the watcher. */
 export const HOOK_AGENTS = ['claude-code', 'codex', 'gemini-cli'] as const;
 
 /** An agent with hooks. */
@@ -15,23 +15,23 @@ export const watchSocket = (dataDir: string): string => join(dataDir, 'watch.soc
 /** Returns the folder that hooks, the watcher and `doctor` share. */
 export const hookFolder = (dataDir: string): string => join(dataDir, 'hooks');
 
-/** Returns the path of the client that hooks run. A fallback script replaces it on Windows. */
+/** Returns the path of the client that hooks run. On Windows, a script is used instead. */
 export const hookClient = (dataDir: string): string => join(hookFolder(dataDir), 'palimpsest-hook');
 
 const startFile = (dataDir: string): string => join(hookFolder(dataDir), 'start');
-/** The client that starts the watcher writes it. */
+/** The client writes this file when it starts the watcher. */
 const startingMark = (dataDir: string): string => join(hookFolder(dataDir), 'starting');
 const unreachedMark = (dataDir: string): string => join(hookFolder(dataDir), 'unreached');
 const reachedMark = (dataDir: string, agent: HookAgent): string => join(hookFolder(dataDir), `rang-${agent}`);
 
-/** Creates the folder, for its owner only. */
+/** Creates the folder. Only its owner can read it. */
 export async function makeHookFolder(dataDir: string): Promise<void> {
   await mkdir(hookFolder(dataDir), { recursive: true, mode: 0o700 });
 }
 
 /**
- * Writes the command by which a hook starts the watcher, one word a line. The client reads it, so
- * it needs no JSON.
+ * Writes the command by which a hook starts the watcher, one word per line, so that the client
+ * needs no JSON parser.
  * @throws {Error} if a word has a line break
  */
 export async function writeStart(dataDir: string, words: readonly string[]): Promise<void> {
@@ -41,14 +41,14 @@ export async function writeStart(dataDir: string, words: readonly string[]): Pro
 }
 
 /**
- * Keeps hooks from starting the watcher, until a setup or a watcher allows it again. An agent that
- * still runs may call its hooks after their settings were restored.
+ * Prevents hooks from starting the watcher until a setup or a watcher allows it again. An agent
+ * that still runs may call its hooks after its settings were restored.
  */
 export async function forbidStart(dataDir: string): Promise<void> {
   await rm(startFile(dataDir), { force: true });
 }
 
-/** Records that a hook of an agent reached the watcher. Removes the mark of an earlier failure. */
+/** Records that an agent's hook reached the watcher. Removes the mark of an earlier failure. */
 export async function markReached(dataDir: string, agent: HookAgent, at: Date): Promise<void> {
   const mark = reachedMark(dataDir, agent);
   await makeHookFolder(dataDir);
@@ -60,7 +60,7 @@ export async function markReached(dataDir: string, agent: HookAgent, at: Date): 
 export interface HookState {
   /** The last time that a hook reached the watcher. */
   readonly reached: Date | undefined;
-  /** A failure since the last event of any agent, in the client's words. */
+  /** A failure since the last event of any agent, with the reason that the client wrote. */
   readonly unreached: { readonly at: Date; readonly reason: string } | undefined;
   /** The last time that a hook started the watcher. */
   readonly starting: Date | undefined;

@@ -8,10 +8,10 @@ import { findProgram } from '../installed.js';
 import { runProgram } from '../run-program.js';
 import { hookClient, makeHookFolder } from './hook-folder.js';
 
-/** The form of the client that hooks run. */
+/** The kinds of client that hooks run. */
 export type HookClient = 'package' | 'compiled' | 'script';
 
-/** The sentence about each form for a user. */
+/** A sentence for the user about each kind. */
 export const CLIENT_WORDS: Readonly<Record<HookClient, string>> = {
   package: 'Hooks run a small native program.',
   compiled: 'Hooks run a small native program, which the C compiler of this machine made.',
@@ -21,10 +21,10 @@ export const CLIENT_WORDS: Readonly<Record<HookClient, string>> = {
 };
 
 const COMPILE_MS = 60_000;
-/** Names of C compilers, in order. */
+/** Names of C compilers, in order of preference. */
 const COMPILERS = ['cc', 'gcc', 'clang'] as const;
 
-/** Puts a program into its place in one step, because hooks may run it at any time. */
+/** Replaces a program atomically, because hooks may run it at any time. */
 async function place(client: string, make: (draft: string) => Promise<boolean>): Promise<boolean> {
   const draft = await draftOf(client);
   try {
@@ -37,7 +37,7 @@ async function place(client: string, make: (draft: string) => Promise<boolean>):
   }
 }
 
-/** Compiles the client. Returns false without a compiler that can do it. */
+/** Compiles the client. Returns false if no compiler can do that. */
 async function compile(source: string, to: string, at: Surroundings): Promise<boolean> {
   const compiler = await findProgram(COMPILERS, at);
   if (compiler === undefined) return false;
@@ -50,9 +50,9 @@ async function compile(source: string, to: string, at: Surroundings): Promise<bo
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
 /**
- * Puts the client of hooks into the data folder. It is the native one of the platform's package, or
- * one that a C compiler of this machine makes, or a script. It stays there when npm moves or
- * removes the program.
+ * Puts the client of hooks into the data folder. Uses the native client of the platform's package,
+ * or compiles one with a C compiler of this machine, or uses a script. The client stays there when
+ * npm moves or removes the program.
  */
 export async function installHookClient(
   dataDir: string,
@@ -71,7 +71,7 @@ export async function installHookClient(
   if (await place(client, copied)) return 'package';
   if (await place(client, (draft) => compile(join(dist, 'palimpsest-hook.c'), draft, at))) return 'compiled';
   const [node, script] = [process.execPath, join(dist, 'palimpsest-hook.mjs')].map(quoted);
-  // Without the program a hook must be as silent as with it.
+  // If the program was removed, the hook must exit silently.
   await replaceFile(client, `#!/bin/sh\n[ -x ${node} ] && [ -f ${script} ] || exit 0\nexec ${node} ${script} "$@"\n`);
   await chmod(client, 0o700);
   return 'script';

@@ -14,11 +14,14 @@ import { HOOK_NOTE, hookEdits } from '../hooks/hook-entries.js';
 const settingsFolder = ({ env, home }: Surroundings): string =>
   variable(env, 'CLAUDE_CONFIG_DIR') ?? join(home, '.claude');
 
-/** Servers of all projects are beside the settings folder, or in it if a variable names it. */
+/**
+ * The user's servers are in a file next to the settings folder. If a variable names the folder, the
+ * file is inside it.
+ */
 const userFile = ({ env, home }: Surroundings): string =>
   join(variable(env, 'CLAUDE_CONFIG_DIR') ?? home, '.claude.json');
 
-/** Claude Code. Rules in `permissions.ask` win over every rule that allows. */
+/** Claude Code. A rule in `permissions.ask` overrides all rules that allow. */
 export const CLAUDE: Agent = {
   id: 'claude',
   title: 'Claude Code',

@@ -5,7 +5,7 @@ import { desktopFolder } from '../desktop-folder.js';
 
 const FILE = 'cline_mcp_settings.json';
 
-/** Newer extensions share a folder with the `cline` program. Older ones use the editor's folder. */
+/** Newer extensions share a folder with the program `cline`. Older ones use the editor's folder. */
 function files(at: Surroundings): readonly [string, string] {
   const root = variable(at.env, 'CLINE_DIR') ?? join(at.home, '.cline');
   const shared = variable(at.env, 'CLINE_DATA_DIR') ?? join(root, 'data');
@@ -13,7 +13,7 @@ function files(at: Surroundings): readonly [string, string] {
   return [join(shared, 'settings', FILE), join(extension, 'settings', FILE)];
 }
 
-/** Cline. It asks before every tool that `autoApprove` does not list. */
+/** Cline. It asks before each tool that is not in `autoApprove`. */
 export const CLINE: Agent = {
   id: 'cline',
   title: 'Cline',

@@ -13,10 +13,10 @@ import { HOOK_NOTE, hookEdits } from '../hooks/hook-entries.js';
 
 const folder = ({ env, home }: Surroundings): string => variable(env, 'CODEX_HOME') ?? join(home, '.codex');
 
-/** Seconds that Codex waits for the server's first answer. */
+/** How long Codex waits for the server's first answer, in seconds. */
 const START_SECONDS = 20;
 
-/** Codex. It starts servers with a few variables only, so the arguments name the data folder. */
+/** Codex. It passes only a few variables to servers, so the arguments contain the data folder. */
 export const CODEX: Agent = {
   id: 'codex',
   title: 'Codex',

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Agent, SERVER_GIVES, SERVER_NAME, WORKSPACE } from '../agent.js';
 
-/** Cursor. It asks before every tool of a server, unless the user turns that off. */
+/** Cursor. It asks before each tool of a server, unless the user turned that off. */
 export const CURSOR: Agent = {
   id: 'cursor',
   title: 'Cursor',

@@ -5,7 +5,7 @@ import { HOOK_NOTE, hookEdits } from '../hooks/hook-entries.js';
 
 const folder = ({ env, home }: Surroundings): string => join(variable(env, 'GEMINI_CLI_HOME') ?? home, '.gemini');
 
-/** Gemini CLI. Without `trust` it asks before every tool of a server. */
+/** Gemini CLI. Without `trust`, it asks before each tool of a server. */
 export const GEMINI: Agent = {
   id: 'gemini',
   title: 'Gemini CLI',
@@ -36,7 +36,7 @@ export const GEMINI: Agent = {
     read: (output) =>
       readListed(output, {
         connected: /- connected/i,
-        // An untrusted folder disables all servers.
+        // In an untrusted folder, all servers are disabled.
         waits: /- disabled/i,
         failed: /disconnected|blocked/i,
         listed: /connecting/i,

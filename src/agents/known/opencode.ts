@@ -11,16 +11,16 @@ import {
   type Wanted,
 } from '../agent.js';
 
-/** OpenCode reads both names. A file with comments usually has the second. */
+/** OpenCode reads both file names. A file with comments usually has the second one. */
 function paths({ at: { env, home, cwd }, scope }: Wanted): readonly [string, string] {
   const folder = scope === 'user' ? join(variable(env, 'XDG_CONFIG_HOME') ?? join(home, '.config'), 'opencode') : cwd;
   return [join(folder, 'opencode.json'), join(folder, 'opencode.jsonc')];
 }
 
 /**
- * OpenCode. By default it allows every tool, so the settings name those that need a question. The
- * keys are those of version 1. Version 2 reads them too and adds them to its own `plugins`,
- * `permissions` and `mcp.servers`.
+ * OpenCode. By default it allows every tool, so the settings name the tools before which it asks.
+ * The keys are those of version 1. Version 2 reads them as well as its own `plugins`, `permissions`
+ * and `mcp.servers`.
  */
 export const OPENCODE: Agent = {
   id: 'opencode',

@@ -7,7 +7,7 @@ function folder({ at: { env, home, cwd }, scope }: Pick<Wanted, 'at' | 'scope'>)
   return variable(env, 'PI_CODING_AGENT_DIR') ?? join(home, '.pi', 'agent');
 }
 
-/** pi. Its loop takes our extension as a package. It does not ask before an MCP tool. */
+/** pi. Our extension is a package for its loop. It does not ask before an MCP tool. */
 export const PI: Agent = {
   id: 'pi',
   title: 'pi',

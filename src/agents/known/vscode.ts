@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Agent, SERVER_GIVES, SERVER_NAME, WORKSPACE } from '../agent.js';
 import { desktopFolder } from '../desktop-folder.js';
 
-/** VS Code with Copilot. It asks before tools that do not call themselves read-only. */
+/** VS Code with Copilot. It asks before each tool that is not declared read-only. */
 export const VSCODE: Agent = {
   id: 'vscode',
   title: 'VS Code',
