@@ -74,7 +74,10 @@ export async function keepChange(dataDir: string, change: KeptChange, before: st
   await replaceFile(recordOf(dataDir, change.path), `${JSON.stringify(change, null, 2)}\n`, { flush: true });
 }
 
-/** Returns the text of a backup. @throws {SettingsError} unreadable – it is damaged or missing */
+/**
+ * Returns the text of a backup.
+ * @throws {SettingsError} unreadable – it is damaged or missing
+ */
 export async function backedUp(dataDir: string, contentHash: string): Promise<string> {
   const path = backupOf(dataDir, contentHash);
   const text = await textOf(path);

@@ -130,8 +130,9 @@ async function joinedEdits(edits: readonly FileEdit[]): Promise<readonly FileEdi
 }
 
 /**
- * Plans the setup of an agent. Changes nothing. @throws {SettingsError} unreadable, unparsable,
- *   unfit – a settings file cannot be changed; the message names it, with line and reason
+ * Plans the setup of an agent. Changes nothing.
+ * @throws {SettingsError} unreadable, unparsable, unfit – a settings file cannot be changed; the
+ *   message names it, with line and reason
  */
 export async function planSetup(
   agent: Agent,

@@ -80,8 +80,8 @@ export async function readSettingsFile(path: string, within?: string): Promise<S
 }
 
 /**
- * Checks that a settings file still has the text that was read. @throws {SettingsError}
- * changed-meanwhile – it has another text
+ * Checks that a settings file still has the text that was read.
+ * @throws {SettingsError} changed-meanwhile – it has another text
  */
 export async function requireUnchanged({ path, target, text, within }: SettingsFile): Promise<void> {
   const now = await readSettingsFile(path, within);
@@ -134,8 +134,8 @@ export async function writeSettingsFile(
 }
 
 /**
- * Removes a settings file, and those of the given folders that are then empty. @throws
- * {SettingsError} changed-meanwhile – the file no longer has the text that was read
+ * Removes a settings file, and those of the given folders that are then empty.
+ * @throws {SettingsError} changed-meanwhile – the file no longer has the text that was read
  */
 export async function removeSettingsFile(file: SettingsFile, folders: readonly string[]): Promise<void> {
   await requireUnchanged(file);

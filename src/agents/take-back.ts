@@ -33,7 +33,8 @@ export function takeBack(change: KeptChange, text: string): TakenBack {
 
 /**
  * Plans the undo of a setup. A file without later changes gets its former bytes back. Otherwise
- * only our entries are removed. @throws {SettingsError} unreadable, unparsable, unfit
+ * only our entries are removed.
+ * @throws {SettingsError} unreadable, unparsable, unfit
  */
 export async function planUndo(change: KeptChange, dataDir: string): Promise<PlannedUndo> {
   const file = await readSettingsFile(change.path, change.folder);
@@ -58,8 +59,8 @@ export async function planUndo(change: KeptChange, dataDir: string): Promise<Pla
 }
 
 /**
- * Makes a planned undo and removes the record of the change. @throws {SettingsError}
- * changed-meanwhile
+ * Makes a planned undo and removes the record of the change.
+ * @throws {SettingsError} changed-meanwhile
  */
 export function applyUndo({ change, file, after }: PlannedUndo, dataDir: string): Promise<void> {
   return alone(dataDir, async () => {

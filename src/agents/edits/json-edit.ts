@@ -26,8 +26,8 @@ function rooted(text: string): { readonly text: string; readonly root: Node } {
 }
 
 /**
- * Finds the deepest existing table on a path. Returns undefined in place of it if the path leads
- * through a plain text. @throws {SettingsError} unfit
+ * Finds the deepest existing table on a path.
+ * @throws {SettingsError} unfit – a value on the path is not a table
  */
 function deepest(text: string, root: Node, path: readonly string[]): { readonly node: Node; readonly depth: number } {
   let found = { node: root, depth: 0 };

@@ -30,7 +30,8 @@ function treeOf(text: string, errors: ParseError[]): Node | undefined {
 
 /**
  * Parses JSON with comments and trailing commas. Returns undefined if the text has only comments
- * and spaces. @throws {SettingsError} unparsable – with line and reason
+ * and spaces.
+ * @throws {SettingsError} unparsable – with line and reason
  */
 export function parseSettings(text: string): Node | undefined {
   const errors: ParseError[] = [];
@@ -161,8 +162,8 @@ export function replaceValue(text: string, node: Node, value: SettingValue): str
 }
 
 /**
- * Finds the value at a path. Undefined if there is none. @throws {SettingsError} unfit – a key on
- * the path occurs twice, and agents may read either one
+ * Finds the value at a path. Undefined if there is none.
+ * @throws {SettingsError} unfit – a key on the path occurs twice, and agents may read either one
  */
 export function nodeAt(text: string, root: Node, path: readonly string[]): Node | undefined {
   for (let depth = 0; depth < path.length; depth++) {

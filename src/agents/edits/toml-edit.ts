@@ -187,5 +187,8 @@ export function takeBackToml(text: string, made: readonly Made[]): TakenBack {
   return { text: next, left, isEmpty: next.trim() === '' };
 }
 
-/** Returns the entry at a path. Undefined if there is none. @throws {SettingsError} unparsable */
+/**
+ * Returns the entry at a path. Undefined if there is none.
+ * @throws {SettingsError} unparsable
+ */
 export const findInToml = (text: string, path: readonly string[]): unknown => at(parsed(text), path);

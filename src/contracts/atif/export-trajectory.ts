@@ -15,7 +15,10 @@ class TrajectoryError extends CodedError<'file-exists' | 'unusable-file'> {
   override readonly name = 'TrajectoryError';
 }
 
-/** Writes a new private file completely or not at all. @throws {TrajectoryError} */
+/**
+ * Writes a new private file completely or not at all.
+ * @throws {TrajectoryError}
+ */
 async function writeWhole(path: string, text: string): Promise<void> {
   const draft = await draftOf(path);
   try {

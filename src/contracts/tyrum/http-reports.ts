@@ -20,7 +20,10 @@ async function reportsOf({ timeline, access }: AskedPast): Promise<TyrumReports>
   });
 }
 
-/** Returns the newest report. @throws {TyrumError} `unknown-report` */
+/**
+ * Returns the newest report.
+ * @throws {TyrumError} `unknown-report`
+ */
 export async function lastReport(
   asked: AskedPast,
   { conversation_id: conversation }: { readonly conversation_id?: string | undefined },
