@@ -36,8 +36,8 @@ const namedBy = (document: StoredDocument): readonly string[] =>
 
 /**
  * Returns the documents of an order that sessions have recorded again since its plan, such as a
- * file that another agent has read. They are not evicted, because that session needs them. An order
- * may have been killed and resumed much later.
+ * file that another agent has read. They are not evicted, because these sessions need them. This
+ * also protects them if an order was killed and is resumed much later.
  */
 async function neededAgain(
   { log, store }: { readonly log: TransactionLog; readonly store: ObjectStore },

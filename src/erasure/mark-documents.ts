@@ -39,7 +39,7 @@ function masked(value: StoredValue, forms: readonly string[]): StoredValue {
 
 type Fields = Readonly<Record<string, StoredValue>>;
 
-/** Returns a step without the texts. Its set changes do not change. */
+/** Returns a step without the texts. Its set changes stay. */
 function markedStep(document: StoredDocument, { texts, digests }: TakenOut): StoredDocument {
   const forms = texts.flatMap(formsOf);
   const body = masked(document.body ?? {}, forms) as Fields;

@@ -34,7 +34,10 @@ export class ClientConnection {
     return pool;
   }
 
-  /** Ends this connection when the upstream closes the connection that a request uses. */
+  /**
+   * Ends this connection, once no exchange runs, if the upstream closed the connection of a
+   * request.
+   */
   follow(request: ClientRequest): void {
     request.once('socket', (socket) => {
       if (this.#followed.has(socket)) return;

@@ -73,9 +73,9 @@ const RECORDED = new WeakMap<ContextSession, Recorded>();
 const NONE: Recorded = { places: new Map(), last: 0 };
 
 /**
- * Returns the first step of an answer. Finds it by the answer's ids, or else by its texts,
- * searching first after the last recorded request. Also includes texts of the same answer directly
- * before the step found.
+ * Returns the first step of an answer. Finds a step by the answer's ids, or else by its texts,
+ * searching first after the last recorded request. Texts of the same answer directly before that
+ * step belong to the answer.
  */
 function placeOfAnswer(
   session: ContextSession,

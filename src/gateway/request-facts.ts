@@ -105,7 +105,7 @@ function sessionOf({ wire, headers }: RequestHead, body: Json): SentSession | un
   return { agent: wire, native: `${wire}-${digest}`, from: 'first-text' };
 }
 
-/** The classes of requests that Claude Code names, with their names here. */
+/** Maps the classes that Claude Code gives its requests to ours. */
 const CLAUDE_CLASSES: ReadonlyMap<string | undefined, SideRequest> = new Map([
   ['compaction', 'summary'],
   ['auxiliary', 'other'],

@@ -65,9 +65,9 @@ function faultOf(
 }
 
 /**
- * Makes the server read a request again without its Upgrade header. A server may ignore that header
- * (RFC 9110, 7.8). For every upgrade, Node.js hands over a request without its body, even for an
- * upgrade to HTTP/2, which we may ignore.
+ * Makes the server read an upgrade request again as an ordinary one, without its Upgrade header. A
+ * server may ignore that header (RFC 9110, 7.8). Node.js passes on upgrade requests without their
+ * bodies, even those for HTTP/2, which we may ignore.
  */
 function again(server: Server, request: IncomingMessage, rest: Buffer): void {
   const { method, url, httpVersion, rawHeaders, socket } = request;

@@ -24,7 +24,8 @@ const SHOWS: ReadonlySet<ToolKind> = new Set(['read', 'write', 'edit', 'patch'])
 const LEAST_SHOWN = 40;
 
 /**
- * Returns whether a command showed a file: its output contains the whole file, or is a part of it.
+ * Returns whether a command showed a file: its output contains the whole file, or is a part of the
+ * file.
  */
 function showed(reading: SourceReading, shown: string | undefined): boolean {
   const output = shown?.trim() ?? '';

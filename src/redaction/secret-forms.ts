@@ -133,7 +133,7 @@ const KEY_BLOCK = '[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}';
 
 /**
  * Forms of secrets with their replacements. `$1` and `$2` keep the text before and after the
- * secret. The time of each is linear in the length of the text.
+ * secret. Each form matches in time linear in the length of the text.
  */
 const FORMS: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`-{4,5} ?BEGIN ${KEY_BLOCK}[\\s\\S]*?(?:-{4,5} ?END ${KEY_BLOCK}|$)`, 'g'), MASK],

@@ -145,7 +145,8 @@ function withoutValues(text: string, leads: RegExp): string {
 }
 
 /**
- * Masks the values of secret names in a text. Lists, objects and YAML blocks are masked as a whole.
+ * Masks the values of secrets' names in a text. Lists, objects and YAML blocks are masked as a
+ * whole.
  */
 export function withoutNamedValues(text: string): string {
   const left = withoutValues(text, LEADS);

@@ -1,7 +1,8 @@
 /**
  * All attributes that telemetry may report, named by OpenTelemetry's conventions where possible.
  * Every value is a name from a fixed set, a code, an id or a number. Texts of agents, users and
- * files, arguments, paths, addresses and tokens are never reported, and no setting enables them.
+ * files, arguments, paths, addresses and access tokens are never reported, and no setting enables
+ * them.
  */
 export interface Facts {
   readonly 'mcp.method.name'?: 'tools/call';

@@ -22,7 +22,7 @@ export type Gauges = Readonly<Partial<Record<GaugeName, number>>>;
 
 /**
  * Telemetry sink. It never changes the work or its result. It receives names, codes, ids and
- * numbers only: content, paths and tokens are not facts ({@link Facts}).
+ * numbers only: content, paths and access tokens are not facts ({@link Facts}).
  */
 export interface Telemetry {
   /**

@@ -4,7 +4,7 @@ import type { FoundFile } from '../own-sessions/find-files.js';
 import { unlessMissing } from '../process/system-error.js';
 import { messageOf } from '../values/thrown.js';
 
-/** Reading a database takes at most one part in this many of the process's time. */
+/** Reading a database takes at most 1/`SHARE` of the process's time. */
 const SHARE = 20;
 /** Minimum pause between two reads, in milliseconds. */
 const SHORTEST_MS = 300;

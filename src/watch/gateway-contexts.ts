@@ -218,7 +218,7 @@ class GatewayContexts {
 
 const fileIn = (dataDir: string): string => join(dataDir, 'watch-gateway.json');
 
-/** Returns the companion that follows the gateway's log, with some other time limits. */
+/** Returns the companion that follows the gateway's log, with the given time limits. */
 export const gatewayCompanionWith =
   (times: Partial<GatewayTimes>): Companion =>
   async (followed, host) => {

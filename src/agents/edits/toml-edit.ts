@@ -110,7 +110,7 @@ const plain = (table: Table): unknown =>
 
 /**
  * Returns the first candidate text that has the wanted data.
- * @throws {SettingsError} unfit – none has
+ * @throws {SettingsError} unfit – no candidate has it
  */
 function firstFit(candidates: readonly (() => string)[], wanted: Table, path: readonly string[]): string {
   for (const candidate of candidates) {

@@ -16,7 +16,7 @@ const HANDOFF = 'agent.handoff';
 
 const REVIEWER: Item['visibility'] = ['reviewer'];
 
-/** Returns an id for a record that is equal in every bundle that holds the record. */
+/** Returns an id for a record. The id is the same in every bundle that holds the record. */
 export const recordName = (kind: string, record: object): string =>
   `${kind}-${hashText(JSON.stringify(record)).slice(0, 24)}`;
 

@@ -53,7 +53,7 @@ export const injectionPoints = z.enum([
   'artifact_input',
   'custom',
 ]);
-/** How a replacement was made. */
+/** How entries were replaced. */
 export const compactionMethods = z.enum([
   'extractive_summary',
   'abstractive_summary',
@@ -64,7 +64,7 @@ export const compactionMethods = z.enum([
   'provider_context_editing',
   'custom',
 ]);
-/** Why a replacement was made. */
+/** Why entries were replaced. */
 export const compactionTriggers = z.enum([
   'manual',
   'token_pressure',

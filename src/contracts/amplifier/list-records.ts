@@ -115,7 +115,7 @@ export class ListRecords {
     } as ContextRecord;
   }
 
-  /** Records that the list starts anew. */
+  /** Records that the list was cleared. */
   cleared(): ContextRecord {
     return { kind: 'event', ...this.#at(), body: { type: CLEARED, data: {} } };
   }

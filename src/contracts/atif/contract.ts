@@ -1,6 +1,6 @@
 import type { Contract } from '../../cli/contract.js';
 
-/** The Agent Trajectory Interchange Format (ATIF): export only. The laboratory imports it. */
+/** The Agent Trajectory Interchange Format (ATIF), for export. Only the laboratory imports it. */
 export const ATIF: Contract = {
   exports: {
     atif: {

@@ -29,8 +29,8 @@ async function packAction(reference: string, flags: PackFlags): Promise<void> {
 }
 
 /**
- * `palimpsest pack`: writes the two files of a CortexFS pack: the context of a session within a
- * token budget. The database stays unchanged.
+ * `palimpsest pack`: writes a CortexFS pack of a session. Its two files hold the session's context
+ * within a token budget. The database stays unchanged.
  */
 export function packCommand(): Command {
   return withMoment(new Command('pack'))

@@ -41,7 +41,7 @@ export type KeptImport = z.output<typeof keptImport> & {
   /** Set if the session has only the beginning of the import. */
   readonly isCut?: true;
 };
-/** A line of a kept import. */
+/** A line of a stored import. */
 export type KeptLine = z.output<typeof keptLine>;
 
 const FORMAT = 'cortexfs';

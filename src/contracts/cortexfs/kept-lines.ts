@@ -29,7 +29,7 @@ class ShownSteps {
   }
 }
 
-/** Replaces generated lines of the same steps by kept lines. */
+/** Replaces generated lines by the imported lines of the same steps. */
 function withKept<Line extends { readonly seq: number }>(
   made: readonly Line[],
   imports: readonly KeptImport[],

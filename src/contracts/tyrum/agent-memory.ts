@@ -27,7 +27,7 @@ export interface MemoryChange {
   readonly bury: readonly Burial[];
 }
 
-/** The storage of an agent's memory. All code outside this file uses only this interface. */
+/** The storage of an agent's memory, as the other code of this contract uses it. */
 export interface MemoryAdapter {
   readonly agent: string;
   read(): Promise<RememberedItems>;

@@ -245,7 +245,7 @@ export class TyrumReports {
       return { ...moment, id: tyrumReportId(moment), turn, at: atOf(steps, step), proof };
     });
     if (handedOut.length > 0) return handedOut.reverse();
-    // A context that was never handed out has no report (decision E12).
+    // In any other session, a context that was never handed out has no report (decision E12).
     if (!(await this.timeline.isTranscript(session))) return [];
     const turns = await this.timeline.turns(session);
     return turns.toReversed().map(({ turn, last }): Found => {
