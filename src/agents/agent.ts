@@ -91,9 +91,7 @@ export interface Agent {
   readonly title: string;
   /** Names of the agent's program on the PATH. */
   readonly programs: readonly string[];
-  /**
-   * Files or folders that show that the agent is installed, even if its program is not on the PATH.
-   */
+  /** Files or folders of an installed agent, for one whose program is not on the PATH. */
   readonly traces: (at: Surroundings) => readonly string[];
   /** Whether a desktop starts the agent. It then lacks the PATH of the user's shell. */
   readonly isGraphical: boolean;
@@ -102,10 +100,7 @@ export interface Agent {
   readonly check?: Check;
 }
 
-/**
- * The name of our server in settings. It is short, because agents put it before the name of each
- * tool.
- */
+/** The name of our server in settings. It is short: agents put it before each tool's name. */
 export const SERVER_NAME = 'ctx';
 
 /** Hooks with `palimpsest watch` record everything that the agent does. */

@@ -170,10 +170,7 @@ const WORDS: Readonly<Record<Reach, string>> = {
 /** Maximum characters to show of an agent's output or of a command. */
 const SHOWN_CHARS = 400;
 
-/**
- * Runs the agent's check. If the agent has no check, or its check only lists the server, starts the
- * server.
- */
+/** Runs the agent's check. If it has none, or only lists the server, starts the server. */
 async function reachOf({ agent, program }: Installed, { value, trust }: OwnEntry, asked: Asked) {
   const { at, cwd } = asked;
   let [reach, detail]: [Reach, string] = ['listed', ''];

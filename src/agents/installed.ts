@@ -66,8 +66,7 @@ export async function findAgent(agent: Agent, at: Surroundings): Promise<Install
     const traces = await Promise.all(agent.traces(at).map((path) => stat(path).then(Boolean, () => false)));
     return traces.includes(true) ? { agent, program, version: undefined } : undefined;
   }
-  // Runs outside the project, because some programs load the settings of their folder at every
-  // start.
+  // Outside the project, because some programs load their folder's settings at every start.
   const cwd = dirname(program);
   const { output } = await runProgram(program, ['--version'], { env: at.env, cwd, limitMs: VERSION_MS });
   const head = output.slice(0, VERSION_CHARS);

@@ -44,10 +44,7 @@ function ofFile<T>(path: string, edit: () => T): T {
   }
 }
 
-/**
- * Returns the text without the changes of an earlier setup, so that a single undo removes both
- * setups.
- */
+/** Returns the text without the changes of an earlier setup, so that one undo removes both. */
 function baseOf({ path, text }: SettingsFile, earlier: KeptChange | undefined): string | undefined {
   if (text === undefined || earlier === undefined) return text;
   const taken = ofFile(path, () => takeBack(earlier, text));

@@ -22,10 +22,7 @@ const MOST_CHARS = 1_048_576;
  */
 const DRAIN_MS = 1_000;
 
-/**
- * Starts a program. Undefined if the system rejects the call, for example because of a NUL in an
- * argument.
- */
+/** Starts a program. Undefined if the system rejects the call, such as for a NUL. */
 function started(program: string, args: readonly string[], options: SpawnOptions): ChildProcess | undefined {
   const how = spawnedAs(program, args);
   if (how === undefined) return undefined;

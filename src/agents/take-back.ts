@@ -15,10 +15,7 @@ export interface PlannedUndo {
   readonly left: readonly string[];
 }
 
-/**
- * Removes the edits of a record from a text. Leaves entries that no longer have the content of an
- * edit.
- */
+/** Removes the edits of a record from a text. Leaves entries that no edit wrote in this form. */
 export function takeBack(change: KeptChange, text: string): TakenBack {
   const [first, ...older] = generationsOf(change).map(({ made }) => made as readonly Made[]);
   const take = (from: string, made: readonly Made[]): TakenBack => takeBackSettings(change.syntax, from, made);

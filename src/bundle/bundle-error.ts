@@ -28,10 +28,7 @@ export type BundleErrorCode =
   | 'erasing'
   /** The session has no interrupted import that could be finished. */
   | 'nothing-to-finish'
-  /**
-   * The session saw two lines of versions of its files: first the imported one, then this
-   * database's own.
-   */
+  /** The session saw two lines of versions of its files: the imported and the local one. */
   | 'two-lines'
   /** The database holds different data under an id of the bundle. */
   | 'conflict';

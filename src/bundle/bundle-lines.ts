@@ -2,10 +2,7 @@ import * as z from 'zod';
 import { type Json, unboundedJson } from '../objects/canonical-json.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 
-/**
- * The newest version of the format. Only redacted bundles need it. Every earlier version can be
- * read.
- */
+/** The newest version, which only redacted bundles need. Earlier versions can be read. */
 export const BUNDLE_VERSION = 2;
 /** The version of bundles without redaction. */
 export const WHOLE_VERSION = 1;
@@ -33,10 +30,7 @@ const header = z.strictObject({
   documents: count.describe('Versions of objects and parts, without texts'),
 });
 
-/**
- * Counts of the content that was masked before the bundle was written. They do not reveal the
- * content.
- */
+/** Counts of masked content. They do not reveal the content. */
 export const redacted = z.strictObject({
   rules: z
     .strictObject({ session: count, texts: count, patterns: count })

@@ -223,9 +223,7 @@ class BundleCheck {
     return epochs;
   }
 
-  /**
-   * Checks that every object of the session is present, and that its heads result from its steps.
-   */
+  /** Checks that all objects of the session are present, and that heads result from steps. */
   #checkWhole({ sessions }: BundleHeader, steps: readonly Step[]): void {
     const named = steps.flatMap(({ changes, call }) => [
       ...(changes.index ?? []),

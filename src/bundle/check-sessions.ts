@@ -45,10 +45,7 @@ export class Fold {
   }
 }
 
-/**
- * Checks that each session continues the previous one, and wrote the steps that the previous one
- * lacks.
- */
+/** Checks that each session continues the previous one and wrote the steps that it adds. */
 function checkLineage({ sessions, steps, heads }: SaidOfSessions): void {
   const points = new Map<string, ForkPoint | undefined>();
   for (const document of heads) {

@@ -50,10 +50,7 @@ async function originsOf(documents: SessionDocuments, session: SessionId): Promi
   return { of, here: (await documents.places(ids)).map(({ txId }) => txId) };
 }
 
-/**
- * Returns the ids of all objects that steps name: indexed objects, calls, and objects in their
- * answers.
- */
+/** Returns the ids of all objects in steps: indexed objects, calls and objects in answers. */
 export function objectsOf(steps: readonly Step[]): ReadonlySet<string> {
   const ids = new Set<string>();
   for (const { changes, call } of steps) {

@@ -108,9 +108,7 @@ const running = {
   parent: z.strictObject({ session: id, seq: count }).optional(),
 };
 
-/**
- * Shapes of the bodies of steps and assembly records. Parts of other types have their own checks.
- */
+/** Shapes of the bodies of steps and assembly records. Other parts have their own checks. */
 export const BODY_SHAPES = { step: z.strictObject(STEP), assembly: z.strictObject(ASSEMBLY) } as const;
 
 const author = z.discriminatedUnion('kind', [

@@ -120,9 +120,7 @@ class Written {
 const byPlace = (a: DocumentPlace, b: DocumentPlace): number =>
   a.id === b.id ? a.validTime.getTime() - b.validTime.getTime() || a.txId - b.txId : a.id < b.id ? -1 : 1;
 
-/**
- * A text that precedes its transaction. `text` is its content if the database does not store it.
- */
+/** A text that precedes its transaction. `text` is set if the database does not store it. */
 type WrittenText = Omit<NeededText, 'hash'> & { readonly hash: string; readonly text?: string };
 
 /** The source of a bundle's lines. */
@@ -193,8 +191,7 @@ async function* linesOf(source: Source, written: Written): AsyncGenerator<string
       for (const { hash, isRequired, isMessage, text } of [...wanted.values()].sort((a, b) =>
         a.hash < b.hash ? -1 : 1,
       )) {
-        // The import expects a message's text directly before its transaction, even if it was
-        // written before.
+        // A message's text comes directly before its transaction, even if written before.
         if (known.has(hash) && !isMessage) continue;
         known.add(hash);
         const parts = text === undefined ? await documents.textParts(hash as Sha256) : textParts(text, hash as Sha256);

@@ -161,10 +161,7 @@ function stateOps(
   });
 }
 
-/**
- * Returns a state with all files that the import keeps private. Returns the same object if nothing
- * is added.
- */
+/** Adds the files that an import keeps private. Returns the same object if all are known. */
 function withLine(state: ImportState, { lined }: HeldVersions): ImportState {
   const { line } = state;
   const fresh = lined.filter((id) => line?.files.includes(id) !== true);
@@ -316,8 +313,7 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
     if (held.isAll && !isBegun) {
       const isRemapped =
         folders.length + filesystems.length > 0 && !isDeepStrictEqual(placesOf(before), placesOf(state));
-      // If the session was recorded here and never imported, only the local folders and filesystems
-      // are stored.
+      // Of a session that was never imported, only local folders and filesystems are stored.
       const { sha256, transactions: count } = before ?? { ...state, transactions: 0 };
       const part = toImportPart(session, { ...state, sha256, transactions: count }, true);
       if (isRemapped)
@@ -340,8 +336,7 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
       const parts = await own.documents.newest(ids);
       const free = [
         ...held.newSessions.map((name) => store.guardOp(sessionObjectId(sessionId(name)), null)),
-        // Locks do not reach other machines. If two machines import at the same time, the guard
-        // lets only one begin.
+        // Locks do not reach other machines. The guard lets only one of two machines begin.
         ...ids.map((id) => store.guardOp(id, parts.get(id) ?? null)),
       ];
       const arrives = stateOps(owned, session, { state, isWhole: false });

@@ -132,10 +132,7 @@ type Renamed<Name extends keyof AssemblyProof> = (
 const same = <Value>(value: Value): Value => value;
 const ids = <Value>(value: Value, { names }: Masking): Value => names.ids(value);
 
-/**
- * Maps each member of an assembly record to a function that masks the names in it. A new member
- * needs an entry.
- */
+/** Masks the names in each member of an assembly record. A new member needs an entry. */
 const RENAMED: { readonly [Name in keyof Required<AssemblyProof>]: Renamed<Name> } = {
   session: same,
   turn: same,

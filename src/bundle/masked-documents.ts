@@ -68,10 +68,7 @@ const ofText = (text: string, isMessage = false): MaskedText => ({ hash: hashTex
 /** The original texts of a version. */
 interface Texts {
   readonly content: string | null;
-  /**
-   * The whole text of a version that holds only its beginning and end. Undefined if it is not
-   * stored.
-   */
+  /** The stored whole text of a version that holds only its beginning and end. */
   readonly whole: string | undefined;
   readonly args: ToolcallInput['args'];
 }
@@ -124,10 +121,7 @@ export class MaskedDocuments {
     this.versions += 1;
   }
 
-  /**
-   * Registers the masked steps. Call it after all versions are registered. Returns how many steps
-   * masking changed.
-   */
+  /** Registers the steps, after all versions. Returns how many masking changed. */
   learnSteps(): number {
     for (const step of this.#of.steps)
       this.steps.push(maskedStep(step, this.#of.names, { masked: this.#masked, held: this.#held }));
@@ -218,10 +212,7 @@ export class MaskedDocuments {
     return { document: part, texts: texts.length === 0 ? [] : [ofText(step.message?.text ?? '', true)] };
   }
 
-  /**
-   * Returns the head of a session or chat as it results from the masked steps. Request heads in
-   * step order.
-   */
+  /** Returns a session's or chat's head after the masked steps. Request heads in step order. */
   folded(document: StoredDocument): MaskedDocument {
     const owner = sessionId(document['xt/id'].slice(String(document.type).length + 1));
     const { roots, ...marks } = marksOf(document);

@@ -101,9 +101,7 @@ export class MaskedNames {
     );
   }
 
-  /**
-   * Returns the placeholder of a fully hidden object. Undefined if the object is not fully hidden.
-   */
+  /** Returns the placeholder of a fully hidden object. Undefined for other objects. */
   markOf(id: string): string | undefined {
     return this.#mask.hides(id) ? MASK : undefined;
   }

@@ -118,10 +118,7 @@ export class MaskedRecords {
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, of(key, one)]));
   }
 
-  /**
-   * Returns the replacement of a hash, or of the name of an object or context. Undefined for any
-   * other text.
-   */
+  /** Returns the replacement of a hash or of an object's or context's name. Undefined if none. */
   #named(text: string): string | undefined {
     const known = this.#documents.replacementOf(text) ?? (this.#names.has(text) ? this.#names.id(text) : undefined);
     return known ?? (DIGEST.test(text) ? this.#documents.hash(text) : undefined);

@@ -15,10 +15,7 @@ type Masked<Name extends keyof Step> = (value: NonNullable<Step[Name]>, names: M
 const same = <Value>(value: Value): Value => value;
 const ids = <Value>(value: Value, names: MaskedNames): Value => names.ids(value);
 
-/**
- * Maps each member of a step to a function that masks it. A new member needs an entry. Calls are
- * masked separately.
- */
+/** Masks each member of a step except its call. A new member needs an entry. */
 const MASKED: { readonly [Name in keyof Required<Step>]: Masked<Name> } = {
   session: same,
   seq: same,

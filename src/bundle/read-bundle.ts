@@ -28,9 +28,7 @@ const MOST_AT_ONCE = 512 * MIB;
  * character with six bytes.
  */
 const MOST_LINE_BYTES = 16 * MIB;
-/**
- * Maximum ratio of unpacked to packed bytes, beyond a fixed allowance. Only a zip bomb exceeds it.
- */
+/** Maximum ratio of unpacked to packed bytes, beyond an allowance. Zip bombs exceed it. */
 const MOST_TIMES = 200;
 const ALWAYS_BYTES = 64 * MIB;
 /** Maximum nesting of our own documents: arguments of 200 levels, and the levels around them. */

@@ -61,10 +61,7 @@ async function placeOf({ paths, ...place }: Omit<DiskPlace, 'bytes'>): Promise<D
   return { ...place, paths, bytes: await bytesOf(paths) };
 }
 
-/**
- * Returns the program's builds of the node. Builds that no node used for a day are a separate
- * place.
- */
+/** Returns the program's builds of the node. Those that no node used for a day are separate. */
 async function buildsIn(cacheDir: string): Promise<readonly Omit<DiskPlace, 'bytes'>[]> {
   const found = (await namesIn(cacheDir)).filter((name) => /^(?:node-|\.draft-)/.test(name));
   const aged = await Promise.all(
@@ -116,9 +113,7 @@ export async function diskPlaces(folders: {
   return places.filter(({ bytes }) => bytes > 0).sort((a, b) => b.bytes - a.bytes);
 }
 
-/**
- * Returns how many bytes of a database its next rewrite certainly removes: the size of its logs.
- */
+/** Returns the bytes of a database that its next rewrite certainly removes: its logs. */
 export async function rewrittenBytes(dataDir: string): Promise<number> {
   const stores = await Promise.all(
     DATABASE.map(async (store) => {

@@ -8,9 +8,7 @@ export type ErasureErrorCode =
   | 'wrong-kind'
   /** No recorded text contains the text to erase. */
   | 'not-found'
-  /**
-   * The erasure would remove nearly everything, or nearly everything contains the text to erase.
-   */
+  /** The erasure would remove nearly everything, or nearly everything contains its text. */
   | 'matches-all'
   /** Forks of the session need its steps. */
   | 'has-forks'

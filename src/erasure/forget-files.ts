@@ -10,10 +10,7 @@ import { namesIn } from '../process/owned-file.js';
 import { unlessMissing } from '../process/system-error.js';
 import { ErasureError } from './erasure-error.js';
 
-/**
- * Returns whether bytes contain a text of the order, or the id of a session or document that it
- * erases.
- */
+/** Returns whether bytes contain a text of the order, or the id of what it erases. */
 function concerns(bytes: Buffer, { sessions, documents, texts }: Forgotten): boolean {
   if (bytesHold(bytes, texts) || [...sessions].some((session) => bytes.includes(session))) return true;
   // Limited, because every id is searched for in all bytes.
@@ -32,10 +29,7 @@ const concernsFile = async (path: string, forgotten: Forgotten): Promise<boolean
   return concerns(plain, forgotten);
 };
 
-/**
- * Maximum wait until a process removes the file of its idle journal, and the poll interval, in
- * milliseconds.
- */
+/** Maximum wait for the removal of an idle journal, and the poll interval, in milliseconds. */
 const JOURNAL_MS = 20_000;
 const LOOK_MS = 200;
 

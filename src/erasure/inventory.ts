@@ -34,10 +34,7 @@ export interface KnownDocument {
 /** Facts about a session, derived from its documents. */
 export interface KnownSession {
   readonly id: SessionId;
-  /**
-   * Time of its last step, or of its last transaction if it has no step, in milliseconds since
-   * 1970.
-   */
+  /** Time of its last step, else of its last transaction, in milliseconds since 1970. */
   lastAt: number;
   parent: ForkPoint | undefined;
   /** Its steps by number, each with the objects that it is the first to name. */
@@ -140,8 +137,7 @@ export class Inventory {
   readonly #named: string[] = [];
   readonly #callers = new Map<string, SessionId>();
   /**
-   * The digests of an import's staged texts. Those texts are packed, so no search finds a text in
-   * them.
+   * The digests of staged texts of imports. These are packed, so no search finds a text in them.
    */
   readonly staged = new Set<number>();
   /** Sessions whose import is not finished. */

@@ -96,9 +96,7 @@ function markedHead(document: StoredDocument, { texts, digests }: TakenOut): Sto
   };
 }
 
-/**
- * Types of documents that are stored again with a mark, because their session needs them in order.
- */
+/** Types of documents that are stored again with a mark. Their session needs them. */
 export const STAYS_MARKED: ReadonlySet<string> = new Set(['step', 'toolcall', 'file', 'system_prompt']);
 
 /** Returns a document with marks in place of the texts. */

@@ -23,10 +23,7 @@ const orderSchema = z.strictObject({
   marked: z.array(
     z.strictObject({ document: z.custom<StoredDocument>((one) => typeof one === 'object'), validTime: z.int() }),
   ),
-  /**
-   * The selected texts, to find them in copies. The file with them is removed when the order is
-   * finished.
-   */
+  /** The texts to find in copies. This file is removed when the order is finished. */
   texts: z.array(z.string()),
 });
 
@@ -53,10 +50,7 @@ export async function pendingOrder(dataDir: string): Promise<PendingOrder | unde
   );
 }
 
-/**
- * Records an order before anything is erased. If this process is killed, another one finishes the
- * order.
- */
+/** Records an order before anything is erased. If this process is killed, another finishes it. */
 export async function recordOrder(dataDir: string, order: PendingOrder): Promise<void> {
   await mkdir(erasuresFolder(dataDir), { recursive: true, mode: 0o700 });
   await replaceFile(pendingFile(dataDir), `${JSON.stringify(order)}\n`, { flush: true });

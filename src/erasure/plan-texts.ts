@@ -18,13 +18,9 @@ interface TextsInput {
   readonly shared: boolean;
 }
 
-/**
- * Minimum characters of an erased object's content that is also searched for in other documents.
- */
+/** Minimum characters of an erased object's content to search for in other documents. */
 const SHORTEST_QUOTED = 16;
-/**
- * An erasure may remove at most half of the steps and objects, unless there are fewer than this.
- */
+/** From this number on, an erasure may remove at most half of the steps and objects. */
 const FEW_DOCUMENTS = 20;
 
 /**
@@ -71,10 +67,7 @@ function wholeTexts(inventory: Inventory, chunks: ReadonlySet<KnownDocument>): R
   return new Set([...chunks, ...broken, ...parts.flatMap((digest) => inventory.identifiedBy(digest))]);
 }
 
-/**
- * Returns the first step of a session that is erased or names an erased document. Undefined if
- * there is none.
- */
+/** Returns the first step of a session that is erased or names an erased document, if any. */
 function firstTouched({ id, steps }: KnownSession, erased: ReadonlyMap<string, KnownDocument>): number | undefined {
   const own = [...erased.values()].some(({ session, type }) => session === id && type === 'system_prompt');
   if (own) return 0;

@@ -22,9 +22,7 @@ export interface Unproved {
   readonly contexts: number;
 }
 
-/**
- * The extent of an order, computed from the database at one transaction. Nothing is erased by
- * computing it. */
+/** The extent of an order, computed from the database at one transaction. */
 export interface ErasurePlan {
   readonly selection: Selection;
   readonly txId: number;
@@ -52,10 +50,7 @@ const planFileSchema = z.strictObject({
   digest: z.string(),
 });
 
-/**
- * The part of a plan that a plan file stores between `--plan` and `--apply`. It contains no
- * content.
- */
+/** The part of a plan that its file stores from `--plan` to `--apply`. It has no content. */
 export type PlannedExtent = Readonly<z.output<typeof planFileSchema>>;
 
 const digestOf = (extent: Omit<PlannedExtent, 'digest'>): string => hashText(canonicalJson(extent as unknown as Json));

@@ -13,9 +13,7 @@ export interface AgentLaunch {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/**
- * The upstreams that an agent would use without the gateway, and how to start the agent with it.
- */
+/** An agent's upstreams without the gateway, and how to start the agent with it. */
 interface AgentPlan {
   /** Upstreams as NAME=URL. */
   readonly upstreams: readonly string[];

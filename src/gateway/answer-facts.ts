@@ -22,9 +22,7 @@ export interface AnswerFacts {
   /** Ids of the answer's items and calls, in order. */
   readonly items?: readonly string[];
   readonly calls?: readonly string[];
-  /**
-   * Hashes of the answer's text blocks, in order. A step with the same text belongs to this answer.
-   */
+  /** Hashes of the answer's text blocks, in order. A step with such a text is of this answer. */
   readonly texts?: readonly Sha256[];
   /** The types of the answer's blocks or items, in order, such as `thinking` or `compaction`. */
   readonly blocks?: readonly string[];
@@ -251,8 +249,7 @@ export class AnswerCollector {
     this.#usage = { ...this.#usage, ...defined(found) };
     if (response.error !== undefined && response.error !== null) this.#fail(response.error);
     this.#judge(response);
-    // A stream has reported each item already. Only an answer without a stream has its items just
-    // here.
+    // A stream has reported each item already. Other answers have their items only here.
     if (this.#blocks.length === 0) for (const item of asList(response.output)) this.#item(item);
   }
 

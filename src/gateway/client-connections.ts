@@ -6,8 +6,7 @@ import type { Socket } from 'node:net';
 export type Pool = HttpAgent | HttpsAgent;
 
 function poolFor(base: URL): Pool {
-  // Node 24.5 and later read the proxy variables of the environment. Earlier versions ignore the
-  // option.
+  // Node reads the proxy variables since 24.5. Earlier versions ignore the option.
   const options = { keepAlive: true, maxSockets: 1, proxyEnv: process.env } as const;
   return base.protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options);
 }
@@ -34,10 +33,7 @@ export class ClientConnection {
     return pool;
   }
 
-  /**
-   * Ends this connection, once no exchange runs, if the upstream closed the connection of a
-   * request.
-   */
+  /** Ends this connection when idle, if the upstream closed the connection of a request. */
   follow(request: ClientRequest): void {
     request.once('socket', (socket) => {
       if (this.#followed.has(socket)) return;

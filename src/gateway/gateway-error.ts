@@ -11,10 +11,7 @@ export type GatewayErrorCode =
   | 'unknown-session'
   | 'not-steered';
 
-/**
- * Thrown if the gateway or an agent behind it cannot be started, or a command about a gateway
- * fails.
- */
+/** Thrown if the gateway or an agent behind it cannot start, or a gateway's command fails. */
 export class GatewayError extends CodedError<GatewayErrorCode> {
   override readonly name = 'GatewayError';
 

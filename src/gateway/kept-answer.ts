@@ -10,15 +10,12 @@ const MOST_KEPT = 32 * 1_048_576;
  * message thread of Anthropic, and for a response that the provider stores.
  */
 export function mayBeContinued(wire: Wire, body: Buffer): boolean {
-  // Most requests have no thread, and Codex stores no response. Searching the bytes saves parsing
-  // them.
+  // Searching the bytes saves parsing: few requests have a thread, and Codex stores nothing.
   if (wire === 'anthropic') return body.includes('"thread"') && asObject(parsedBody(body).thread).type !== undefined;
   return wire === 'responses' && !body.includes('"store":false') && parsedBody(body).store !== false;
 }
 
-/**
- * For each type of delta: the field with its new text, and the field of the open block to extend.
- */
+/** For each type of delta: the field with its text, and the field of the block to extend. */
 const APPENDED: Readonly<Record<string, readonly [from: string, to: string]>> = {
   text_delta: ['text', 'text'],
   thinking_delta: ['thinking', 'thinking'],

@@ -61,9 +61,7 @@ export interface LoggedAnswer {
   readonly kind: 'answer';
   readonly request: number;
   readonly at: number;
-  /**
-   * Absent if there was no answer: the client disconnected, or the upstream could not be reached.
-   */
+  /** Absent if the client disconnected, or the upstream could not be reached. */
   readonly facts?: AnswerFacts;
   /**
    * The answer's blocks or items as JSON. Present if a later request may continue the answer

@@ -56,16 +56,13 @@ export class LogFile {
     return this.#size;
   }
 
-  /**
-   * Whether the file could not be truncated after a failed write. It then takes no more entries.
-   */
+  /** Whether truncating after a failed write failed. The file then takes no more entries. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
 
   /**
-   * Appends an entry and returns its number. Rejects with system errors, and has then written
-   * nothing.
+   * Appends an entry and returns its number. Rejects with system errors; then nothing was written.
    */
   append(entry: LogEntry): Promise<number> {
     return this.#serial(async (batch) => this.#add(batch, entryPayload(entry)));
@@ -99,10 +96,7 @@ export class LogFile {
     await this.#handle.close().catch(() => undefined);
   }
 
-  /**
-   * Masks the spans that the file does not have yet, so that the write itself only waits for the
-   * disk.
-   */
+  /** Masks the spans that the file lacks, so that the write itself only waits for the disk. */
   prepare(body: LoggedBody): void {
     for (const [i, key] of body.keys.entries()) if (!this.#spans.has(key)) body.kept(i);
   }

@@ -72,9 +72,7 @@ export function forwardedHeaders(
   });
 }
 
-/**
- * Returns the headers for a changed body, which is sent with its length and without an encoding.
- */
+/** Returns the headers for a changed body, which is sent whole and without an encoding. */
 export function headersFor(raw: RawHeaders, body: Buffer): RawHeaders {
   const kept = pairsOf(raw).filter(
     ([name]) => !/^(?:content-length|content-encoding|transfer-encoding|content-md5|digest)$/i.test(name),
@@ -122,9 +120,7 @@ export function loggedHeaders(raw: RawHeaders): Readonly<Record<string, string>>
   );
 }
 
-/**
- * Query parameters that the log keeps. Gemini's `key` is a credential, so it is not one of them.
- */
+/** Query parameters that the log keeps. Gemini's `key` is a credential, so it is missing. */
 const LOGGED_PARAMETERS: ReadonlySet<string> = new Set(['alt', 'api-version', 'beta']);
 
 /**

@@ -54,10 +54,7 @@ function wholeThread(earlier: readonly Parsed[], own: Json): Json {
   return { ...settings, messages: [...messages, ...asList(own.messages)] };
 }
 
-/**
- * Joins responses. The last request inherits the input and output of the earlier ones, but no
- * settings.
- */
+/** Joins responses. The last inherits input and output of the earlier ones, no settings. */
 const wholeResponse = (earlier: readonly Parsed[], own: Json): Json => ({
   ...own,
   input: [...earlier.flatMap(({ body, answer }) => [...inputOf(body), ...answer]), ...inputOf(own)],

@@ -92,8 +92,7 @@ function placeOfAnswer(
   const isText = ({ message }: ChatMark, at: number): boolean =>
     message !== undefined && message.text !== '' && isOfAnswer(at);
   place ??= marks.find((mark, at) => mark.seq > after && isText(mark, at));
-  // After a restart, requests may be recorded in another order, so search all steps without a
-  // request.
+  // After a restart, the order may differ, so search all steps without a request.
   if (place === undefined) {
     const taken = new Set([...places.values()].map(({ seq }) => seq));
     place = marks.find((mark, at) => !taken.has(mark.seq) && isText(mark, at));

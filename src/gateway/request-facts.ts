@@ -37,10 +37,7 @@ export interface RequestFacts {
   readonly thread?: { readonly type: 'create' | 'continue'; readonly previous?: string };
   /** The answer that a Responses request continues, like `thread.previous`. */
   readonly previous?: string;
-  /**
-   * The id of a conversation in the Responses API, which holds everything before the request's
-   * input.
-   */
+  /** A conversation of the Responses API, with everything before the request's input. */
   readonly conversation?: string;
   /**
    * `asked`: the body asks the provider to compact. `carried`: it contains what the provider

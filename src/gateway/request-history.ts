@@ -59,9 +59,7 @@ function geminiMessages(contents: unknown): readonly Json[] {
   });
 }
 
-/**
- * Returns the conversation in a request. Undefined if the body does not have the form of its wire.
- */
+/** Returns the conversation in a request. Undefined if the body lacks the form of its wire. */
 export function requestHistory({ wire, spans, rebuilt }: SentRequest): RequestHistory | undefined {
   const whole = parsedBody(Buffer.concat(rebuilt?.spans ?? spans));
   const body = wire === 'gemini' && whole.contents === undefined ? asObject(whole.request) : whole;

@@ -103,17 +103,14 @@ function isFailure(name: string, result: unknown): boolean {
   return (result.error !== undefined && result.error !== null) || result.success === false || result.is_error === true;
 }
 
-/**
- * Returns the output of a call: of a command in Claude Code and Codex, of any tool in Gemini CLI.
- */
+/** Returns a call's output: of commands in Claude Code and Codex, of any tool in Gemini CLI. */
 function shownIn(result: unknown): string | undefined {
   if (!isJsonObject(result)) return text(result);
   return text(result.stdout) ?? text(result.llmContent);
 }
 
 /**
- * Returns the moment of an event. For a session that starts because of a compaction, returns the
- * compaction.
+ * Returns the moment of an event. A session that starts after a compaction gives the compaction.
  */
 function momentIn(agent: HookAgent, name: string, source: unknown): HookMoment | undefined {
   const moment = Object.hasOwn(MOMENTS[agent], name) ? MOMENTS[agent][name] : undefined;

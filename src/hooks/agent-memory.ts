@@ -23,10 +23,7 @@ const SHOWS: ReadonlySet<ToolKind> = new Set(['read', 'write', 'edit', 'patch'])
 /** Minimum length of an output that shows a file. A file may contain a shorter one by chance. */
 const LEAST_SHOWN = 40;
 
-/**
- * Returns whether a command showed a file: its output contains the whole file, or is a part of the
- * file.
- */
+/** Returns whether a command showed a file: its output has the whole file or is a part of it. */
 function showed(reading: SourceReading, shown: string | undefined): boolean {
   const output = shown?.trim() ?? '';
   if (reading.kind !== 'text' || output.length < LEAST_SHOWN) return false;
@@ -73,10 +70,7 @@ export class AgentMemory {
     for (const { file, before } of changed) this.remember(file, readingOfText(before, 0));
   }
 
-  /**
-   * Forgets files that a call is about to change, because not every agent reports the end of each
-   * call.
-   */
+  /** Forgets files that a call will change: not every agent reports the end of each call. */
   changing(files: readonly NamedFile[]): void {
     for (const { file } of files) this.#seen.changing(file.id);
   }

@@ -81,8 +81,7 @@ export class HookResponder {
     });
     if (moment === 'after-compaction') return this.#compacted(event, await followed);
     if (call !== undefined) return this.#called(event, call, await followed);
-    // Not awaited: the agent waits for this answer, and a session that starts has no transcript
-    // yet.
+    // Not awaited: the agent waits for this answer, and a new session has no transcript yet.
     followed
       .then((session) => session.catchUp())
       .catch((error: unknown) => {

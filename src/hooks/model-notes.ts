@@ -12,9 +12,7 @@ import type { ChangedFile, SeenIn } from './agent-memory.js';
 const MOST_DIFF_CHARS = 1_200;
 /** Maximum number of line ranges in a note. */
 const MOST_RANGES = 5;
-/**
- * Maximum number of edits between two texts. With more, comparing the texts would take too long.
- */
+/** Maximum number of edits between two texts. Comparing them would take too long with more. */
 const MOST_EDITS = 1_000;
 
 /**
@@ -95,10 +93,7 @@ export function staleNote(
 
 /** Maximum characters of the note about pins. Claude Code moves a longer note to a file. */
 const MOST_PIN_CHARS = 8_000;
-/**
- * Maximum characters of a pin's line. The note contains the line even if the pin's text does not
- * fit.
- */
+/** Maximum characters of a pin's line. The note has it even if the pin's text does not fit. */
 const LINE_CHARS = 200;
 
 /**

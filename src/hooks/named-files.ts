@@ -37,10 +37,7 @@ function pathsOf({ tool, args }: HookedCall): readonly string[] {
   return script === undefined ? [] : [...patchedPaths(script), ...scriptWords(script)];
 }
 
-/**
- * Returns the names of the files that a call certainly changes. A shell command can also apply a
- * patch.
- */
+/** Returns the names of files that a call certainly changes. A shell can also apply a patch. */
 export function namesToChange({ tool, args }: HookedCall): ReadonlySet<string> {
   if (foreignTool(tool).kind !== 'shell') return new Set(pathsToChange(tool, args));
   const script = scriptOf(args) ?? '';

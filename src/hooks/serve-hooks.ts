@@ -13,9 +13,7 @@ import { type HookHost, HookResponder } from './answer-event.js';
 const GREETING = /^palimpsest-hook 1 ([a-z-]{1,40})$/;
 /** Maximum size of an event with its first line. The client sends no larger one. */
 const MOST_BYTES = 17 * 1024 * 1024;
-/**
- * Maximum time in which a client must send its event, in milliseconds. A client gives up earlier.
- */
+/** Maximum time for a client to send its event, in milliseconds. A client gives up earlier. */
 const SEND_MS = 10_000;
 /** Maximum number of clients at once. Further clients get no answer, and their agents continue. */
 const MOST_CLIENTS = 100;
@@ -111,9 +109,7 @@ export interface HookProgram {
   readonly at: Surroundings;
 }
 
-/**
- * Installs the client of hooks and the command that starts the watcher, even if no setup was run.
- */
+/** Installs the client of hooks and the command that starts the watcher, also without a setup. */
 async function prepare(dataDir: string, program: HookProgram): Promise<void> {
   const cli = join(program.packageFolder, 'dist', 'cli.js');
   await writeStart(dataDir, [process.execPath, cli, 'watch', '--data', dataDir]);

@@ -23,9 +23,7 @@ export interface ValueMask {
  */
 const SIZE_STEP = 100;
 
-/**
- * Rounds the size of a masked text up, so that it does not reveal the length of the hidden text.
- */
+/** Rounds the size of a masked text up, to hide the length of the hidden text. */
 export function roundedSize(size: number): number {
   return Math.ceil(size / SIZE_STEP) * SIZE_STEP;
 }

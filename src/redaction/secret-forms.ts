@@ -5,8 +5,7 @@ const A = '[A-Za-z0-9]';
 const UUID = '[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}';
 
 /**
- * Tokens whose issuer defines their form, mostly by a prefix. No letter or digit may precede a
- * token.
+ * Tokens whose issuer defines their form, mostly by a prefix. No letter or digit precedes a token.
  */
 const TOKENS: readonly string[] = [
   // Code hosts and build services.
@@ -119,10 +118,7 @@ const TOKENS: readonly string[] = [
   '\\$(?:[1567y]|argon2(?:id?|d))\\$[\\w./$=,+-]{20,}',
 ];
 
-/**
- * Begins at a word boundary. Otherwise the rest of a long text would be scanned again from each of
- * its hyphens.
- */
+/** At a word boundary only; otherwise a long text would be scanned again from each hyphen. */
 const JWT = '(?<![\\w-])eyJ[\\w-]{8,}\\.[\\w-]{8,}\\.[\\w-]*';
 /** The base64 form of the first line of a private key. */
 const ENCODED_KEY =

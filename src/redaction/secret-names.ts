@@ -28,17 +28,12 @@ const TOKEN =
   '[_-](?:of|for|prod|production|live|dev|development|test|staging|old|new)' +
   String.raw`(?![A-Za-z\d])(?:[_-][A-Za-z\d]{1,20}){0,3})?`;
 
-/**
- * A pattern for a name whose value is a secret. More characters may precede it in a text.
- * Case-insensitive.
- */
+/** A pattern for a name whose value is a secret. Case-insensitive. Characters may precede it. */
 const SECRET_NAME = String.raw`[\w.-]*(?:(?:${SECRET_WORD})${WHICH}|${TOKEN})`;
 
 const WHOLE_NAME = new RegExp(`^${SECRET_NAME}$`, 'i');
 
-/**
- * Returns whether a name's value is a secret. Any characters may separate the words of the name.
- */
+/** Returns whether a name's value is a secret. Any characters may separate its words. */
 export function isSecretName(name: string): boolean {
   return WHOLE_NAME.test(name.replace(/[^\w.-]+/gu, '_').replace(/^_+|_+$/gu, ''));
 }
@@ -59,10 +54,7 @@ export function isSecretFlag(argument: string): boolean {
 
 /** Matches a name and its sign, directly before a value. */
 const ASSIGNED = String.raw`(?<![\w.-])${SECRET_NAME}\\*["']?\s{0,8}(?:[:=]{1,3}>?)`;
-/**
- * Matches `"name": "PASSWORD", "value": "…"`, as in lists of settings and variables, also in YAML
- * and XML.
- */
+/** Matches `"name": "PASSWORD", "value": "…"`, as in lists of settings, also in YAML and XML. */
 const PAIRED =
   String.raw`(?<![\w.-])(?:name|key|variable)\\*["']?\s{0,8}[:=]\s{0,8}\\*["']?${SECRET_NAME}\\*["']?` +
   String.raw`(?:[\s,;]|\\[nrt]){1,64}\\*["']?(?:value|val)\\*["']?\s{0,8}[:=]`;
@@ -111,9 +103,7 @@ function isReference(text: string, at: number, lead: string): boolean {
 const STAND_IN =
   /(?:\.{2,}|…|\*{2,}|x{3,}|X{3,}|<[A-Za-z][A-Za-z _-]{0,40}>|[A-Z]{2,}(?:_[A-Z]+){0,4})(?![^\s"'`,;:.)\]}|<\\]|\.\S)/y;
 
-/**
- * Returns whether a value is a stand-in. A word in capitals counts only if it is a secret's name.
- */
+/** Returns whether a value is a stand-in. A word in capitals must be a secret's name. */
 function isStandIn(text: string, { from, end }: { readonly from: number; readonly end: number }): boolean {
   STAND_IN.lastIndex = from;
   const found = STAND_IN.exec(text)?.[0];
@@ -144,10 +134,7 @@ function withoutValues(text: string, leads: RegExp): string {
   return pieces.join('') + text.slice(done);
 }
 
-/**
- * Masks the values of secrets' names in a text. Lists, objects and YAML blocks are masked as a
- * whole.
- */
+/** Masks the values of secrets' names in a text. Masks whole lists, objects and YAML blocks. */
 export function withoutNamedValues(text: string): string {
   const left = withoutValues(text, LEADS);
   return SECRET_KIND.test(left) ? withoutValues(left, SECRET_DATA) : left;
@@ -167,9 +154,7 @@ const PLACEHOLDER = new RegExp(
 /** Expressions, members, names and paths in code. */
 const CODE = /[()<>|]|=>|^[A-Za-z_$][\w$]*(?:[.:]+[A-Za-z_$][\w$]*)+[;,]?$|^\/|^\.{1,2}\//;
 const LEAST = 6;
-/**
- * Minimum length of a value without digits. It counts as a secret if its characters vary enough.
- */
+/** Minimum length of a secret without digits, whose characters must vary enough. */
 const LEAST_VARIED = 20;
 const BITS = 3.5;
 

@@ -29,10 +29,7 @@ export interface StoredMaskSettings {
 }
 
 const DIGITS = 12;
-/**
- * Minimum length of a secret, or of a line of one, that is masked wherever the same call repeats
- * it.
- */
+/** Minimum length of a secret, or of its line, that is masked wherever the call repeats it. */
 const LEAST_REPEATED = 12;
 
 /**
@@ -82,10 +79,7 @@ export class StoredMask {
     sizeCalculation: (made, text) => text.length + made.masked.length + 64,
   });
 
-  /**
-   * The work on the last text of cacheable length. An answer usually shows lines of the file that
-   * was just read.
-   */
+  /** The last text of cacheable length. An answer usually shows lines of the last read file. */
   #last: MaskedWork | undefined;
 
   constructor(settings: StoredMaskSettings) {
@@ -106,10 +100,7 @@ export class StoredMask {
     return this.#value(value, { isSecret: false, found });
   }
 
-  /**
-   * Replaces repetitions of secrets that were found in other texts, such as a part of a private
-   * key.
-   */
+  /** Masks repetitions of secrets found in other texts, such as a part of a private key. */
   withoutRepeated(text: string, found: FoundSecrets): string {
     let shown = text;
     for (const [mark, secret] of found) {

@@ -15,10 +15,7 @@ const NEAR: readonly { readonly word: string; readonly before?: RegExp; readonly
 /** The characters of a run that may be a token, and the minimum length of the run. */
 const RUN_CHAR = /[\w.~+/=$%-]/;
 const LEAST_RUN = 16;
-/**
- * The line that opens a YAML block, and the lines of the block: indented lines, list items and
- * blank lines.
- */
+/** The line that opens a YAML block, and its lines: indented, list items or blank. */
 const OPENS_BLOCK = /[:|>][+-]?\d?\s*(?:#.*)?$/;
 const BLOCK = /^(?:\s+\S|-\s|\s*$)/;
 /**

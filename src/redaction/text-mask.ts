@@ -68,9 +68,7 @@ export function parseMaskRules(text: string): MaskRules {
   return { texts, patterns };
 }
 
-/**
- * A place where text may have been cut off: the end, before an ellipsis, or before the next line.
- */
+/** A place where text may have been cut off: the end, an ellipsis, or before the next line. */
 const CUT = String.raw`(?=\s*(?:$|…|\.\.\.|\n|\\n|["'\[]))`;
 const CUT_HERE = new RegExp(`^${CUT}`);
 /** A place after text that may have been cut off. */
@@ -97,9 +95,7 @@ const SURELY_LEFT = /(?:…|\.\.\.|omitted \.\.\.\]\n)$/;
 /** Returns a text as JSON escapes it inside another text. */
 const escapedOnce = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/**
- * Returns the base64 forms of a text, without the characters that depend on the neighbouring bytes.
- */
+/** Returns the base64 forms of a text, without characters that depend on other bytes. */
 function encodedForms(text: string): readonly string[] {
   const bytes = Buffer.from(text);
   return [0, 1, 2].flatMap((before) => {

@@ -60,8 +60,7 @@ function backslashes(text: string, from: number, before: number): number {
 function closedAt(text: string, from: number, { depth, quote, limit = text.length }: Quote): number | undefined {
   for (let at = text.indexOf(quote, from); at !== -1 && at < limit; at = text.indexOf(quote, at + 1)) {
     const run = backslashes(text, from, at);
-    // A quote with fewer backslashes ends the surrounding text. An escaped quote inside the value
-    // has more.
+    // Fewer backslashes: the quote ends the surrounding text. More: it is inside the value.
     if (run < depth || Math.floor((run - depth) / (depth + 1)) % 2 === 0) return at - Math.min(run, depth);
   }
   return undefined;
@@ -116,10 +115,7 @@ function bracketEnd(
   return undefined;
 }
 
-/**
- * Returns the end of an unquoted value: words, brackets and quoted parts without spaces between
- * them.
- */
+/** Returns the end of an unquoted value: adjoining words, brackets and quoted parts. */
 function bareEnd(text: string, from: number): number {
   let at = from;
   for (;;) {
@@ -152,10 +148,7 @@ function bareEnd(text: string, from: number): number {
 
 /** Line ends of YAML, also in the form that JSON gives them inside a text. */
 const LINE_END = /\r?\n|(?:\\+r)?\\+n/;
-/**
- * The beginning of a YAML block: anchors and tags, the sign of a block scalar, a comment, the line
- * end.
- */
+/** The beginning of a YAML block: anchors, tags, block scalar sign, comment, line end. */
 const BLOCK = new RegExp(
   `[^\\S\\r\\n]*((?:[&!][^\\s]{0,64}(?=\\s)[^\\S\\r\\n]*)*)((?:[|>][+-]?\\d?[+-]?[^\\S\\r\\n]*)?)(?:#[^\\r\\n]*)?(${LINE_END.source})`,
   'y',

@@ -42,10 +42,7 @@ export const ACTIVITIES = {
   },
   /** Handing out a context to a harness: its assembly record is stored. */
   handout: { span: 'hand out context', named: [], kind: 'internal', duration: undefined, begins: false },
-  /**
-   * Delivery of a write: from its acknowledgement until the database has it. It can outlast its
-   * call.
-   */
+  /** Delivery of a write, from its acknowledgement to the database. It can outlast its call. */
   delivery: {
     span: 'deliver',
     named: ['palimpsest.write'],

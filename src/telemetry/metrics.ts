@@ -12,10 +12,7 @@ export interface MetricShape {
   readonly bounds?: readonly number[];
 }
 
-/**
- * From half a millisecond, the time of a read from the journal, to a minute, after which clients
- * time out.
- */
+/** From 0.5 ms, the time of a read from the journal, to a minute, when clients time out. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const COUNTS = [1e3, 4e3, 16e3, 64e3, 256e3, 1e6, 4e6, 16e6];
 

@@ -25,16 +25,11 @@ export type Gauges = Readonly<Partial<Record<GaugeName, number>>>;
  * numbers only: content, paths and access tokens are not facts ({@link Facts}).
  */
 export interface Telemetry {
-  /**
-   * Runs work as an activity. Rethrows an error of the work; the error's code becomes `error.type`.
-   */
+  /** Runs work as an activity. Rethrows its error, whose code becomes `error.type`. */
   observe<T>(watched: Watched, work: (tell: Tell) => Promise<T>): Promise<T>;
   /** Adds to a counter, or records a value in a histogram. */
   add(measure: MeasureName, value: number, facts?: Facts): void;
-  /**
-   * Registers a function that is called when gauges are read. Returns a function that unregisters
-   * it.
-   */
+  /** Registers a function that reads gauges. Returns a function that unregisters it. */
   watch(gauges: () => Gauges): () => void;
 }
 

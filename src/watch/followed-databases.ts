@@ -27,10 +27,7 @@ interface Looked {
   failure: string | undefined;
 }
 
-/**
- * After a write, a file may change again within this time and keep its modification time, in
- * milliseconds.
- */
+/** Within this time, in milliseconds, a file may change twice with one modification time. */
 const SAME_TIME_MS = 50;
 
 /**
@@ -45,9 +42,7 @@ async function filesOf(path: string): Promise<string | undefined> {
   return isFresh ? undefined : written.map((one) => `${one?.ino} ${one?.size} ${one?.mtimeMs}`).join(' ');
 }
 
-/**
- * Follows the databases in which an agent keeps its sessions, and finds the sessions that changed.
- */
+/** Follows databases in which an agent keeps its sessions. Finds the sessions that changed. */
 export class FollowedDatabases {
   readonly #since: number;
   readonly #listeners: DatabaseListeners;

@@ -8,15 +8,9 @@ export interface FollowedSession {
   readonly agent: string;
   /** The agent's own id of the session. */
   readonly native: string;
-  /**
-   * The open session. It closes if the transcript does not change for a long time; `catchUp` opens
-   * it again.
-   */
+  /** The open session. It closes after a long time without a change; `catchUp` reopens it. */
   readonly session: ContextSession;
-  /**
-   * A client that can read the files below the session's folder, under this machine's filesystem
-   * id.
-   */
+  /** A client for the files below the session's folder, under this machine's filesystem id. */
   readonly client: ContextClient;
   /** Reads the transcript up to its current end. Resolves when the steps are recorded. */
   catchUp(): Promise<void>;
@@ -38,10 +32,7 @@ export interface Followed {
    * @throws {WatchError} `no-transcript` – no such transcript appeared within the time limit
    */
   session(agent: string, native: string, place: SessionPlace): Promise<FollowedSession>;
-  /**
-   * Returns the sessions of an agent that are being recorded, after reading each up to its current
-   * end.
-   */
+  /** Returns an agent's sessions that are being recorded, each read up to its current end. */
   running(agent: string): Promise<readonly FollowedSession[]>;
 }
 

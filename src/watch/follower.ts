@@ -98,10 +98,7 @@ export class Follower {
     return this.failure === undefined && !this.#isSteered && !this.#isStopped;
   }
 
-  /**
-   * Reads the transcript soon, because it may have changed. With `now`, a document is read without
-   * delay.
-   */
+  /** Reads the transcript soon, because it may have changed. `now` reads a document at once. */
   changed(now = false): void {
     if (this.#isStopped) return;
     this.#isChanged = true;
@@ -149,10 +146,7 @@ export class Follower {
     };
   }
 
-  /**
-   * Returns the client for the session's files. If the folder is unknown, returns one that reads no
-   * files.
-   */
+  /** Returns the client for the session's files. Without a folder, one that reads no files. */
   async #client(): Promise<ContextClient> {
     // Only the transcript names the folder, because the agent may have changed its current folder.
     const folder = this.#running?.start.folder;

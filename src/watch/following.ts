@@ -24,9 +24,7 @@ const READ_AT_ONCE = 4;
 const MOST_CHECKED = 1_000;
 /** Maximum bytes of a document in which a session is looked for. It is read whole. */
 const LARGEST_START = 64 * 1_048_576;
-/**
- * Maximum wait of a caller for the transcript of a session that has just begun, in milliseconds.
- */
+/** Maximum wait for the transcript of a session that has just begun, in milliseconds. */
 const WAIT_MS = 5_000;
 
 /** The parts that all followed transcripts of a process share. */
@@ -106,8 +104,7 @@ export class Following implements Followed {
     const isReadable = file.path.endsWith('.jsonl') || (file.path.endsWith('.json') && file.size <= LARGEST_START);
     const start = isReadable ? await pollUntil(() => startOf(file), { limitMs: WAIT_MS }) : undefined;
     const ids = start === undefined ? [] : [start.native, start.id];
-    // If Claude Code resumes a session, its new file begins with the records of the earlier
-    // session.
+    // When Claude Code resumes a session, its new file begins with the earlier session's records.
     if (!ids.some((id) => ownId(id) === ownId(native)) && (start === undefined || !isNamedAfter(file.path, native)))
       throw new WatchError(
         'no-transcript',
@@ -159,10 +156,7 @@ export class Following implements Followed {
   }
 }
 
-/**
- * Reads the beginning of a transcript. Undefined if the file is not a transcript of a known format
- * yet.
- */
+/** Reads the beginning of a transcript. Undefined if its format is not known yet. */
 const startOf = (file: FoundFile): Promise<TranscriptStart | undefined> =>
   readStart(file).catch((error: unknown) => {
     if (error instanceof RecordingError) return undefined;

@@ -21,10 +21,7 @@ interface GatewayTimes {
    * out. If there is no transcript at all, a session is made from the requests.
    */
   readonly giveUpMs: number;
-  /**
-   * Time for which log files and the ids of recorded requests are kept. Older requests are left
-   * out.
-   */
+  /** How long log files and ids of recorded requests are kept. Older requests are left out. */
   readonly keptMs: number;
 }
 
@@ -68,9 +65,7 @@ class GatewayContexts {
   /** When each request was recorded or left out, by its id. */
   readonly #done: Map<string, number>;
   readonly #waiting = new Map<string, SentRequest>();
-  /**
-   * Until when each request waits. It does not depend on the time in the log, which may be wrong.
-   */
+  /** Until when each request waits. The time in the log is not used, because it may be wrong. */
   readonly #until = new Map<string, number>();
   #running: Promise<void> | undefined;
   #isChanged = false;

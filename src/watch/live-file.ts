@@ -14,10 +14,7 @@ export class RewrittenError extends Error {
 
 /** How a growing file is read. */
 export interface LiveFileOptions {
-  /**
-   * Time without a change after which the importer passes on the entries that it holds, in
-   * milliseconds.
-   */
+  /** Time without a change after which held entries are passed on, in milliseconds. */
   readonly restMs: number;
   /** Time without a change after which reading ends, in milliseconds. */
   readonly idleMs: number;
@@ -60,10 +57,7 @@ export class LiveFile {
     this.#options = options;
   }
 
-  /**
-   * The number of bytes that the importer has taken, and the file's modification time at the last
-   * read.
-   */
+  /** The bytes that the importer has taken, and the file's modification time at the last read. */
   get read(): { readonly size: number; readonly mtime: number } {
     return this.#read;
   }

@@ -59,9 +59,7 @@ export class LiveTitle {
   }
 }
 
-/**
- * Returns the current size and time of a recording. Undefined if the path is not a file any more.
- */
+/** Returns the current size and time of a recording. Undefined if it is no longer a file. */
 export async function presentFile(
   path: string,
 ): Promise<{ readonly size: number; readonly mtime: number } | undefined> {

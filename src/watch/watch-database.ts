@@ -7,10 +7,7 @@ import { ObjectStore } from '../store/object-store.js';
 import type { NodeAddress } from '../xtdb/address.js';
 import { XtdbClient } from '../xtdb/xtdb-client.js';
 
-/**
- * How long the database stays open after its last use, in milliseconds. After that the node may
- * end.
- */
+/** How long the database stays open after its last use, in milliseconds. Then the node may end. */
 const LINGER_MS = 60_000;
 
 /** An open database with its node. */

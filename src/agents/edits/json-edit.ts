@@ -13,9 +13,7 @@ import {
   settingOf,
 } from './json-text.js';
 
-/**
- * Returns the root object of a text. Adds an empty one if the text has only comments and spaces.
- */
+/** Returns the root object of a text. Adds an empty one to a text of comments and spaces. */
 function rooted(text: string): { readonly text: string; readonly root: Node } {
   const root = parseSettings(text);
   if (root !== undefined) return { text, root };

@@ -5,10 +5,7 @@ import { type HookAgent, hookState, watchSocket } from './hook-folder.js';
 /** Maximum wait for a connection to the watcher's socket, in milliseconds. */
 const CONNECT_MS = 1_000;
 
-/**
- * Time that a watcher may take to answer after a hook started it, in milliseconds. The client waits
- * as long.
- */
+/** Maximum time of a watcher to start, in milliseconds. The client waits as long. */
 const START_MS = 20_000;
 
 /** Returns whether `palimpsest watch` now accepts events of hooks. */

@@ -13,8 +13,7 @@ import { type FactRecord, recordedFacts } from './recorded-facts.js';
 import { SCHEMA_VERSION, type Shaped, timeText } from './shapes.js';
 
 /**
- * The input of a bundle. Everything is read at one basis, except that redactions are the newest
- * known.
+ * The input of a bundle. Everything is read at one basis except redactions, which are the newest.
  */
 export interface BundleSource {
   readonly projection: Projection;
@@ -43,10 +42,7 @@ export interface BundleSource {
 
 const PRODUCER = { name: 'palimpsest', contract: 'agent-context' } as const;
 
-/**
- * Derives from the session's sets which items the model had in full, and which only as a line
- * [§3.1].
- */
+/** Derives from the sets which items the model had in full, and which only as a line [§3.1]. */
 function setsSelection(projection: Projection, table: ItemTable, surface: string) {
   const { entries, files, sets } = projection;
   const candidates: string[] = [];
@@ -86,9 +82,7 @@ const SEGMENTS: readonly (readonly [role: string, kinds: ReadonlySet<Item['conte
   ['active', new Set(['tool_result', 'file_excerpt', 'peer_agent_message'])],
 ];
 
-/**
- * Sums the token counts of the selected items. The budget has no limit, because the sets have none.
- */
+/** Sums the token counts of the selected items. Like the sets, the budget has no limit. */
 function setsBudget(
   selected: readonly Item[],
   omitted: number,

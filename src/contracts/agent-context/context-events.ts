@@ -99,10 +99,7 @@ function changeData(changes: SetChanges, table: ItemTable): Metadata | undefined
   return named.length === 0 ? undefined : Object.fromEntries(named);
 }
 
-/**
- * Converts a recorded event whose type is one of the draft's. Leaves out statuses and redacted
- * text.
- */
+/** Converts a recorded event whose type is one of the draft's. Drops statuses and redacted text. */
 function recordedEvent(
   { turn, seq, at, body }: ContextRecord<'event'>,
   { redactor, table }: EventSource,

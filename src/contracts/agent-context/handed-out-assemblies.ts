@@ -19,10 +19,7 @@ type Assembly = Shaped<'context_assembly'>;
 type Injection = Shaped<'context_injection'>;
 type Visibility = Assembly['visibility'];
 
-/**
- * The recipient of a context, by the way that handed it out. A replay makes contexts that no model
- * sees.
- */
+/** The recipients of contexts. A replay makes contexts that no model sees. */
 const TARGETS: Readonly<
   Record<AssemblyProof['delivered'], { readonly target: string; readonly visibility: Visibility }>
 > = {

@@ -34,10 +34,7 @@ export interface RecordedFacts {
 
 const LONGEST_WORD = 400;
 
-/**
- * Redacts a short text, then cuts it to the draft's limit: a mask can be longer than the text it
- * replaces.
- */
+/** Redacts a short text, then cuts it to the draft's limit. A mask can be longer than the text. */
 const shownWord = (redactor: Redactor, word: string): string => redactor.without(word).slice(0, LONGEST_WORD);
 
 const reasonOf = (

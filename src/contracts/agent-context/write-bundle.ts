@@ -102,8 +102,7 @@ export async function writeBundle(bundle: Bundle, to: string): Promise<WrittenBu
   await mkdir(draft, { mode: 0o700 });
   try {
     for (const [name, text] of files) await writeWhole(join(draft, name), text);
-    // `rmdir` removes only an empty folder. It fails if another program has filled the folder
-    // meanwhile.
+    // `rmdir` removes only an empty folder. It fails if a program has filled it meanwhile.
     await unlessMissing(rmdir(folder));
     await rename(draft, folder);
   } catch (error) {

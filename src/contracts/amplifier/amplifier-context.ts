@@ -125,8 +125,7 @@ export class AmplifierContext {
         await this.#add(messages, known);
         return 'imported';
       }
-      // The client repeats a request whose response it did not get. Only the missing messages and
-      // records are added.
+      // The client repeats a request. Only the missing messages and records are added.
       if (!replace && isRunOf(messages, this.#session.session.state.marksAfter(known.list.from))) {
         await this.#add(messages, known);
         return 'imported';

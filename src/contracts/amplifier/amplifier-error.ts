@@ -8,7 +8,7 @@ import { CodedError } from '../../values/coded-error.js';
 export type AmplifierErrorCode = 'other-history';
 
 /**
- * Thrown if a list does not fit the recorded one. Callers branch on `code`. Nothing was changed.
+ * Thrown if a list conflicts with the recorded one. Callers branch on `code`. Nothing was changed.
  */
 export class AmplifierError extends CodedError<AmplifierErrorCode> {
   override readonly name = 'AmplifierError';

@@ -6,8 +6,7 @@ import { isDeeperThan } from '../../values/json-object.js';
 import { ownMember } from '../../values/own-member.js';
 
 /**
- * Maximum nesting of a message. Records nest at most 200 levels, and a record wraps its message in
- * a few of them.
+ * Maximum nesting of a message. A record has at most 200 levels, a few of them around the message.
  */
 const DEEPEST = 190;
 const LONGEST_NAME = 400;
@@ -113,9 +112,7 @@ export const SYSTEM_ROLES: ReadonlySet<string> = new Set(['system', 'developer']
 /** Roles whose messages are results of calls. */
 export const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function']);
 
-/**
- * Replaces lone surrogates in every text, because neither the database nor a model accepts them.
- */
+/** Replaces lone surrogates in every text: neither the database nor a model accepts them. */
 function wellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed();
   if (Array.isArray(value)) return value.map(wellFormed);

@@ -14,9 +14,7 @@ export interface ViewWish {
   /** Shares of the limit: the size above which the view shrinks, and the size it shrinks to. */
   readonly compactThreshold?: number;
   readonly targetUsage?: number;
-  /**
-   * Share of the list at its end. The turns of these newest entries stay while the limit allows it.
-   */
+  /** Share of the newest entries whose turns stay while the limit allows it. */
   readonly protectedRecent?: number;
   readonly protectedToolResults?: number;
   /** A larger result is shown without its middle. */
@@ -47,8 +45,8 @@ function tokensOfBlocks({ message, isText, long = [] }: MessageShape, counter: T
 }
 
 /**
- * Returns an entry as it counts in a request: with its blocks, and an oversized result without its
- * middle.
+ * Returns an entry as it counts in a request: with blocks, without the middle of an oversized
+ * result.
  */
 function countedEntry({ entry, shape }: ListedEntry, { kept, wish, counter }: Counting): Entry {
   if (entry.kind === 'approval') return entry;

@@ -84,8 +84,7 @@ export class MessageTaker {
       if (isAtPrompt) added += await this.#takePrompts(prompts);
       for (const one of entries.slice(prompts.length)) {
         if (await this.#take(one)) added += 1;
-        // Back pressure: the messages of a long list are acknowledged no faster than the database
-        // stores them.
+        // Back pressure: messages are acknowledged no faster than the database stores them.
         if (this.#records.length >= MOST_RECORDS || this.#units >= MOST_UNITS) await this.#keep();
       }
     } finally {
@@ -159,8 +158,8 @@ export class MessageTaker {
   }
 
   /**
-   * Returns the message of an earlier process that made a call, so that the session can match the
-   * call's result.
+   * Returns the message of an earlier process that made a call. The session needs it to match the
+   * result.
    */
   #maker(call: string | undefined): readonly ReportedMessage[] {
     const made = call === undefined ? undefined : this.#list.makers.get(call);

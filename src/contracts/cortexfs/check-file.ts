@@ -16,10 +16,7 @@ export interface FileFinding {
   readonly message: string;
 }
 
-/**
- * The kinds of file faults: faults of lines and of whole files. `cut-line`: the last line has no
- * line end.
- */
+/** Faults of lines and of whole files. `cut-line`: the last line has no line end. */
 export type FileIssue = LineFinding['issue'] | 'cut-line';
 
 /** Files that hold lines, by their path within the session directory. */

@@ -32,10 +32,7 @@ export type LineIssue =
 export type LineFile = 'messages' | 'events' | 'facts' | 'decisions' | 'refs' | 'swap' | 'dedup';
 
 type Fields = Readonly<Record<string, unknown>>;
-/**
- * Checks a field. Returns the required form, such as `a list of texts`, or undefined if the value
- * is valid.
- */
+/** Returns the required form of a field, such as `a list of texts`. Undefined if valid. */
 type FieldRule = (value: unknown) => string | undefined;
 
 const NATIVE_FIELDS: ReadonlySet<string> = new Set([

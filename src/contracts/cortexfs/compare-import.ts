@@ -21,10 +21,7 @@ export interface ExistingSession {
 
 /** How a directory continues a session, and which part of it the session already has. */
 export interface Continuation {
-  /**
-   * For each planned step, its number in the session. Missing steps have the number that they will
-   * get.
-   */
+  /** For each planned step, the number that it has or will have in the session. */
   readonly seqs: readonly number[];
   /** Indexes of the planned steps that the session lacks. */
   readonly missing: readonly number[];
@@ -64,9 +61,7 @@ export const plannedMark = ({ message, call }: PlannedStep): string =>
 export class ComparedSteps {
   readonly #calls: ReadonlyMap<number, ExistingCall>;
   readonly #steps: readonly Step[];
-  /**
-   * The last step of each call that an import made, by the call's id with and without its suffix.
-   */
+  /** The last step of each imported call, by the call's id with and without its suffix. */
   readonly #imported = new Map<string, number>();
 
   constructor({ steps, projection }: Pick<ExistingSession, 'steps' | 'projection'>) {

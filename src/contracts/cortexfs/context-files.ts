@@ -53,10 +53,7 @@ function sourceOf({ seq }: ShownRecord, { projection, lineOf }: PlacedSession): 
   return last === undefined ? 'session' : `messages:${lineOf.get(last.id)}`;
 }
 
-/**
- * Returns the notes of some kinds in order, as facts or decisions. A repeated name gets a number in
- * its id.
- */
+/** Returns notes of some kinds as facts or decisions. A repeated name gets a number in its id. */
 function notedLines(session: PlacedSession, kinds: readonly string[], field: 'text' | 'decision'): string {
   const seen = new Map<string, number>();
   return jsonLines(
@@ -209,10 +206,7 @@ function argument(args: Json | undefined, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/**
- * Returns the file name of a pinned result. If another program pinned it as a file, the file keeps
- * its name.
- */
+/** Returns the file name of a pinned result. A file that another program pinned keeps its name. */
 function pinnedName({ id, tool }: ResultEntry, args: Json | undefined): string {
   const name = tool === PINNED_TOOL ? argument(args, 'name') : '';
   return isName(name) ? name : `${id}.md`;

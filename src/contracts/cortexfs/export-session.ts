@@ -43,8 +43,7 @@ const isShown = (record: ContextRecord): record is DirectoryRecord =>
   (SHOWN_KINDS as readonly string[]).includes(record.kind);
 
 /**
- * Returns the imports stored up to the exported moment. Imports of a fork's ancestors count up to
- * the fork.
+ * Returns the imports stored up to the exported moment. Those of ancestors count up to the fork.
  */
 function importsOf(
   { session, seq }: Projection,

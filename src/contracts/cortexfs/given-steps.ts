@@ -103,10 +103,7 @@ export class GivenSteps {
     return call === undefined ? { make } : { callId: { given: this.#givenId(call, exact?.step) }, make };
   }
 
-  /**
-   * Returns the id to request for a call. Undefined if the session derives the same id from the
-   * step.
-   */
+  /** Returns the id to request for a call. Undefined if the session derives the same id. */
   #givenId({ id }: PlannedCall, step: Omit<Step, 'session' | 'message'> | undefined): string | undefined {
     if (step?.call === undefined) return id;
     const own = step.call.id;

@@ -108,9 +108,7 @@ function changedFiles(derived: ReadonlyMap<string, string>, before: ReadonlyMap<
   return Object.fromEntries([...changed, ...gone]);
 }
 
-/**
- * Returns the data to store of a directory: its new lines with their steps, and its changed files.
- */
+/** Returns what to store of a directory: new lines with their steps, and changed files. */
 function keptOf(
   session: SessionId,
   plan: ImportPlan,

@@ -7,9 +7,7 @@ import { isLargeText } from '../../objects/large-text.js';
 import { fileFindings } from './check-file.js';
 import { isPathWithin } from './session-paths.js';
 
-/**
- * An imported line with its step. If the step's content was cut out of the line, two pieces remain.
- */
+/** An imported line with its step. It has two pieces if the step's content was cut out. */
 const keptLine = z.union([z.tuple([z.int(), z.string()]), z.tuple([z.int(), z.string(), z.string()])]);
 
 const keptImport = z.object({
@@ -35,7 +33,7 @@ const keptImport = z.object({
 });
 
 /**
- * The stored form of an imported directory. An export restores the directory from it byte for byte.
+ * The stored form of an imported directory. Exports restore the directory from it byte for byte.
  */
 export type KeptImport = z.output<typeof keptImport> & {
   /** Set if the session has only the beginning of the import. */
@@ -119,8 +117,8 @@ export function keptRecords(session: SessionId, kept: KeptImport): readonly Cont
 }
 
 /**
- * Parses an import. Returns undefined for text that no import can have written: a bundle can
- * contain any record.
+ * Parses an import. Returns undefined for text that no import can have written; a bundle may
+ * contain any.
  */
 function readKept(text: string): KeptImport | undefined {
   let value: unknown;

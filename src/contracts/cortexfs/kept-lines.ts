@@ -45,8 +45,7 @@ function withKept<Line extends { readonly seq: number }>(
 }
 
 /**
- * Returns the lines of `messages.jsonl`: imported lines unchanged, all others generated from their
- * entries.
+ * Returns the lines of `messages.jsonl`: imported lines unchanged, others made from their entries.
  */
 export function shownMessages(
   entries: readonly Entry[],

@@ -133,20 +133,14 @@ function exactStep(own: OwnLine<'step'>, messages: readonly string[]): PlannedSt
   return step.call === undefined ? { lines: [], exact } : { lines, call: exactCall(own, messages), exact };
 }
 
-/**
- * The part of a directory to plan: the number of lines of each raw file, and the last exported
- * step.
- */
+/** The part of a directory to plan: numbers of raw lines, and the last exported step. */
 export interface ImportPart {
   readonly messages: number;
   readonly events: number;
   readonly step: number;
 }
 
-/**
- * Maximum number of calls without a result. Each becomes a record, and every later read of the
- * session loads it.
- */
+/** Maximum number of pending calls. Every read of the session loads a record for each. */
 const MOST_OPEN = 10_000;
 
 /** @throws {CortexfsError} `too-large` */
@@ -175,10 +169,7 @@ function checkObjects({ steps, files }: OwnFile): void {
   }
 }
 
-/**
- * Checks that the steps form a valid session: turns, times, and sets that hold only indexed
- * objects.
- */
+/** Checks that the steps form a valid session: turns, times, and sets of indexed objects. */
 function checkFold(exact: readonly PlannedStep[], { head }: OwnFile): void {
   const session = (head?.session ?? '') as SessionId;
   let state = emptySession(session);

@@ -34,10 +34,7 @@ export function toldCalls(events: readonly Fields[]): ReadonlyMap<string, readon
   return told;
 }
 
-/**
- * The places where runs begin and calls end, as numbers of planned steps from 1. Each place is used
- * once.
- */
+/** The planned steps, from 1, at which runs begin and calls end. Each is used once. */
 class StepPlaces {
   readonly #turns: number[];
   readonly #calls = new Map<string, number[]>();

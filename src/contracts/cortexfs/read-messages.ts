@@ -30,9 +30,7 @@ export interface ReadMessages {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/**
- * Parses a call's arguments, given as JSON text or as a value. Keeps a value that is not an object.
- */
+/** Parses a call's arguments: JSON text or a value. Keeps a value that is not an object. */
 export function argumentsOf(value: unknown): PlannedCall['args'] {
   let args = value;
   if (typeof value === 'string') {
@@ -46,9 +44,7 @@ export function argumentsOf(value: unknown): PlannedCall['args'] {
   return args === undefined || args === '' ? {} : { arguments: args as Json };
 }
 
-/**
- * Returns the calls that a message announces, in our form or in the form of the common model APIs.
- */
+/** Returns the calls that a message announces, in our form or that of the common model APIs. */
 function announcedIn(calls: unknown): readonly AnnouncedCall[] {
   if (!Array.isArray(calls)) return [];
   return calls.filter(isJsonObject).flatMap((call): readonly AnnouncedCall[] => {

@@ -68,8 +68,7 @@ const CONTEXT_SOURCES: ReadonlySet<string> = new Set(CONTEXT_FILES);
 const NAMED_FOLDERS: ReadonlySet<string> = new Set(['pinned', 'swap', 'dedup']);
 
 /**
- * Returns true if a path stays within its folder: it is relative, and no part of it is empty, `.`
- * or `..`.
+ * Returns true if a path stays within its folder: it is relative, without empty, `.` or `..` parts.
  */
 export const isPathWithin = (path: string): boolean =>
   !/[\\\0]/.test(path) && path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');

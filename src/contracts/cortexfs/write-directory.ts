@@ -155,10 +155,7 @@ export async function writtenBudget(folder: string): Promise<string | undefined>
   return (await isThere(folder, 'folder')) && (await isThere(path, 'file')) ? readFile(path, 'utf8') : undefined;
 }
 
-/**
- * Rejects existing pack files unless both belong to this session, so that no other file is
- * overwritten.
- */
+/** Rejects existing pack files unless both belong to this session. Protects other files. */
 async function checkPackOwner(jsonPath: string, markdownPath: string, json: string): Promise<void> {
   const [hasJson, hasMarkdown] = [await isThere(jsonPath, 'file'), await isThere(markdownPath, 'file')];
   if (!hasJson && !hasMarkdown) return;

@@ -1,8 +1,7 @@
 import type { TokenCounter } from './entry.js';
 
 /**
- * Maximum characters per token of the limit. A longer text hardly ever fits, so it is cut without
- * being counted.
+ * Maximum characters per token of the limit. Longer texts hardly ever fit, so they are not counted.
  */
 const MOST_CHARS_A_TOKEN = 8;
 /** Factor by which the kept text shrinks on every attempt that is still too long. */

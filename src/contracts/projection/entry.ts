@@ -113,10 +113,7 @@ export interface ResultEntry extends EntryText {
   readonly text: string | null;
   /** The hash of the whole text if `text` is abridged. */
   readonly whole?: Sha256;
-  /**
-   * Whether the session's sets hold the result in full at the basis, and whether it is pinned
-   * [§3.1].
-   */
+  /** Whether the sets hold the result in full at the basis, and whether it is pinned [§3.1]. */
   readonly active: boolean;
   readonly pinned: boolean;
   readonly files: readonly ObjectId[];
@@ -168,10 +165,7 @@ export interface TokenCounter {
    * by a few tokens.
    */
   count(text: string): number;
-  /**
-   * Tokens of a message in addition to its text, and of a call in addition to its name and
-   * arguments.
-   */
+  /** Tokens that a message adds to its text, and a call to its name and arguments. */
   readonly perMessage: number;
   readonly perCall: number;
 }

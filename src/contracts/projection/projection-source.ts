@@ -40,10 +40,7 @@ export interface ProjectedFile {
   readonly source: FilesystemSource;
   readonly active: boolean;
   readonly pinned: boolean;
-  /**
-   * The file's text if it is active or pinned, or null if it has none. Undefined if the text was
-   * not read.
-   */
+  /** The text of an active or pinned file; null if it has none. Undefined if not read. */
   readonly content: string | null | undefined;
 }
 

@@ -24,9 +24,7 @@ export const REDACTION = 'context.redaction.applied';
  */
 const LEAST_INSIDE = 8;
 
-/**
- * An invalid field does not invalidate the others. It reads as unknown, and the item stays hidden.
- */
+/** An invalid field does not invalidate the others. It reads as unknown; the item stays hidden. */
 const ruleData = z.object({
   redaction_state: redactions.exclude(['none']).catch('unknown'),
   redaction_method: z.string().min(1).max(400).catch('unknown'),
@@ -81,10 +79,7 @@ export function ruleTexts(
   );
 }
 
-/**
- * Returns the names of wholly redacted subjects. A reader needs their texts, to hide them in all
- * other items.
- */
+/** Returns the names of wholly redacted subjects. Their texts must be hidden in all other items. */
 export function redactedWhole(events: readonly ContextRecord<'event'>[]): readonly string[] {
   return [...rulesOf(events)].flatMap(([name, { exact }]) => (exact.length === 0 ? [name] : []));
 }

@@ -226,8 +226,8 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
       }
       if (keepsAll) return;
       for (const block of blocks) {
-        // Counts only the required text of the summary: the summary gets shorter before more
-        // entries are dropped.
+        // Counts only the required text of the summary, which shrinks before more entries are
+        // dropped.
         if (leastOf(shrinking) <= limits.most) return;
         if (limits.keepBehindPending && block.isPending) return;
         if (!block.isFixed && !block.isPending && !draft.isGone(block)) draft.drop(block);

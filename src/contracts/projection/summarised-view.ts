@@ -8,10 +8,7 @@ import type { ViewBudget } from './view-budget.js';
 export interface SummarisedViewOptions {
   /** The state of the previous view. */
   readonly state?: ViewState;
-  /**
-   * Writes the summary. If it is absent, fails, or loses an identifier, the digest made without a
-   * model is used.
-   */
+  /** Writes the summary. If absent, or if it fails or loses an identifier, the digest is used. */
   readonly summariser?: Summariser | undefined;
   /**
    * Asks the summariser for a new summary even if no further entry was dropped. If its summary is

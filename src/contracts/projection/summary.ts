@@ -38,10 +38,7 @@ export interface FormedText {
   readonly form: Json;
 }
 
-/**
- * Writes summaries, usually by calling a model. If it fails, the digest made without a model is
- * used.
- */
+/** Writes summaries, usually by calling a model. If it fails, the digest is used. */
 export interface Summariser {
   readonly name: string;
   summarise(request: SummaryTry): Promise<string | FormedText>;

@@ -15,10 +15,7 @@ export interface ViewBudget {
   readonly tokens: number;
   /** Share of the limit above which the view shrinks. Default: 1. */
   readonly trigger?: number;
-  /**
-   * Share of the limit to which the view shrinks, so that it need not shrink again soon. Default:
-   * 0.75.
-   */
+  /** Share of the limit to which the view shrinks. Leaves room for later entries. Default: 0.75. */
   readonly target?: number;
   /** Number of newest results that stay in full while the limit allows it. Default: 3. */
   readonly keepResults?: number;

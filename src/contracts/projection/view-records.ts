@@ -13,9 +13,7 @@ export interface ViewPurpose {
   readonly trigger: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /**
-   * The surface whose later views continue from this one. Other surfaces make their own decisions.
-   */
+  /** The surface whose later views continue from this one. Others decide on their own. */
   readonly surface?: string;
 }
 
@@ -115,10 +113,7 @@ export function compactionsOf(
   return records.filter(({ body }) => (body.extra as { readonly surface?: string } | undefined)?.surface === surface);
 }
 
-/**
- * Returns the state from which a session's next view continues: the one in the last compaction
- * record.
- */
+/** Returns the state for a session's next view: the one in the last compaction record. */
 export function viewStateOf(records: readonly ContextRecord<'compaction'>[]): ViewState {
   const last = [...records].sort((a, b) => a.at - b.at).findLast(({ body }) => body.state !== undefined);
   const { lines = [], gone = [], cut = {}, summary } = (last?.body.state ?? {}) as Partial<ViewState>;

@@ -38,10 +38,7 @@ const LISTS: { readonly [Name in CheckpointList]: { readonly title: string; read
 
 const CHECKPOINT_LISTS = Object.keys(LISTS) as readonly CheckpointList[];
 
-/**
- * The lists of obligations: notes and decisions that are not settled. Every checkpoint must contain
- * their texts.
- */
+/** The lists of obligations (unsettled notes and decisions), which every checkpoint contains. */
 export const OBLIGATION_LISTS = [
   'user_constraints',
   'decisions',

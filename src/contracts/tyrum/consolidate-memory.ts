@@ -11,10 +11,7 @@ export interface MemoryBudget {
 /** The tag of items that a budget never removes. */
 export const CANONICAL = 'canonical';
 
-/**
- * Maximum length of a text if the memory exceeds its budget. Texts are shortened before any item is
- * removed.
- */
+/** Length to which texts are shortened before any item is removed. */
 const COMPRESSED = 600;
 /** The order in which kinds are removed, lowest first. */
 const WORTH = { episode: 0, note: 1, procedure: 2, fact: 3 } as const satisfies Record<MemoryItem['kind'], number>;

@@ -57,10 +57,7 @@ const TITLES = {
   discoveries: 'Found out',
 } as const;
 
-/**
- * Drafts an item without a model: the requirements, decisions and findings that the memory does not
- * have yet.
- */
+/** Drafts an item without a model: requirements, decisions and findings that the memory lacks. */
 function digestDraft(
   entries: readonly Entry[],
   facts: SessionFacts,

@@ -73,10 +73,7 @@ export async function tyrumState(open: OpenContext): Promise<AnswerBody<'TyrumCo
   return { status: 'ok', conversation_id: conversation.projection.session, state: conversationState(conversation) };
 }
 
-/**
- * Stores pending items and facts to keep as records at the session's last step: all of them, or
- * none.
- */
+/** Stores pending items and facts as records at the session's last step, all or none. */
 export async function keepTyrumObligations(
   { client, session }: OpenContext,
   { approvals = [], calls = [], notes = [] }: RequestBody<'TyrumObligations'>,
@@ -107,8 +104,7 @@ export async function keepTyrumObligations(
 }
 
 /**
- * Approximate characters per token of a tool's schema. A caller that knows a better number sets the
- * reserve.
+ * Approximate characters per token of a tool's schema. Callers that know better set the reserve.
  */
 const CHARS_OF_TOKEN = 4;
 

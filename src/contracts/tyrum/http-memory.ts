@@ -14,10 +14,7 @@ export async function memoryOf({ client }: Pick<OpenContext, 'client'>, agent: s
 /** Copies items to plain JSON objects. */
 const sent = (items: readonly MemoryItem[]) => items.map((item) => ({ ...item }));
 
-/**
- * Changes an agent's memory: writes, corrects, forgets and consolidates items. Makes all changes or
- * none.
- */
+/** Changes an agent's memory: writes, corrects, forgets and consolidates, all or nothing. */
 export async function changeTyrumMemory(
   open: OpenContext,
   body: RequestBody<'TyrumMemory'>,
@@ -47,10 +44,7 @@ export async function changeTyrumMemory(
   };
 }
 
-/**
- * Recalls from an agent's memory, as a tool call of the session. The model receives only the call's
- * result.
- */
+/** Recalls from an agent's memory as a tool call. The model receives only the call's result. */
 export async function recallTyrumMemory(
   open: OpenContext,
   body: RequestBody<'TyrumRecall'>,

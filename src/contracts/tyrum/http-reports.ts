@@ -4,10 +4,7 @@ import type { AnswerBody } from './http-schemas.js';
 import type { TyrumReports } from './read-reports.js';
 import { TyrumError } from './tyrum-error.js';
 
-/**
- * Opens the reports of the sessions that the request may read. Loads the token vocabulary with
- * them.
- */
+/** Opens the reports of sessions that the request may read, with the token vocabulary. */
 async function reportsOf({ timeline, access }: AskedPast): Promise<TyrumReports> {
   const [{ TyrumReports }, { countHere }] = await Promise.all([
     import('./read-reports.js'),

@@ -207,9 +207,7 @@ export function memoryRecord(
   };
 }
 
-/**
- * Returns the item in a record. Undefined if the item was forgotten or belongs to another surface.
- */
+/** Returns the item in a record. Undefined if it was forgotten or is of another surface. */
 export function itemOf({ owner, at, body: held }: ContextRecord<'memory'>): MemoryItem | undefined {
   if (!('agent' in owner) || held.content === null || typeof held.content !== 'object') return undefined;
   const { created_at = new Date(at).toISOString() } = (held.extra ?? {}) as { readonly created_at?: string };

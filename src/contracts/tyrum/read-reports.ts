@@ -136,9 +136,7 @@ export class TyrumReports {
     return tyrumReport(await withLedger(context, this.#count), { at: atOf(steps, step), tools });
   }
 
-  /**
-   * Returns the tools that the harness had reported by a step. Undefined if it had reported none.
-   */
+  /** Returns the tools that the harness had reported by a step. Undefined if none. */
   async tools(session: SessionId, step = Number.POSITIVE_INFINITY): Promise<AnnouncedTools | undefined> {
     const known = await askOnce(this.#announced, session, () => readAnnouncements(this.timeline.present, session));
     return known.findLast(({ seq }) => seq <= step)?.tools;
@@ -201,10 +199,7 @@ export class TyrumReports {
     return rows;
   }
 
-  /**
-   * Returns the visible sessions, most recently used first. Sessions whose turn is running count
-   * too.
-   */
+  /** Returns the visible sessions, most recently used first, also those whose turn runs. */
   async #sessions(): Promise<readonly SessionSummary[]> {
     const sessions = await listSessions(this.timeline.present, []);
     const seen = new Set(await this.access.maySee(sessions.map(({ id }) => id)));

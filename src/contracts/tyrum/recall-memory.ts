@@ -6,8 +6,8 @@ import { type MemoryItem, memoryText, writtenAt } from './memory-item.js';
 /** A recall request. */
 export interface RecallWish {
   /**
-   * Words to search for. Without words, the most important items are recalled, as at the start of a
-   * session.
+   * Words to search for. Without words, recalls the most important items, as a session's start
+   * does.
    */
   readonly query?: string;
   /** Maximum number of items; 8 if omitted. */

@@ -8,10 +8,7 @@ import { TyrumReports } from './read-reports.js';
 
 const LISTED = 20;
 
-/**
- * Returns an answer that prints a report of another program's format as JSON, with and without
- * `--json`.
- */
+/** Returns an answer that is printed as JSON with and without `--json`. */
 function foreignAnswer(body: object): Answer {
   const text = JSON.stringify(body, null, 2);
   return { lines: () => textLines(text), exact: `${text}\n`, json: () => body };

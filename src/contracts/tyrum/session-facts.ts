@@ -15,10 +15,7 @@ export interface SessionFacts {
   readonly goal: string;
   /** Notes, decided approvals and open work, which every checkpoint must contain. */
   readonly obligations: Pick<Checkpoint, (typeof OBLIGATION_LISTS)[number]>;
-  /**
-   * Returns the facts of some entries. `clean` is applied to each whole text before parts are taken
-   * from it.
-   */
+  /** Returns the facts of some entries. `clean` gets each text before parts are taken from it. */
   of(entries: readonly Entry[], clean?: Clean): KnownFacts;
 }
 
@@ -35,9 +32,7 @@ const DEMANDS = new RegExp(
   'i',
 );
 const LONGEST_DEMAND = 240;
-/**
- * Maximum requirements per message. A pasted text has many sentences, and few are the user's own.
- */
+/** Maximum requirements per message. Few sentences of a pasted text are the user's own. */
 const MOST_DEMANDS = 8;
 
 /** Returns the sentences of a message that state a requirement. */

@@ -104,10 +104,7 @@ function promptOf(system: unknown): string {
   return contentText(asContent(blocks));
 }
 
-/**
- * Returns the model's name for the price list. A cache mark of one hour costs more, so it changes
- * the name.
- */
+/** Returns the model's name for the price list. Cache marks of one hour cost more. */
 function modelOf({ model, messages, system }: AnthropicBody): string | undefined {
   if (typeof model !== 'string') return undefined;
   const marked = [system, ...messages.map(({ content }) => content)].filter(isBlocks);
@@ -160,10 +157,7 @@ interface OfSession {
   readonly seen: SeenByGateway;
 }
 
-/**
- * Reads a request of Anthropic's Messages wire for steering. `text` must be valid JSON, and
- * `parsed` its value.
- */
+/** Reads an Anthropic Messages request for steering. `text` must be JSON with value `parsed`. */
 export function anthropicRequest(
   text: string,
   parsed: unknown,

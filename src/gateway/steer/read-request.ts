@@ -26,9 +26,7 @@ export type SteerableWire = 'anthropic' | 'responses';
 /** Returns whether requests of a wire can be steered. */
 export const isSteerable = (wire: string): wire is SteerableWire => wire === 'anthropic' || wire === 'responses';
 
-/**
- * Returns the reader for a request on its wire. `text` must be valid JSON, and `value` its value.
- */
+/** Returns the reader for a request on its wire. `text` must be JSON, and `value` its value. */
 export const readerOf =
   (wire: SteerableWire, { text, value }: { readonly text: string; readonly value: unknown }): ReadRequest =>
   ({ session, seen }) =>

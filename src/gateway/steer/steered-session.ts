@@ -26,10 +26,7 @@ export interface SteeredBody {
   readonly why?: string;
   /** The step and turn of the session at which the context was made. */
   readonly at?: Passage<WireEntry>['at'];
-  /**
-   * Whether the request's whole history is recorded. The request then belongs to the session's last
-   * step.
-   */
+  /** Whether all history is recorded, so that the request belongs to the last step. */
   readonly isFollowed?: true;
 }
 
@@ -108,10 +105,7 @@ export class SteeredSession {
     return { how: 'steered', text: request.write(passage.messages), at: passage.at };
   }
 
-  /**
-   * Returns the body to send for a side request, such as one for a summary. It may contain the
-   * history.
-   */
+  /** Returns the body for a side request, such as one for a summary. It may contain the history. */
   async side(read: ReadRequest): Promise<SteeredBody> {
     const { steered, on } = await this.#follow();
     const request = read({ session: this.id, seen: noneSeen() });

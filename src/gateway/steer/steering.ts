@@ -121,10 +121,7 @@ export class Steering {
   /** Runs `activate`, `deactivate`, `pin` or `unpin` in a session, as `LoopGuard.verb` does. */
   readonly verb: LoopGuard['verb'] = (call) => this.#guard.verb(call);
 
-  /**
-   * Returns the request to send in place of the client's, or the gateway's own answer. Never
-   * rejects.
-   */
+  /** Returns the request to send instead of the client's, or our own answer. Never rejects. */
   async outgoing(head: RequestHead, body: Buffer): Promise<Outgoing | Refused> {
     const begun = performance.now();
     const own = { body };

@@ -16,10 +16,7 @@ const callSchema = z.object({
 });
 
 const MOST_BYTES = 1_048_576;
-/**
- * Maximum wait for a call's id, in milliseconds. The model's answer with the id may still be
- * arriving.
- */
+/** Maximum wait for a call's id, in milliseconds. The model's answer may still be arriving. */
 const CALL_SEEN_MS = 2_000;
 
 async function textOf(request: IncomingMessage): Promise<string> {
