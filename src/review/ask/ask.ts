@@ -22,7 +22,7 @@ import { seenBy } from './seen-by.js';
 import { latestTurns, sessionLog } from './session-log.js';
 import type { Sighting } from './sighting.js';
 
-/** A question as the reader wrote it. Names may carry a moment after an `@`. */
+/** A reviewer's question, not yet parsed. Names may end in `@` and a moment. */
 export interface Question extends MomentText {
   readonly session?: string | undefined;
   readonly limit?: number | undefined;
@@ -39,15 +39,15 @@ async function sessionIn(timeline: Timeline, name: string | undefined): Promise<
   return name === undefined ? undefined : requireSession(timeline.present, name);
 }
 
-/** Returns the named object. A session's name means its session object. */
+/** Returns the named object. The name of a session stands for its session object. */
 async function objectNamed(timeline: Timeline, name: string, session: SessionId | undefined): Promise<ObjectId> {
   const subject = await findSubject(timeline.present, name, { session, paths: timeline.paths });
   return subject.kind === 'object' ? subject.id : sessionObjectId(subject.session);
 }
 
 /**
- * Returns the turns of a session, or the latest of all, newest first. With an object, only the
- * turns that touched it.
+ * Returns the turns of a session, or the latest turns of all sessions, newest first. With an
+ * object, it returns only the turns that touched the object.
  *
  * @example
  * ```ts
@@ -79,8 +79,8 @@ export async function askTurns(
 }
 
 /**
- * Returns the named object and the moment. A turn belongs to the named session, else to the
- * object's own session.
+ * Returns the named object and the point of the moment. A turn number counts in the named session,
+ * or without one in the object's own session.
  */
 async function objectAt(timeline: Timeline, { session: of, object, ...text }: ObjectQuestion) {
   const { name, moment } = parseReference(object);
@@ -109,8 +109,8 @@ export async function askVersions(
 }
 
 /**
- * Returns an object at a moment. A turn belongs to the named session, else to the object's own
- * session.
+ * Returns an object at a moment. A turn number counts in the named session, or without one in the
+ * object's own session.
  *
  * @example
  * ```ts
@@ -128,8 +128,8 @@ export type AskedDiff =
   | { readonly kind: 'session'; readonly diff: SessionDiff };
 
 /**
- * Returns the default moment that a session is compared with: the end of the turn before its last
- * one. With a single turn it is the moment before its first step.
+ * Returns the moment that a session is compared with by default: the end of its last turn but one.
+ * If it has a single turn, it is the moment before the first step.
  */
 async function momentBefore(timeline: Timeline, session: SessionId): Promise<Moment> {
   const previous = (await timeline.turns(session)).at(-2);
@@ -152,8 +152,8 @@ async function diffOfSession(asked: Timeline, session: SessionId, range: string 
 }
 
 /**
- * Returns the changes of an object between two moments, by default since the previous version. For
- * a session the default is the previous turn, or its beginning.
+ * Returns the changes of an object or a session between two moments. By default, an object is
+ * compared with its previous version, and a session with the end of its previous turn.
  *
  * @example
  * ```ts
@@ -225,7 +225,8 @@ export async function askQuery(
 }
 
 /**
- * A question about a context. With `assemble` the session's state at the moment is rendered now.
+ * A question about a context. With `assemble`, the answer is the session's state at the moment,
+ * rendered now.
  */
 export interface ContextQuestion extends MomentText {
   readonly assemble?: boolean | undefined;
@@ -234,7 +235,7 @@ export interface ContextQuestion extends MomentText {
 /**
  * Returns the context that a model was sent at a moment.
  *
- * @throws {HistoryError} `not-seen` if it has no record, without `assemble`
+ * @throws {HistoryError} `not-seen` if no record shows that request and `assemble` is not set
  *
  * @example
  * ```ts

@@ -30,9 +30,9 @@ export interface ObjectEntry {
   readonly active: boolean;
   /** Length of the stored text. */
   readonly rawChars: number;
-  /** The line in the pool. */
+  /** The object's line in the metadata pool. */
   readonly line: ShownSize;
-  /** The block of active content. Undefined if the object is not active. */
+  /** The object's block of active content. Undefined if the object is not active. */
   readonly block: ShownSize | undefined;
   /** Sum of line and block. */
   readonly shown: ShownSize;
@@ -112,8 +112,8 @@ function ledgerOf(input: AssemblyInput, pieces: LedgerPieces, tokens: ReadonlyMa
 }
 
 /**
- * Counts a context piece by piece, always as text, and adds the counts. All pieces are counted in
- * one request, equal ones once.
+ * Counts each piece of a context as text and adds the counts. One call of `count` counts all
+ * pieces, and equal pieces only once.
  */
 export async function contextLedger(input: AssemblyInput, count: CountTexts): Promise<ContextLedger> {
   const pieces = ledgerPieces(input);
@@ -132,8 +132,8 @@ export interface ReportedContext {
 const LISTED = 20;
 
 /**
- * Returns the ledger of a request that an agent built itself. It counts its settings, tools and
- * prompt, its messages, and each call that it shows.
+ * Returns the ledger of a request that an agent built itself: its settings, tools and prompt, its
+ * messages, and each call that it shows.
  */
 async function sentLedger({ text, input }: PastContext, count: CountTexts): Promise<ContextLedger> {
   const parts = sentParts(text);
@@ -225,9 +225,9 @@ export interface ContextList {
 }
 
 /**
- * Returns the ledgers of a session's known requests, the newest first. A transcript without answers
- * of the model has one for the end of each turn. Turns with unseen calls are listed without a
- * ledger. With `assemble` they have the ledger of the session's state at their end.
+ * Returns the ledgers of a session's known requests, the newest first. For a transcript without
+ * answers of the model, it returns one ledger for the end of each turn. Turns with unseen model
+ * calls have no ledger. With `assemble`, they get the ledger of the session's state at their end.
  */
 export async function reportList(
   asked: Timeline,
@@ -262,7 +262,7 @@ export async function reportList(
   const others = turns
     .filter(({ turn }) => !known.has(turn) && (assemble || kinds.of(turn).has('transcript')))
     .slice(-limit);
-  // Shared steps of a fork belong to its parent.
+  // The steps that a fork shares belong to its parent.
   if (steps[0]?.session === session) contexts.know(steps);
   const reported = [...(await contexts.ofRecords(records, (context) => withLedger(context, once)))];
   for (const { step: seq } of told)

@@ -8,7 +8,7 @@ import type { StoredValue } from '../../xtdb/documents.js';
 import { type ObjectView, viewAt } from './object-view.js';
 import { diffTexts, type TextDiff } from './text-diff.js';
 
-/** One side of a comparison. It has no view if the object did not exist then. */
+/** One side of a comparison. It has no view if the object did not exist at that point. */
 export interface DiffSide {
   readonly point: Point;
   readonly view: ObjectView | undefined;
@@ -40,7 +40,7 @@ async function side(timeline: Timeline, id: ObjectId, point: Point): Promise<Dif
 }
 
 /**
- * Returns the point just before the version that is current at a point. Returns the point itself if
+ * Returns the point just before the version that is current at `point`. Returns `point` itself if
  * there was no earlier version.
  */
 export async function pointBefore(timeline: Timeline, id: ObjectId, point: Point): Promise<Point> {
@@ -133,7 +133,8 @@ function unchanged(ids: readonly ObjectId[], before: Heads, after: Heads): Reado
 }
 
 /**
- * Compares a session at two points. The index is the pool, because nothing is demoted today [§3.2].
+ * Compares a session at two points. Shows the index as the pool, because no object is demoted today
+ * [§3.2].
  */
 export async function diffSession(
   timeline: Timeline,

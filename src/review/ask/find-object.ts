@@ -41,8 +41,8 @@ interface NamedFile {
 type SourceOf = Awaited<ReturnType<StoreSnapshot['sources']>>[number];
 
 /**
- * The objects among which names are looked up: those of one session, or all. Reads the session's
- * index and the files' sources at most once, and only if a name needs them.
+ * The objects that a name can mean: those of one session, or all. Reads the session's index and the
+ * files' sources at most once, and only if a name needs them.
  */
 class Candidates {
   readonly snapshot: StoreSnapshot;
@@ -61,7 +61,10 @@ class Candidates {
     return this.#session === undefined ? 'the database' : `session ${this.#session}`;
   }
 
-  /** Returns the ids of the session's objects. Undefined without a session: all objects count. */
+  /**
+   * Returns the ids of the session's objects. Undefined without a session, when every object is a
+   * candidate.
+   */
   members(): Promise<ReadonlySet<string> | undefined> {
     this.#members ??= this.#readMembers();
     return this.#members;
@@ -106,7 +109,7 @@ class Candidates {
 /** Returns whether a name begins with `/`, `./` or `../`. */
 const isAnchored = (name: string): boolean => /^(?:\/|\.\.?(?:\/|$))/.test(name);
 
-/** Tries lists of paths in order. Returns the files that have a path of the first list with any. */
+/** Tries lists of paths in order. Returns the files of the first list that matches any file. */
 function exactly(files: readonly NamedFile[], ...lists: readonly (readonly string[])[]): readonly NamedFile[] {
   for (const names of lists) {
     const found = files.filter(({ paths }) => paths.some((path) => names.includes(path)));
@@ -161,14 +164,14 @@ async function findObject(candidates: Candidates, name: string): Promise<ObjectI
   if (name === '' || !name.isWellFormed()) return undefined;
   const exact = (await candidates.snapshot.heads([name])).keys().next();
   if (!exact.done) return exact.value as ObjectId;
-  // An erased id may be the beginning of another object's id. It must not find that object.
+  // Another object's id may begin with an erased id. The erased id must not find that object.
   await refuseErased(candidates.snapshot, [name, sessionObjectId(name as SessionId)]);
   // A hexadecimal name is rarely a path, and a search by path may read the source of every file.
   const [first, second] = /^[0-9a-f]+$/.test(name) ? [byStart, byPath] : [byPath, byStart];
   return (await first(candidates, name)) ?? second(candidates, name);
 }
 
-/** Throws `unknown-object` with the shown file paths most similar to a name. */
+/** Throws `unknown-object` with the display paths that are most similar to a name. */
 async function unknownObject(candidates: Candidates, name: string): Promise<never> {
   const { shown, where } = candidates;
   const files = (await candidates.sources()).filter(({ source }) => shown.shows?.(source) !== false);

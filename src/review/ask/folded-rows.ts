@@ -4,8 +4,8 @@ import type { FoldedRow } from './folded-values.js';
 import { constantsOf } from './query-terms.js';
 
 /**
- * The largest argument that the node accepts, in UTF-16 units. Each value counts 16 beside its
- * text.
+ * The largest argument that the node accepts, in UTF-16 units. Each value counts 16 units more than
+ * its text.
  */
 export const LARGEST_ARGUMENT = 16_777_216;
 const UNITS_OF_A_VALUE = 16;
@@ -29,7 +29,10 @@ export function grouped(rows: readonly FoldedRow[], by: 0 | 1): EdnMap {
   return new EdnMap([...groups].flat());
 }
 
-/** Returns whether the values of all rows can be keys. Turns are maps, and forks share them. */
+/**
+ * Returns whether the values of all rows can be keys of a map. A turn cannot, because it is a map
+ * itself.
+ */
 export const isPlain = (rows: readonly FoldedRow[]): boolean => rows.every(([, one]) => typeof one !== 'object');
 
 /** Returns the rows that match the constants of a clause. */

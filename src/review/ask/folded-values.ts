@@ -25,7 +25,7 @@ const SESSIONS_AT_ONCE = 8;
 
 const ID_OF = { chat: chatObjectId, session: sessionObjectId } as const;
 
-/** Time limit of a query with all its parts. */
+/** The time limit of a query, including the reads that it needs. */
 export interface Deadline {
   readonly timeoutMs: number;
   /** On the clock of `performance.now`. */
@@ -63,8 +63,8 @@ export class FoldedValues {
   }
 
   /**
-   * Returns the ids of chats, sessions or both whose turn extends beyond their heads. Only these
-   * need a folded running attribute.
+   * Returns the ids of the chats and sessions with steps after their heads. Only for these a
+   * running attribute must be folded.
    */
   async runningIds(attribute: string): Promise<readonly ObjectId[]> {
     this.#running ??= this.#all().then((sessions) => this.#snapshot.running(sessions));

@@ -12,15 +12,15 @@ interface CountedText {
 
 /** How to split a text into lines and count one line. */
 interface LineCounting {
-  /** Whether the line that begins at an offset, behind a line end, is counted separately. */
+  /**
+   * Whether the line that begins at an offset is counted separately. A line end precedes the
+   * offset.
+   */
   readonly isApart: (text: string, at: number) => boolean;
   readonly count: (line: string) => number;
 }
 
-/**
- * Number of cached texts and maximum length of each in UTF-16 units. Enough for some contexts with
- * all their sections.
- */
+/** Maximum number of cached texts. Enough for a few contexts with all their sections. */
 const KEPT = 16;
 const [LEAST_UNITS, MOST_UNITS] = [8_192, 262_144];
 
@@ -32,7 +32,7 @@ interface Common {
 
 const NOTHING: Common = { begin: 0, end: 0 };
 
-/** A shorter common part is ignored, because counting it is fast. */
+/** Minimum length of a common part in UTF-16 units. Counting a shorter one is fast. */
 const LEAST = 16;
 
 function commonOf(a: string, b: string): Common {
@@ -45,7 +45,7 @@ const itself = (place: number): number => place;
 
 /**
  * Counts texts line by line. If a text begins and ends like a recent one, it counts only the lines
- * between. The sections of a session's contexts and their parts are such texts.
+ * that differ. Consecutive contexts of a session have such sections.
  */
 export class LineCounts {
   readonly #lines: LineCounting;
@@ -62,8 +62,8 @@ export class LineCounts {
   }
 
   /**
-   * Returns the count based on the recent text that shares most with this one. Undefined if none
-   * shares enough.
+   * Returns the count of a text, based on the recent text that shares most with it. Undefined if no
+   * recent text shares more than half.
    */
   countAlike(text: string): number | undefined {
     if (text.length < LEAST_UNITS) return undefined;
@@ -86,12 +86,13 @@ export class LineCounts {
 
   /** Counts the lines between the common parts; all lines if there are none. */
   #between(text: string, like: CountedText | undefined, { begin, end }: Common): CountedText {
-    // A line of the common beginning ends where the next line begins, with its first character.
+    // A line of the common beginning counts only if the first character of the next line is common,
+    // too.
     const first = like === undefined ? 0 : firstFrom(like.starts, begin, itself);
     const starts = like?.starts.slice(0, first) ?? [];
     const before = like?.before.slice(0, first) ?? [];
     const moved = text.length - (like?.text.length ?? 0);
-    // For the common end, includes the line end before it.
+    // The common end must include the line end before the line.
     const last = like === undefined ? 0 : firstFrom(like.starts, like.text.length - end + 1, itself);
     const upto = like?.starts[last];
     let from = starts.at(-1) ?? 0;

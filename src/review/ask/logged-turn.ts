@@ -35,7 +35,7 @@ export interface LoggedMessage {
 
 /** An epoch of contexts that began with a model call (divergence E9). */
 export interface LoggedEpoch {
-  /** The last step before that call. */
+  /** The last step before the model call. */
   readonly seq: number;
   readonly at: Date;
   readonly number: number;
@@ -45,8 +45,8 @@ export interface LoggedEpoch {
 }
 
 /**
- * A harness's change of its history or of Palimpsest: off and on, a call with its own list, a
- * compaction.
+ * An event of the harness: Palimpsest switched off or on, a model call with the harness's own list,
+ * or a compaction.
  */
 export interface LoggedEvent extends HistoryEvent {
   readonly seq: number;
@@ -57,7 +57,7 @@ export interface LoggedEvent extends HistoryEvent {
 export interface LoggedPersonStep {
   readonly seq: number;
   readonly at: Date;
-  /** The step that it undoes. */
+  /** If it is an undo, the step that it undoes. */
   readonly undoes?: number;
   readonly changes: Omit<Required<SetChanges>, 'index'>;
 }
@@ -71,7 +71,7 @@ export interface LoggedTurn {
   readonly ref: string | undefined;
   readonly firstStep: number;
   readonly lastStep: number;
-  /** Valid times of its first and last step, which are their acknowledgements. */
+  /** Valid times of its first and last step: when each was acknowledged. */
   readonly from: Date;
   readonly to: Date;
   /** The transaction that stored its last step. Undefined while the step is in delivery. */
@@ -121,7 +121,7 @@ export interface FoundTurn {
   readonly span: TurnSpan;
 }
 
-/** The facts beside the steps that the turns of one session are shown with. */
+/** The facts that complete the turns of one session beside their steps. */
 export interface TurnFacts {
   readonly calls: LoggedCalls;
   /** The epochs of the session, by step. */

@@ -4,7 +4,7 @@ import type { HistoryHead } from '../../store/snapshot-rows.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { StoredDocument } from '../../xtdb/documents.js';
 
-/** The facts of a version that the log shows. */
+/** How much of an object a version recorded. */
 export type VersionState = 'stub' | 'text' | 'not-text' | 'deleted' | 'removed';
 
 /** One version of an object in a log, with both its times [decision F7]. */
@@ -23,7 +23,7 @@ export interface LoggedVersion {
   readonly objectHash: Sha256 | null;
 }
 
-/** Returns the part of a version that was recorded. */
+/** Returns how much of the object a version recorded. */
 export function versionState({ document, marks }: Pick<HistoryHead, 'document' | 'marks'>): VersionState {
   if (document === undefined) return 'removed';
   if (marks.gone === true) return 'deleted';
@@ -31,9 +31,7 @@ export function versionState({ document, marks }: Pick<HistoryHead, 'document' |
   return document.type === 'file' && document.content_hash === null ? 'not-text' : 'text';
 }
 
-/**
- * Returns the length of a version's text from its head. Undefined if only the text itself shows it.
- */
+/** Returns the length of a version's text from its head. Undefined if the head does not show it. */
 function charsOf({ document, marks }: HistoryHead): number | undefined {
   if (document === undefined || document.content_hash === null) return 0;
   if (typeof document.content === 'string') return document.content.length;

@@ -12,19 +12,19 @@ import type { StoredDocument } from '../../xtdb/documents.js';
 import { holdsAt } from '../../xtdb/entity-names.js';
 
 /**
- * The line of versions behind an answer: that of this database, or that of an imported session,
- * which only the session's readers see.
+ * The line of versions that an answer comes from: that of this database, or an import's line, which
+ * only the imported session sees.
  */
 export interface ObjectLine {
   /** The imported session. Null for this database. */
   readonly session: string | null;
-  /** Other imported sessions with their own versions. */
+  /** Other imported sessions that have their own line of versions. */
   readonly others: readonly string[];
 }
 
 const OWN_LINE: ObjectLine = { session: null, others: [] };
 
-/** Returns the imported session that keeps an object's versions. Null for this database. */
+/** Returns the imported session whose line of versions an object has. Null for this database. */
 function keptTo({ documents: { names }, basis }: StoreSnapshot, id: ObjectId): string | null {
   return names !== undefined && names.stored(id) !== id && holdsAt(names, basis.txId ?? 0) ? names.of : null;
 }
@@ -45,7 +45,9 @@ export interface ObjectView {
    * version per end of a turn.
    */
   readonly number: number;
-  /** For a file: its line of versions, and the imported sessions with other ones (decision F10). */
+  /**
+   * For a file: its line of versions, and the imported sessions with other lines (decision F10).
+   */
   readonly line: ObjectLine;
   readonly point: Point;
   /** Reads the text. Undefined if there is none. */
@@ -81,16 +83,13 @@ export async function viewAt(timeline: Timeline, id: ObjectId, point: Point): Pr
   };
 }
 
-/** An existing version of an object, with all versions of that object. */
+/** One version of an object, with all versions of that object. */
 export interface PlacedVersion {
   readonly head: HistoryHead & { readonly document: StoredDocument };
   readonly history: readonly HistoryHead[];
 }
 
-/**
- * Returns objects at some of their versions, as `viewAt` does for the moment and transaction of
- * each.
- */
+/** Returns objects at given versions. Each view equals that of `viewAt` at the version's times. */
 export async function viewsOf({ present }: Timeline, placed: readonly PlacedVersion[]): Promise<readonly ObjectView[]> {
   const found = await present.versionsIn(placed.map(({ head }) => head));
   return placed.map(({ head: { validTime, txTime, txId }, history }, i) => {

@@ -4,8 +4,9 @@ import { EdnList, EdnMap, EdnSet, EdnSymbol, EdnTagged, type EdnValue, Keyword, 
 import { HistoryError } from '../../history/rebuild/history-error.js';
 
 /**
- * The functions that a reviewer's query may call: the list of the node's front (decision H3). It is
- * repeated here because another node may allow more. All are pure functions with bounded work.
+ * The functions that a reviewer's query may call: pure functions with bounded work. The node's
+ * front has the same list (decision H3). The client checks it as well, because another node may
+ * allow more.
  */
 const CLAUSE_FUNCTIONS: ReadonlySet<string> = new Set(
   [
@@ -22,7 +23,7 @@ const CLAUSE_FUNCTIONS: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** Heads of a list that are allowed in `:find` and `:order-by`. */
+/** The names that may begin a list in `:find` and `:order-by`. */
 const FIND_FUNCTIONS: ReadonlySet<string> = new Set(
   'pull sum min max count count-distinct avg median variance stddev distinct'.split(' '),
 );
@@ -31,7 +32,7 @@ const FIND_FUNCTIONS: ReadonlySet<string> = new Set(
 const JOINS: ReadonlySet<string> = new Set(['not', 'or', 'and', 'not-join', 'or-join']);
 
 /**
- * Allowed heads of a list, by the place of the list in a query. A name with a namespace is never
+ * The names that may begin a list, by the list's place in a query. A name with a namespace is never
  * allowed, because resolving it loads code.
  */
 const ALLOWED = { find: FIND_FUNCTIONS, clause: JOINS, call: CLAUSE_FUNCTIONS } as const;
@@ -68,7 +69,7 @@ function refused(name: string, position: Position): HistoryError {
   );
 }
 
-/** A query in vector form: each keyword begins a part. */
+/** Splits a query in vector form into its parts. Each keyword begins a part. */
 function partsOfVector(items: readonly EdnValue[]): ReadonlyMap<string, readonly EdnValue[]> {
   const parts = new Map<string, EdnValue[]>();
   let part: EdnValue[] | undefined;
@@ -103,7 +104,7 @@ function partsOf(form: EdnValue): ReadonlyMap<string, EdnValue> {
   );
 }
 
-/** Checks the head of every list. Only there a name becomes a function. */
+/** Checks the name that begins each list. Only such a name can call a function. */
 function checkCalls(value: EdnValue, position: Position, rules: ReadonlySet<string>): void {
   if (value instanceof EdnList) {
     const [head, ...rest] = value.items;
@@ -173,8 +174,8 @@ function read(text: string): EdnValue {
 }
 
 /**
- * Parses a Datalog query from EDN text and checks it before it is sent. It may have known parts
- * only and call listed functions only.
+ * Parses a Datalog query from EDN text and checks it before it is sent. Refuses unknown parts and
+ * functions that are not listed.
  *
  * @throws {HistoryError} `malformed-query`, `query-refused`
  */

@@ -12,10 +12,10 @@ import type { ActsBetween } from './request-pair.js';
 import type { RequestPiece } from './request-pieces.js';
 
 /**
- * The cause of a changed request prefix: a new epoch of contexts, a verb, a call, a message, a new
- * file version, or the harness.
+ * The kind of cause of a changed request prefix.
  *
- * `rendering`: none of these. The same state is shown differently because of other items.
+ * `rendering`: none of the other causes. The same state is rendered differently because other items
+ * changed.
  */
 export type PrefixCauseKind = 'epoch' | 'verb' | 'call' | 'message' | 'version' | 'harness' | 'rendering';
 
@@ -32,12 +32,15 @@ export interface PrefixCause {
   readonly version?: { readonly number: number; readonly validTime: Date; readonly txId: number };
 }
 
-/** Two requests and the first pieces that differ. A piece is undefined if its request has ended. */
+/**
+ * Two requests and the first pieces that differ. A piece is undefined if its request ends before
+ * it.
+ */
 export interface Parted {
   readonly acts: ActsBetween;
   readonly pieceFrom: RequestPiece | undefined;
   readonly pieceTo: RequestPiece | undefined;
-  /** For a line: the object that it shows. */
+  /** If the pieces are lines: the object that they show. */
   readonly lineObject: ObjectId | undefined;
   readonly present: StoreSnapshot;
 }
@@ -119,8 +122,8 @@ function byStep(
 }
 
 /**
- * Returns the objects that can explain a difference: those with the text, and the files of a call.
- * A call's block may name a file without repeating it.
+ * Returns the objects that can explain a difference: those that the pieces show, and the files of
+ * the calls that they show. A call's block may name a file without repeating its text.
  */
 function suspects({ acts, pieceFrom, pieceTo, lineObject }: Parted): readonly ObjectId[] {
   const own = [lineObject, pieceTo?.object, pieceFrom?.object].flatMap((id) => id ?? []);
@@ -158,8 +161,8 @@ async function otherVersion(parted: Parted): Promise<PrefixCause | undefined> {
 }
 
 /**
- * Items behind the harness's own messages move back as the messages grow. Once a turn has ended,
- * its messages are in the chat.
+ * Finds a difference that comes from the growth of the harness's own list. New messages move the
+ * items behind the list. Once a turn has ended, its messages move to the chat.
  */
 function listGrew({ acts, pieceTo, pieceFrom }: Parted): PrefixCause | undefined {
   const step = pieceTo?.step;
@@ -172,7 +175,10 @@ function listGrew({ acts, pieceTo, pieceFrom }: Parted): PrefixCause | undefined
     : undefined;
 }
 
-/** A transcript shows what its harness did, and no set of ours is in its requests. */
+/**
+ * Finds the cause if a request comes from a transcript. Palimpsest's sets do not affect such
+ * requests, only the harness does.
+ */
 function inTranscript({ acts: { from, to, steps } }: Parted): PrefixCause | undefined {
   if (from.rebuilt !== undefined && to.rebuilt !== undefined) return undefined;
   if (from.rebuilt !== undefined || to.rebuilt !== undefined)

@@ -21,24 +21,24 @@ import {
 
 /** The first byte at which two requests differ. */
 export interface FirstDifference {
-  /** Offset from the beginning of the request, and from the beginning of its part. */
+  /** Offset from the beginning of the request. */
   readonly byte: number;
   readonly byteInPart: number;
-  /** One of our parts, or `list` for the harness's own messages. */
+  /** A section of the context, or `list` for the harness's own list. */
   readonly section: RequestPiece['section'];
   /** Line in the part, from 1. */
   readonly line: number;
   readonly object?: ObjectId;
-  /** Step of a message or call in the harness's list. */
+  /** For the harness's own list: the step of the message or call. */
   readonly step?: number;
 }
 
 /**
- * Counts of the model's answers in the harness's list of the first request, by their state in the
- * second. Each may contain reasoning.
- * - `kept`: they follow an equal beginning
- * - `lost`: they follow a different beginning, or left during their own turn
- * - `left`: they left with a closed turn, which is allowed
+ * The model's answers in the harness's list of the first request, counted by their state in the
+ * second. An answer may contain reasoning, which the provider checks.
+ * - `kept`: the second request has them, after an equal beginning
+ * - `lost`: they follow a different beginning, or were removed during their own turn
+ * - `left`: they were removed with a closed turn, which is allowed
  */
 export interface Answers {
   readonly kept: number;
@@ -54,15 +54,18 @@ export interface PrefixDiff extends ProviderVerdicts {
   readonly session: SessionId;
   readonly from: RequestSide;
   readonly to: RequestSide;
-  /** Whether the second begins with the whole first. */
+  /** Whether the second request begins with the whole first one. */
   readonly isPrefix: boolean;
-  /** The common beginning. */
+  /** Size of the common beginning. */
   readonly shared: RequestSize;
   /**
    * Tokens of the second request after the common beginning.
    */
   readonly written: number;
-  /** Those of them in lines that the first request also had: they are paid for again. */
+  /**
+   * The part of `written` in lines that the first request also had. These tokens are paid for
+   * again.
+   */
   readonly again: number;
   readonly difference: FirstDifference | undefined;
   readonly cause: PrefixCause | undefined;
@@ -91,10 +94,7 @@ interface Split {
   readonly text: string;
 }
 
-/**
- * Whether both parts are ours, or both are the harness's own. A harness's message is never one of
- * our parts.
- */
+/** Whether both pieces belong to the context, or both to the harness's own list. */
 const isAlike = (a: RequestPiece | undefined, b: RequestPiece | undefined): boolean =>
   (a?.section === 'list') === (b?.section === 'list');
 
@@ -106,7 +106,7 @@ function splitOf(from: readonly RequestPiece[], to: readonly RequestPiece[]): Sp
     ? [Buffer.from(pieceFrom?.text ?? ''), Buffer.from(pieceTo?.text ?? '')]
     : [Buffer.of(), Buffer.of()];
   const bytes = commonBytes(a, b);
-  // A character whose later bytes differ does not belong to the common text.
+  // Leaves out a last character of which only the first bytes are equal.
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(a.subarray(0, bytes), { stream: true });
   return { part: found, pieceFrom, pieceTo, bytes, text };
 }
@@ -137,7 +137,7 @@ function repeatedLines(text: string, other: string): string {
   return repeated.join('\n');
 }
 
-/** Two requests of one session and where they differ first. */
+/** Two requests of one session, and where they first differ. */
 interface SplitPair extends RequestPair {
   readonly split: Split | undefined;
 }
@@ -237,9 +237,8 @@ const LISTED = 20;
 const HELD = 32;
 
 /**
- * Compares the beginnings of a session's requests. With a range, it compares two requests, each the
- * last one up to its moment. Without a range, it compares each request with its predecessor, newest
- * first.
+ * Compares the beginnings of a session's requests. With a range, it compares two: the last request
+ * up to each moment. Without a range, it compares each request with its predecessor, newest first.
  *
  * @throws {HistoryError} `unknown-session`, `malformed-moment`; `beyond-end` if there is no request
  * to compare; also the errors of a rebuild
@@ -268,7 +267,7 @@ export async function askPrefixes(
   const some = known.slice(-limit - 1);
   const compared: PrefixDiff[] = [];
   let before: Request | undefined;
-  // Requests are large, so only some of a long list are in memory.
+  // Requests are large, so only `HELD` of them are in memory at a time.
   for (let from = 0; from < some.length; from += HELD) {
     const once = countingOnce(count);
     const requests = await reader.requestsOf(some.slice(from, from + HELD), once);

@@ -7,7 +7,7 @@ export const grouped = (count: number): string => String(count).replace(/\B(?=(?
 /** Returns whether a phrase already says where it happened. */
 const namesPlace = (why: string): boolean => /\b(?:turn|step|epoch) \d/.test(why);
 
-/** Sentences for causes that are a step's changes to the sets. */
+/** The words for each change of the sets that can be a cause. */
 const DID: Readonly<Record<string, string>> = {
   found: 'added an object',
   'made active': 'made an object active',

@@ -3,13 +3,13 @@ import type { ModelUsage } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
 import type { RequestPiece } from './request-pieces.js';
 
-/** The tokens that the provider read from its cache for a request, and our upper bound for them. */
+/**
+ * The tokens that the provider read from its cache for a request, and our estimate of their
+ * maximum.
+ */
 export interface CacheVerdict {
   readonly read: number;
-  /**
-   * The whole previous request by the provider's count, without the part behind the first
-   * difference.
-   */
+  /** The provider's count of the previous request, less the tokens behind the first difference. */
   readonly expected: number;
   readonly verdict: 'agrees' | 'read-less' | 'read-more';
 }
@@ -19,35 +19,38 @@ export interface CacheVerdict {
  * found.
  */
 export interface MissVerdict {
-  /** In the provider's own word. */
+  /** The reason in the provider's words. */
   readonly reason: string;
-  /** Tokens that the cache would have held otherwise. */
+  /** Tokens that the cache would have held without the miss. */
   readonly tokens?: number;
-  /** Our word for the difference; undefined if we found none. */
+  /** The section with the difference that we found; undefined if we found none. */
   readonly expected: string | undefined;
   /** `unknown`: the provider compared nothing. */
   readonly verdict: 'agrees' | 'differs' | 'unknown';
 }
 
 /**
- * Thinking that the provider newly dropped from a request, and the answers that lost theirs by our
- * count.
+ * Thinking that the provider dropped from a request but not from the previous one. Compared with
+ * our count of the answers that lost their thinking.
  */
 export interface ThinkingVerdict {
-  /** In blocks. */
+  /** Number of blocks of thinking. */
   readonly dropped: number;
   readonly lost: number;
   readonly verdict: 'agrees' | 'dropped-none' | 'dropped-more';
 }
 
-/** The provider's statements about a request, and whether ours agree. Undefined if it made none. */
+/**
+ * The provider's statements about a request, compared with ours. A member is undefined if the
+ * provider made no statement.
+ */
 export interface ProviderVerdicts {
   readonly cache: CacheVerdict | undefined;
   readonly miss: MissVerdict | undefined;
   readonly thinking: ThinkingVerdict | undefined;
 }
 
-/** Two consecutive requests, reduced to what their verdicts depend on. */
+/** The facts of two consecutive requests that the verdicts depend on. */
 export interface NextRequest {
   readonly before: ModelUsage | undefined;
   readonly after: ModelUsage | undefined;

@@ -23,7 +23,7 @@ export interface PullShape {
 const MOST_CHARACTERS = 64 * 1_048_576;
 /** Documents read concurrently. */
 const PAGE = 200;
-/** Attributes that heads store as in the document. */
+/** How heads store an attribute if they have it as the document does. */
 const ON_HEADS: ReadonlySet<Kept | undefined> = new Set(['direct', 'shared', 'map', 'list']);
 
 const refused = (what: string): HistoryError =>
@@ -65,7 +65,10 @@ export class AnswerSize {
   readonly #most: number;
   #characters = 0;
 
-  /** `what` names the counted values, `way` advises how to stay below the limit `most`. */
+  /**
+   * `what` names the counted values in the error. `way` is the error's advice on how to stay below
+   * the limit `most`.
+   */
   constructor({
     what = 'the documents that the query pulls',
     way = 'ask for fewer rows (--limit), or for fewer attributes',

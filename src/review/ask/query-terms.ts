@@ -7,20 +7,20 @@ const BLANK = /^_\d*$/;
 export const isVariable = (term: EdnValue | undefined): term is EdnSymbol =>
   term instanceof EdnSymbol && !BLANK.test(term.name);
 
-/** Returns whether a clause leaves a place open: the term is absent or blank. */
+/** Returns whether a term is absent or blank, so that it matches any value. */
 export const isOpen = (term: EdnValue | undefined): boolean =>
   term === undefined || (term instanceof EdnSymbol && BLANK.test(term.name));
 
 /**
- * Returns the values that a term allows; a set allows any of its members. Undefined for a variable
- * and an open place.
+ * Returns the values that a term allows. A set allows each of its members. Undefined for a
+ * variable, and for an absent or blank term.
  */
 export function constantsOf(term: EdnValue | undefined): readonly EdnValue[] | undefined {
   if (term === undefined || term instanceof EdnSymbol) return undefined;
   return term instanceof EdnSet ? term.items : [term];
 }
 
-/** Returns the names of all symbols in some values, with repetitions. */
+/** Returns the names of all symbols in some values. A name may occur several times. */
 export function symbolNames(values: readonly EdnValue[]): readonly string[] {
   return values.flatMap((value) => {
     if (value instanceof EdnSymbol) return [value.name];
@@ -44,15 +44,15 @@ export function tripleOf(
 }
 
 /**
- * Puts terms before others. If the first ones are in a vector, which marks them as bound, the terms
- * join that vector.
+ * Puts `more` before the terms. If the terms begin with a vector, which marks its variables as
+ * bound, `more` joins that vector.
  */
 export function prepended(terms: readonly EdnValue[], more: readonly EdnValue[]): readonly EdnValue[] {
   const [first, ...rest] = terms;
   return Array.isArray(first) ? [[...more, ...(first as readonly EdnValue[])], ...rest] : [...more, ...terms];
 }
 
-/** Puts terms before those of a call or a rule head. */
+/** Puts `more` before the terms of a call or a rule head. */
 export function withFirst({ items }: EdnList, more: readonly EdnValue[]): EdnList {
   const [name = null, ...terms] = items;
   return new EdnList([name, ...prepended(terms, more)]);

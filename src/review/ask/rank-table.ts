@@ -1,6 +1,6 @@
 /**
- * The vocabulary of the token library, indexed by rank. A token is a text, or bytes that are no
- * valid text.
+ * The vocabulary of the token library, indexed by rank. A token is a text, or bytes that are not
+ * valid UTF-8.
  */
 export type RankList = readonly (string | readonly number[])[];
 
@@ -13,12 +13,12 @@ export interface RankTable {
 }
 
 /**
- * Numbers in the header: slots, tokens, total units of their texts and bytes, the longest token,
- * and the number of byte tokens.
+ * Count of numbers in the header: slots, tokens, total units, length of the longest token, byte
+ * tokens.
  */
 const HEADER = 5;
 
-/** First slot to check for a text. */
+/** Returns the first slot to check for a text. */
 function slotOf(text: string, mask: number): number {
   let hash = text.length;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
@@ -26,15 +26,15 @@ function slotOf(text: string, mask: number): number {
 }
 
 /**
- * Number of slots. At most two thirds are used, so a text that is not a token is recognised after
- * one or two checks.
+ * Returns the number of slots. At most two thirds are used, so one or two checks show that a text
+ * is not a token.
  */
 const slotsFor = (tokens: number): number => 2 ** Math.ceil(Math.log2(tokens * 1.5));
 
 /**
  * Packs a vocabulary for `openRanks`. After the header come the slots (rank plus one; zero if
- * empty), the offsets of the tokens, the ranks of byte tokens, and the units. Numbers have four
- * bytes and units two, little-endian.
+ * empty), the offsets of the tokens, the ranks of byte tokens, and the units (UTF-16 units of
+ * texts, or bytes). Numbers have four bytes and units two, little-endian.
  */
 export function packRanks(ranks: RankList): Uint8Array {
   const slots = new Uint32Array(slotsFor(ranks.length));

@@ -8,8 +8,8 @@ import { isVariable, symbolNames, tripleOf } from './query-terms.js';
 import { attributeAsked, SSOT_ATTRIBUTES } from './ssot-attributes.js';
 
 /**
- * Maximum rows of the query for a variable's possible values. With more rows the variable counts as
- * unrestricted.
+ * Maximum rows of the query for a variable's possible values. With more rows, the variable is
+ * treated as unrestricted.
  */
 const MOST_ROWS = 20_000;
 
@@ -19,7 +19,9 @@ const MOST_ROWS = 20_000;
  */
 export type Reached = (variable: EdnSymbol) => Promise<readonly string[] | undefined>;
 
-/** The top-level clauses about a variable that the database answers unchanged. */
+/**
+ * Returns the top-level clauses about a variable that the database can answer without a rewrite.
+ */
 function clausesAbout({ where }: ParsedQuery, variable: EdnSymbol): readonly EdnValue[] {
   const open = where.flatMap((clause) => {
     const triple = tripleOf(clause);
@@ -44,8 +46,8 @@ function clausesAbout({ where }: ParsedQuery, variable: EdnSymbol): readonly Edn
 }
 
 /**
- * Returns whether a name denotes another variable somewhere in a query: in a rule, or in a join
- * that does not import it.
+ * Returns whether a rule or a join of the query has its own variable of a name. A join has one if
+ * it does not import the name.
  */
 function isShadowed({ where, rules = [] }: ParsedQuery, name: string): boolean {
   const isInside = (clause: EdnValue): boolean => {
@@ -60,8 +62,8 @@ function isShadowed({ where, rules = [] }: ParsedQuery, name: string): boolean {
 }
 
 /**
- * Queries the possible values of a variable with the query's own plain clauses and arguments,
- * before anything is folded.
+ * Returns a function that queries the possible values of a variable. It uses only clauses that need
+ * no folded value.
  */
 export function reachedEntities(
   snapshot: StoreSnapshot,

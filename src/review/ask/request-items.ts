@@ -4,8 +4,8 @@ import { defined } from '../../values/defined.js';
 import type { RequestPiece } from './request-pieces.js';
 
 /**
- * The form of an item in a request: a line that names it, its text, a message of the chat, or text
- * without an object.
+ * The form of an item in a request: an object's line, an object's text, a message of the chat, or
+ * text without an object.
  */
 export type ItemForm = 'line' | 'text' | 'message' | 'plain';
 
@@ -19,12 +19,12 @@ export interface RequestItem {
   readonly object?: ObjectId;
   /** For the harness's list: the step of the message or call. */
   readonly step?: number;
-  /** The length that the model was shown, if it differs from that of the text. */
+  /** Length of the text as the model saw it, if it differs from that of `text`. */
   readonly chars?: number;
 }
 
 /**
- * Returns the id at the beginning of a line of the pool or of a note, as shown. Undefined for other
+ * Returns the id that begins a line of the pool or of a note, short or full. Undefined for other
  * lines.
  */
 function shownName(line: string): string | undefined {
@@ -53,7 +53,7 @@ export function objectOfLine(
   return namedBy(line, known, new Set(known));
 }
 
-/** Splits a list into lines that name objects. The text between them is one item. */
+/** Splits a list into lines that name objects. The text between two such lines is one item. */
 function lineItems(
   { section, text }: RequestPiece,
   known: readonly ObjectId[],
@@ -71,8 +71,8 @@ function lineItems(
 }
 
 /**
- * Splits a request into its items, in order. Together they are its pieces. `pool` lists the objects
- * that it may name.
+ * Splits a request into its items, in order. The items together have the whole text of the pieces.
+ * `pool` lists the objects that the request may name.
  */
 export function requestItems(pieces: readonly RequestPiece[], pool: readonly ObjectMetadata[]): readonly RequestItem[] {
   const known = pool.map(({ id }) => id);

@@ -15,8 +15,8 @@ export interface RequestPair {
 }
 
 /**
- * Rebuilds the two requests of a range, each the last one up to its moment. A range without a
- * beginning compares with the request before.
+ * Rebuilds two requests: the last one up to each moment of a range. If the range has no beginning,
+ * the first is the one before the second.
  *
  * @throws {HistoryError} `malformed-moment`, `beyond-end`
  */
@@ -60,7 +60,7 @@ export class ActsBetween {
     return new ActsBetween(reader, pair, steps);
   }
 
-  /** The epoch of the second request, if the first one belongs to another. */
+  /** The epoch of the second request, if the first request belongs to another epoch. */
   get newEpoch(): EpochProof | undefined {
     const [before, after] = [this.from.of.proof?.epoch, this.to.of.proof?.epoch];
     return before?.number === after?.number && before?.border === after?.border ? undefined : after;
@@ -71,7 +71,7 @@ export class ActsBetween {
     return call === undefined ? undefined : (this.reader.calls.get(call.id)?.head.split(' ', 1)[0] ?? 'a call');
   }
 
-  /** Names the call or message of a step. */
+  /** Returns a phrase that names the call or message of a step. */
   authorOf(step: Step): string {
     return this.toolOf(step) ?? `a message of ${step.message?.role ?? 'an unknown role'}`;
   }

@@ -19,11 +19,11 @@ export interface RequestPiece {
   readonly object?: ObjectId;
   /** For the harness's list: the step of the message or call. */
   readonly step?: Step;
-  /** The length that the model was shown, if the text is stored without its numbers of lines. */
+  /** Length of the text as the model saw it, if it is stored without its line numbers. */
   readonly chars?: number;
 }
 
-/** Returns the tokens that the model was shown, from those of the stored text. */
+/** Scales the tokens of a stored text to the length that the model saw. */
 export const shownTokens = ({ text, chars }: Pick<RequestPiece, 'text' | 'chars'>, tokens: number): number =>
   chars === undefined || text === '' ? tokens : Math.round((tokens * chars) / text.length);
 
@@ -35,7 +35,7 @@ export interface RecordedList {
   /** The session's steps, oldest first. */
   readonly steps: readonly Step[];
   readonly calls: CallTexts;
-  /** Returns the step at which an epoch's list had this many messages. */
+  /** Returns the step at which the harness's list had `count` messages in an epoch of contexts. */
   readonly stepOf: (count: number) => number | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface RecordedList {
 export const hasOwnList = ({ tail, epoch, sent }: AssemblyProof): boolean =>
   sent !== undefined || (tail !== undefined && (epoch === undefined || epoch.list !== undefined));
 
-/** Returns the steps whose messages and calls a harness adds to a context; none if it adds none. */
+/** Returns the steps whose messages and calls a harness adds to a context. */
 export function listSteps({ proof }: Pick<RebuiltAssembly, 'proof'>, steps: readonly Step[]): readonly Step[] {
   const { tail, epoch, step: last } = proof;
   if (tail === undefined || !hasOwnList(proof)) return [];
@@ -96,8 +96,8 @@ function stepParts(step: Step, calls: CallTexts, references: ReadonlyMap<string,
 }
 
 /**
- * Returns the known parts of a request that has no record: the messages and calls of a session up
- * to it. Its system prompt, its tools and its order are unknown.
+ * Returns the known parts of a request without a record: the session's messages and calls before
+ * it. System prompt, tools and order of the request are unknown.
  */
 export const knownPieces = (steps: readonly Step[], calls: CallTexts): Parts =>
   steps.flatMap((step) => stepParts(step, calls, new Map())).filter(({ text }) => text !== '');
@@ -120,7 +120,10 @@ function textParts({ whole, sections, record }: Rendered): Parts {
   });
 }
 
-/** Returns the steps of calls by the ids that an agent may have given them. The last one counts. */
+/**
+ * Returns the steps of calls by each id that an agent may use for the call. If several calls have
+ * an id, the last one wins.
+ */
 function stepsByCall(steps: readonly Step[]): ReadonlyMap<string, Step> {
   return new Map(
     steps.flatMap((step) =>
@@ -157,8 +160,8 @@ class MessageSteps {
 const isModel = (role: string | undefined): boolean => role === 'assistant' || role === 'model';
 
 /**
- * Splits a request that an agent built itself. Its messages and calls refer to the session's steps,
- * if these have them.
+ * Splits a request that an agent built itself. A message or call that a step of the session
+ * recorded refers to that step.
  */
 function sentPieces(body: string, steps: readonly Step[]): Parts {
   const byCall = stepsByCall(steps);
@@ -219,9 +222,9 @@ const PIECES: Readonly<Record<RendererName, (rebuilt: RebuiltAssembly, list: Rec
 };
 
 /**
- * Rebuilds a past request in parts: ours byte for byte as sent, the harness's own messages from
- * their recorded texts. Tool definitions, reasoning and the provider's notation are not recorded,
- * so no part contains them.
+ * Rebuilds a past request in parts: the context byte for byte as sent, and the harness's own
+ * messages from their recorded texts. Tool definitions, reasoning and the provider's notation are
+ * not recorded, so no part contains them.
  */
 export function requestPieces(rebuilt: RebuiltAssembly, list: RecordedList): readonly RequestPiece[] {
   return PIECES[rebuilt.rendered.record.renderer](rebuilt, list).filter(({ text }) => text !== '');

@@ -26,7 +26,7 @@ import {
   shownTokens,
 } from './request-pieces.js';
 
-/** The recorded size of a part of a request. */
+/** The size of a request, or of a part of one, from its recorded texts. */
 export interface RequestSize {
   /** Bytes of UTF-8. */
   readonly bytes: number;
@@ -43,14 +43,14 @@ export interface RequestSide {
   readonly kind: ContextKind;
   readonly delivered: Delivery | 'transcript';
   readonly layout: string;
-  /** Of a transcript: the hash of the shown text. */
+  /** For a request of a transcript: the hash of the text that the transcript shows. */
   readonly sha256: Sha256;
   /**
    * Whether the context was rebuilt byte for byte. If not, the shown difference may be wrong. A
    * transcript has no record that its request could differ from.
    */
   readonly matches: boolean;
-  /** Number of earlier requests that it is made of. Undefined if it went out as it is. */
+  /** Number of earlier requests whose messages complete it. Undefined if it was sent whole. */
   readonly rebuiltFrom?: number;
   readonly size: RequestSize;
   readonly epoch?: { readonly number: number; readonly reason: BorderReason };
@@ -73,7 +73,7 @@ export interface Request {
 export const bytesOf = (texts: readonly string[]): number =>
   texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
-/** Returns the total tokens of each list of texts, with one count for all. */
+/** Returns the total tokens of each list of texts, with a single call of `count`. */
 export async function tokensOfEach(
   lists: readonly (readonly string[])[],
   count: CountTexts,
@@ -89,10 +89,10 @@ export async function tokensOfEach(
 /** Returns the texts of some pieces. */
 export const textsOf = (pieces: readonly RequestPiece[]): readonly string[] => pieces.map(({ text }) => text);
 
-/** The requests of a session that are known, and its steps, oldest first. */
+/** The known requests of a session and its steps, both oldest first. */
 export interface KnownRequests {
   readonly session: SessionId;
-  /** Recorded ones, and those that only a transcript shows. */
+  /** Recorded requests, and requests that only a transcript shows. */
   readonly requests: readonly SessionRequest[];
   readonly steps: readonly Step[];
 }
@@ -117,7 +117,7 @@ export class RequestReader {
     this.requests = requests;
     this.steps = steps;
     this.#rebuilder = timeline.rebuilder;
-    // Shared steps of a fork belong to its parent.
+    // The steps that a fork shares belong to its parent.
     if (steps[0]?.session === session) this.#rebuilder.know(steps);
   }
 
@@ -127,7 +127,7 @@ export class RequestReader {
       : this.#requestOf(of, await this.#rebuilder.rebuild(of.proof), count);
   }
 
-  /** Rebuilds some requests in their order, several recorded ones at a time. */
+  /** Rebuilds some requests and keeps their order. Reads several recorded requests at a time. */
   async requestsOf(some: readonly SessionRequest[], count: CountTexts): Promise<readonly Request[]> {
     const byProof = new Map(some.flatMap((of) => (of.proof === undefined ? [] : [[of.proof, of] as const])));
     const rebuilt = await this.#rebuilder.rebuildEach([...byProof.keys()], (one) =>
@@ -194,7 +194,7 @@ export class RequestReader {
     return { of, rebuilt, pieces, side, pool: rebuilt.input.pool };
   }
 
-  /** Whether this reader holds too much. The next question then gets a new one. */
+  /** Whether this reader holds too many texts. The next question then gets a new reader. */
   get isFull(): boolean {
     return this.#units > MOST_UNITS;
   }
@@ -204,7 +204,7 @@ export class RequestReader {
     return this.#calls;
   }
 
-  /** Returns the time of each version of an object, as known now. */
+  /** Returns the times of each version of an object that the database has now. */
   versions(id: ObjectId): Promise<readonly VersionTimes[]> {
     return askOnce(this.#versions, id, () => this.timeline.present.versions(id));
   }

@@ -13,8 +13,8 @@ export interface PlacedCall {
 }
 
 /**
- * The calls in requests that an agent built itself. Such a request may lack what is active in the
- * session, such as after the agent's own compaction. Each request is read once.
+ * The calls in requests that an agent built itself. Such a request may lack active objects of the
+ * session, for example after the agent's own compaction. Each request is read once.
  */
 export class RequestedCalls {
   readonly #timeline: Timeline;
@@ -25,7 +25,7 @@ export class RequestedCalls {
     this.#timeline = timeline;
   }
 
-  /** Returns those of a session's records whose requests the agent built itself. */
+  /** Returns the records of a session's requests that the agent built itself. */
   async own(session: SessionId, records: readonly AssemblyProof[]): Promise<readonly AssemblyProof[]> {
     const sent = records.filter((record) => record.sent !== undefined);
     if (sent.length === 0) return sent;
@@ -36,11 +36,11 @@ export class RequestedCalls {
     return sent.filter(({ step }) => !planned.has(step));
   }
 
-  /** Returns the turns with a request, among these, that shows one of the calls. */
+  /** Returns the turns of those requests that show one of the calls. */
   async turns(requests: readonly AssemblyProof[], calls: readonly PlacedCall[]): Promise<readonly number[]> {
     const found = new Set<number>();
     if (calls.length === 0) return [];
-    // The last request of a turn mostly has everything, so the others need not be read.
+    // The last request of a turn usually shows all its calls, so earlier requests are rarely read.
     for (const { turn, step, sha256 } of requests.toReversed()) {
       if (found.has(turn)) continue;
       const before = calls.filter(({ seq }) => seq <= step);
@@ -51,7 +51,7 @@ export class RequestedCalls {
     return [...found].reverse();
   }
 
-  /** Returns the agent's ids of the calls in a request. A body that was erased shows none. */
+  /** Returns the agent's ids of the calls in a request. Empty if the request's body was erased. */
   #shown(sha256: Sha256): Promise<ReadonlySet<string>> {
     return askOnce(this.#calls, sha256, async () => {
       const snapshot = await this.#timeline.contexts.latest();

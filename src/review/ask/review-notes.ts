@@ -25,7 +25,7 @@ export interface ReviewNote {
   readonly by: string | undefined;
 }
 
-/** The subject of a note, or the filter of a query for notes. */
+/** The subject of a note, or a filter for notes. */
 export interface NotedPlace extends MomentText {
   /** A session, optionally with a moment. */
   readonly session: string;
@@ -66,8 +66,8 @@ export const noteOf = ({ owner, turn, seq, at, body }: ContextRecord<'review'>, 
 });
 
 /**
- * Returns the notes on a session up to a moment, or on one object in it, by step and time. For a
- * fork it includes notes on shared steps.
+ * Returns the notes on a session up to a moment, or on one object in it, ordered by step and time.
+ * For a fork it includes notes on shared steps.
  *
  * @throws {HistoryError} `unknown-session`, `ambiguous`, `unknown-object`, `beyond-end`,
  * `malformed-moment`
@@ -78,7 +78,7 @@ export async function askNotes(
 ): Promise<FoundPlace & { readonly notes: readonly ReviewNote[] }> {
   const found = await findPlace(timeline, place);
   const { session, object, point } = found;
-  // A note is usually written long after its step.
+  // Reads the newest records at any moment, because a note is usually written long after its step.
   const records = await timeline.present.records(session, {
     kinds: ['review'],
     ...defined({ last: point.place?.seq }),
@@ -96,8 +96,8 @@ export interface NewNote extends NotedPlace {
 }
 
 /**
- * Builds the record of a note on a session at a moment; default: its last step. No set and no
- * context contains it. Secrets in its texts are masked.
+ * Builds the record of a note on a session at a moment, by default at its last step. The note
+ * enters no set and no context. Secrets in its texts are masked.
  *
  * @throws {HistoryError} `empty-note` if it has neither verdict nor text; also the errors of
  * `askNotes`

@@ -108,9 +108,8 @@ class QueryRewriter {
   }
 
   /**
-   * Rewrites a `not` of one clause whose terms all have values into plain clauses. The database
-   * would run a separate query inside the `not` for each entity. Returns undefined for every other
-   * clause.
+   * Rewrites a `not` of one clause whose terms all have values into plain clauses. For a `not`, the
+   * database would run a separate query for each entity. Returns undefined for any other clause.
    */
   async #lacking({ items: [head = null, inner = null, ...more] }: EdnList, scope: Scope): Promise<Clauses | undefined> {
     const found = tripleOf(inner);
@@ -135,10 +134,10 @@ class QueryRewriter {
   }
 
   /**
-   * Rewrites a clause that heads answer directly. If its entity comes from a list, the attribute is
-   * looked up for each member. With a triple, the database would take the entity from the triple
-   * first and unfold every list for each one. A predicate on an entity makes the database take it
-   * after the joined entities.
+   * Rewrites a clause that heads answer directly. If its entity is a list member, each member's
+   * attribute is looked up: for a triple, the database would unfold every list for each entity. The
+   * predicate `any?` on a joined file makes the database read the file after the entities that it
+   * joins.
    */
   #plain({ e, a, v }: Triple, scope: Scope): Clauses {
     if (scope !== 'top' || !isVariable(e)) return [triple(e, a, v)];
@@ -188,7 +187,7 @@ class QueryRewriter {
     if (kept === 'folded') return this.#folded(asked, scope);
     if (kept === 'shared') return this.#shared(asked, scope);
     if (kept === 'direct') return this.#plain(asked, scope);
-    // Every document has a content. Other attributes exist as in the SSOT's documents.
+    // Every object has a content. The other attributes exist on the same objects as in the SSOT.
     if (isOpen(v)) return this.#plain({ e, a: a === 'content' ? 'identity_hash' : a, v: undefined }, scope);
     if (kept === 'running') return this.#running(asked, scope);
     const constants = constantsOf(v);
@@ -197,7 +196,7 @@ class QueryRewriter {
     return constants === undefined ? this.#mapped(asked, scope) : [triple(e, a, anyOf(constants.map(storedArgs)))];
   }
 
-  /** Parts have the attribute too, and only objects have an identity. */
+  /** Rewrites a clause whose attribute parts have too. Only objects have an identity hash. */
   #shared({ e, a, v }: Triple, scope: Scope): Clauses {
     const isObject: Triple = { e, a: 'identity_hash', v: undefined };
     if (a === 'xt/id' && isOpen(v)) return this.#plain(isObject, scope);
@@ -235,7 +234,7 @@ class QueryRewriter {
   #mapped({ e, a, v = null }: Triple, scope: Scope): Clauses {
     const [kept, keys] = [this.#own('map'), this.#own('keys')];
     const one = isOpen(e) ? this.#own('e') : e;
-    // Elsewhere in the query the value may not be a map. Only the attribute's values have keys.
+    // Tests the keys of `kept`, because `v` may have a value that is not a map from another clause.
     const plain = [
       triple(one, a, v),
       triple(one, a, kept),
@@ -265,7 +264,7 @@ class QueryRewriter {
 
   /**
    * Builds the pairs of an entity and its list members once, before the join. Otherwise the
-   * database takes a member from another clause and unfolds the list of every entity for each one.
+   * database unfolds the lists of all entities for each member that another clause yields.
    */
   #relation(e: EdnSymbol, v: EdnSymbol, leg: Clauses): Clause {
     const narrowing = this.#query.where.filter((clause) => {
@@ -273,7 +272,7 @@ class QueryRewriter {
       if (!isVariable(found?.e) || found.e.name !== e.name || constantsOf(found.v) === undefined) return false;
       return ownMember(SSOT_ATTRIBUTES, attributeAsked(found.a)) === 'direct';
     });
-    // A term that already has a value leaves the others free, so they are not looked up one by one.
+    // The argument is the only term with a value, so the database finds all pairs in one query.
     return call('or-join', [[this.#argument(true)], e, v], call('and', ...narrowing, ...leg));
   }
 
@@ -328,12 +327,18 @@ class QueryRewriter {
     );
   }
 
-  /** The database inlines a rule: a variable that its call binds would depend on itself. */
+  /**
+   * Wraps the clause inside a rule. The database inlines rules, so a variable that the rule's call
+   * binds would depend on itself.
+   */
   #listing(terms: readonly EdnSymbol[], clause: Clause, scope: Scope): Clauses {
     return scope === 'rule' ? this.#asked(terms, [[clause]], scope) : [clause];
   }
 
-  /** Builds clauses with private variables. On top the database joins a single branch itself. */
+  /**
+   * Builds an `or-join`, which keeps the added variables private. On the top level, a single branch
+   * needs none.
+   */
   #asked(terms: readonly (EdnValue | undefined)[], legs: readonly Clauses[], scope: Scope): Clauses {
     const [only = [], ...others] = legs;
     if (scope === 'top' && others.length === 0) return only;
@@ -390,8 +395,8 @@ class QueryRewriter {
 
 /**
  * Rewrites a reviewer's query over the SSOT's documents into a query over the stored documents
- * (decision G11). Folded values become arguments. Attributes stored in another form are read
- * through matching clauses. No part shows through.
+ * (decision G11). Folded values become arguments. Attributes stored in another form are read by
+ * other clauses. Parts never match.
  *
  * @throws {HistoryError} `query-refused`, `query-too-wide`, `query-timeout`
  */

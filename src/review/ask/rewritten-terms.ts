@@ -18,8 +18,8 @@ export interface Triple {
 }
 
 /**
- * The scope of a clause: the top level, a rule (nothing is known of its variables), or a join or
- * negation. There some or all variables have a value when the clause runs.
+ * The scope of a clause: the top level, a rule, or a join or negation. In a rule, it is unknown
+ * which variables have a value. In a join or negation, all or the named variables have one.
  */
 export type Scope = 'top' | 'rule' | 'all' | ReadonlySet<string>;
 
@@ -30,7 +30,7 @@ export const NOTHING_BOUND: Scope = new Set();
 export const isBound = (scope: Scope, { name }: EdnSymbol): boolean =>
   scope === 'all' || (typeof scope !== 'string' && scope.has(name));
 
-/** Follows a variable that takes each of many values. */
+/** The symbol behind a variable that takes each of many values. */
 export const ELLIPSIS = sym('...');
 /** The result of a look-up for an entity without the attribute. No attribute has it as a value. */
 export const ABSENT = kw('absent');
@@ -47,7 +47,7 @@ export function storedArgs(value: EdnValue): EdnValue {
   return key === MAP_KEY || key === VALUE_KEY ? new EdnMap([MAP_KEY, value]) : value;
 }
 
-/** Replaces a content by its hash: equal contents have equal hashes. */
+/** Replaces a content by its hash. Equal contents have equal hashes. */
 export const hashOf = (content: EdnValue): EdnValue => (typeof content === 'string' ? hashText(content) : content);
 
 /** Returns a prefix that no name of the query begins with, so that added names never clash. */
@@ -59,8 +59,8 @@ export function freshPrefix({ find, in: bindings, where, rules }: ParsedQuery): 
 }
 
 /**
- * A query over the stored documents that gives the answers of the SSOT's documents. It includes the
- * arguments that it needs beside the reviewer's own.
+ * A query over the stored documents with the same answer as the reviewer's query over the SSOT's
+ * documents. It includes arguments that the rewrite added.
  */
 export interface RewrittenQuery {
   readonly in: readonly EdnValue[];
@@ -73,9 +73,11 @@ export interface RewrittenQuery {
 export interface RewriteSources {
   readonly values: FoldedValues;
   /**
-   * Content variables that are only compared for equality. The query binds their hashes instead.
+   * Content variables that are only compared for equality. The rewritten query binds their hashes.
    */
   readonly hashed: ReadonlySet<string>;
-  /** Returns the contents of more than one chunk that a term of the query can match, by object. */
+  /**
+   * Returns the contents longer than one chunk of the objects that a term of the query can match.
+   */
   readonly longContents: (entity: EdnValue) => Promise<readonly FoldedRow[]>;
 }

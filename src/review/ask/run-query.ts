@@ -100,7 +100,7 @@ function argumentsOf(text: string | undefined, { in: bindings }: ParsedQuery): r
 }
 
 /**
- * The message of the node's front for a query that builds a value from too many others
+ * Matches the message of the node's front about a query that builds a value from too many others
  * (`growth.clj`).
  */
 const OUTGROWS =
@@ -132,8 +132,8 @@ function explained(error: unknown, timeoutMs: number): unknown {
 }
 
 /**
- * Returns the variables of `:content` clauses that occur only in `:find` besides. Only equality of
- * their values matters, and equal values have equal hashes.
+ * Returns the variables of `:content` clauses that occur elsewhere only in `:find`. Only equality
+ * of their values matters, and equal values have equal hashes.
  */
 function contentVariables({
   find,
@@ -241,7 +241,7 @@ async function overDocuments(
         ),
       );
     const answered = rows.map((row) => row.map((cell, i) => columns[i]?.(cell) ?? null));
-    // Pulls of two objects may be equal.
+    // Two objects can give equal pulls, and an answer is a set of rows.
     return pulls.every((pull) => pull === undefined)
       ? answered
       : [...new Map(answered.map((row) => [canonicalJson(row), row])).values()];
@@ -253,8 +253,8 @@ async function overDocuments(
 
 /**
  * Runs a reviewer's query at a basis. Parses and checks it, and limits rows and time; the node
- * enforces both limits too. Answers as if the database stored the SSOT's documents (decision G11).
- * With `storage` it queries the stored documents.
+ * enforces both limits too. The answer is as if the database stored the SSOT's documents (decision
+ * G11). With `storage`, it queries the documents as they are stored.
  *
  * @throws {HistoryError} `malformed-query`, `query-refused`, `query-too-wide`, `query-timeout`
  * @throws {XtdbError}

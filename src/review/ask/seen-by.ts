@@ -14,9 +14,7 @@ import { type SeenWhole, seenInTranscript } from './transcript-sighting.js';
 
 const AT_ONCE = 4;
 
-/**
- * Returns the version that was valid at a step: known by its transaction and true at its moment.
- */
+/** Returns the version that was valid at a step: stored by transaction `txId` and valid at `at`. */
 function heldAt(versions: readonly VersionTimes[], at: number, txId: number): VersionTimes | undefined {
   return versions.findLast((version) => version.txId <= txId && version.validTime.getTime() <= at);
 }
@@ -25,8 +23,8 @@ function heldAt(versions: readonly VersionTimes[], at: number, txId: number): Ve
 type HeldStep = Pick<Step, 'seq' | 'at' | 'turn'>;
 
 /**
- * Reads each session once for any number of objects: its turns, the files of its calls, and the
- * transactions of its steps.
+ * Reads the turns of each session, the files of its calls, and the transactions of its steps. Reads
+ * each only once, for any number of objects.
  */
 export class SightedSessions {
   readonly requested: RequestedCalls;
@@ -46,7 +44,7 @@ export class SightedSessions {
     return this.#read.has(session);
   }
 
-  /** The files of all calls that were read. */
+  /** The files of each call that was read. */
   get files(): ReadonlyMap<ObjectId, readonly ObjectId[]> {
     return this.#refs;
   }
@@ -74,7 +72,7 @@ export class SightedSessions {
 
   /**
    * Returns the versions of an object that a session could see: those of the database, or those of
-   * its import.
+   * its import's line.
    */
   async versions(
     session: SessionId,
@@ -84,7 +82,7 @@ export class SightedSessions {
     return own === this.#timeline ? versions : own.present.versions(object);
   }
 
-  /** Returns where the requests of a transcript had an object. */
+  /** Returns the requests of the session's transcript that had an object. */
   async presences(session: SessionId, object: ObjectId): Promise<readonly Presence[]> {
     const own = await this.#timeline.of(session);
     return (await (await own.transcript(session)).presences()).get(object) ?? [];
@@ -98,7 +96,8 @@ export class SightedSessions {
   }
 
   /**
-   * Returns the transactions of some steps of a session, and of others. Unwritten steps are absent.
+   * Returns the transactions of some steps of a session, and of the steps read earlier. Unwritten
+   * steps are absent.
    */
   async transactions(session: SessionId, seqs: readonly number[]): Promise<ReadonlyMap<number, number>> {
     const known = this.#written.get(session) ?? new Map<number, number>();
@@ -149,9 +148,9 @@ function activityOf(
 }
 
 /**
- * Returns, for each step in order, a transaction at which the database knew the same versions as at
- * the step's own. Steps are written in order. If the first and last of some steps know the same
- * versions, those between need no look-up.
+ * Returns a transaction for each step, in order. At this transaction the database had the same
+ * versions as at the step's own. Steps are written in order. So if the versions at the first and
+ * last of some steps are equal, the steps between need no look-up.
  */
 async function decidingTransactions(
   { sessions, versions }: Asked,
@@ -191,7 +190,9 @@ async function decidingTransactions(
   });
 }
 
-/** Returns the versions that were active after some steps, with their turns and runs of steps. */
+/**
+ * Returns the versions that were active after some steps, with the turns and runs of steps of each.
+ */
 async function versionsHeld(
   asked: Asked,
   session: SessionId,
@@ -221,8 +222,8 @@ async function versionsHeld(
 }
 
 /**
- * Reads the files of calls from the step on that made an object known. Earlier calls cannot name
- * it.
+ * Reads the files of calls from the step on that put the object into the index. Earlier calls
+ * cannot name the object.
  */
 async function readCalls({ sessions, object }: Asked, turns: readonly TurnSpan[]): Promise<void> {
   const steps = turns.flatMap((span) => span.steps);
@@ -230,7 +231,10 @@ async function readCalls({ sessions, object }: Asked, turns: readonly TurnSpan[]
   if (first >= 0) await sessions.filesOf(steps.slice(first));
 }
 
-/** Returns where a session had an object whole: by its transcript, else by its sets. */
+/**
+ * Returns where a session had an object in full: by its transcript if it has one, otherwise by its
+ * sets.
+ */
 async function seenWhole(
   asked: Asked,
   session: SessionId,
@@ -294,7 +298,8 @@ async function sightingIn(asked: Asked, session: SessionId): Promise<Sighting | 
 const byFirst = (a: Sighting, b: Sighting): number => a.known.at.getTime() - b.known.at.getTime();
 
 /**
- * Returns which of some sessions have an object of these versions in their index, as `seenBy` does.
+ * Returns which of some sessions have an object in their index. `versions` are the object's
+ * versions.
  */
 export async function seenIn(
   sessions: SightedSessions,

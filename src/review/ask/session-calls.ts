@@ -19,14 +19,17 @@ export interface SessionCall {
   readonly name: string;
   readonly tool: string;
   readonly failed: boolean;
-  /** Whether no result of it was recorded: it was interrupted, or the recording ends. */
+  /**
+   * Whether no result was recorded: the call was interrupted, or the recording ends before its
+   * result.
+   */
   readonly unanswered: boolean;
   readonly chars: number;
   readonly fileRefs: readonly ObjectId[];
   readonly args: NamedCall['args'];
-  /** Whether it shows text of its files: a reading tool, or a command such as `sed`. */
+  /** Whether it shows text of its files, such as a reading tool or the command `sed`. */
   readonly reads: boolean;
-  /** Whether its tool, or the patch that a shell was given, changes the files that it names. */
+  /** Whether it changes the files that it names, by its tool or by a patch in a shell command. */
   readonly changes: boolean;
 }
 
@@ -34,7 +37,9 @@ const CHANGING: ReadonlySet<string> = new Set(['write', 'edit', 'patch']);
 
 type Calls = ReadonlyMap<ObjectId, SessionCall>;
 
-/** Questions of one timeline share a session's steps, and so its calls. */
+/**
+ * Calls by the list of steps. All questions of one timeline use the same list of a session's steps.
+ */
 const known = new WeakMap<
   readonly Step[],
   { readonly snapshot: StoreSnapshot; readonly isPlain: boolean; readonly calls: Promise<Calls> }
@@ -42,7 +47,7 @@ const known = new WeakMap<
 
 /**
  * Reads the tool calls of some steps by id: from step pages, or by one query. If `paths` asks for
- * plain calls, a call has the name of its tool alone.
+ * plain calls, a call's name is only that of its tool.
  */
 export function sessionCalls(
   snapshot: StoreSnapshot,
@@ -69,7 +74,7 @@ async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[], isPlai
       name: isPlain ? storedCallName(document, true) : callName(call),
       tool: call.tool,
       failed: document.status !== 'ok',
-      // An import records a call without a result as failed, without a text.
+      // An import records a call without a result as failed, with an empty output.
       unanswered: document.status !== 'ok' && size === 0,
       chars: size ?? 0,
       args: call.args,
@@ -87,7 +92,7 @@ async function readCalls(snapshot: StoreSnapshot, steps: readonly Step[], isPlai
   return found;
 }
 
-/** Returns the files that some calls changed by their tools, with the number of those calls. */
+/** Returns the files that some calls changed, each with the number of calls that changed it. */
 export function changedBy(calls: Iterable<SessionCall>): ReadonlyMap<ObjectId, number> {
   const changed = new Map<ObjectId, number>();
   for (const { changes, failed, fileRefs } of calls)
@@ -95,7 +100,7 @@ export function changedBy(calls: Iterable<SessionCall>): ReadonlyMap<ObjectId, n
   return changed;
 }
 
-/** Returns the steps that a session made itself: those behind its fork. */
+/** Returns the steps that a session made itself: those after its fork. */
 export async function ownSteps(
   snapshot: StoreSnapshot,
   session: SessionId,

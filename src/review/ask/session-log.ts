@@ -21,7 +21,7 @@ import {
 export interface LogOptions {
   /** Only turns that touched this object. */
   readonly object?: ObjectId | undefined;
-  /** Maximum number of turns, newest first; default: all. */
+  /** Maximum number of turns, counted from the newest. Default: all. */
   readonly limit?: number | undefined;
   /** Up to this step, counted from the session's beginning. */
   readonly upto?: number | undefined;
@@ -29,7 +29,7 @@ export interface LogOptions {
   readonly until?: number | undefined;
 }
 
-/** From this number of turns on, a session is read whole at once. */
+/** With a limit of this many turns or more, the whole session is read in one go. */
 const MANY_TURNS = 500;
 
 /** Returns the calls of some turns by id. Calls missing in the database are absent. */
@@ -60,7 +60,8 @@ async function epochsOf(
   const [first, last] = [Math.min(...spans.map((span) => span.first)), Math.max(...spans.map((span) => span.last))];
   if (spans.length === 0) return [];
   const read = await timeline.read(session).records?.catch(() => undefined);
-  // Beside a request's own bytes, the record that begins an epoch is left out.
+  // If a request's own bytes are stored, the cached records leave its context out. That context may
+  // begin an epoch.
   const known = read?.some(({ sent }) => sent !== undefined) === true ? undefined : read;
   const records =
     known?.filter(({ step }) => step >= first && step <= last) ??
@@ -72,7 +73,7 @@ async function epochsOf(
 
 /**
  * Completes some turns of a session with their calls and times. One query reads all calls that are
- * not given. Times take one seek per turn, because only an entity's own look-up returns its
+ * not given. Each turn takes one more look-up, because only the look-up of one entity returns its
  * transaction.
  */
 async function detailed(
@@ -95,8 +96,8 @@ async function detailed(
 }
 
 /**
- * Returns the wanted turns of a session regardless of their objects, oldest first. The last one
- * excludes steps after the wanted one.
+ * Returns the turns of a session that `options` select, oldest first. Ignores `options.object`. The
+ * last turn excludes steps after `options.upto`.
  */
 async function wantedTurns(timeline: Timeline, session: SessionId, options: LogOptions): Promise<readonly TurnSpan[]> {
   const {
@@ -121,8 +122,8 @@ async function wantedTurns(timeline: Timeline, session: SessionId, options: LogO
 }
 
 /**
- * Returns the turns of a session, newest first, with both times of each. Reads a few newest turns
- * from the session's end.
+ * Returns the turns of a session, newest first, with the times of each on both clocks. A few newest
+ * turns are read from the session's end.
  */
 export async function sessionLog(
   timeline: Timeline,
@@ -143,9 +144,9 @@ export async function sessionLog(
 const SESSIONS_AT_ONCE = 8;
 
 /**
- * Returns the newest turns of all sessions `at` a moment, merged by time. Turns that a fork shares
- * belong to its parent. Reads only sessions that can contain one: no turn is later than its
- * session's head and running turn.
+ * Returns the newest turns of all sessions at a moment, merged by time. Turns that a fork shares
+ * belong to its parent. Skips sessions that can have none of the newest turns: no turn begins later
+ * than its session's last change.
  */
 export async function latestTurns(
   timeline: Timeline,
@@ -167,8 +168,8 @@ export async function latestTurns(
         return turns.filter(({ last }) => last > (parent?.seq ?? 0)).map((span) => ({ session: id, span }));
       }),
     );
-    // Turns of the same millisecond stay in the order of their sessions, each session's newest
-    // first.
+    // The sort is stable. Turns of the same millisecond stay in the order of their sessions, and a
+    // session's newest turn comes first.
     found = [...found, ...own.flatMap((turns) => turns.toReversed())]
       .sort((a, b) => begins(b.span) - begins(a.span))
       .slice(0, limit);
@@ -183,7 +184,7 @@ export async function latestTurns(
   return found.flatMap(({ span }) => shown.get(span) ?? []);
 }
 
-/** Steps to read per wanted turn before reading more. */
+/** Number of steps that the first read takes for each wanted turn. */
 const STEPS_A_TURN = 8;
 const FEWEST_STEPS = 64;
 
@@ -204,7 +205,7 @@ async function newestTurns(
   let first = Math.max(1, upto - size + 1);
   let steps = await present.stepsFrom(lineage, { first, upto });
   for (;;) {
-    // The first turn in the read steps may have begun earlier.
+    // The first turn may have begun before the steps that were read.
     const turns = turnSpans(steps).slice(first === 1 ? 0 : 1);
     const wanted = turns.filter((span) => begins(span) <= until);
     if (wanted.length >= count || first === 1) return count === 0 ? [] : wanted.slice(-count);

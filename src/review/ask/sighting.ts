@@ -1,6 +1,6 @@
 import type { SessionId } from '../../objects/ids.js';
 
-/** A version of an object, and the times when a session had it in its active set. */
+/** A version of an object, and the turns and steps at which a session had it in its active set. */
 export interface SeenVersion {
   readonly txId: number;
   readonly validTime: Date;
@@ -20,13 +20,15 @@ export interface Sighting {
   /** Turns in which its content was in the session's active set at some point. */
   readonly active: readonly number[];
   /**
-   * Turns with a request that had it in full: by its record (decision E12), or by a transcript. A
-   * request that the agent built itself counts if it shows the call or one that showed the file.
+   * Turns with a request that had the object in full, by its record (decision E12) or by a
+   * transcript. A request that the agent built itself counts if it shows the call, or a call that
+   * showed the file.
    */
   readonly sent: readonly number[];
   readonly transcript: readonly number[];
   /**
-   * Turns from `known` on with an unseen model call. The object's part in that request is unknown.
+   * Turns from `known` on with an unseen model call. It is unknown whether that request had the
+   * object.
    */
   readonly unseen: readonly number[];
   /**
@@ -34,7 +36,7 @@ export interface Sighting {
    * its turn ended counts too.
    */
   readonly versions: readonly SeenVersion[];
-  /** Whether it is active, and whether it is pinned, now. */
+  /** Whether the object is active now. */
   readonly isActive: boolean;
   readonly isPinned: boolean;
 }

@@ -8,8 +8,9 @@ const DAYS = { d: 1, w: 7 } as const;
 const dayOf = (year: number, month: number, day: number): Date => new Date(year, month, day);
 
 /**
- * Returns the beginning that `--since` names. `7d` and `2w` are that many local days, with today as
- * the last. `2026-11-01` is a local day. `24h` counts back from now. Times are as in moments.
+ * Returns the time that `--since` names. `7d` and `2w` count local days, today included.
+ * `2026-11-01` is the beginning of a local day. `24h` counts back from now. Other times are written
+ * as in moments.
  *
  * @throws {HistoryError} `malformed-moment`
  */

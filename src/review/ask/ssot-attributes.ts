@@ -5,13 +5,13 @@ import { similarNames } from '../../values/similar-names.js';
 
 /**
  * How the database stores an attribute of the SSOT's documents (decision G2). It decides how a
- * reviewer's query is answered (decision G11).
+ * clause of a reviewer's query is rewritten (decision G11).
  *
  * - `direct`: unchanged, on heads only
  * - `shared`: unchanged, also on parts
  * - `text`: long values are in chunks
  * - `map`, `list`: as one nested value
- * - `running`: unchanged on heads; during a turn, the heads of chat and session have the value of
+ * - `running`: unchanged on heads, but during a turn the heads of chat and session have the value of
  *   the turn before
  * - `folded`: not stored; folded from steps
  */
@@ -48,7 +48,7 @@ export const SSOT_ATTRIBUTES: Readonly<Record<string, Kept>> = {
   pinned_set: 'folded',
 };
 
-/** Types whose fields are folded, or ahead of their heads. */
+/** Types with fields that are folded, or newer than their heads. */
 export type FoldedType = 'chat' | 'session';
 
 /**

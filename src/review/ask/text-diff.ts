@@ -55,8 +55,8 @@ export function diffTexts(before: string, after: string, context = 3): TextDiff 
 const SIGNS: Readonly<Record<DiffLine['kind'], string>> = { same: ' ', added: '+', removed: '-', note: '\\' };
 
 /**
- * Returns the position of one side of a hunk. A side without lines is positioned behind the
- * previous line.
+ * Formats the position of one side of a hunk. A side without lines has the number of the line
+ * before it.
  */
 const place = (start: number, lines: number): string => `${lines === 0 ? start - 1 : start},${lines}`;
 

@@ -8,30 +8,36 @@ import { LineCounts } from './line-counts.js';
 
 /**
  * Maximum length of a run of spaces or other characters that is counted in one piece. Merging takes
- * time in the square of the length: a run of 100,000 equal characters takes seconds. A cut changes
- * the count by less than one token.
+ * time in the square of the length: a run of 100,000 equal characters takes seconds. Each cut
+ * changes the count by less than one token.
  */
 const LONGEST_RUN = 256;
-/** Counting a shorter text is faster than a look-up. */
+/** Minimum length of a cached text. Counting a shorter text is faster than a look-up. */
 const CACHED_FROM = 16;
-/** Longer texts are cached by hash. */
+/** Maximum length of a text that is its own key in a cache. Longer texts are cached by hash. */
 const KEPT_AS_TEXT = 256;
-/** Treats names of special tokens as text. */
+/** Options that count names of special tokens as text. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() } as const;
 
 /** Maximum entries of each cache. */
 const MOST_KEPT = 50_000;
-/** By hash of the text. */
+/** Counts by hash of the text. */
 const longCounts = new LRUCache<string, number>(counted(MOST_KEPT));
 /**
- * By text. A question looks up a hundred thousand lines; tracking recent use would take three times
- * as long.
+ * Counts by text. No LRU: one question looks up a hundred thousand lines, and tracking their use
+ * would take three times as long.
  */
 const shortCounts = new Map<string, number>();
-/** By piece between numbers. A longer piece rarely occurs again. */
+/**
+ * Counts by piece between numbers. Only short pieces are kept, because longer ones rarely occur
+ * again.
+ */
 const pieceCounts = new Map<string, number>();
 const LONGEST_PIECE = 48;
-/** In a text with a smaller share of digits, pieces are long and rarely occur again. */
+/**
+ * Minimum share of digits in a text that is counted between its numbers. With a smaller share, the
+ * pieces are long and rarely occur again.
+ */
 const LEAST_DIGITS = 1 / 8;
 
 function isSpace(code: number): boolean {
@@ -71,8 +77,9 @@ function cuts(text: string): readonly number[] {
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 
 /**
- * Returns whether a run of digits from `from` to `to` is split off from its neighbours. Digits of
- * other scripts belong to the run, and white space before it is split by what follows.
+ * Returns whether no token joins the run of digits from `from` to `to` with a neighbour. Digits of
+ * other scripts would belong to the run. White space before the run would be split differently
+ * without it.
  */
 function isApart(text: string, from: number, to: number): boolean {
   const before = from === 0 ? 0x21 : text.charCodeAt(from - 1);
@@ -90,8 +97,8 @@ function countPiece(text: string): number {
 }
 
 /**
- * Counts a text piece by piece between its numbers, which are split into tokens of three digits.
- * Ids and numbered names consist of few different pieces.
+ * Counts a text piece by piece between its numbers. Numbers are split into tokens of three digits.
+ * Caching pays, because ids and numbered names have few different pieces.
  */
 function countBetweenNumbers(text: string): number {
   let tokens = 0;
@@ -108,7 +115,7 @@ function countBetweenNumbers(text: string): number {
   return from < text.length ? tokens + countPiece(text.slice(from)) : tokens;
 }
 
-/** Returns whether digits make up enough of a text that its pieces occur again. */
+/** Returns whether a text has so many digits that its pieces probably occur again. */
 function isNumbered(text: string): boolean {
   let digits = 0;
   for (let i = 0; i < text.length; i++) if (isDigit(text.charCodeAt(i))) digits += 1;
@@ -131,15 +138,15 @@ function count(text: string): number {
 const SPACE = /\s/;
 
 /**
- * Returns whether no token continues from a line end over this character: it is neither white space
- * nor a slash.
+ * Returns whether no token can contain a line end and this character behind it. That holds unless
+ * the character is white space or a slash.
  */
 function beginsAnew(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return code < 0x80 ? code > 0x20 && code !== 0x2f : !SPACE.test(text[at] as string);
 }
 
-/** Returns the sum over a text's lines. A line occurs in many texts and is counted once. */
+/** Counts texts as the sum of their lines. A line that occurs in many texts is counted once. */
 const lineCounts = new LineCounts({ isApart: beginsAnew, count: remembered });
 
 function rememberedLong(text: string, counting: (text: string) => number): number {
@@ -158,7 +165,7 @@ function remembered(text: string): number {
   if (known !== undefined) return known;
   const tokens = count(text);
   if (shortCounts.size >= MOST_KEPT) shortCounts.clear();
-  // Copies the bytes, because a slice would keep the longer text in memory.
+  // Copies the bytes, because a slice would keep the whole text in memory.
   shortCounts.set(Buffer.from(text).toString(), tokens);
   return tokens;
 }
@@ -166,8 +173,8 @@ function remembered(text: string): number {
 /**
  * Returns the number of tokens of a text, in time proportional to its length: about 0.2 s for a
  * megabyte of code. Caches the counts of texts and lines, so a text that shares most lines with an
- * earlier one takes a hundredth. Names of special tokens are text. Loading this module loads a
- * vocabulary (5 MB, about 15 ms; 0.2 s from source), so import it late.
+ * earlier one takes a hundredth of that. Names of special tokens count as text. Loading this module
+ * loads a vocabulary (5 MB, about 15 ms; 0.2 s from source), so import it only when needed.
  */
 export function countTokens(text: string): number {
   const counted = text.isWellFormed() ? text : text.toWellFormed();
@@ -175,7 +182,7 @@ export function countTokens(text: string): number {
   return lineCounts.countAlike(counted) ?? rememberedLong(counted, (long) => lineCounts.count(long));
 }
 
-/** Counts in this thread and blocks it. Other work of the process runs first. */
+/** Counts in this thread, which blocks it. Pending work of the process runs first. */
 export const countHere: CountTexts = async (texts) => {
   await setImmediate();
   return texts.map(countTokens);

@@ -5,15 +5,15 @@ import type { Step } from '../../objects/step.js';
 import type { VersionTimes } from '../../store/queries.js';
 import type { SeenVersion, Sighting } from './sighting.js';
 
-/** The parts of a sighting that the sets decide, or a transcript. */
+/** The parts of a sighting that come from the sets or from a transcript. */
 export interface SeenWhole extends Pick<Sighting, 'active' | 'versions' | 'isActive' | 'isPinned'> {
-  /** The steps after which a request has the object whole. */
+  /** The steps after which a request has the object in full. */
   readonly held: readonly Pick<Step, 'seq' | 'at' | 'turn'>[];
-  /** Turns with a request of the transcript that had it whole. */
+  /** Turns with a request of the transcript that had the object in full. */
   readonly told: readonly number[];
 }
 
-/** Returns the versions that whole presences brought, each with its steps up to the last one. */
+/** Returns the versions that the transcript's requests had in full, each with its runs of steps. */
 function versionsOf(
   presences: readonly Presence[],
   versions: readonly VersionTimes[],
@@ -37,7 +37,7 @@ function versionsOf(
   });
 }
 
-/** Returns where the requests of a transcript had an object whole. */
+/** Returns where the requests of a transcript had an object in full. */
 export function seenInTranscript(
   presences: readonly Presence[],
   of: {

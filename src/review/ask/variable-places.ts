@@ -16,15 +16,15 @@ const NULL_WHERE_UNREAD: ReadonlySet<string> = new Set(['content_hash', 'file_ha
 /** Attributes that only files have. */
 const OF_FILES: ReadonlySet<string> = new Set(['file_type', 'char_count']);
 
-/** Kinds of attributes that are looked up for a list member. */
+/** Attributes with these kinds of storage can be looked up for a list member. */
 const LOOKED_UP: ReadonlySet<string> = new Set(['direct', 'shared', 'text']);
 
-/** A content that is only compared is looked up by its hash. */
+/** Returns the attribute that the database looks up. A content is compared by its hash. */
 const storedName = (attribute: string): string => (attribute === 'content' ? 'content_hash' : attribute);
 
 const isNamed = (term: EdnValue | undefined, name: string): boolean => isVariable(term) && term.name === name;
 
-/** Finds the top-level clauses that give the variables of a query their values. */
+/** Finds the top-level clauses that bind the variables of a query. */
 export class VariablePlaces {
   readonly #triples: readonly TopTriple[];
   readonly #given: ReadonlySet<string>;
@@ -48,8 +48,9 @@ export class VariablePlaces {
   }
 
   /**
-   * Returns whether another clause or an argument gives the value of a list member's attribute its
-   * value. If only look-ups of list members name the variable, the first of them does.
+   * Returns whether another clause or an argument binds the variable that is the value of a list
+   * member's attribute. If only look-ups of list members name the variable, the first look-up binds
+   * it.
    */
   isBoundElsewhere({ name }: EdnSymbol, entity: EdnSymbol, attribute: string): boolean {
     if (this.#given.has(name)) return true;

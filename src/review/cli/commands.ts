@@ -33,7 +33,7 @@ function contextCommand(): Command {
     .action(async (session: string, flags: ReviewFlags) => (await contexts()).contextAction(session, flags));
 }
 
-/** Counts tokens. The vocabulary loads with the first text. */
+/** Counts tokens. The first call loads the vocabulary. */
 const count: CountTexts = async (texts) => (await import('../ask/token-count.js')).countHere(texts);
 
 type Reports = Awaited<ReturnType<ContractReports['load']>>;
@@ -84,8 +84,8 @@ function reportCommand(formats: readonly ContractReports[], others: readonly Com
 }
 
 /**
- * The questions about the past: `sessions`, `log`, `show`, `cat`, `diff`, `context`, `who`,
- * `query`, `search`, `report`, with the reports of contracts and those of `reports`.
+ * The commands about the past: `sessions`, `log`, `show`, `cat`, `diff`, `context`, `who`, `query`,
+ * `search`, `report`. `report` includes the reports of contracts and those of `reports`.
  */
 export function reviewCommands(contracts: readonly Contract[], reports: readonly Command[] = []): readonly Command[] {
   const formats = contracts.flatMap(({ reports }) => reports ?? []);
@@ -193,8 +193,8 @@ export function verifyCommand(): Command {
 }
 
 /**
- * `palimpsest note`: records a reviewer's note on a session, a step or an object of it. Notes are
- * kept beside the session and never shown to a model.
+ * `palimpsest note`: records a reviewer's note on a session, a step or an object of the session. No
+ * note is ever shown to a model.
  */
 export function noteCommand(): Command {
   return withMoment(new Command('note'))

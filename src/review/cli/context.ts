@@ -53,13 +53,15 @@ function headLines(context: PastContext, { colours, width, ids }: Style): readon
   ];
 }
 
-/** Pretty-prints messages, which are stored as JSON in one line. */
+/**
+ * Returns the lines of a context. Messages are stored as JSON in one line and are pretty-printed.
+ */
 function shownText({ renderer, text }: PastContext): readonly string[] {
   if (renderer === 'text') return textLines(text);
   try {
     return textLines(JSON.stringify(JSON.parse(text), null, 2));
   } catch {
-    // An agent may send a body that is not JSON.
+    // A request's body need not be JSON.
     return textLines(text);
   }
 }

@@ -39,7 +39,7 @@ const namedIn = (turns: readonly LoggedTurn[]): readonly ObjectId[] =>
     .flatMap(({ changes, person }) => [changes, ...person.map((one) => one.changes)])
     .flatMap((changes) => Object.values(changes).flatMap((ids) => ids.slice(0, MOST_NAMES)));
 
-/** Default limit of listed turns: the transaction of each turn takes its own query. */
+/** Default limit of listed turns. The transaction of each turn takes its own query. */
 const LISTED_TURNS = 100;
 
 async function logTurns(timeline: Timeline, session: string | undefined, flags: ReviewFlags): Promise<Answer> {

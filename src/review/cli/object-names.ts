@@ -12,8 +12,8 @@ export const shortName = (id: string): string => (isDigest(id) ? id.slice(0, 12)
 export type NameOf = (id: ObjectId) => string;
 
 /**
- * Returns the names of objects: paths of files, and what calls did. With `ids` each name has the id
- * of its object behind it.
+ * Returns the names of objects: the path of a file, and a call's tool and action. With `ids`, each
+ * name is followed by the object's id.
  */
 export async function namesFor(
   { present, paths }: Timeline,

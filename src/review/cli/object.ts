@@ -44,7 +44,7 @@ function memberLines(version: ObjectVersion): readonly string[] {
 /** An object at a moment, ready to print. */
 interface ShownObject {
   readonly view: ObjectView;
-  /** Its path as an agent saw it; undefined for an object without a source. */
+  /** Its agent-visible path. Undefined for an object without a source. */
   readonly display: string | undefined;
   readonly text: VersionText | undefined;
   readonly withContent: boolean;
@@ -89,7 +89,10 @@ function objectLines({ view, display, text, withContent }: ShownObject, colours:
 interface Style {
   readonly nameOf: NameOf;
   readonly colours: Colours;
-  /** Undefined if the output is not a terminal: lines are whole then, for other programs. */
+  /**
+   * Undefined if the output is not a terminal. Lines are not broken then, because other programs
+   * read them.
+   */
   readonly width: number | undefined;
 }
 

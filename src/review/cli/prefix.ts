@@ -28,7 +28,7 @@ const DROPS: Readonly<Record<ThinkingVerdict['verdict'], string>> = {
   'dropped-more': 'MORE than expected: something unrecorded before them changed',
 };
 
-/** Describes the provider's report, one line each. */
+/** Describes each of the provider's statements in one line. */
 function providerLines({ cache, miss, thinking }: ProviderVerdicts): readonly string[] {
   const lines: string[] = [];
   if (cache !== undefined)

@@ -19,7 +19,7 @@ export interface SearchFlags extends ReviewFlags {
 }
 
 const LISTED = 20;
-/** Ranges of calls that one line shows. */
+/** Maximum number of ranges of calls in one line. */
 const MOST_RANGES = 6;
 
 function rangesText(ranges: readonly CallRange[]): string {
@@ -73,7 +73,9 @@ function endLine({ hits, texts, chars, isCut, isIndexed }: SearchAnswer): string
   return `${found} in ${grouped(texts)} ${how} (${grouped(chars)} characters)${more}`;
 }
 
-/** Brings the index up to date, with a progress line, and builds it anew if that is wanted. */
+/**
+ * Brings the index up to date, with a progress line. With `--rebuild`, it builds the index anew.
+ */
 async function indexFor(
   timeline: Timeline,
   clientDir: string,

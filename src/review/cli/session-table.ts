@@ -3,9 +3,9 @@ import { type Colours, grouped } from '../../cli/output.js';
 import { dollars, homeless, shortCount, shortTime } from '../../cli/shown-values.js';
 import { ownMember } from '../../values/own-member.js';
 
-/** A session as lists for people show it. Absent figures are unknown. */
+/** A session as a row of a list for people. Absent figures are unknown. */
 export interface ListedSession {
-  /** Its number in the list, by which another command names it. */
+  /** Its number in the list. Another command takes this number as a name. */
   readonly nth?: number | undefined;
   readonly title: string;
   readonly agent?: string | undefined;
@@ -55,7 +55,7 @@ const MOST_FOLDER_CELLS = 14;
 /** Names for a table that has little room. */
 const SHORT_NAMES: Readonly<Record<string, string>> = { 'Claude Code': 'Claude', 'Gemini CLI': 'Gemini' };
 
-/** The end of a path says more than its beginning. */
+/** Shortens a folder at its beginning, because the end of a path says more. */
 function folderCell(folder: string | undefined, home: string): string {
   const path = homeless(folder ?? '', home);
   const end = path.split(/[\\/]/).slice(-2).join('/').length < path.length ? path.split(/[\\/]/).at(-1) : path;

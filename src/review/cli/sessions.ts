@@ -15,9 +15,9 @@ export interface SessionsFlags extends ReviewFlags {
   readonly since?: string;
 }
 
-/** A terminal gets so many sessions unless `--limit` says otherwise. */
+/** Default limit of sessions on a terminal. */
 const SHOWN = 100;
-/** The longest wait for figures that were not counted before, milliseconds. */
+/** Maximum wait for figures that are not cached, in milliseconds. */
 const MOST_MS = { terminal: 2_000, json: 10_000 } as const;
 
 const NONE = ['no sessions; import one with palimpsest open, or record them with palimpsest watch --background'];

@@ -10,16 +10,16 @@ import { type NameOf, shortName } from './object-names.js';
 export interface TurnStyle {
   readonly nameOf: NameOf;
   readonly colours: Colours;
-  /** Undefined if the output is not a terminal: lines are whole then. */
+  /** Undefined if the output is not a terminal. Lines are not shortened then. */
   readonly width: number | undefined;
   /** Whether calls show their ids. */
   readonly ids?: boolean | undefined;
 }
 
 const TEXT_CHARS = 240;
-/** Objects that a line names. A terminal names fewer of them. */
+/** Maximum number of objects that a line names on a terminal. */
 export const MOST_NAMES = 6;
-/** Where text begins behind the number of its step. */
+/** Column at which text begins, behind the number of its step. */
 const INDENT = 10;
 const LONGEST_NAME = 40;
 
@@ -89,7 +89,7 @@ const EVENTS: Readonly<Record<LoggedEvent['kind'], string>> = {
   lost: 'an acknowledged step was lost in a damaged journal',
 };
 
-/** A person's change to the sets. */
+/** Describes a person's change of the sets. */
 function personText({ undoes, changes }: LoggedTurn['person'][number], style: TurnStyle): string {
   const done = VERBS.flatMap((verb) =>
     changes[verb].length === 0 ? [] : [`${verb} ${namesText(changes[verb], style)}`],

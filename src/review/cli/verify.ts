@@ -61,8 +61,9 @@ function answerLines({ total, equal, keptOnly, unequal, unread }: AnswersReport)
 }
 
 /**
- * The verification of one session. Also counts acknowledged steps that no check could reach. These
- * wait in a journal, or only a fork has them because another writer continued the session.
+ * The verification of one session, and the acknowledged steps that no check could reach. `waiting`
+ * counts steps in a journal. `forks` has steps that only a fork received, because another process
+ * took the session over.
  */
 type Found = SessionVerification & { readonly waiting: number; readonly forks: readonly StepsInFork[] };
 
@@ -102,7 +103,7 @@ async function sessionsOf({ timeline }: Review, names: readonly string[], all: b
   return all ? (await timeline.present.sessions()).map(({ id }) => id).sort() : names;
 }
 
-/** Keeps the results for the list of sessions, each for the state of its session now. */
+/** Keeps the results for the list of sessions. Each holds until its session gets another step. */
 async function keep({ timeline, dataDir }: Review, found: readonly Found[]): Promise<void> {
   const wanted = new Map(found.map((one) => [one.session as string, one]));
   const sessions = await listSessions(await timeline.store.latest(), [], ({ id }) => wanted.has(id));

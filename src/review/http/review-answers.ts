@@ -29,8 +29,8 @@ export const shownBasis = ({ validTime, txId, txTime }: Basis) => ({
 });
 
 /**
- * The basis of an answer at a pinned address. A database that is opened by its number does not know
- * the time of that transaction. The answer leaves the time out, so that it stays the same.
+ * Formats the basis of an answer at a fixed transaction number. The time of that transaction is
+ * left out, because it is not always known. So equal requests get equal answers.
  */
 export const pinnedBasis = (basis: Basis) => ({ ...shownBasis(basis), txTime: undefined });
 

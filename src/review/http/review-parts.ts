@@ -6,7 +6,7 @@ export const count = z.int().nonnegative();
 export const ids = z.array(z.string());
 /** A time of either clock. */
 export const time = z.string().describe('ISO 8601, UTC');
-/** A hash, where there is one. */
+/** A hash, or null if there is none. */
 export const digest = z.string().nullable();
 
 /** The moment of an answer. */
@@ -52,7 +52,7 @@ const epoch = {
   price,
 };
 
-/** Number of rebuilt contexts, and the results of their comparison. */
+/** Number of rebuilt contexts, and the result of comparing each with its original. */
 export const comparedContexts = {
   total: count,
   equal: count.describe('Rebuilt, byte for byte equal'),
@@ -68,7 +68,9 @@ export const contextKind = z
       'was sent this',
   );
 
-/** How a request was made whole that had only the new part of a conversation. */
+/**
+ * The number of earlier requests that complete a request with only the new part of a conversation.
+ */
 export const rebuiltFrom = count.describe(
   'Number of earlier requests that the text is made of, with their answers; the request itself had only the new part',
 );

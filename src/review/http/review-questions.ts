@@ -34,7 +34,7 @@ const assemble = z
   .enum(['true', 'false'])
   .optional()
   .describe('Whether to assemble the session as of that moment now, although no model received this');
-// Each context is made again and counted.
+// The limit is low because each context is rebuilt and counted.
 const report = z.strictObject({
   session: sessionName,
   limit: z.coerce.number().int().min(1).max(200).optional(),
@@ -50,11 +50,11 @@ const contextMoment = ({ assemble, ...when }: Omit<z.output<typeof report>, 'ses
 const milliseconds = (seconds: number | undefined): number | undefined =>
   seconds === undefined ? undefined : seconds * 1_000;
 
-/** Dependencies of reports; the vocabulary loads with the first one. */
+/** Loads the modules of reports. The first call loads the vocabulary. */
 const counting = () => Promise.all([import('../ask/context-report.js'), import('../ask/token-count.js')]);
 
 /**
- * All questions by their OpenAPI ids. The command line has the same questions under the same names.
+ * All questions by their OpenAPI ids. The command line has the same questions with the same names.
  */
 export const QUESTIONS = {
   log: question({
@@ -124,7 +124,7 @@ export const QUESTIONS = {
   diffPrefix: question({
     path: '/v1/diff/prefix',
     summary: 'Where the requests of a session diverge from the previous ones, why, and at what cost',
-    // Both requests of each comparison are made again and counted.
+    // The limit is low because both requests of each comparison are rebuilt and counted.
     parameters: z.strictObject({
       session: sessionName,
       range: z

@@ -4,7 +4,7 @@ import { shownCost, shownTokens } from '../money/call-cost.js';
 import type { SessionRow } from '../rows/session-rows.js';
 import { count, time } from './review-parts.js';
 
-/** Tokens of an answer. */
+/** Tokens by how the provider counted them. */
 export const spentTokens = z
   .object({ fresh: count, cache_read: count, cache_write: count, output: count, total: count })
   .describe('As the provider counted them. `fresh`: prompt tokens outside of the cache');
@@ -58,7 +58,7 @@ export const sessionRow = z.object({
     .describe('The last palimpsest verify; null if it was not run, or the session has gone on since'),
 });
 
-/** Formats a session in a list before its conversion to the wire. */
+/** Returns a session's row before its members get their names on the wire. */
 export function shapedRow({ owner, figures, check, ...row }: SessionRow): Shaped<z.input<typeof sessionRow>> {
   const { model, from, spent, ...counts } = figures ?? {};
   return {
@@ -74,5 +74,5 @@ export function shapedRow({ owner, figures, check, ...row }: SessionRow): Shaped
   };
 }
 
-/** Formats a session in a list. */
+/** Returns a session's row as it is sent. */
 export const sessionRowAnswer = (row: SessionRow): z.input<typeof sessionRow> => wireShape(sessionRow, shapedRow(row));

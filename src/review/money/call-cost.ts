@@ -18,7 +18,7 @@ export interface Spending {
   unpriced: number;
 }
 
-/** Returns a sum of no calls. */
+/** Returns an empty sum. */
 export const noSpending = (): Spending => ({
   calls: 0,
   fresh: 0,
@@ -31,8 +31,8 @@ export const noSpending = (): Spending => ({
 });
 
 /**
- * Returns the cost of a model call in US dollars. A cost that the agent recorded comes before list
- * prices. Undefined if neither is known.
+ * Returns the cost of a model call in US dollars: the cost that the agent recorded, or the cost by
+ * list prices. Undefined if neither is known.
  */
 export function costOf(
   usage: ModelUsage,
@@ -59,7 +59,7 @@ export function addCall(sum: Spending, usage: ModelUsage, of: { at: number; mode
 export const tokensOf = ({ fresh, cacheRead, cacheWrite, output }: Spending): number =>
   fresh + cacheRead + cacheWrite + output;
 
-/** Formats a sum as tokens of an answer; undefined if no provider counted any. */
+/** Returns the tokens of a sum for an HTTP answer. Undefined if no provider counted any. */
 export const shownTokens = (sum: Spending) =>
   sum.calls === 0
     ? undefined
@@ -71,7 +71,7 @@ export const shownTokens = (sum: Spending) =>
         total: tokensOf(sum),
       };
 
-/** Formats a sum as a cost; undefined if no call has a known price. */
+/** Returns the cost of a sum for an HTTP answer. Undefined if no call has a known price. */
 export function shownCost(sum: Spending) {
   const priced = sum.calls - sum.unpriced;
   if (priced === 0) return undefined;

@@ -4,7 +4,7 @@ import { type ModelPrices, TARIFFS } from '../../assembly/epoch/prices.js';
 interface DollarPrices {
   readonly input: number;
   readonly output: number;
-  /** Relative to `input`. */
+  /** The price of a cache read as a share of `input`. */
   readonly read: number;
   readonly write: number;
 }
@@ -18,7 +18,10 @@ export interface CallTokens {
   readonly output: number;
 }
 
-/** The day on which the prices below were collected, from lists that third parties publish. */
+/**
+ * The day on which the prices below were collected. Their source are price lists that third parties
+ * publish.
+ */
 export const DOLLAR_PRICES_AS_OF = '2026-10-24';
 
 interface PriceRow extends DollarPrices {
@@ -27,7 +30,7 @@ interface PriceRow extends DollarPrices {
   readonly before?: number;
 }
 
-/** Differences from the provider's usual prices of its cache, and the end of a price. */
+/** Cache prices that differ from the provider's usual ones, and the end of a price. */
 type Exceptions = Partial<Pick<PriceRow, 'read' | 'write' | 'before'>>;
 
 const priced =
@@ -43,7 +46,7 @@ const priced =
 
 const claude = priced(TARIFFS.anthropic);
 const openai = priced(TARIFFS.openai);
-/** Models since Gemini 2.5 read their cache for less than earlier ones. */
+/** For models since Gemini 2.5, cache reads cost less than for earlier models. */
 const gemini = priced({ ...TARIFFS.gemini, read: 0.1 });
 
 /** The first row that matches a model's name counts. */
@@ -93,7 +96,7 @@ export function dollarPricesOf(model: string, at: number | null): DollarPrices |
 
 /**
  * Returns the list price of a model call in US dollars. Undefined for an unlisted model. Cache
- * writes count as those of five minutes, and long prompts without their surcharge.
+ * writes have the price of a five-minute cache, and long prompts have no surcharge.
  */
 export function dollarsOf(model: string, call: CallTokens & { readonly at: number | null }): number | undefined {
   const prices = dollarPricesOf(model, call.at);

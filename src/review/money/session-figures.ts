@@ -27,7 +27,7 @@ function mostUsed(usages: readonly ModelUsage[]): string | undefined {
 }
 
 /**
- * Counts the figures of a session: those of its own steps. A fork's shared past counts for its
+ * Counts the figures of a session from its own steps. The steps that a fork shares count for its
  * parent. Reads the steps and the heads of their calls.
  */
 export async function sessionFigures(snapshot: StoreSnapshot, session: SessionId): Promise<SessionFigures> {

@@ -1,14 +1,14 @@
 import { modelCallsOf } from '../../history/rebuild/model-calls.js';
 import type { Step } from '../../objects/step.js';
 
-/** No vocabulary has so many characters a token over a whole answer. */
+/** Maximum characters per token of a whole answer. No vocabulary exceeds it. */
 const MOST_CHARS = 16;
-/** A tool call has more tokens than this: its name, and the keys of its arguments. */
+/** Minimum tokens of a tool call: its name, and the keys of its arguments. */
 const LEAST_CALL = 10;
 
 /**
- * Returns whether a count of output tokens is too small for its answer. Some transcripts have the
- * count with which a stream begins, such as 1, and never the final one.
+ * Returns whether a count of output tokens is too small for its answer. Some transcripts contain
+ * only the count from the start of a stream, such as 1, and not the final count.
  */
 export function isTooSmall(output: number, { chars, calls }: { readonly chars: number; readonly calls: number }) {
   return chars > MOST_CHARS * Math.max(1, output) || (calls > 0 && output < LEAST_CALL);

@@ -10,12 +10,15 @@ const amount = z.number();
 /** The state of a session: its last step and that step's time, milliseconds since 1970. */
 const stateSchema = z.object({ upto: count, at: amount });
 
-/** A session in the state that facts about it belong to. */
+/** A session and the state for which facts about it hold. */
 export interface SessionState extends z.output<typeof stateSchema> {
   readonly id: string;
 }
 
-/** A file of a data folder. Its version is raised if the facts of unchanged sessions differ. */
+/**
+ * A file of facts in a data folder. Raise its version if code changes the facts of unchanged
+ * sessions.
+ */
 interface KeptFile<V> {
   readonly name: string;
   readonly version: number;
@@ -23,8 +26,9 @@ interface KeptFile<V> {
 }
 
 /**
- * Facts about sessions in a file of the data folder. They hold until their session goes on. It is a
- * cache: a damaged or older file counts as empty. It contains titles, so only its user can read it.
+ * A cache of facts about sessions, in a file of the data folder. A fact holds until its session
+ * gets another step. A damaged or older file counts as empty. The file contains titles, so only its
+ * user can read it.
  */
 export class KeptSessions<V extends object> {
   readonly #path: string;
@@ -49,18 +53,20 @@ export class KeptSessions<V extends object> {
     try {
       sessions = schema.safeParse(JSON.parse(text)).data?.sessions ?? {};
     } catch {
-      // A damaged file has no facts.
+      // A damaged file counts as empty.
     }
     return new KeptSessions(path, version, new Map(Object.entries(sessions)));
   }
 
-  /** Returns the facts of a session that has not gone on since. */
+  /**
+   * Returns the facts of a session. Undefined if the session has changed since they were stored.
+   */
   of({ id, upto, at }: SessionState): V | undefined {
     const known = this.#known.get(id);
     return known?.upto === upto && known.at === at ? known : undefined;
   }
 
-  /** Returns the last facts of a session, which may have gone on. */
+  /** Returns the last facts of a session, even if it has changed since. */
   last(id: string): V | undefined {
     return this.#known.get(id);
   }
@@ -70,7 +76,7 @@ export class KeptSessions<V extends object> {
     this.#changed = true;
   }
 
-  /** Writes the file if facts changed. A folder that cannot be written keeps none. */
+  /** Writes the file if facts changed. Ignores a failed write, because the file is only a cache. */
   async save(): Promise<void> {
     if (!this.#changed) return;
     this.#changed = false;
@@ -85,7 +91,7 @@ export interface KnownFigures {
   readonly figures: SessionFigures;
 }
 
-/** The figures of sessions that were counted before. */
+/** The file with figures of sessions. */
 export const FIGURES: KeptFile<KnownFigures> = {
   name: 'session-figures.json',
   version: 3,
@@ -120,7 +126,7 @@ export interface SessionCheck {
   readonly checkedAt: number;
 }
 
-/** The results of `palimpsest verify`. */
+/** The file with results of `palimpsest verify`. */
 export const CHECKS: KeptFile<SessionCheck> = {
   name: 'session-checks.json',
   version: 1,

@@ -30,11 +30,11 @@ export interface SessionRow {
     /** The parent's call that started a sub-agent. */
     readonly call?: ObjectId;
   };
-  /** The process that has it open. */
+  /** Id of the process that has the session open. */
   readonly owner?: number;
-  /** Undefined while they are not counted. */
+  /** Undefined if they have not been counted yet. */
   readonly figures?: SessionFigures;
-  /** The last verification. Undefined if the session was not checked, or has gone on since. */
+  /** The last verification. Undefined if the session was never checked, or has changed since. */
   readonly check?: SessionCheck;
 }
 
@@ -51,7 +51,7 @@ export interface RowFilter {
 }
 
 const AT_ONCE = 4;
-/** Time that figures are counted for the next question, milliseconds. */
+/** Time in milliseconds that counting continues after the answer, for the next question. */
 const COUNT_ON_MS = 10_000;
 
 const isBelow = (folder: string, above: string): boolean =>
@@ -72,7 +72,7 @@ export class SessionRows {
   readonly #dataDir: string;
   readonly #clientDir: string;
   readonly #titles = new SessionTitles();
-  /** Parents of sessions that share a recording. They never change. */
+  /** Parents of sessions that come from one recording. A parent never changes. */
   readonly #starters = new Map<SessionId, SessionRow['parent']>();
   #known: Promise<KeptSessions<KnownFigures>> | undefined;
 
@@ -81,7 +81,10 @@ export class SessionRows {
     this.#clientDir = clientDir;
   }
 
-  /** Returns the rows that a filter admits, the most recently used first, with known figures. */
+  /**
+   * Returns the rows that a filter admits, most recently used first, with figures if they are
+   * cached.
+   */
   async list(snapshot: StoreSnapshot, filter: RowFilter = {}): Promise<readonly SessionRow[]> {
     this.#known ??= KeptSessions.open(this.#dataDir, FIGURES);
     const roots = new Map<string, string | undefined>();
@@ -130,8 +133,8 @@ export class SessionRows {
   }
 
   /**
-   * Returns rows with their figures. Counts those that are not known, for at most `mostMs`
-   * milliseconds. The others have none yet, and are counted meanwhile.
+   * Returns rows with their figures. Waits at most `mostMs` milliseconds for figures that must be
+   * counted. Rows that take longer have none, and counting continues for the next question.
    */
   async withFigures(
     snapshot: StoreSnapshot,
@@ -149,7 +152,8 @@ export class SessionRows {
       known.keep({ id, upto: steps, at: to.getTime() }, { title, figures });
       found.set(id, figures);
     });
-    // A session that cannot be read has no figures; its own question names the damage.
+    // A session that cannot be read has no figures. A question about that session reports the
+    // damage.
     const saved = all.then(
       () => known.save(),
       () => known.save(),
@@ -163,7 +167,7 @@ export class SessionRows {
     return rows.map((row) => ({ ...row, ...defined({ figures: row.figures ?? found.get(row.id) }) }));
   }
 
-  /** Returns who started some sessions, as their import recorded it. */
+  /** Returns the parents of some sessions, as their import recorded them. */
   async #startersOf(
     snapshot: StoreSnapshot,
     ids: readonly SessionId[],
@@ -196,7 +200,7 @@ export class SessionRows {
   }
 }
 
-/** The first session of a recording that holds several: `ID` for `ID.2`. */
+/** Returns the first session of a recording that has several: `ID` for `ID.2`. */
 const recordingOf = (id: string): string | undefined => /^(.+)\.\d+$/.exec(id)?.[1];
 
 const PARENT = z.object({
@@ -228,7 +232,7 @@ function parentOf({ parent }: SessionSummary, noted: ImportedSession | undefined
 
 const rows = new WeakMap<ContextClient, SessionRows>();
 
-/** Returns the list for the owner of a server's folders, one for each client. */
+/** Returns a client's list of sessions. Undefined if the server may not show its folders. */
 export function rowsOf({ client, folders }: Pick<AskedPast, 'client' | 'folders'>): SessionRows | undefined {
   if (folders === undefined) return undefined;
   const known = rows.get(client) ?? new SessionRows(folders.dataDir, folders.clientDir);

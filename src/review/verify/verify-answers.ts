@@ -8,7 +8,7 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { begun } from '../../values/promises.js';
 import { damageKind, orDamage } from './verify-parts.js';
 
-/** An answer that differs from the agent's when it is rebuilt from stored data. */
+/** A tool answer that was rebuilt from stored data and differs from the one the agent got. */
 export interface AnswerMismatch {
   readonly turn: number;
   readonly step: number;
@@ -18,14 +18,16 @@ export interface AnswerMismatch {
   readonly why: string;
 }
 
-/** The result for tool answers. Over plain MCP a model sees exactly these (decision E7). */
+/** The result for tool answers. Over plain MCP, a model sees only these texts (decision E7). */
 export interface AnswersReport {
   readonly total: number;
-  /** Rebuilt from the stored call, and equal. */
+  /** Answers that were rebuilt from stored data and are equal. */
   readonly equal: number;
-  /** Of these, those that needed texts of other objects. */
+  /** Those of `equal` that needed texts of other objects. */
   readonly fromOthers: number;
-  /** Not compared: the hash is stored, but the stored data cannot reproduce the answer. */
+  /**
+   * Answers that were not compared: their hash is stored, but stored data cannot reproduce them.
+   */
   readonly keptOnly: number;
   readonly unequal: readonly AnswerMismatch[];
   /** Set if the steps cannot be read, so nothing was compared. `parts` has the reason. */
@@ -121,9 +123,9 @@ async function callsOf(
 }
 
 /**
- * Rebuilds the tool answers of a session's steps from stored data and compares them with the
- * agent's. Calls `onProgress` before each page and at the end; an error that it throws ends the
- * verification. Compares nothing if the steps could not be read.
+ * Rebuilds the tool answers of a session's steps from stored data and compares them with those the
+ * agent got. Calls `onProgress` before each page and at the end. An error that it throws ends the
+ * verification. If `steps` is an error, nothing is compared.
  */
 export async function verifyAnswers(
   database: Database,

@@ -18,7 +18,7 @@ import { namedIn } from './verify-parts.js';
 
 /** Why a context cannot be rebuilt as it was. */
 export type MismatchCause =
-  /** A later version of Palimpsest made it with a renderer or layout that this one lacks. */
+  /** A later version of Palimpsest made it, with a renderer or layout that this version lacks. */
   | 'newer-renderer'
   /** The database ends before its basis: an older copy, or another database. */
   | 'basis-not-reachable'
@@ -28,7 +28,9 @@ export type MismatchCause =
   | 'missing-part'
   /** A part of it does not match its own hash. */
   | 'damaged'
-  /** It is equal at another basis. A later write changed its past, or its basis is wrong. */
+  /**
+   * It is equal at another basis. A later write changed the past, or the recorded basis is wrong.
+   */
   | 'other-basis'
   /**
    * It was assembled from local knowledge during an outage, and the database later decided
@@ -65,8 +67,7 @@ const OF_HISTORY: Readonly<Partial<Record<HistoryErrorCode, MismatchCause>>> = {
 };
 
 /**
- * Converts an error to a finding about the database. Rethrows an error that is about something
- * else, such as an outage.
+ * Converts an error about stored data to a finding. Rethrows any other error, such as an outage.
  */
 function causeOf(error: unknown): Finding {
   const finding = (cause: MismatchCause): Finding => {
@@ -80,7 +81,7 @@ function causeOf(error: unknown): Finding {
   }
   if (error instanceof StoreError && error.code === 'missing-part') return finding('missing-part');
   if (error instanceof StoreError && error.code === 'corrupt-part') return finding('damaged');
-  // The chat of the context names a call whose head is absent.
+  // The chat of the context names a call that has no head.
   if (error instanceof AssemblyError) return finding('missing-part');
   if (error instanceof DocumentError) return finding('damaged');
   if (error instanceof XtdbError && error.code === 'out-of-sync') return finding('basis-not-reachable');
@@ -158,7 +159,7 @@ async function explain(
   };
 }
 
-/** The means to rebuild contexts. */
+/** The readers that rebuild contexts. */
 export interface VerifyingReaders {
   /** Reads every part of a context by itself. */
   readonly rebuilder: AssemblyRebuilder;
@@ -172,8 +173,8 @@ export interface VerifyingReaders {
 }
 
 /**
- * Rebuilds a context and compares it with its record. Undefined if both are equal, byte for byte.
- * Throws errors that say nothing about the record, such as XtdbError `unreachable`.
+ * Rebuilds a context and compares it with its record. Returns undefined if they are equal, byte for
+ * byte. Rethrows errors that say nothing about the record, such as XtdbError `unreachable`.
  */
 export async function verifyAssembly(
   { rebuilder, likely, present }: VerifyingReaders,

@@ -20,7 +20,7 @@ import { stepId } from '../../store/step-part.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { chunkId, INLINE_UNITS } from '../../store/texts.js';
 
-/** A part that is written once, and that the database lacks or holds in another form. */
+/** A part that is missing, or that differs from what was written. */
 export interface PartDamage {
   /** The id of the part or object. */
   readonly part: string;
@@ -55,7 +55,10 @@ export function orDamage<T>(reading: Promise<T>): Promise<T | DamageError> {
   });
 }
 
-/** Classifies damage. `missing` is the caller's word for missing data. */
+/**
+ * Returns the kind of damage that an error reports. `missing` is the caller's word for missing
+ * data.
+ */
 export function damageKind<M extends string>(error: Error, missing: M): M | 'damaged' {
   return isMissingPart(error) ? missing : 'damaged';
 }
@@ -104,7 +107,8 @@ export interface CheckedSession {
   /** A snapshot of the newest state. */
   readonly present: StoreSnapshot;
   /**
-   * The latest basis of a context. Parts that are written once must still be as they were there.
+   * A snapshot at the latest basis of a context. Parts are written once, so they must still be as
+   * they were at this basis.
    */
   readonly before: StoreSnapshot;
   /** When the session's documents were written, if the transaction log shows it. */
@@ -167,8 +171,8 @@ interface CheckedSteps {
 }
 
 /**
- * Returns the steps at the earlier moment if the log shows that they have not changed. Undefined if
- * the log does not show it.
+ * Returns the steps at `before` if the log shows that they have not changed since. Undefined if the
+ * log does not show it.
  */
 function stepsThen({ session, before, writes }: CheckedSession, now: readonly Step[]): readonly Step[] | undefined {
   const { validTime, txId } = before.basis;
@@ -184,8 +188,8 @@ function stepsThen({ session, before, writes }: CheckedSession, now: readonly St
 }
 
 /**
- * Returns the heads of calls at the earlier moment. Reuses current heads that the log shows to be
- * unchanged.
+ * Returns the heads of calls at `before`. Reuses current heads if the log shows that they have not
+ * changed.
  */
 async function headsThen(
   { before, writes }: CheckedSession,
@@ -207,8 +211,8 @@ async function headsThen(
 }
 
 /**
- * Checks that steps and calls are as they were at the earlier moment, and that step pages match
- * their steps. Returns the error if steps cannot be read; an error of the present steps goes first.
+ * Checks that steps and calls are as they were at `before`, and that step pages match their steps.
+ * Returns the error if steps cannot be read, first that of the current steps.
  */
 async function checkSteps(checked: CheckedSession): Promise<CheckedSteps | DamageError> {
   const { session, present, before, steps: now } = checked;
@@ -235,12 +239,12 @@ async function checkSteps(checked: CheckedSession): Promise<CheckedSteps | Damag
   return { steps: now, calls, damages };
 }
 
-/** The result for context records, with the texts that they name. */
+/** The result for context records, with the hashes of the texts that they name. */
 interface CheckedRecords extends PartsReport {
   readonly texts: ReadonlyMap<Sha256, string>;
 }
 
-/** Checks that each context record has the id of its content. */
+/** Checks that the id of each context record matches its content. */
 async function checkRecords(present: StoreSnapshot, session: SessionId): Promise<CheckedRecords> {
   const damages: PartDamage[] = [];
   const onDamaged = ({ message }: Error): void => {
@@ -254,11 +258,11 @@ async function checkRecords(present: StoreSnapshot, session: SessionId): Promise
 }
 
 /**
- * Checks the parts of a session in the present database: texts match their hashes, and steps and
- * calls are as at an earlier basis. The hashes of chat, session and prompt must match, too.
+ * Checks the parts of a session in the newest state of the database. Texts, chat, session and
+ * prompt must match their hashes. Steps and calls must be as at an earlier basis.
  *
- * A past context can be whole although this check finds damage: its part was then overwritten after
- * the context's basis.
+ * This check may find damage although every past context is intact: a part may have been
+ * overwritten after the basis of the contexts.
  */
 export async function verifyParts(checked: CheckedSession): Promise<PartsReport> {
   const { session, present } = checked;

@@ -38,16 +38,18 @@ export interface VerifyOptions {
 /** The result for contexts. */
 export interface ContextsReport {
   readonly total: number;
-  /** Rebuilt, byte for byte the same. */
+  /** Contexts that were rebuilt byte for byte. */
   readonly equal: number;
-  /** Of all, those with text masked before their import. They are compared with the masked text. */
+  /**
+   * Contexts with text that was masked before their import. They are compared with the masked text.
+   */
   readonly redacted: number;
-  /** Of all, those of sessions from which this one was forked. */
+  /** Contexts of sessions from which this session was forked. */
   readonly inherited: number;
   readonly byDelivery: Readonly<Partial<Record<Delivery, number>>>;
   /**
-   * Message lists that a harness mixed with its own messages. The context in them was compared; of
-   * the whole list only the hash is stored.
+   * Message lists in which a harness added its own messages. Only the context in them was compared,
+   * because of the whole list only the hash is stored.
    */
   readonly handedLists: number;
   readonly unequal: readonly AssemblyMismatch[];
@@ -59,7 +61,7 @@ export interface SessionVerification {
   readonly contexts: ContextsReport;
   readonly answers: AnswersReport;
   readonly parts: PartsReport;
-  /** Orders that erased content of this session, and the findings that they explain. */
+  /** Orders that erased content of this session, and the numbers of findings that they explain. */
   readonly erased?: { readonly orders: readonly UnprovedFrom[]; readonly contexts: number; readonly parts: number };
   /** Whether every check succeeded. */
   readonly ok: boolean;
@@ -72,8 +74,8 @@ function countByDelivery(proofs: readonly AssemblyProof[]): ContextsReport['byDe
 }
 
 /**
- * `rebuilder` knows the present steps and is used first. `exact` reads everything itself and checks
- * again if `rebuilder` finds a difference.
+ * The two readers of a verification. `rebuilder` knows the current steps and is used first. If it
+ * finds a difference, `exact` reads everything itself and checks again.
  */
 interface Rebuilders {
   readonly rebuilder: AssemblyRebuilder;
@@ -87,8 +89,9 @@ interface Rebuilders {
 const READ_TOGETHER = 50;
 
 /**
- * Returns the first attempt for some contexts. With `writes` it reads their objects together and
- * uses those known to be unchanged. A context that it cannot make is read at its own basis.
+ * Returns the rebuilt contexts of a first, faster attempt. With `writes`, it reads the objects of
+ * all contexts together and uses those that did not change. A context that it cannot rebuild is
+ * read at its own basis later.
  */
 async function likelyOnes(
   { rebuilder, writes }: Rebuilders,
@@ -131,10 +134,7 @@ async function verifyContexts(
   };
 }
 
-/**
- * Returns a snapshot of the latest basis of a context. Parts that are written once must still be as
- * they were there.
- */
+/** Returns a snapshot at the latest basis of a context. */
 function lastRead(proofs: readonly AssemblyProof[], present: StoreSnapshot): StoreSnapshot {
   const latest = present.basis.txId ?? -1;
   const last = proofs
@@ -158,7 +158,10 @@ async function writesOf(present: StoreSnapshot, session: SessionId): Promise<Log
     : present.documents.writes(lineage, head?.marks.upto ?? 0);
 }
 
-/** Returns the objects to verify: the session's own, its calls, and all that its contexts show. */
+/**
+ * Returns the objects to verify: the session's own, its calls, and the objects that its contexts
+ * show.
+ */
 function objectsOf(session: SessionId, steps: readonly Step[], proofs: readonly AssemblyProof[]): readonly ObjectId[] {
   const shown = proofs.length === 0 ? [] : steps.flatMap(({ changes }) => changes?.index ?? []);
   return [...new Set([...ownObjects(session), ...callsIn(steps), ...shown])];
@@ -168,9 +171,9 @@ function objectsOf(session: SessionId, steps: readonly Step[], proofs: readonly 
 type Findings = Omit<SessionVerification, 'ok' | 'erased'>;
 
 /**
- * Removes the findings that an erasure order explains. These are parts with a tombstone, and
- * contexts and answers from the first step with erased content on. Others stay damage. `own` are
- * the session's orders.
+ * Removes the findings that an erasure order explains: parts with a tombstone, and contexts and
+ * answers from the first step with erased content on. Other findings remain. `own` are the
+ * session's orders.
  */
 async function explainErased(
   present: StoreSnapshot,
@@ -202,8 +205,8 @@ async function explainErased(
 }
 
 /**
- * Verifies a session from the database alone (decision E7). It rebuilds every context and every
- * tool answer that stored data can reproduce, and checks the parts that hold them. `name` is a
+ * Verifies a session with the database as its only source (decision E7). It rebuilds every context
+ * and every tool answer that stored data can reproduce, and checks the stored parts. `name` is a
  * session's id or a unique prefix of one.
  *
  * @throws {HistoryError} `unknown-session`, `ambiguous`
@@ -225,7 +228,8 @@ export async function verifySession(
       signal?.throwIfAborted();
       onProgress?.({ what, done, total });
     };
-  // A process with a fast clock may have written valid times in the future; `latest` includes them.
+  // A process whose clock is fast may have written valid times in the future. `latest` includes
+  // them.
   const latest = (newest ?? (await store.latest())).remembering();
   const session = await requireSession(latest, name);
   const own = await ofSession(latest, session);
@@ -235,25 +239,28 @@ export async function verifySession(
   const onDamaged = ({ message }: StoreError): void => {
     damaged.push({ part: 'assembly', what: 'damaged', of: message });
   };
-  // Reads that do not need the steps run beside them. Reads that are slow for the node start after
-  // them, because everything else waits for the steps.
+  // Reads that do not need the steps run at the same time. Slow reads start after the steps,
+  // because everything else waits for the steps.
   const proofsRead = begun(present.assemblies(session, { onDamaged }));
   const steps = await orDamage(present.steps(session, { first: 1 }));
-  // A page may still hold a step that is missing.
+  // A step page may still have a step that is missing.
   const known = steps instanceof Error ? await orDamage(present.steps(session)) : steps;
   signal?.throwIfAborted();
   const [rebuilder, exact] = [new AssemblyRebuilder(from, present), new AssemblyRebuilder(from)];
   if (!(known instanceof Error)) rebuilder.know(known);
-  // Reads each object once. Answers, contexts and pages then use the remembered heads.
+  // Reads each object once. The checks of answers, contexts and pages then use the remembered
+  // heads.
   const headsRead = steps instanceof Error ? undefined : present.heads(objectsOf(session, steps, await proofsRead));
   const writesRead = begun(writesOf(present, session));
   await headsRead;
-  // Reads the outputs of calls many at a time. Contexts show them, too.
+  // Runs before the contexts, because it reads many outputs of calls at a time and contexts show
+  // them, too.
   const answers = await verifyAnswers({ store, present }, known, report('answers'));
   const [proofs, writes] = await Promise.all([proofsRead, writesRead]);
   const contexts = await verifyContexts({ rebuilder, exact, present, writes }, { session, proofs }, report('contexts'));
   report('parts')(0, 1);
-  // Earlier bases lack the documents that an erasure replaced.
+  // After an erasure, the parts are compared with the newest state: earlier bases lack the
+  // documents that replaced the erased ones.
   const orders = await readUnproved(present.documents, session);
   const before = orders.length > 0 ? present : lastRead(proofs, present);
   const seen = new Map([...exact.texts, ...rebuilder.texts]);
@@ -277,13 +284,13 @@ const MOST_VERIFY_MS = 600_000;
 /** The caller's limits for a verification. */
 export interface VerifyLimits {
   readonly timeoutMs?: number | undefined;
-  /** Aborts once the caller stops waiting. */
+  /** Aborted when the caller stops waiting. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Verifies a session within a time limit; see `verifySession`. At the limit it first finishes the
- * request or context under way.
+ * Verifies a session with `verifySession`, within a time limit. At the limit, it first finishes the
+ * current request or context.
  *
  * @throws {HistoryError} `verify-timeout`; also the reason of the signal and the errors of
  * `verifySession`
