@@ -5,14 +5,14 @@ import type { Forgetter } from '../objects/forgotten.js';
 import { remoteFolders } from '../process/data-folder.js';
 import { TextIndex } from './text-index.js';
 
-/** Returns the folders of a data folder that hold an index: one for each database. */
+/** Returns the folders with an index in a data folder, one for each database. */
 async function indexFolders(dataDir: string): Promise<readonly string[]> {
   const remote = await readdir(remoteFolders(dataDir)).catch((): string[] => []);
   const folders = [dataDir, ...remote.map((name) => join(remoteFolders(dataDir), name))];
   return folders.map((folder) => join(folder, 'search')).filter((folder) => existsSync(folder));
 }
 
-/** Removes whole indexes. The next search builds them without the erased texts. */
+/** Removes whole indexes after an erasure. The next search builds them without the erased texts. */
 export const FORGET_INDEX: Forgetter = {
   keeps: 'the search index',
   find: async (dataDir) =>

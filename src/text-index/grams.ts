@@ -1,20 +1,20 @@
-/** Bits of the hash of three characters, and of the character after them. */
+/** Number of hash bits for three characters, and for the character after them. */
 const [THREE_BITS, FOURTH_BITS] = [16, 5];
 const FOURTHS = 1 << FOURTH_BITS;
-/** Buckets of texts: four consecutive characters each. */
+/** Number of buckets of texts. Each bucket stands for four consecutive characters. */
 const GRAM_BUCKETS = 1 << (THREE_BITS + FOURTH_BITS);
-/** Buckets of keys, which follow those of texts. */
+/** Number of hash bits of a key. The buckets of keys follow those of texts. */
 const KEY_BITS = 20;
 /** The number of buckets in an index. */
 export const BUCKETS = GRAM_BUCKETS + (1 << KEY_BITS);
-/** UTF-16 units of a wanted text that choose its candidates. */
+/** Maximum UTF-16 units of a wanted text that the index looks up. */
 export const LONGEST_LITERAL = 64;
-/** UTF-16 units of the shortest text that the index can look up. */
+/** Minimum UTF-16 units of a text that the index can look up. */
 const SHORTEST_LITERAL = 3;
 
 let table: Uint16Array | undefined;
 
-/** Returns one unit for all units that some matcher takes for the same letter. */
+/** Returns a table that maps all units which a matcher may treat as the same letter to one unit. */
 function foldTable(): Uint16Array {
   if (table !== undefined) return table;
   table = new Uint16Array(65_536);
@@ -35,8 +35,8 @@ const threeOf = (a: number, b: number, c: number): number =>
 const fourthOf = (d: number): number => Math.imul(d, 0x9e3779b1) >>> (32 - FOURTH_BITS);
 
 /**
- * Collects the buckets of a part of a text, each once. The unit after the part counts, so that
- * three last units also have a bucket.
+ * Collects the buckets of a part of a text, each once. The last three units of the part form a
+ * bucket with the unit after the part.
  */
 export class GramCollector {
   readonly #seen = new Uint32Array(GRAM_BUCKETS);
@@ -66,8 +66,9 @@ export class GramCollector {
 const isSurrogate = (unit: number): boolean => (unit & 0xf800) === 0xd800;
 
 /**
- * Returns sets of buckets. A text with a literal is in one bucket of each set. Empty if the literal
- * is too short. Letters of two units are left out, because their case is not folded.
+ * Returns sets of buckets for a literal. Each text that contains the literal has a bucket of every
+ * set. Empty if the literal is too short. Leaves out letters of two units, because their case is
+ * not folded.
  */
 export function literalBuckets(literal: string): readonly (readonly number[])[] {
   const units = Array.from({ length: Math.min(literal.length, LONGEST_LITERAL) }, (_, i) => literal.charCodeAt(i));

@@ -7,7 +7,7 @@ export class IndexDamage extends Error {
   }
 }
 
-/** Thrown when a reader took longer than a replaced segment stays open. */
+/** Thrown when a reader uses a segment that was replaced and has been closed since. */
 export class IndexClosed extends Error {
   override readonly name = 'IndexClosed';
 

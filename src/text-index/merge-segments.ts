@@ -16,7 +16,10 @@ function* linesOf(segments: readonly Segment[]): Generator<Uint8Array> {
   for (const segment of segments) yield* segment.lines();
 }
 
-/** Yields the groups of all segments together. Later segments' blocks follow those of earlier. */
+/**
+ * Yields the merged groups of all segments. The blocks of a segment follow those of earlier
+ * segments.
+ */
 function* groupsOf(segments: readonly Segment[]): Generator<Buffer> {
   const shifts = starts(segments.map(({ owners }) => owners.length));
   const total = segments.reduce((sum, { owners }) => sum + owners.length, 0);
@@ -38,13 +41,13 @@ function* groupsOf(segments: readonly Segment[]): Generator<Buffer> {
   }
 }
 
-/** Returns where each part begins if they follow one another. */
+/** Returns the offset at which each part begins when the parts are concatenated. */
 const starts = (sizes: readonly number[]): readonly number[] =>
   sizes.map((_, i) => sizes.slice(0, i).reduce((sum, size) => sum + size, 0));
 
-/** Returns the parts of one segment that replaces several, in their order. */
+/** Returns the parts of one segment that replaces several. Keeps the order of the segments. */
 export function mergedParts(segments: readonly Segment[], units: number): SegmentParts {
-  // Each text has at least one block, so the blocks bound the numbers of texts.
+  // Each text has at least one block, so the last block shows the number of texts.
   const shifts = starts(segments.map(({ owners }) => (owners.at(-1) ?? -1) + 1));
   const shifted = (of: (segment: Segment) => Uint32Array): Uint32Array =>
     joined(

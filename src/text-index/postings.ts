@@ -1,27 +1,30 @@
 import { IndexDamage } from './index-damage.js';
 
-/** Buckets that are read together. */
+/** Number of buckets in a group. A group is read as a whole. */
 export const GROUP = 256;
 
-/** Returns the checksum of some bytes. It finds damage by accident, not by intent. */
+/** Returns the checksum of some bytes. It detects accidental damage, but not manipulation. */
 export function checksum(bytes: Uint8Array): number {
   let hash = 0x811c9dc5;
-  // An iterator takes five times as long.
+  // A `for...of` loop takes five times as long.
   for (let i = 0; i < bytes.length; i += 1) hash = Math.imul(hash ^ (bytes[i] as number), 0x01000193);
   return hash >>> 0;
 }
 
-/** Bytes that a number of seven bits a byte takes at most, and a run of bits that is written. */
+/** Maximum bytes that one write appends: a number with seven bits per byte, or a run of bits. */
 const MOST_WRITTEN = 8;
 
-/** Bytes that grow: numbers of seven bits a byte, then bits, the lowest of each byte first. */
+/**
+ * A growing byte buffer. Takes numbers with seven bits per byte, then bits, the lowest bit of each
+ * byte first.
+ */
 class ByteSink {
   #bytes = Buffer.allocUnsafe(8_192);
   #size = 0;
   #waiting = 0;
   #count = 0;
 
-  /** Empties it, but for room for a checksum. */
+  /** Empties the buffer and reserves room for the checksum. */
   begin(): void {
     [this.#size, this.#waiting, this.#count] = [4, 0, 0];
   }
@@ -70,11 +73,14 @@ export interface BucketBlocks {
   readonly blocks: Uint32Array;
 }
 
-/** Bits of a gap that are written as they are, for an even spread of blocks (Rice coding). */
+/**
+ * Returns how many low bits of a gap are written plainly (Rice coding). Assumes that the blocks are
+ * spread evenly.
+ */
 const plainBits = (blocks: number, found: number): number =>
   Math.max(0, Math.floor(Math.log2((0.69 * blocks) / Math.max(1, found))));
 
-/** Bits that are written or read at once. */
+/** Maximum number of bits that one write or read handles. */
 const AT_ONCE = 24;
 const sink = new ByteSink();
 
@@ -106,7 +112,7 @@ export function encodeGroup(buckets: readonly BucketBlocks[], total: number): Bu
 }
 
 /**
- * Reads one group of buckets, in order. With `wanted`, only that bucket.
+ * Decodes one group of buckets, in order. With `wanted`, returns only that bucket.
  *
  * @throws {IndexDamage}
  */
@@ -114,7 +120,7 @@ export function decodeGroup(group: Buffer, total: number, wanted?: number): read
   if (group.length === 0) return [];
   if (group.length < 5 || group.readUInt32LE(0) !== checksum(group.subarray(4)))
     throw new IndexDamage('a group of buckets');
-  // Bits are read four bytes at a time, also at the end.
+  // Bits are read four bytes at a time, so the end needs padding.
   const body = new Uint8Array(group.length + 4);
   body.set(group.subarray(4));
   let at = 0;
@@ -129,7 +135,7 @@ export function decodeGroup(group: Buffer, total: number, wanted?: number): read
   };
   const heads = Array.from({ length: number() }, () => ({ bucket: number(), found: number() }));
   let bit = at * 8;
-  /** Returns the next 24 bits, and more bits above them. */
+  /** Returns the next 24 bits. The bits above them may be set, too. */
   const next = (): number => {
     const from = bit >>> 3;
     const bytes = body as Record<number, number>;
@@ -150,7 +156,7 @@ export function decodeGroup(group: Buffer, total: number, wanted?: number): read
     for (let i = 0; i < found; i += 1) {
       let high = 0;
       for (;;) {
-        // Nothing else than ones would have no lowest zero.
+        // Adds a zero behind the 24 bits, so that a lowest zero always exists.
         const zeros = ~next() | (1 << AT_ONCE);
         const ones = 31 - Math.clz32(zeros & -zeros);
         high += ones;

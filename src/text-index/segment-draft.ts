@@ -2,26 +2,29 @@ import { BUCKETS, GramCollector, keyBucket, LONGEST_LITERAL } from './grams.js';
 import { type BucketBlocks, checksum, encodeGroup, GROUP } from './postings.js';
 import type { SegmentParts } from './segment-file.js';
 
-/** An entry of an index: its line, its order, and the keys and the text that find it. */
+/** An entry of an index. Its keys and its text find it. */
 export interface IndexEntry {
-  /** The owner's description of it, as JSON. */
+  /** The caller's description of the entry, stored as JSON. */
   readonly line: unknown;
-  /** Entries with a higher number are newer. */
+  /** The order of the entry. Entries with a higher number are newer. */
   readonly at: number;
   /** Kind of the entry, from 0 to 255. */
   readonly kind: number;
   readonly keys: readonly string[];
   readonly text?: string | undefined;
-  /** Identifies the text, if other entries may have the same. Such entries have no keys. */
+  /** Identifies the text if other entries may have the same text. Such entries have no keys. */
   readonly hash?: string | undefined;
 }
 
-/** UTF-16 units of a block. Long texts have several, so that they are not found by everything. */
+/**
+ * UTF-16 units of a block. A long text has several blocks. Otherwise almost any search would find
+ * it.
+ */
 const BLOCK = 16_384;
-/** Pairs of bucket and block in memory, each of eight bytes, from which a draft is written. */
+/** Number of pairs of bucket and block after which a draft is full. Each pair takes eight bytes. */
 const MANY_PAIRS = 6_000_000;
 
-/** Its memory is large, and no two drafts collect at the same time. */
+/** Shared by all drafts, because it is large and no two drafts collect at the same time. */
 let collector: GramCollector | undefined;
 
 /** Collects entries in memory and encodes them as one segment. */
@@ -29,7 +32,7 @@ export class SegmentDraft {
   readonly #lines: Buffer[] = [];
   readonly #ats: number[] = [];
   readonly #kinds: number[] = [];
-  /** The text of each entry, and of each block. Equal texts are one. */
+  /** Number of the text of each entry. Entries with equal texts share one. */
   readonly #textOf: number[] = [];
   readonly #owners: number[] = [];
   readonly #texts = new Map<string, number>();
@@ -122,7 +125,10 @@ const count = (counts: Uint32Array, at: number): void => {
   counts[place] = (counts[place] ?? 0) + 1;
 };
 
-/** Turns counts into the places where each begins, and returns a copy to advance. */
+/**
+ * Turns counts into the offsets at which the items of each count begin. Returns a copy that the
+ * caller advances.
+ */
 function summed(counts: Uint32Array): Uint32Array {
   for (let i = 1; i < counts.length; i += 1) counts[i] = (counts[i] ?? 0) + (counts[i - 1] ?? 0);
   return counts.slice();

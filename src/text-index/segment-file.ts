@@ -3,7 +3,7 @@ import { BUCKETS } from './grams.js';
 import { IndexClosed, IndexDamage } from './index-damage.js';
 import { checksum, decodeGroup, GROUP } from './postings.js';
 
-/** The content of a segment that is written. */
+/** The content of a new segment. */
 export interface SegmentParts {
   /** UTF-16 units of all its texts. */
   readonly units: number;
@@ -11,9 +11,9 @@ export interface SegmentParts {
   readonly lines: Iterable<Uint8Array>;
   readonly ats: Float64Array;
   readonly kinds: Uint8Array;
-  /** The text of each entry. */
+  /** Number of the text of each entry. */
   readonly texts: Uint32Array;
-  /** The text of each block. */
+  /** Number of the text of each block. */
   readonly owners: Uint32Array;
   /** Encoded groups of buckets, in order. */
   readonly groups: Iterable<Buffer>;
@@ -27,7 +27,9 @@ const PIECE = 1_048_576;
 const bytesOf = (array: Float64Array | Uint32Array | Uint8Array): Buffer =>
   Buffer.from(array.buffer, array.byteOffset, array.byteLength);
 
-/** Writes a segment, and returns its size. Yields between pieces, so that a server can answer. */
+/**
+ * Writes a segment and returns its size. Yields between pieces, so that a server stays responsive.
+ */
 export async function writeSegment(
   path: string,
   { units, lines, ats, kinds, texts, owners, groups }: SegmentParts,
@@ -193,7 +195,7 @@ export class Segment {
     this.#isClosed = true;
   }
 
-  /** Reads consecutive pieces, many at once. */
+  /** Yields consecutive pieces of the file. Reads many of them at a time. */
   *#pieces(base: number, ends: Uint32Array): Generator<Buffer> {
     let window: Buffer = Buffer.alloc(0);
     let [from, at] = [0, 0];
@@ -209,14 +211,14 @@ export class Segment {
   }
 
   #read(at: number, length: number): Buffer {
-    // The system may have given its number to another file.
+    // The system may have reused the file descriptor for another file.
     if (this.#isClosed) throw new IndexClosed();
     if (length === 0) return Buffer.alloc(0);
     return readAt(this.#file, at, length);
   }
 }
 
-/** The entries of each text, and where those of a text begin. */
+/** The entries of each text, and the offset at which those of a text begin. */
 interface EntriesByText {
   readonly starts: Uint32Array;
   readonly entries: Uint32Array;

@@ -12,13 +12,13 @@ import type { SegmentDraft } from './segment-draft.js';
 import { Segment, writeSegment } from './segment-file.js';
 
 const VERSION = 2;
-/** Time to wait for a writer before a removal, in milliseconds. */
+/** Maximum time that a removal waits for a writer, in milliseconds. */
 const REMOVAL_MS = 60_000;
 /** Time that a replaced segment stays open, in milliseconds. */
 const REPLACED_MS = 60_000;
-/** Segments of one size that are merged into one of the next size. */
+/** Number of segments of one size class that are merged into one segment of the next class. */
 const MERGED_AT_ONCE = 8;
-/** Bytes beyond which segments are no longer merged. */
+/** Maximum bytes of a merged segment. */
 const MOST_MERGED = 512 * 1_048_576;
 
 const count = z.int().nonnegative();
@@ -26,7 +26,7 @@ const schema = z.strictObject({
   version: z.literal(VERSION),
   /** The last transaction that the index covers, with its time. */
   position: z.strictObject({ txId: z.int(), txTime: z.int() }),
-  /** Counts up for the names of segments. */
+  /** The number that names the next segment. */
   next: count,
   segments: z.array(z.strictObject({ name: z.string(), bytes: count, entries: count, units: count })),
 });
@@ -35,7 +35,7 @@ type Manifest = z.output<typeof schema>;
 /** The last transaction that an index covers. */
 export type IndexPosition = Manifest['position'];
 
-/** An entry that may fit a search. */
+/** An entry whose text may match a search. */
 export interface Candidate {
   readonly segment: Segment;
   readonly entry: number;
@@ -58,9 +58,9 @@ function intersect(a: Uint32Array, b: Uint32Array): Uint32Array {
 }
 
 /**
- * An index of texts in a folder, which only its owner can read. It has hashes of four consecutive
- * characters and no text. Writers take turns by a lock. Readers need none: a segment never changes,
- * and the manifest names the segments that count.
+ * An index of texts in a folder. Only the folder's owner can read it. It has hashes of four
+ * consecutive characters and no text. Writers use a lock. Readers need no lock, because a segment
+ * never changes and the manifest names the current segments.
  */
 export class TextIndex {
   readonly #folder: string;
@@ -78,19 +78,22 @@ export class TextIndex {
     return index;
   }
 
-  /** The last transaction that it covers; before the first one if it is empty. */
+  /**
+   * The last transaction that it covers. For an empty index, a position before the first
+   * transaction.
+   */
   get position(): IndexPosition {
     return this.#manifest.position;
   }
 
-  /** Bytes on disk, and UTF-16 units of the texts that they stand for. */
+  /** Bytes on disk, UTF-16 units of the indexed texts, and number of entries. */
   get size(): { readonly bytes: number; readonly units: number; readonly entries: number } {
     const sum = (of: 'bytes' | 'units' | 'entries'): number =>
       this.#manifest.segments.reduce((n, one) => n + one[of], 0);
     return { bytes: sum('bytes'), units: sum('units'), entries: sum('entries') };
   }
 
-  /** Reads what other processes have written. @throws {IndexDamage} */
+  /** Loads the segments that other processes have written. @throws {IndexDamage} */
   async reload(): Promise<void> {
     for (let attempt = 0; ; attempt += 1) {
       const manifest = await this.#read();
@@ -104,7 +107,7 @@ export class TextIndex {
         this.#manifest = manifest;
         return;
       } catch (error) {
-        // Another process merged segments between both reads.
+        // Another process merged segments after the manifest was read.
         if (systemCode(error) === 'ENOENT' && attempt < 3) continue;
         throw error instanceof IndexDamage ? error : new IndexDamage(this.#folder, { cause: error });
       }
@@ -138,14 +141,17 @@ export class TextIndex {
     });
   }
 
-  /** Removes the segments that a killed process began. */
+  /**
+   * Removes files that the manifest does not name, such as the unfinished segment of a killed
+   * process.
+   */
   async #removeStrays(): Promise<void> {
     const known = new Set(this.#manifest.segments.map(({ name }) => name));
     for (const name of await readdir(this.#folder))
       if (name.endsWith('.segment') && !known.has(name)) await rm(join(this.#folder, name), { force: true });
   }
 
-  /** Adds entries, and moves the position. Call it within `writing`. */
+  /** Adds a draft as a segment and sets the position. Call it within `writing`. */
   async add(draft: SegmentDraft, position: IndexPosition): Promise<void> {
     const { next, segments } = this.#manifest;
     if (draft.entries === 0) return this.#save({ ...this.#manifest, position });
@@ -157,7 +163,9 @@ export class TextIndex {
     await this.#merge();
   }
 
-  /** Merges the newest segments once eight of them are at most of one size. */
+  /**
+   * Merges the newest segments once `MERGED_AT_ONCE` of them are in one size class or smaller ones.
+   */
   async #merge(): Promise<void> {
     const { next, segments } = this.#manifest;
     const level = ({ bytes }: Manifest['segments'][number]): number => Math.floor(Math.log2(bytes) / 3);
@@ -185,7 +193,7 @@ export class TextIndex {
     await this.reload();
   }
 
-  /** Removes the whole index. Call it within `writing`. The next writer begins anew. */
+  /** Removes the whole index. Call it within `writing`. The next writer starts from nothing. */
   async clear(): Promise<void> {
     await rm(join(this.#folder, MANIFEST), { force: true });
     this.#manifest = NONE;
@@ -255,7 +263,7 @@ export class TextIndex {
     for (const [name, segment] of this.#open) {
       if (kept.has(name)) continue;
       this.#open.delete(name);
-      // A search of this process may still read it.
+      // A search in this process may still read the segment.
       setTimeout(() => segment.close(), REPLACED_MS).unref();
     }
   }

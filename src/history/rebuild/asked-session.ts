@@ -10,8 +10,7 @@ export interface AskedSession {
 }
 
 /**
- * Resolves a reference, `S` or `S@MOMENT`, to its session and moment. Also returns the moment as
- * given.
+ * Resolves a reference, `S` or `S@MOMENT`, to its session and moment.
  *
  * @throws {HistoryError} `unknown-session`, `ambiguous`, `malformed-moment`
  */

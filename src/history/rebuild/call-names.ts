@@ -17,7 +17,7 @@ export interface NamedCall {
   readonly args: ToolArguments;
 }
 
-/** Lines of a file, both ends included. Without an end they reach to the end of the file. */
+/** Lines of a file, both ends included. Without `to`, the range reaches to the end of the file. */
 export interface LineRange {
   readonly from: number;
   readonly to: number | undefined;
@@ -61,7 +61,7 @@ function cut(text: string): string {
         .trimEnd()}…`;
 }
 
-/** Returns the first command of a script that is not a mere change of folder. */
+/** Returns the first line of a script with a command, without a leading change of folder. */
 function scriptLine(script: string): string {
   const line = script.split('\n').find((one) => one.trim() !== '' && !/^\s*(?:#|set -)/.test(one)) ?? script;
   return line.replace(/^\s*cd\s+(?:"[^"]*"|'[^']*'|[^\s;&|]+)\s*(?:&&|;)\s*/, '');
@@ -84,7 +84,7 @@ function readName(call: NamedCall): string {
   return `${filesText(pathsOf(call))}${range}`;
 }
 
-/** Arguments that describe a call of any other tool, the most informative first. */
+/** Arguments that describe a call of an unknown tool, the most informative first. */
 const TELLING = [
   'query',
   'url',
@@ -122,7 +122,7 @@ function searchName(call: NamedCall): string {
   return `${patternOf(call)}${where}`;
 }
 
-/** Returns the patch that a call's arguments give; undefined if they give none. */
+/** Returns the patch in a call's arguments; undefined if they have none. */
 export function patchText({ args }: Pick<NamedCall, 'args'>): string | undefined {
   const script = textArgument(args, 'script') ?? scriptOf(args) ?? patchOfWords(args);
   const text = script ?? (typeof args.patch === 'string' ? args.patch : '');
@@ -130,7 +130,7 @@ export function patchText({ args }: Pick<NamedCall, 'args'>): string | undefined
   return patchedPaths(envelope).length === 0 ? undefined : envelope;
 }
 
-/** Returns whether a shell was given a patch envelope to apply. */
+/** Returns whether a call of a shell applies a patch that its script contains. */
 export const isPatch = ({ args }: Pick<NamedCall, 'args'>): boolean =>
   patchOfWords(args) !== undefined || /\bapply_?patch\b[\s\S]*\*\*\* Begin Patch/.test(scriptOf(args) ?? '');
 
@@ -140,7 +140,7 @@ const patchName = (call: NamedCall): string =>
 const NAMES: Readonly<Record<ToolKind, (call: NamedCall) => string>> = {
   read: readName,
   write: (call) => filesText(pathsOf(call)),
-  // A recording may name a patching tool after its effect.
+  // Some recordings have a patch as a call of an editing tool.
   edit: (call) => filesText(pathsOf(call)) || patchName(call),
   patch: patchName,
   list: ({ args }) => shortPath(pathArgument(args, 'folder') ?? '.'),
@@ -154,7 +154,7 @@ const NAMES: Readonly<Record<ToolKind, (call: NamedCall) => string>> = {
   other: otherName,
 };
 
-/** Commands that write text of the files that they name. */
+/** Commands that print text of the files that they name. */
 const SHOWING = /^(?:cat|head|tail|sed\s+-n|nl|less|awk)\b/;
 
 /** Whether a call of a shell begins with a command that shows files. */
@@ -179,7 +179,7 @@ export function callName(call: NamedCall): string {
 export const storedCallName = (document: Readonly<Record<string, unknown>>, plainCalls?: true): string =>
   plainCalls === true ? shortTool(String(document.tool)) : callName(namedCall(document));
 
-/** Returns a stored call for naming. Stored arguments are always an object. */
+/** Returns the tool and arguments of a stored call. Stored arguments are always an object. */
 export function namedCall(document: Readonly<Record<string, unknown>>): NamedCall {
   const { tool, args } = document;
   return { tool: String(tool), args: typeof args === 'object' && args !== null ? (args as ToolArguments) : {} };

@@ -4,14 +4,16 @@ import type { Step } from '../../objects/step.js';
 /**
  * How the context of a model call is known (decision E12).
  *
- * - `sent`: the record covers the bytes of the sent request.
- * - `transcript`: an agent's own file reports it. Changes by the agent's harness may be missing.
+ * - `sent`: an assembly record has the hash of the sent request.
+ * - `transcript`: an agent's own file shows it. Changes that the harness made may be missing.
  * - `unseen`: there is no record. An agent over plain MCP builds its own requests, or a harness
  *   sent its own list.
  */
 export type ContextKind = 'sent' | 'transcript' | 'unseen';
 
-/** Contexts that reached no model. A replay renders the contexts of a recorded session. */
+/**
+ * Deliveries whose contexts reached no model. A replay renders the contexts of a recorded session.
+ */
 const TRANSCRIBED: ReadonlySet<Delivery> = new Set(['replay']);
 
 /** Returns the kind of a recorded context. */
@@ -28,8 +30,8 @@ export function withoutBypassed(records: readonly AssemblyProof[], steps: readon
 }
 
 /**
- * Drops a record if another one has the sent bytes of its call. The dropped one is what a replay
- * rendered, or what a gateway planned before it sent the request.
+ * Drops a record if another record has the sent bytes of the same call. The dropped record comes
+ * from a replay, or from a gateway before it sent the request.
  */
 export function withoutKnownBytes(records: readonly AssemblyProof[]): readonly AssemblyProof[] {
   const seen = new Set(records.flatMap(({ sent, step }) => (sent === undefined ? [] : [step])));

@@ -24,7 +24,7 @@ export interface ReadContext {
   readonly input: Omit<AssemblyInput, 'options'>;
 }
 
-/** The context to read, and how it displays paths. */
+/** Selects a context to read, and how it displays paths. */
 export interface WantedContext {
   readonly session: SessionId;
   /** The last step that the context includes; default: the last one in the snapshot. */
@@ -34,7 +34,10 @@ export interface WantedContext {
   readonly objects?: (state: SessionState) => Pick<SessionSets, 'index' | 'active'>;
 }
 
-/** One of many contexts to read together, and the versions that it shows ahead of its basis. */
+/**
+ * One of many contexts to read together, and the versions that it shows although they are newer
+ * than its basis.
+ */
 export interface ForeseenContext extends WantedContext {
   readonly step: number;
   /** The valid time of its basis; undefined if it has none. */
@@ -44,21 +47,19 @@ export interface ForeseenContext extends WantedContext {
 
 /** The sources of a context that was made without waiting for a transaction (decision 0010). */
 export interface AheadOf {
-  /** The newest versions at its basis; undefined if nothing was read. */
+  /** The snapshot at its basis. Undefined if the context needed no read. */
   readonly basis: ContextSnapshot | undefined;
-  /** A later moment that includes every write that was under way. */
+  /** A later snapshot, which includes every write that was under way. */
   readonly present: ContextSnapshot;
   readonly shown: readonly ShownAhead[];
-  /**
-   * The session's prompt. In a fork that received its steps, the prompt of the original session.
-   */
+  /** The session's prompt. After a rescue, the prompt of the original session. */
   readonly prompt: ObjectId;
 }
 
 /** The heads from which a context is rendered, before their texts are read. */
 interface FoundHeads extends Pick<SessionSets, 'index' | 'active'> {
   readonly heads: ReadonlyMap<string, Head>;
-  /** Calls that were read before, so their heads are not read again. */
+  /** Cached calls, whose heads are not read again. */
   readonly kept: ReadonlyMap<ObjectId, ObjectVersion>;
   readonly prompt: ObjectId;
   readonly paths: DisplayPaths;
@@ -77,8 +78,8 @@ function isTextKnown({ document }: Head, writes: LoggedWrites | undefined): bool
 }
 
 /**
- * Reads contexts of the past. Caches what is written once: steps, calls, and texts by their hashes.
- * Reads everything else at the basis of each context: the prompt and the heads of files.
+ * Reads contexts of the past. Caches steps, calls, and texts by their hashes, because each is
+ * written once. Reads the prompt and the heads of files at the basis of each context.
  *
  * @throws {StoreError} `missing-part`, `corrupt-part`
  * @throws {DocumentError} `hash-mismatch` if an object does not match its own hashes
@@ -96,16 +97,16 @@ export class ContextReader {
   >();
 
   /**
-   * With `usesListings`, takes paths of unread files from the outputs that listed them. A caller
-   * that must notice a missing document reads all from the database.
+   * With `usesListings`, takes paths of unread files from the outputs that listed them. Without it,
+   * reads every source from the database, so a missing document is noticed.
    */
   constructor({ usesListings = true }: { readonly usesListings?: boolean } = {}) {
     this.#usesListings = usesListings;
   }
 
   /**
-   * Caches the steps of one session, given from its first one. Ignores them if steps of that
-   * session were read before.
+   * Caches the steps of one session. They begin with its first step. Ignored if steps of that
+   * session are cached already.
    */
   know(steps: readonly Step[]): void {
     const [first] = steps;
@@ -124,8 +125,8 @@ export class ContextReader {
 
   /**
    * Reads ahead for many contexts of the past: the newest heads of all their objects, and the texts
-   * of those that a context shows. With `writes`, omits texts that may be younger than the document
-   * that holds them; these are read when shown. Throws the errors of the single reads.
+   * of those that a context shows. With `writes`, it omits texts that may have been stored after
+   * their documents; these are read when shown. Throws the errors of the reads.
    */
   async foresee(
     present: ContextSnapshot,
@@ -173,8 +174,8 @@ export class ContextReader {
    * Returns a context of a session at a snapshot. Undefined if the basis has no such session or
    * step.
    *
-   * `later` is a snapshot from which newer step pages are read. The caller ensures that the basis
-   * has the step.
+   * `later` is a snapshot from which step pages are read that are newer than the basis. The caller
+   * ensures that the basis has the step.
    */
   async read(
     snapshot: ContextSnapshot,
@@ -206,8 +207,8 @@ export class ContextReader {
   }
 
   /**
-   * Returns a context that was made without waiting for a transaction. Finds each version that it
-   * showed ahead of its basis by its hash, anywhere in the object's history. Undefined if the step
+   * Returns a context that was made without waiting for a transaction. If it showed a version newer
+   * than its basis, the version is found by its hash in the object's history. Undefined if the step
    * does not exist.
    */
   async readAhead(

@@ -15,8 +15,8 @@ import type { StoredDocument } from '../../xtdb/documents.js';
 import { type ListingCall, listedSources } from './listed-sources.js';
 
 /**
- * The part of a snapshot that contexts are made of. Its source is a store, or a store with some
- * content hidden.
+ * The part of a snapshot that contexts are read from. It comes from a store, or from a store with
+ * some content hidden.
  */
 export interface ContextSnapshot
   extends Pick<
@@ -34,16 +34,16 @@ export interface ContextSnapshot
     | 'times'
     | 'stepTimes'
   > {
-  /** Undefined if reading the heads is as fast. */
+  /** Undefined if it would be no faster than reading the heads. */
   readonly sourcesOf?: StoreSnapshot['sourcesOf'];
   earlier(basis: { readonly validTime: Date; readonly txId: number }): ContextSnapshot | undefined;
   stepsAlong(lineage: Lineage, range: PagedRange, later?: ContextSnapshot): Promise<readonly Step[]>;
 }
 
-/** Objects of the present that were read together for many contexts. */
+/** Objects in their newest state, read together for many contexts. */
 export interface ForeseenObjects {
   readonly present: ContextSnapshot;
-  /** Undefined under an id for which no object was found. */
+  /** An id maps to undefined if no object has it. */
   readonly heads: ReadonlyMap<string, Head | undefined>;
   /** The checked versions of those heads whose texts a context shows. */
   readonly versions: ReadonlyMap<Head, FoundVersion>;
@@ -52,14 +52,14 @@ export interface ForeseenObjects {
 }
 
 /**
- * The objects as they probably were at a basis: the newest version of each object that was valid by
- * then. It reads only objects that have changed since.
+ * The objects as they probably were at a basis: the newest version of each object, if it was valid
+ * by then. Only objects that have changed since are read.
  *
- * A version that was written after the basis, with an earlier valid time, is included wrongly. So a
- * result counts only if it equals its record byte for byte. If `writes` is given, such versions are
- * recognised and read at the basis instead.
+ * A version with a valid time before the basis that was written later is used wrongly. So a result
+ * counts only if it equals its record byte for byte. With `writes`, such versions are recognised,
+ * and the basis is read instead.
  *
- * Without `at` it is the present itself, and serves every object from what was read.
+ * Without `at` it is the newest state, and every object comes from those that were read.
  */
 export class ForeseenSnapshot implements ContextSnapshot {
   readonly #foreseen: ForeseenObjects;
@@ -157,7 +157,7 @@ export class ForeseenSnapshot implements ContextSnapshot {
 
   /**
    * Returns whether an object's current state is its state at the basis. An object that is absent
-   * now counts as absent then; with `writes`, only if the log confirms it.
+   * now counts as absent at the basis. With `writes`, the log must confirm it.
    */
   #stood(id: string, head: Head | undefined): boolean {
     if (this.#moment === Number.POSITIVE_INFINITY) return true;
@@ -172,7 +172,7 @@ export class ForeseenSnapshot implements ContextSnapshot {
   }
 }
 
-/** The objects among which stubs are searched. */
+/** The objects to search for stubs. */
 export interface StubSearch {
   readonly ids: readonly ObjectId[];
   /** Objects that are shown in full. */
@@ -180,11 +180,11 @@ export interface StubSearch {
   readonly listings: readonly ListingCall[];
 }
 
-/** From this number of objects on, stubs of a session are read by their sources. */
+/** Minimum number of objects for which stubs are read by their sources instead of their heads. */
 const MANY_OBJECTS = 1_000;
 
 /**
- * Returns the heads of stubs among objects that are not shown in full. The lines of a stub follow
+ * Returns the heads of stubs among objects that are not shown in full. A stub's line is derived
  * from its source. Sources that the outputs of `listings` name are not read.
  */
 export async function readStubs(
@@ -212,9 +212,9 @@ export async function readStubs(
 }
 
 /**
- * Returns the version of an object that a context showed, found by its hash: the version at a
- * snapshot, or an earlier one. A stub is derived from the source if its object was known already,
- * because then the stub was never written.
+ * Returns the version of an object that a context showed, by its hash. It is the version at a
+ * snapshot, or an earlier one. A stub is derived from the object's source: it was never written if
+ * the object already existed.
  *
  * @throws {StoreError} `missing-part` if no version has this hash
  */

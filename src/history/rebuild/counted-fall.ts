@@ -1,9 +1,12 @@
-/** Smaller differences between two counts of a provider come from its rounding, in tokens. */
+/**
+ * Minimum fall of a provider's count that has a meaning, in tokens. Smaller ones come from
+ * rounding.
+ */
 export const LEAST_COUNTED = 1_024;
 
 /** The kinds of history events that explain a shorter request. */
 export const SHORTENING: ReadonlySet<string> = new Set(['compacted', 'shortened', 'diverged']);
 
-/** Returns how many fewer tokens the provider counted for a prompt than for the one before. */
+/** Returns how many tokens fewer the provider counted for a prompt than for the previous prompt. */
 export const fallOf = (before: number, prompt: number): number =>
   before - prompt < LEAST_COUNTED ? 0 : before - prompt;

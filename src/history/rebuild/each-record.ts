@@ -2,15 +2,13 @@ import pLimit from 'p-limit';
 import type { AssemblyProof } from '../../objects/assembly-proof.js';
 import { isOfEpoch } from './epoch-chain.js';
 
-/**
- * Number of records processed at a time, so that the database answers one while another is rebuilt.
- */
+/** Number of records processed at a time. The database answers for one while another is rebuilt. */
 export const READ_AT_ONCE = 8;
 
 /**
- * Applies `work` to each record of a session's contexts. Several run at a time, but those of one
- * epoch run in order, because each continues the one before. Returns the results in the order of
- * the records.
+ * Applies `work` to each record of a session's contexts. Several run at a time. Those of one epoch
+ * run in order, because each continues the previous one. Returns the results in the order of the
+ * records.
  *
  * Waits until all have settled, then throws the failure of the earliest record.
  */

@@ -24,7 +24,8 @@ export const isOfEpoch = (proof: AssemblyProof): proof is EpochRecord => proof.e
 
 /**
  * Returns the first record of each epoch, oldest first. A request that is handed out again has a
- * second record, for example if its system prompt was not the expected one. The last one counts.
+ * second record, for example because its system prompt was not the expected one. The last record
+ * counts.
  */
 export function bordersOf(records: readonly AssemblyProof[]): readonly EpochRecord[] {
   const found = new Map<string, EpochRecord>();
@@ -49,8 +50,8 @@ export function stateAfter(
 }
 
 /**
- * Returns the objects that a note is rendered from, by the ids that the agent saw. The calls of its
- * chat are not among them; see `notedCalls`.
+ * Returns the objects that a note is rendered from, by the ids that the agent saw. `notedCalls`
+ * returns the calls of its chat.
  */
 export function noteObjects({ epoch: { note } }: EpochRecord): Pick<SessionSets, 'index' | 'active'> {
   if (note === undefined) return { index: [], active: [] };
@@ -69,8 +70,8 @@ const KEPT = 8;
 const keyOf = ({ step, sha256 }: Pick<AssemblyProof, 'step' | 'sha256'>): string => `${step} ${sha256}`;
 
 /**
- * The chains of epoch records. Each record names the previous one that added text: one with a note,
- * or that of the border.
+ * The chains of epoch records. Each record names the previous record that added text: the border's
+ * record, or one with a note.
  */
 export class EpochChains {
   readonly #records = new Map<SessionId, ReadonlyMap<string, EpochRecord>>();

@@ -7,8 +7,8 @@ import { erasedText, readTombstones, readUnproved, type UnprovedFrom } from '../
 import { HistoryError } from './history-error.js';
 
 /**
- * Throws if one of some ids was erased on order. `present` belongs to the present, because earlier
- * bases do not have the tombstones.
+ * Throws if one of some ids was erased on order. Takes a snapshot of the newest state, because
+ * earlier bases lack the tombstones.
  *
  * @throws {HistoryError} `erased`, with who, when and why
  */
@@ -18,7 +18,7 @@ export async function refuseErased({ documents }: StoreSnapshot, ids: readonly s
     throw new HistoryError('erased', `${quoted(id)} was ${erasedText(tombstone)}`);
 }
 
-/** Returns the order that took content from a session's contexts at a step, if one did. */
+/** Returns the order that erased content of a session's contexts at a step, if there is one. */
 export const orderAt = (orders: readonly UnprovedFrom[], step: number): UnprovedFrom | undefined =>
   orders.find(({ from }) => from <= step);
 
@@ -26,8 +26,8 @@ export const orderAt = (orders: readonly UnprovedFrom[], step: number): Unproved
 const ABSENT: ReadonlySet<string> = new Set(['not-yet', 'other-steps', 'no-content', 'unknown-object']);
 
 /**
- * Answers a question about a session. If it fails because data is absent that was erased on order,
- * the error says so.
+ * Answers a question about a session. If it fails because data was erased on order, the error says
+ * so.
  *
  * @throws {HistoryError} `erased`; otherwise the errors of `ask`
  */

@@ -14,7 +14,8 @@ export interface WantedAssembly {
   /** The step number within the session; default: the turn's last step with a context. */
   readonly step?: number;
   /**
-   * The first and last step of the turn, if known. They save reading the records of other turns.
+   * The first and last step of the turn, if known. With them, the records of other turns are not
+   * read.
    */
   readonly first?: number;
   readonly last?: number;

@@ -17,8 +17,8 @@ const SHOWN = 5;
 const INFRASTRUCTURE = ['session', 'chat', 'system_prompt'] as const;
 
 /**
- * Returns the session with exactly this id. Undefined if there is none. Costs one look-up, for any
- * number of sessions.
+ * Returns the session with exactly this id. Undefined if there is none. It takes one look-up,
+ * however many sessions there are.
  */
 export async function sessionOf(snapshot: StoreSnapshot, name: string): Promise<SessionId | undefined> {
   if (name === '' || !name.isWellFormed()) return undefined;
@@ -40,8 +40,8 @@ async function exactSession(snapshot: StoreSnapshot, name: string): Promise<Sess
 
 /**
  * Finds the session that a reviewer names by its id, the id of one of its infrastructure objects,
- * or a unique prefix of its id. Undefined if none matches. The full id of an erased session names
- * no other one that begins with it.
+ * or a unique prefix of its id. Undefined if none matches. The full id of an erased session never
+ * matches another session whose id begins with it.
  *
  * @throws {HistoryError} `erased`; `ambiguous`, with candidates
  */
@@ -60,7 +60,7 @@ export async function findSession(snapshot: StoreSnapshot, name: string): Promis
 }
 
 /**
- * As `findSession`, but throws if no session matches.
+ * Finds a session like `findSession`, but throws if no session matches.
  *
  * @throws {HistoryError} `unknown-session`, with the most similar ids; `erased`; `ambiguous`
  */
@@ -79,10 +79,7 @@ export async function requireSession(snapshot: StoreSnapshot, name: string): Pro
   throw new HistoryError('unknown-session', `there is no session ${quoted(name)}: ${hint}`);
 }
 
-/**
- * Returns the session that an object belongs to: its infrastructure, or the chat of a call.
- * Undefined for a file.
- */
+/** Returns the session that an infrastructure object or a call belongs to. Undefined for a file. */
 export async function ownSession(snapshot: StoreSnapshot, id: ObjectId): Promise<SessionId | undefined> {
   if (isInfrastructureId(id)) return sessionId(id.slice(id.indexOf(':') + 1));
   const chat = (await snapshot.heads([id])).get(id)?.document.chat_ref;

@@ -6,11 +6,11 @@ export interface HiddenTexts {
   /** The number of rules. */
   readonly rules: number;
   /**
-   * The number of rules that hide something which was not already masked on import. Unresolved
-   * rules count too.
+   * The number of rules that hide text which the import had not already masked. Unresolved rules
+   * count too.
    */
   readonly inForce: number;
-  /** The number of rules whose target is not found. */
+  /** The number of rules whose target does not exist. */
   readonly unresolved: number;
   /** Texts to hide wherever they occur. */
   readonly texts: readonly string[];
@@ -20,7 +20,10 @@ export interface HiddenTexts {
   readonly objects: ReadonlySet<string>;
 }
 
-/** Finds what the redaction rules of a session hide; `NOTHING_HIDDEN` without rules. */
+/**
+ * Finds the texts that the redaction rules of a session hide. Returns `NOTHING_HIDDEN` without
+ * rules.
+ */
 export type FindHiddenTexts = (timeline: Timeline, session: SessionId) => Promise<HiddenTexts>;
 
 /** Hides nothing. */

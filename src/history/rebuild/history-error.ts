@@ -10,7 +10,7 @@ export type HistoryErrorCode =
   | 'ambiguous'
   /** A turn, step or transaction beyond the last one. */
   | 'beyond-end'
-  /** A moment that is not in one of the known forms. */
+  /** A moment in none of the known forms. */
   | 'malformed-moment'
   /** A turn without its session. */
   | 'which-session'
@@ -24,7 +24,7 @@ export type HistoryErrorCode =
   | 'wrong-kind'
   /** A reviewer's note without text. */
   | 'empty-note'
-  /** A search for nothing, or an expression that the engine does not run. */
+  /** A search for an empty text, or an expression that the engine does not support. */
   | 'malformed-pattern'
   | 'malformed-query'
   /** The query calls a function that is not on the list. */
@@ -35,13 +35,14 @@ export type HistoryErrorCode =
   /** A verification exceeded its time limit. */
   | 'verify-timeout'
   /**
-   * A later version of Palimpsest made the context with a renderer or layout that this one lacks.
+   * A later version of Palimpsest made the context, with a renderer or layout that this version
+   * lacks.
    */
   | 'newer-renderer'
   /** At the context's basis, the session has other steps than the record says. */
   | 'other-steps';
 
-/** Codes of malformed questions. They do not depend on the content of the database. */
+/** Codes of malformed questions. These errors do not depend on the content of the database. */
 const USAGE: ReadonlySet<HistoryErrorCode> = new Set([
   'malformed-moment',
   'which-session',

@@ -13,7 +13,7 @@ export interface ListingCall {
 
 /** Number of added objects from which reading the output costs less than reading each source. */
 const LEAST_ADDED = 64;
-/** Maximum output per added object in UTF-16 units. Longer outputs contain more than names. */
+/** Maximum output per added object in UTF-16 units. Longer outputs have more text than names. */
 const MOST_UNITS = 512;
 
 /** Returns the calls among some steps that added many objects. */
@@ -25,7 +25,7 @@ export function listingCalls(steps: Iterable<Step>): readonly ListingCall[] {
   return calls;
 }
 
-/** Returns the beginning of a path whose rest is one of some lines. Undefined without one. */
+/** Returns the beginning of a path whose rest is one of some lines. Undefined if no line fits. */
 function beginningOf(path: string, lines: ReadonlySet<string>): string | undefined {
   for (let from = 0; from >= 0; from = path.indexOf('/', from) + 1 || -1)
     if (lines.has(path.slice(from))) return path.slice(0, from);
@@ -35,9 +35,9 @@ function beginningOf(path: string, lines: ReadonlySet<string>): string | undefin
 /**
  * Returns the sources of wanted files that the outputs of listings name.
  *
- * The id of a file is the hash of its source. So a path whose source has a wanted id is the path of
- * that file, whichever tool wrote it. The database supplies one source per listing, from which the
- * folder of its lines follows. The result lacks files that an output names in another form.
+ * The id of a file is the hash of its source. So if a path from any output gives a wanted id, it is
+ * the path of that file. One source per listing is read from the database; it shows the folder of
+ * the listing's lines. The result lacks files that an output names in another form.
  */
 export async function listedSources(
   snapshot: Pick<StoreSnapshot, 'heads' | 'sourcesOf' | 'versionsOf'>,
@@ -60,7 +60,7 @@ export async function listedSources(
     const head = heads.get(id);
     return head === undefined || (head.marks.size ?? 0) > added.length * MOST_UNITS ? [] : [head];
   });
-  // Without the outputs, every source is read.
+  // If the outputs cannot be read, the caller reads every source.
   const read = await snapshot.versionsOf(short).catch(() => new Map<ObjectId, FoundVersion>());
   for (const [id, { version }] of read) {
     const sample = sources.get(samples.get(id) as ObjectId)?.source;

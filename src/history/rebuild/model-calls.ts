@@ -11,14 +11,14 @@ export interface ModelCall {
   readonly at: number;
   /** The steps of its answer, in order. */
   readonly answer: readonly number[];
-  /** The provider's count. */
+  /** The provider's token counts. */
   readonly usage?: ModelUsage;
 }
 
 /**
- * The rule that says where a call of the model begins. Every count and every number of model calls
- * follows it. All tool calls of one answer belong to one model call, also if results come between
- * them. An answer may have several messages; the newest one may carry the provider's count.
+ * Decides where a call of the model begins. All counts and numbers of model calls use this rule.
+ * All tool calls of one answer belong to one model call, even if results come between them. An
+ * answer may have several messages, and its newest message may have the provider's count.
  */
 export class ModelCallRule {
   #isOpen = false;
@@ -30,7 +30,7 @@ export class ModelCallRule {
     return this.#isOpen;
   }
 
-  /** Takes a message of the model. Returns whether it begins a call. */
+  /** Takes a message of the model. Returns whether it begins a call of the model. */
   message(isCounted: boolean): boolean {
     const goesOn = this.#isOpen && !this.#hasResult && !(this.#isCounted && isCounted);
     this.#isCounted = isCounted || (goesOn && this.#isCounted);
@@ -39,7 +39,10 @@ export class ModelCallRule {
     return !goesOn;
   }
 
-  /** Takes a tool call. Returns whether it begins a call: no message of the model came before. */
+  /**
+   * Takes a tool call. Returns whether it begins a call of the model, because no message came
+   * before it.
+   */
   toolCall(): boolean {
     const begins = !this.#isOpen;
     if (begins) this.#isCounted = false;
@@ -58,14 +61,16 @@ export class ModelCallRule {
   }
 }
 
-/** Returns the tokens of a request by the provider's count, in and outside of the cache. */
+/** Returns the tokens of a request by the provider's count, cached or not. */
 export const promptTokens = ({ input = 0, cacheRead = 0, cacheWrite = 0 }: ModelUsage): number =>
   input + cacheRead + cacheWrite;
 
-/** Returns whether a provider counted any token. A failed call has a count of nothing. */
+/** Returns whether a provider counted any token. A failed call has counts of zero. */
 export const hasTokens = (usage: ModelUsage): boolean => promptTokens(usage) + (usage.output ?? 0) > 0;
 
-/** Returns whether an answer was counted and has no token: it failed, or a harness wrote it. */
+/**
+ * Returns whether the count of an answer is zero: the call failed, or a harness wrote the answer.
+ */
 const isEmpty = ({ usage }: Step): boolean => usage !== undefined && !hasTokens(usage);
 
 type Open = Omit<ModelCall, 'answer' | 'usage'> & { readonly answer: number[]; usage: ModelUsage | undefined };
@@ -98,7 +103,7 @@ export function modelCallsOf(steps: readonly Step[]): readonly ModelCall[] {
         continue;
       }
       if (!hasAnswers) rule.input();
-      // Without an answer before it, a harness made the call in a session that has all answers.
+      // In a session with all answers, a call without an answer before it was made by the harness.
       if (isCounted && !rule.isOpen) continue;
       if (rule.toolCall()) begin(step);
       calls.at(-1)?.answer.push(seq);

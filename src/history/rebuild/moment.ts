@@ -8,17 +8,17 @@ export type Moment =
   | { readonly kind: 'turn'; readonly turn: number; readonly step?: number }
   /** A step of the session, counted from its beginning. */
   | { readonly kind: 'step'; readonly seq: number }
-  /** The state that the database knew after a transaction. */
+  /** The state of the database after a transaction. */
   | { readonly kind: 'tx'; readonly txId: number }
-  /** The state that was valid at a time, by today's knowledge (decision F7). */
+  /** The state that was valid at a time, as the database knows it today (decision F7). */
   | { readonly kind: 'time'; readonly time: Date };
 
-/** The time of a question: a moment, and optionally each clock separately. */
+/** The time of a question: a moment, and optionally a value for each clock. */
 export interface When {
   readonly moment?: Moment | undefined;
   /** Restricts the valid time (decision F7). */
   readonly validTime?: Date | undefined;
-  /** Restricts the knowledge of the database: after a transaction, or at a time. */
+  /** Restricts the transaction time: the state after a transaction, or at a time. */
   readonly tx?: number | Date | undefined;
 }
 
@@ -85,10 +85,7 @@ const NUMBERED: Readonly<Record<Prefix, (rest: string, whole: string) => Moment>
   tx: (rest, whole) => ({ kind: 'tx', txId: wholeNumber(rest, whole, 0) }),
 };
 
-/**
- * Returns whether a text is meant as a moment, well-formed or not. Such a text may follow the `@`
- * of a reference.
- */
+/** Returns whether a text behind the `@` of a reference is meant as a moment, even if malformed. */
 function looksLikeMoment(text: string): boolean {
   return /^(?:now$|(?:turn|step|tx):|\d{4}-\d{2})/i.test(text);
 }
@@ -115,9 +112,10 @@ export function formatMoment(moment: Moment): string {
 }
 
 /**
- * Splits `NAME@MOMENT` at the last `@` that a moment follows. Names and paths may contain an `@`.
+ * Splits `NAME@MOMENT` at the last `@` that is followed by a moment. Names and paths may contain an
+ * `@`.
  *
- * @throws {HistoryError} `malformed-moment` if the end begins like a moment and is none
+ * @throws {HistoryError} `malformed-moment` if the end looks like a moment but is malformed
  */
 export function parseReference(text: string): { readonly name: string; readonly moment: Moment | undefined } {
   const at = text.lastIndexOf('@');
@@ -126,7 +124,7 @@ export function parseReference(text: string): { readonly name: string; readonly 
   return { name: text.slice(0, at), moment: parseMoment(suffix) };
 }
 
-/** A bare number is a turn where turns are expected. */
+/** Parses an end of a range, where a bare number is a turn. */
 function momentOf(text: string): Moment {
   return /^(?:turn)?\d{1,3}(?:\.\d+)?$/.test(text)
     ? parseMoment(`turn:${text.replace(/^turn/, '')}`)
@@ -149,7 +147,7 @@ export function parseRange(text: string): { readonly from: Moment | undefined; r
   return { from: from === '' ? undefined : momentOf(from), to: to === '' ? NOW : momentOf(to) };
 }
 
-/** A moment as written: `at` for both clocks, or each clock separately. */
+/** A moment as text: `at` for both clocks, or each clock separately. */
 export interface MomentText {
   readonly at?: string | undefined;
   readonly validTime?: string | undefined;
@@ -157,7 +155,7 @@ export interface MomentText {
 }
 
 /**
- * Parses a transaction of the second clock: its number or a time.
+ * Parses a transaction time: the number of a transaction, or a time.
  *
  * @throws {HistoryError} `malformed-moment`
  */
@@ -167,7 +165,7 @@ function parseTx(text: string): number | Date {
 }
 
 /**
- * Parses a time of the first clock. `now` is the time of the rest of the question.
+ * Parses a valid time. `now` gives undefined, so the question's moment decides.
  *
  * @throws {HistoryError} `malformed-moment`
  */

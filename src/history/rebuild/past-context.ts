@@ -35,18 +35,19 @@ export interface PastContext {
   readonly sha256: Sha256;
   /** Whether it equals its record byte for byte. Undefined without a record. */
   readonly matches: boolean | undefined;
-  /** Set if parts were masked before the import. The record covers the rest. */
+  /** Set if parts were masked before the import. The record matches only the rest. */
   readonly redacted?: true;
   /**
-   * Number of earlier requests that the text is made of, with their answers. The provider held
-   * them, and the request had only the new part. Undefined if the text went out as it is.
+   * Number of earlier requests whose messages and answers are part of the text. The provider
+   * already had them, and the request sent only the new part. Undefined if the request was sent
+   * whole.
    */
   readonly rebuiltFrom?: number;
   /** One text, or canonical JSON if it was handed out as messages. */
   readonly text: string;
-  /** The objects that it is rendered from. From a transcript: those that the session knew. */
+  /** The objects that it is rendered from. For a transcript: the objects of the session's index. */
   readonly input: AssemblyInput;
-  /** Of a transcript: the parts of the text, and the provider's count of its tokens. */
+  /** For a transcript: the parts of the text, and the provider's count of its tokens. */
   readonly told?: { readonly parts: readonly TranscriptPart[]; readonly counted?: number };
 }
 
@@ -70,8 +71,8 @@ export function pastContextOf({ proof, rendered, input, equal, basis }: RebuiltA
 }
 
 /**
- * Explains why a session cannot be read at a point: it did not exist, or the moment was not known
- * then.
+ * Explains why a session cannot be read at a point: the session did not exist yet, or the database
+ * did not know that moment yet.
  */
 async function notYet(
   snapshot: StoreSnapshot,
@@ -91,15 +92,15 @@ async function notYet(
 const LITERAL = { strict: false, shortIds: false } as const;
 
 /**
- * Reads contexts of one timeline. It caches immutable data, so many contexts of a session cost
- * little more than their differences. Without a record, paths are shown as in the session's
- * records, or as the timeline shows them.
+ * Reads contexts of one timeline. Caches immutable data, so many contexts of a session cost little
+ * more than their differences. A context without a record shows paths as the session's records do,
+ * or as the timeline does.
  */
 export class PastContexts {
   readonly #rebuilder: AssemblyRebuilder;
   readonly #reader = new ContextReader();
 
-  /** A shared `rebuilder` caches for all its users. */
+  /** Several instances may share a `rebuilder` and its cache. */
   constructor(
     readonly timeline: Timeline,
     rebuilder = new AssemblyRebuilder(timeline.contexts, timeline.present),
@@ -108,16 +109,17 @@ export class PastContexts {
   }
 
   /**
-   * Returns the context that a model was sent at a moment (decision E12). For a turn it is the last
-   * one delivered in it, for a step the one handed out there. For a time, and for now, it is the
-   * last one of the turn that ran then. Without a record it is the request as a transcript has it.
+   * Returns the context that a model was sent at a moment (decision E12). For a turn, it is the
+   * last context of the turn. For a step, it is the context handed out after it. For a time and for
+   * now, it is the last context of the turn that ran at that time. Without a record, it is the
+   * request as a transcript shows it.
    *
    * @throws {HistoryError} `not-seen` if it has no record; `beyond-end`, `not-yet`, and errors of a
    * rebuild
    */
   async at(session: SessionId, when: When): Promise<PastContext> {
     const point = await this.timeline.find(when, session);
-    // A step's request does not change with what the database learns later.
+    // Later transactions do not change the request of a step.
     const isPlain = when.validTime === undefined && (when.tx === undefined || when.moment?.kind === 'step');
     const proof = isPlain ? await this.#recordAt(session, point) : undefined;
     if (proof !== undefined) {
@@ -129,7 +131,7 @@ export class PastContexts {
   }
 
   /**
-   * Returns the state of a session at a moment, assembled now [§4.1]. No model was sent it.
+   * Returns the state of a session at a moment, assembled now [§4.1]. It was never sent to a model.
    *
    * @throws {HistoryError} `beyond-end`, `not-yet`
    */
@@ -139,7 +141,7 @@ export class PastContexts {
     );
   }
 
-  /** Stores the steps of a session from its first on, so that they need not be read again. */
+  /** Caches the steps of a session. They begin with its first step. */
   know(steps: readonly Step[]): void {
     this.#rebuilder.know(steps);
   }
@@ -204,7 +206,7 @@ export class PastContexts {
     );
   }
 
-  /** Returns a request as the transcript has it: that of the last call, or what stood at a step. */
+  /** Returns a request as the transcript shows it: the turn's last request, or that of a step. */
   async #told(session: SessionId, point: Point): Promise<PastContext> {
     const { moment, basis } = point;
     const { input, state } = await this.#read(session, point, ({ sets: { index } }) => ({ index, active: [] }));
@@ -244,7 +246,10 @@ export class PastContexts {
     return { ...where, kind: 'unseen', source: 'assembled', delivered: undefined, matches: undefined, ...how };
   }
 
-  /** Reads the session at a point, with some of its objects: by default those of its sets. */
+  /**
+   * Reads the session at a point, with the objects that `objects` selects. Default: those of its
+   * sets.
+   */
   async #read(session: SessionId, point: Point, objects?: WantedContext['objects']): Promise<ReadContext> {
     const { place, snapshot } = point;
     const last = (await this.records(session)).at(-1);

@@ -30,7 +30,10 @@ import {
 /** A record whose context is to be rebuilt. */
 interface WantedRebuild {
   readonly proof: AssemblyProof;
-  /** True: read the whole context. False: for a request of an epoch, read only what it added. */
+  /**
+   * Whether to read the whole context. If false, a request of an epoch is read without earlier
+   * text.
+   */
   readonly whole: boolean;
 }
 
@@ -45,7 +48,7 @@ interface Source {
   readonly isExact: boolean;
 }
 
-/** The origin of contexts: a store, or a store with something hidden. */
+/** The store that contexts are read from. It may hide some content. */
 export interface ContextStore {
   latest(): Promise<ContextSnapshot>;
   asOf(basis: PinnedBasis): Promise<ContextSnapshot>;
@@ -53,15 +56,16 @@ export interface ContextStore {
 
 /**
  * Rebuilds contexts from the database alone (decision E7). Reads each at its own basis, with both
- * clocks fixed. Caches everything that never changes, so another context of the same session costs
- * only its differences.
+ * clocks fixed. Caches immutable data, so another context of the same session costs only its
+ * differences.
  */
 export class AssemblyRebuilder {
   readonly #store: ContextStore;
   readonly #reader = new ContextReader({ usesListings: false });
   readonly #chains = new EpochChains();
   /**
-   * Path displays by the mounts and folders of a record, so that equal ones share a file's line.
+   * Path displays by the mounts and folders of a record. Records that are equal in them share the
+   * cached lines of files.
    */
   readonly #paths = new Map<string, DisplayPaths>();
   readonly #exact: Source = { newest: () => this.#newest(), at: (basis) => this.#snapshot(basis), isExact: true };
@@ -73,7 +77,7 @@ export class AssemblyRebuilder {
     if (present !== undefined) this.#latest = Promise.resolve(present);
   }
 
-  /** Caches the steps of one session, given from its first one. Steps never change. */
+  /** Caches the steps of one session, which never change. They begin with its first step. */
   know(steps: readonly Step[]): void {
     this.#reader.know(steps);
   }
@@ -107,10 +111,10 @@ export class AssemblyRebuilder {
    * Rebuilds the contexts of some records of a session and applies `use` to each. Returns the
    * results in the order of the records.
    *
-   * First reads in one go the objects that the contexts probably show. A context that then differs
+   * First reads together the objects that the contexts probably show. A context that then differs
    * from its record is read again at its own basis. Works on several records at a time, but on
-   * those of one epoch in order. Throws the errors of `rebuild` and `use`; of several failures,
-   * that of the earliest record.
+   * those of one epoch in order. Throws the errors of `rebuild` and `use`. If several fail, throws
+   * the error of the earliest record.
    */
   async rebuildEach<T>(
     proofs: readonly AssemblyProof[],
@@ -124,7 +128,7 @@ export class AssemblyRebuilder {
 
   /**
    * Reads together the objects of some records of a session. Returns a function that rebuilds the
-   * context of one of them as of its basis. `writes` shows which objects have changed since.
+   * context of one of these records. `writes` shows which objects have changed since a basis.
    *
    * The function returns undefined if the result differs from the record or cannot be made.
    * `rebuild` then finds the reason.
@@ -182,13 +186,13 @@ export class AssemblyRebuilder {
   }
 
   /**
-   * Returns the state that a record's epoch had shown before it. Undefined for an epoch's first
-   * request and for a record without an epoch.
+   * Returns the texts that a record's epoch had shown before its request. Undefined for an epoch's
+   * first request and for a record without an epoch.
    */
   async #shownBefore(proof: AssemblyProof): Promise<EpochState | undefined> {
     if (!isOfEpoch(proof)) return undefined;
     const { known, links } = await this.#chains.before(proof, () => this.#newest());
-    // The data of a record does not depend on earlier records, so all are read together.
+    // The data of a record does not depend on earlier records, so all records are read together.
     const atOnce = pLimit(READ_AT_ONCE);
     const reads = await Promise.all(
       links.map((link) =>
@@ -215,7 +219,7 @@ export class AssemblyRebuilder {
     return rebuilt;
   }
 
-  /** Rebuilds a context without a basis of its own, at one of the bases that its step suggests. */
+  /** Rebuilds a context whose record has no basis, at one of the bases that its step suggests. */
   async #madeWhileAway(proof: AssemblyProof, before: EpochState | undefined): Promise<RebuiltAssembly> {
     let first: RebuiltAssembly | undefined;
     for (const basis of await this.#basesOfStep(proof)) {
@@ -251,7 +255,8 @@ export class AssemblyRebuilder {
       from.isExact ? this.#reader.existingSteps(snapshot, session, [step, step + 1]) : new Set([step]),
     ]);
     if (context === undefined || (step > 0 && !there.has(step))) throw this.#notThere(proof, basis);
-    // A request of a gateway is matched to its answer once the answer's step exists.
+    // A gateway's request may have been stored after its basis, so its body is read from the newest
+    // state.
     if (proof.sent !== undefined) return { context, basis, body: await this.#body(proof, await from.newest()) };
     if (proof.basis !== null && there.has(step + 1)) {
       throw new HistoryError(
@@ -262,7 +267,7 @@ export class AssemblyRebuilder {
     return { context, basis };
   }
 
-  /** Reads the body of a request that a gateway saw. It was written with its record. */
+  /** Reads the body of a request that a gateway forwarded. It was stored with its record. */
   async #body({ session, step, sha256 }: AssemblyProof, present: ContextSnapshot): Promise<string> {
     const body = (await present.texts([sha256])).get(sha256);
     if (body !== undefined) return body;
@@ -273,8 +278,8 @@ export class AssemblyRebuilder {
   }
 
   /**
-   * The record names the versions that were shown ahead of its basis. The steps come from the
-   * session (decision 0010).
+   * Reads a context with versions newer than its basis. The record names these versions, and the
+   * steps come from the session (decision 0010).
    */
   async #readAhead(wanted: WantedRebuild, from: Source): Promise<ReadRecord> {
     const { proof } = wanted;
@@ -325,21 +330,21 @@ export class AssemblyRebuilder {
   }
 
   /**
-   * Returns a snapshot of a basis. Derives it from the present where possible, which saves a
+   * Returns a snapshot of a basis. Derives it from the newest snapshot if possible, which saves a
    * request.
    */
   async #snapshot(basis: PinnedBasis): Promise<ContextSnapshot> {
     const latest = await this.#newest();
     const known = latest.earlier(basis);
     if (known !== undefined) return known;
-    // The cached present is older than that transaction.
+    // The cached snapshot may be older than that transaction.
     this.#latest = undefined;
     return (await this.#newest()).earlier(basis) ?? this.#store.asOf(basis);
   }
 
   /**
-   * Returns bases for a record without one. First the transaction of the record, which directly
-   * follows its steps; then that of its last step.
+   * Returns possible bases for a record without one: the transaction of the record, which directly
+   * follows its steps, then the transaction of its last step.
    */
   async #basesOfStep(proof: AssemblyProof): Promise<readonly PinnedBasis[]> {
     const { session, step } = proof;
@@ -349,9 +354,9 @@ export class AssemblyRebuilder {
       return [records.get(id), steps.get(step)].flatMap((times) => (times === undefined ? [] : [times.txId]));
     };
     const known = await endsAt(await this.#newest());
-    // The cached present may be older than the record.
+    // The cached snapshot may be older than the record.
     const ends = known.length > 0 ? known : await endsAt(await this.#store.latest());
-    // The process saw its newest versions, also those with a valid time in the future.
+    // The process saw its own newest versions, including those with a valid time in the future.
     return [...new Set(ends)].map((txId) => ({ validTime: END_OF_TIME, txId }));
   }
 

@@ -23,15 +23,15 @@ export interface RebuiltAssembly {
   /** Whether it equals the handed-out context byte for byte. */
   readonly equal: boolean;
   /**
-   * The basis of its reads. A record without a basis uses that of its step. A record ahead of its
-   * basis uses the moment at which it was handed out.
+   * The basis of its reads. A record without a basis uses that of its step. If the record shows
+   * versions newer than its basis, the valid time is that of its hand-out.
    */
   readonly basis: { readonly validTime: Date; readonly txId: number };
-  /** The texts that the epoch shows with this request. */
+  /** The texts that the epoch has shown up to this request. */
   readonly epoch?: EpochState;
 }
 
-/** A basis with a transaction, so that reads at it never change. */
+/** A basis with a transaction. Reads at it never change. */
 export type PinnedBasis = RebuiltAssembly['basis'];
 
 /** Returns the basis of a context in words. */
@@ -68,20 +68,20 @@ export interface ReadRecord {
   readonly body?: string;
 }
 
-/** The context and basis of a record, and the state of its epoch before it. */
+/** The context and basis of a record, and the state of its epoch before the request. */
 export interface ReadParts extends ReadRecord {
-  /** The texts that the epoch showed before. Undefined at a border, and outside epochs. */
+  /** The texts that the epoch had shown before. Undefined at a border, and outside epochs. */
   readonly before?: EpochState | undefined;
 }
 
-/** Returns the index of a session and the calls of its chat, under the names that the agent saw. */
+/** Returns the index of a session and the calls of its chat, by the ids that the agent saw. */
 const shownIndex = (state: SessionState, rename: Rename): Pick<EpochInput, 'index' | 'chatSince'> => ({
   index: state.sets.index.map(rename),
   chatSince: (step) =>
     state.marksAfter(step).map(({ call, ...mark }) => (call === undefined ? mark : { ...mark, call: rename(call) })),
 });
 
-/** Removes the parts that the context could not show (decision 0010). */
+/** Removes the objects that the context lacked because they were not known yet (decision 0010). */
 function withoutAbsent<T extends Pick<AssemblyInput, 'pool' | 'active'>>(input: T, { absent }: AssemblyProof): T {
   if (absent === undefined) return input;
   const [lines, texts] = [new Set(absent.lines), new Set([...absent.lines, ...absent.texts])];
@@ -107,7 +107,7 @@ export function rebuiltOf(proof: AssemblyProof, { context, basis, before, body }
   return { proof, rendered, input: context.input, equal, basis, ...defined({ epoch: epoch?.state }) };
 }
 
-/** Returns the paths as the agent saw them in a context, and which files it saw [§5.3]. */
+/** Returns the display of paths in a context, and which files the agent could see [§5.3]. */
 export function shownPaths({ mounts = [], folders }: Pick<AssemblyProof, 'mounts' | 'folders'>): DisplayPaths {
   const [first] = mounts;
   const shows = folders === undefined ? {} : { shows: (source: FilesystemSource) => liesIn(source, folders) };

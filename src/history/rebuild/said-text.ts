@@ -1,14 +1,14 @@
 import type { Message } from '../../objects/object-type.js';
 
-/** Text that harnesses put before a person's prompt. It is not part of the prompt. */
+/** Matches text that harnesses put before a person's prompt. */
 const NOT_SAID = new RegExp(
   [
     /^\s*<(?:environment_context|permissions|user_instructions|INSTRUCTIONS)/,
     /^\s*<(?:system-reminder|command-|local-command)/,
-    // A name with a mark in it is a harness's tag, and not one of a pasted page.
+    // A tag with `_` or `-` in its name comes from a harness, and not from a pasted page.
     /^\s*<[a-z]+[_-][a-z_-]+>/,
     /^# AGENTS\.md/,
-    // The text of a skill that a call loads.
+    // The first line of a skill that a call loads.
     /^Base directory for this skill: /,
   ]
     .map(({ source }) => source)
@@ -16,7 +16,7 @@ const NOT_SAID = new RegExp(
   'i',
 );
 
-/** Names of a program's own messages have a mark in them, as in `hook_additional_context`. */
+/** Matches the names of a program's own messages, such as `hook_additional_context`. */
 const PROGRAM_NAME = /^[a-z]+(?:[_-][a-z]+)+$/;
 
 /** Returns whether a message contains text of a person. */

@@ -14,13 +14,13 @@ const CALL_PATHS: DisplayPaths = { display: ({ path }) => path };
 /** Steps between two cached states. */
 const KEEP_EVERY = 256;
 
-/** Maximum UTF-16 units of cached call outputs per session. */
+/** Maximum UTF-16 units of a session's cached call outputs. */
 const KEPT_UNITS = 4 * 1_048_576;
 
 /** Caches the immutable data of one session: its steps, some states, its calls. */
 export class SessionCache {
   readonly calls = new Map<ObjectId, ObjectMetadata>();
-  /** Calls that a context showed in full. The next context usually shows them too. */
+  /** Calls that a context showed in full. The next context usually shows them again. */
   readonly versions = new LRUCache<ObjectId, ObjectVersion>({
     maxSize: KEPT_UNITS,
     sizeCalculation: ({ content }) => (content?.length ?? 0) + 256,
@@ -38,8 +38,7 @@ export class SessionCache {
   }
 
   /**
-   * Stores the metadata of calls that pages of steps contain. A reader that has the step naming a
-   * call has the call.
+   * Stores the metadata of calls from pages of steps. A page with a call's step also has the call.
    */
   learnCalls(snapshot: ContextSnapshot, ids: readonly ObjectId[]): void {
     for (const id of ids) {
@@ -59,13 +58,13 @@ export class SessionCache {
     return kept;
   }
 
-  /** Stores steps from the first on. Does nothing if steps are known or being read. */
+  /** Caches steps that begin with the first one. Does nothing if steps are cached or being read. */
   know(steps: readonly Step[]): void {
     if (this.#isFresh) for (const step of steps) this.#steps.push(step);
     this.#isFresh = false;
   }
 
-  /** Returns the calls up to a step that added many objects. Only of steps that were read. */
+  /** Returns the calls that added many objects, up to a step, from the steps read so far. */
   listings(upto: number): readonly ListingCall[] {
     return listingCalls(this.#steps.slice(0, upto));
   }
@@ -104,7 +103,7 @@ export class SessionCache {
     this.#lineage ??= snapshot.lineage(this.#last.id);
     const found = await this.#lineage.catch(() => undefined);
     if (found !== undefined) return found;
-    // A later snapshot may have it.
+    // A later snapshot may have the session, so a failed look-up is not cached.
     this.#lineage = undefined;
     return snapshot.lineage(this.#last.id);
   }

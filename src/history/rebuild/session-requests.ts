@@ -8,10 +8,10 @@ import { type ModelCall, modelCallsOf } from './model-calls.js';
 export interface SessionRequest {
   readonly kind: ContextKind;
   readonly turn: number;
-  /** The last step that it includes, at least 1: no moment is before the first step. */
+  /** The last step that it includes. At least 1, because no moment is before the first step. */
   readonly step: number;
   readonly at: number;
-  /** The record of a request that went out. */
+  /** The assembly record of a sent request. */
   readonly proof?: AssemblyProof;
   /** The call, if only a transcript shows its request. */
   readonly call?: ModelCall;
@@ -25,8 +25,8 @@ interface RecordedSession {
 }
 
 /**
- * Maps each request to the usage that the provider reported for its answer: the first answer
- * between it and the next request.
+ * Maps each request to the usage that the provider reported for its answer. The answer is the first
+ * one between the request and the next request.
  */
 export function usagesOf({ records, steps }: RecordedSession): ReadonlyMap<AssemblyProof, ModelUsage> {
   const answers = steps.filter(({ message }) => message?.role === 'assistant');
@@ -43,9 +43,9 @@ export function usagesOf({ records, steps }: RecordedSession): ReadonlyMap<Assem
 }
 
 /**
- * Returns the requests of a session in order, one for each call of the model. A recorded request
- * comes before the transcript of the same call. Records of a replay are contexts that Palimpsest
- * would have made, so they are no requests.
+ * Returns the requests of a session in order, one for each call of the model. If a call has both a
+ * record and a transcript, the record counts. Records of a replay are left out: those contexts were
+ * never sent.
  */
 export function sessionRequests({
   records,

@@ -5,19 +5,19 @@ import type { ObjectVersion } from '../../objects/seal.js';
 import type { AnswerPiece, Step } from '../../objects/step.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 
-/** A tool call as the model made it, with the result as the model was shown it. */
+/** A tool call as the model made it, with the result as the model saw it. */
 export interface ShownCall {
   /** The tool and its arguments. */
   readonly head: string;
   readonly result: string;
   /**
-   * Length of the result that the model was shown. It differs from that of `result` if only the
-   * text of the file that it shows is stored, without numbers of lines.
+   * Length of the result as the model saw it. It differs from that of `result` if only the file's
+   * text is stored, without line numbers.
    */
   readonly chars: number;
 }
 
-/** How agents number the lines of a file that they show. */
+/** The ways in which agents number the lines of a file. */
 const NUMBERED: readonly ((line: string, number: number) => string)[] = [
   (line, number) => `${String(number).padStart(6)}→${line}`,
   (line, number) => `${String(number).padStart(6)}\t${line}`,
@@ -25,7 +25,10 @@ const NUMBERED: readonly ((line: string, number: number) => string)[] = [
   (line, number) => `${number}: ${line}`,
 ];
 
-/** Returns a file's text with the numbers that give the shown answer; undefined if none does. */
+/**
+ * Returns a file's text with line numbers in the way that gives the shown answer. Undefined if no
+ * way does.
+ */
 function numbered(text: string, { sha256, chars }: { readonly sha256: string; readonly chars: number }) {
   if (chars <= text.length) return undefined;
   const all = text.split('\n');
@@ -49,7 +52,10 @@ const joined = (pieces: readonly AnswerPiece[], output: string): string =>
 
 type ToolCall = Extract<ObjectVersion, { readonly type: 'toolcall' }>;
 
-/** Returns the call in its recorded form if all of that is stored, else by its arguments. */
+/**
+ * Returns the call in its recorded form. If that was stored only in part, returns tool and
+ * arguments.
+ */
 function headOf({ tool, args, args_display: display }: ToolCall): string {
   const own = `${tool} ${canonicalJson(args as Json)}`;
   return typeof display === 'string' && !display.endsWith('…') ? display : own;

@@ -23,10 +23,10 @@ import { type TurnSpan, turnSpans } from './turn-spans.js';
 /** A place in a session, named by a moment. */
 export interface SessionPlace {
   readonly session: SessionId;
-  /** The session that wrote the step. Another session if a fork shares it. */
+  /** The session that wrote the step. An ancestor's, if the step is shared by a fork. */
   readonly owner: SessionId;
   readonly turn: number;
-  /** The last step that counts, from the beginning of the session. */
+  /** The last included step, counted from the beginning of the session. */
   readonly seq: number;
   /** Whether it is the last step of the session. */
   readonly isEnd: boolean;
@@ -66,7 +66,7 @@ function stepOf(
   return step;
 }
 
-/** The records of a session, and the first of them that could not be read. */
+/** The records of a session, and the error of the first damaged one. */
 interface ReadRecords {
   readonly sent: readonly AssemblyProof[];
   readonly isTranscript: boolean;
@@ -77,9 +77,9 @@ interface ReadRecords {
 const CANONICAL: DisplayPaths = { display: ({ path }) => path };
 
 /**
- * The base of questions about the past: a store with its present pinned once, and the display of
- * paths. Every moment is resolved against that present, so a timeline always gives the same
- * answer to the same question.
+ * The base of questions about the past: a store with a fixed newest state, its *present*, and the
+ * display of paths. Every moment is resolved against that present, so a timeline always gives the
+ * same answer to the same question.
  *
  * @example
  * ```ts
@@ -100,14 +100,14 @@ export class Timeline {
     readonly store: ObjectStore,
     /** Shows the paths of files in answers [§5.3]. */
     readonly paths: DisplayPaths,
-    /** Everything known when the timeline was opened. */
+    /** The newest state when the timeline was opened. */
     readonly present: StoreSnapshot,
   ) {}
 
   /**
-   * Pins the present of a store: the newest versions, including those dated ahead by a fast clock.
-   * `paths` shows paths; the default is canonical. A process that writes through a client passes
-   * the result of `ContextClient.delivered`.
+   * Opens a timeline at the newest state of a store, including valid times in the future from a
+   * fast clock. `paths` displays paths, by default the canonical ones. A process that writes
+   * through a client passes the result of `ContextClient.delivered` as `store`.
    *
    * @throws {XtdbError}
    */
@@ -116,8 +116,8 @@ export class Timeline {
   }
 
   /**
-   * Returns the timeline of one session, with the file versions that its import keeps. Other
-   * sessions use this timeline itself.
+   * Returns the timeline of one session, with the line of versions of its import. For a session
+   * without such a line, returns this timeline.
    */
   of(session: SessionId): Promise<Timeline> {
     return askOnce(this.#of, session, async () => {
@@ -127,22 +127,22 @@ export class Timeline {
   }
 
   /**
-   * Returns the same store at an earlier transaction, without later knowledge. Undefined for a
-   * transaction beyond this timeline.
+   * Returns a timeline of the same store at an earlier transaction. Undefined for a transaction
+   * after this timeline's present.
    */
   upTo(txId: number): Timeline | undefined {
     const present = this.present.earlier({ validTime: this.present.basis.validTime, txId });
     return present === undefined ? undefined : new Timeline(this.store, this.paths, present);
   }
 
-  /** Returns the same present with other names of files and calls. */
+  /** Returns a timeline with the same present that displays files and calls in another way. */
   shownBy(paths: DisplayPaths): Timeline {
     return new Timeline(this.store, paths, this.present);
   }
 
   /**
-   * Returns the parts of a session that earlier questions read. Undefined if none did. A question
-   * that needs few of them can skip the request.
+   * Returns the steps and records of a session that earlier questions have read. A question that
+   * needs few of them uses these, or reads only the few.
    */
   read(session: SessionId): {
     readonly steps: Promise<readonly Step[]> | undefined;
@@ -151,14 +151,14 @@ export class Timeline {
     return { steps: this.#steps.get(session), records: this.#records.get(session)?.then(({ sent }) => sent) };
   }
 
-  /** Returns the known steps of a session, which never change. Empty for an unknown session. */
+  /** Returns the steps of a session. Empty for an unknown session. */
   steps(session: SessionId): Promise<readonly Step[]> {
     return askOnce(this.#steps, session, () => this.present.steps(session));
   }
 
   /**
-   * Returns the records of the requests that went out, oldest first. It leaves out bypassed
-   * contexts, and those of a replay, which reached no model.
+   * Returns the records of sent requests, oldest first. Leaves out contexts that reached no model:
+   * those of a replay, and those in whose place the harness sent its own list.
    *
    * @throws {StoreError} `corrupt-part`
    */
@@ -168,7 +168,9 @@ export class Timeline {
     return sent;
   }
 
-  /** Reads the records of a session once, also beside damaged ones. */
+  /**
+   * Reads the records of a session once. Damaged records do not keep the others from being read.
+   */
   #recordsOf(session: SessionId): Promise<ReadRecords> {
     return askOnce(this.#records, session, async () => {
       let damage: Error | undefined;
@@ -198,8 +200,8 @@ export class Timeline {
   }
 
   /**
-   * Returns the requests of a session, one for each call of the model, oldest first. Those of a
-   * transcript are derived from the steps. A damaged record counts as missing.
+   * Returns the requests of a session, one for each call of the model, oldest first. Requests that
+   * only a transcript shows are derived from the steps. A damaged record counts as missing.
    */
   requests(session: SessionId): Promise<readonly SessionRequest[]> {
     return askOnce(this.#requests, session, async () => {
@@ -229,7 +231,7 @@ export class Timeline {
     return storeOf(this.store, this.present);
   }
 
-  /** Rebuilds contexts for every question of this timeline, with a shared cache. */
+  /** The rebuilder that all questions of this timeline share, with its cache. */
   get rebuilder(): AssemblyRebuilder {
     this.#rebuilder ??= new AssemblyRebuilder(this.contexts, this.present);
     return this.#rebuilder;
@@ -245,9 +247,9 @@ export class Timeline {
   }
 
   /**
-   * Resolves a moment. Turns and steps belong to `session`. They resolve to the transaction of the
-   * step and the time of its acknowledgement, so later data is excluded. A time is a valid time,
-   * with all present knowledge.
+   * Resolves a moment. Turns and steps belong to `session`. They resolve to the step's transaction
+   * and acknowledgement time, so later data is excluded. A time is a valid time, as the present
+   * knows it.
    *
    * @throws {HistoryError} `beyond-end`, `which-session`
    */
@@ -285,7 +287,7 @@ export class Timeline {
     };
   }
 
-  /** Combines the moment with both clocks. A clock that is set by itself wins. */
+  /** Combines the moment with the separately given clocks, which take precedence. */
   async #clocks(moment: Moment, { validTime, tx }: When): Promise<AskedBasis> {
     const valid = validTime ?? (moment.kind === 'time' ? moment.time : undefined);
     const known = tx ?? (moment.kind === 'tx' ? moment.txId : undefined);
@@ -295,7 +297,9 @@ export class Timeline {
     return defined({ validTime: valid, ...clock });
   }
 
-  /** Returns the objects at a basis. A transaction with known times needs no request. */
+  /**
+   * Returns the objects at a basis. Needs no request if the basis is that of transaction `known`.
+   */
   async #at(asked: AskedBasis, known: number | undefined): Promise<StoreSnapshot> {
     if (Object.keys(asked).length === 0) return this.present;
     const { validTime: time, txId: tx, txTime } = asked;
@@ -304,7 +308,8 @@ export class Timeline {
       if (earlier !== undefined) return earlier;
     }
     const { validTime, txId } = this.present.basis;
-    // Missing parts come from the present, so that all parts of an answer fit together.
+    // A clock that is not given comes from the present, so that all parts of an answer fit
+    // together.
     const whole: AskedBasis = {
       validTime: asked.validTime ?? validTime,
       ...(asked.txTime !== undefined ? { txTime: asked.txTime } : { txId: asked.txId ?? txId ?? 0 }),
@@ -313,7 +318,7 @@ export class Timeline {
       return await this.#asOf(whole);
     } catch (error) {
       if (!(error instanceof XtdbError) || error.code !== 'out-of-sync' || asked.txTime === undefined) throw error;
-      // A time after the last transaction means everything known.
+      // A time after the last transaction stands for the newest state.
       const { txTime: _later, ...rest } = whole;
       return this.#asOf(txId === undefined ? rest : { ...rest, txId });
     }
@@ -327,18 +332,21 @@ export class Timeline {
 }
 
 /**
- * Time that a timeline is kept after a question, in milliseconds. Reviewers read an answer and ask
- * on.
+ * Time that a timeline is cached after a question, in milliseconds. A reviewer reads an answer and
+ * then asks the next question.
  */
 const KEPT_MS = 60_000;
 /** Maximum number of sessions with cached data. Beyond it the cache is dropped. */
 const MOST_SESSIONS = 8;
-/** Maximum number of cached timelines at pinned transactions. A followed page pins each event. */
+/**
+ * Maximum number of cached timelines at earlier transactions. A review page that follows a session
+ * asks at a new transaction for each event.
+ */
 const MOST_PINNED = 4;
 
 /**
- * The present of a store for many successive questions. While nothing is written, they share one
- * timeline with its cached steps and records.
+ * Opens the timelines of a store for successive questions. While nothing is written, the questions
+ * share one timeline with its cached steps and records.
  */
 export class PresentTimeline {
   #kept: Timeline | undefined;
@@ -364,7 +372,7 @@ export class PresentTimeline {
   }
 
   /**
-   * Returns a timeline without later knowledge than that of a transaction.
+   * Returns a timeline at an earlier transaction.
    *
    * @throws {HistoryError} `beyond-end` if there is no such transaction yet
    */

@@ -8,8 +8,8 @@ export const TOKENIZER = 'gpt-tokenizer/o200k_base';
 export type CountTexts = (texts: readonly string[]) => Promise<readonly number[]>;
 
 /**
- * Wraps a counter so that it counts each text once, as long as the result is held. Contexts of a
- * session share most of their texts. An empty request lets the counter prepare.
+ * Wraps a counter so that it counts each text only once. Contexts of a session share most of their
+ * texts. A call without texts lets the counter load its vocabulary.
  */
 export function countingOnce(count: CountTexts): CountTexts {
   const known = new Map<string, number>();

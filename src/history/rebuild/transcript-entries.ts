@@ -3,22 +3,22 @@ import { namesOf } from '../../session/chat-places.js';
 
 /** A part of the requests that a transcript shows. */
 export interface TranscriptEntry {
-  /** `summary`: the text that a compaction put in the place of what it dropped. */
+  /** `summary`: the text by which a compaction replaced the entries that it dropped. */
   readonly kind: 'message' | 'call' | 'summary';
   /** The step of the message or call, or of the compaction. */
   readonly step: Step;
-  /** The first step whose requests lack it: that of a compaction. Infinite while it stays. */
+  /** The step of the compaction that dropped it; later requests lack it. Infinite if none did. */
   readonly until: number;
-  /** Texts that the model was shown instead of a call's result, each from a step on. */
+  /** Texts that the model saw instead of a call's result, each from a step on. */
   readonly replaced: readonly { readonly from: number; readonly text: string }[];
 }
 
 /** A compaction, with its effect on the requests after it. */
 export interface TranscriptCompaction {
   readonly step: Step;
-  /** The entries that left the requests, oldest first. */
+  /** The entries that it dropped, oldest first. */
   readonly dropped: readonly TranscriptEntry[];
-  /** Number of results that were cleared, if the recording does not name them. They stay here. */
+  /** Number of cleared results that the recording does not name. They stay in `entries`. */
   readonly unnamed: number;
 }
 
@@ -30,10 +30,10 @@ export interface TranscriptEntries {
 
 const REPLACED = 'The model was shown this in place of the result of ';
 
-/** Words the event of a result whose text was replaced after it was recorded. */
+/** Returns the event text for a result that was replaced after it had been recorded. */
 export const replacedResult = (call: string, text: string): string => `${REPLACED}${call}:\n${text}`;
 
-/** Returns the call and the text of such an event; undefined for any other. */
+/** Returns the call and the new text from such an event; undefined for any other event. */
 function replacementIn({ event }: Step): { readonly call: string; readonly text: string } | undefined {
   if (event?.kind !== 'shortened' || event.detail?.startsWith(REPLACED) !== true) return undefined;
   const end = event.detail.indexOf(':\n');
@@ -44,13 +44,13 @@ type Open = { -readonly [K in keyof TranscriptEntry]: TranscriptEntry[K] } & {
   replaced: { readonly from: number; readonly text: string }[];
 };
 
-/** Returns whether a compaction clears single results, which a step does not name. */
+/** Returns whether a compaction cleared single results. Its step does not name them. */
 const clearsResults = ({ event }: Step): boolean => event?.detail === undefined && (event?.missing ?? 0) > 0;
 
 /**
- * Derives from a session's steps alone what stood in its requests: messages, calls with their
- * results, and summaries. A compaction ends the presence of what it dropped. Whether a step is part
- * of a request depends only on the step at which the request ends.
+ * Derives the content of a session's requests from its steps: messages, calls with their results,
+ * and summaries. An entry stays until a compaction drops it. So whether a request has an entry
+ * depends only on the step at which the request ends.
  */
 export function transcriptEntries(steps: readonly Step[]): TranscriptEntries {
   const entries: Open[] = [];
@@ -91,6 +91,9 @@ export function transcriptEntries(steps: readonly Step[]): TranscriptEntries {
 export const entriesAt = ({ entries }: TranscriptEntries, step: number): readonly TranscriptEntry[] =>
   entries.filter((entry) => entry.step.seq <= step && step < entry.until);
 
-/** Returns the text that a request shows in place of a call's result; undefined for the result. */
+/**
+ * Returns the text that a request shows in place of a call's result. Undefined if it shows the
+ * result.
+ */
 export const replacedAt = ({ replaced }: TranscriptEntry, step: number): string | undefined =>
   replaced.findLast(({ from }) => from <= step)?.text;

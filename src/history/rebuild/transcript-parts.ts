@@ -12,14 +12,14 @@ export interface TranscriptPart {
   /** `call`: the tool and its arguments. */
   readonly kind: 'system' | 'message' | 'summary' | 'call' | 'result';
   readonly text: string;
-  /** The length that the model was shown. */
+  /** Length of the text as the model saw it. */
   readonly chars: number;
   readonly object: ObjectId;
   /** Undefined for the system prompt. */
   readonly step?: Step;
 }
 
-/** Facts of a request that no transcript has. */
+/** Names the facts of a request that no transcript has. */
 export const NOT_TOLD =
   "the harness's own notes, its tools, hidden reasoning, and a system prompt that is not recorded";
 
@@ -28,7 +28,7 @@ export function countedPrompt(usage: ModelUsage | undefined): number | undefined
   return usage === undefined ? undefined : promptTokens(usage) || undefined;
 }
 
-/** Reads the parts of a session's requests. Texts are read once. */
+/** Reads the parts of the requests that a session's transcript shows. Reads each text once. */
 export class TranscriptReader {
   readonly #present: StoreSnapshot;
   readonly #session: SessionId;

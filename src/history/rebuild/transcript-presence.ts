@@ -3,27 +3,33 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { kindOfCall, linesAsked, type NamedCall, namedCall, showsText } from './call-names.js';
 import type { TranscriptEntries, TranscriptEntry } from './transcript-entries.js';
 
-/** A stretch of requests that had an object: they end at a step from `from` on, before `until`. */
+/**
+ * Consecutive requests that had an object: those that end at a step from `from` up to before
+ * `until`.
+ */
 export interface Presence {
   readonly from: number;
-  /** Infinite while it stays. */
+  /** Infinite if the object was never dropped. */
   readonly until: number;
-  /** Whether its whole text was there; otherwise a part, such as some lines of a file. */
+  /** Whether the requests had its whole text, and not only a part, such as some lines of a file. */
   readonly whole: boolean;
-  /** When it came, in milliseconds since 1970: the version of a file is that of this moment. */
+  /**
+   * When the object came into the requests, in milliseconds since 1970. A file's version is that of
+   * this time.
+   */
   readonly at: number;
 }
 
 /** The presences of a session's calls and files, in order. */
 export type Presences = ReadonlyMap<ObjectId, readonly Presence[]>;
 
-/** The facts of a call that decide which files its entry shows. */
+/** The facts of a call that decide which files it shows. */
 interface ShowingCall extends NamedCall {
   readonly failed: boolean;
   readonly fileRefs: readonly ObjectId[];
 }
 
-/** A call that names more files lists them. */
+/** Maximum number of files that a call shows. A call that names more files lists them. */
 const MOST_SHOWN = 3;
 
 /** Returns whether a call shows or changes text of the files that it names. */
@@ -33,13 +39,13 @@ function hasText(call: ShowingCall): boolean {
   return isText && !call.failed && call.fileRefs.length <= MOST_SHOWN;
 }
 
-/** A file, and whether a call before read all of it. */
+/** A file, and whether an earlier call read all of it. */
 interface KnownFile {
   readonly file: ObjectId;
   readonly isKnown: boolean;
 }
 
-/** Returns whether a call has the whole text of a file: it wrote it, or it read all of it. */
+/** Returns whether a call contains the whole text of a file, because it wrote or read all of it. */
 function hasWhole(call: ShowingCall, { step }: TranscriptEntry, { file, isKnown }: KnownFile): boolean {
   const kind = kindOfCall(call);
   if (kind === 'write') return true;
@@ -49,16 +55,15 @@ function hasWhole(call: ShowingCall, { step }: TranscriptEntry, { file, isKnown 
 }
 
 /**
- * Returns where a transcript's requests had each call, and each file whole or in part. A call is
- * there with its whole result from its own step on until a compaction drops it, and so are its
- * files.
+ * Returns which requests of a transcript had each call, and each file in full or in part. A call
+ * and its files are in the requests from its own step on, until a compaction drops the call.
  */
 export function presencesOf(
   { entries }: TranscriptEntries,
   callOf: (id: ObjectId) => ShowingCall | undefined,
 ): Presences {
   const found = new Map<ObjectId, Presence[]>();
-  // Files that a call read whole. A later read of all of one changes no set.
+  // Files that a call read in full. When such a file is read again, no set changes.
   const known = new Set<ObjectId>();
   const add = (id: ObjectId, presence: Presence): void => {
     const own = found.get(id);

@@ -4,11 +4,11 @@ import type { SessionRequest } from './session-requests.js';
 
 /** The kinds of the model calls in a session's turns. */
 export interface TurnKinds {
-  /** The records of requests that went out, oldest first. */
+  /** The records of sent requests, oldest first. */
   readonly records: readonly AssemblyProof[];
   readonly requests: readonly SessionRequest[];
   readonly isTranscript: boolean;
-  /** Returns every kind among the calls of a turn. A bypassed call adds `unseen`. */
+  /** Returns the kinds of a turn's model calls. A call with the harness's own list is `unseen`. */
   of(turn: number): ReadonlySet<ContextKind>;
 }
 

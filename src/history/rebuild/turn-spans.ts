@@ -9,7 +9,7 @@ export interface TurnSpan {
   readonly steps: readonly Step[];
 }
 
-/** Returns the beginning of a turn: the moment of its first step, in milliseconds since 1970. */
+/** Returns the time of a turn's first step, in milliseconds since 1970. */
 export const begins = ({ steps }: TurnSpan): number => steps[0]?.at ?? 0;
 
 /** Groups a session's steps into turns, in order. */

@@ -7,8 +7,9 @@ import type { SessionRequest } from '../rebuild/session-requests.js';
 import { type Presence, presentAt } from '../rebuild/transcript-presence.js';
 
 /**
- * The state of an object from a step on: a line, its text, or its text and pinned. In a transcript
- * it is its text, a part of it, or nothing.
+ * The state of an object in a session's requests, from a step on. `line`: only its line. `active`:
+ * its text. `pinned`: its text, and the object is pinned. `part` and `out` occur only in
+ * transcripts: a part of its text, or nothing.
  */
 export type BandState = 'line' | 'active' | 'pinned' | 'part' | 'out';
 
@@ -17,8 +18,8 @@ type Way = readonly { readonly step: number; readonly state: BandState }[];
 export type Ways = ReadonlyMap<ObjectId, Way>;
 
 /**
- * Returns the states that a step's changes cause. A discovered object gets a line; any other change
- * in the same step takes precedence.
+ * The state that each change of the sets causes. A discovered object gets a line, but any other
+ * change in the same step takes precedence.
  */
 const BROUGHT: readonly (readonly [keyof SetChanges, (isActive: boolean) => BandState])[] = [
   ['index', () => 'line'],
@@ -77,8 +78,7 @@ export function callRanges(calls: readonly number[], isIn: (step: number) => boo
 }
 
 /**
- * The calls whose context had a text whole, those whose context had a part of its file, and those
- * that had only its object's line.
+ * The model calls whose contexts had a text in full, a part of its file, or only its object's line.
  */
 export interface Exposure {
   readonly whole: readonly CallRange[];
@@ -86,9 +86,9 @@ export interface Exposure {
   readonly asLine: readonly CallRange[];
 }
 
-/** The requests of a session, and where those of a transcript had an object. */
+/** The requests of a session, and which requests of a transcript had an object. */
 export interface SeenRequests {
-  /** Recorded ones, and those that only a transcript shows. */
+  /** Recorded requests, and requests that only a transcript shows. */
   readonly requests: readonly SessionRequest[];
   readonly presences: readonly Presence[];
 }
@@ -98,7 +98,7 @@ const stateAt = (
   step: number,
 ): BandState | undefined => way.findLast((one) => one.step <= step)?.state;
 
-/** The versions of an object by valid time, and the one that is looked for. */
+/** The versions of an object by valid time, and the place of the wanted version. */
 interface WantedVersion {
   readonly heads: readonly HistoryHead[];
   readonly place: number;
@@ -113,14 +113,14 @@ function heldBy(record: AssemblyProof, { heads, place }: WantedVersion): boolean
   return heads.findLastIndex((head) => head.txId <= txId && head.validTime.getTime() <= at) === place;
 }
 
-/** Returns whether a transcript's entry showed a version: the one that was there when it came. */
+/** Returns whether a version was the valid one when an object came into a transcript's requests. */
 const showedAt = (at: number, { heads, place }: WantedVersion): boolean =>
   heads.length === 1 || heads.findLastIndex(({ validTime }) => validTime.getTime() <= at) === place;
 
 /**
- * Returns the contexts that had one version of an object. For recorded ones the sets and versions
- * at each call decide. A context of an epoch keeps its initial versions until the next epoch. For a
- * transcript, the call that brought the version decides.
+ * Returns the contexts that had one version of an object. For recorded contexts, the sets and
+ * versions at each model call decide, also inside an epoch. For a transcript, the time at which the
+ * object came into the requests decides.
  */
 export function exposureOf(
   { requests, way, presences }: SeenRequests & { readonly way: Way | undefined },

@@ -12,7 +12,7 @@ export interface FoundLine {
   readonly excerpt: string;
   /** The matches in the excerpt. */
   readonly marks: readonly TextRange[];
-  /** The lines before and after it. Absent if none were requested. */
+  /** The lines before it. Absent if no surrounding lines were requested. */
   readonly before?: readonly string[];
   readonly after?: readonly string[];
 }
@@ -27,7 +27,7 @@ export interface FoundText {
 
 const MOST_LINES = 5;
 const AROUND = 80;
-/** UTF-16 units of a line before or after a match. */
+/** Maximum UTF-16 units that are shown of a line before or after a match. */
 const LONGEST_LINE = 240;
 
 /**
@@ -36,7 +36,8 @@ const LONGEST_LINE = 240;
  */
 export function* rangesOf(text: string, wanted: string): Generator<TextRange> {
   const anyCase = wanted === wanted.toLowerCase();
-  // Some letters are longer in lower case, which would shift the offsets.
+  // Falls back to exact case if lower case changes the length, because that would shift the
+  // offsets.
   const lowered = anyCase ? text.toLowerCase() : text;
   const searched = lowered.length === text.length ? lowered : text;
   for (let at = searched.indexOf(wanted); at >= 0; at = searched.indexOf(wanted, at + wanted.length))

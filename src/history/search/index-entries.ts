@@ -15,9 +15,9 @@ export const ENTRY_KINDS = ['message', 'toolcall', 'file', 'system_prompt', 'for
   | 'fork'
 )[];
 
-/** A separately stored text can be compared before its version is read. */
+/** A text that may be stored separately. Such a text can be compared before its version is read. */
 interface StoredText {
-  /** The hash under which the text is stored. Absent for a text in its document. */
+  /** The hash under which the text is stored. Absent if the text is in its document. */
   readonly hash?: Sha256;
 }
 
@@ -43,7 +43,7 @@ export interface ForkLine {
   readonly seq: number;
 }
 
-/** The keys under which entries are found without a text. */
+/** The keys by which entries are found without a text. */
 export const KEYS = {
   /** Steps that change an object in a session's sets. */
   known: (id: string): string => `k:${id}`,
@@ -79,7 +79,8 @@ function stepEntry(document: StoredDocument): Indexed | undefined {
 function versionEntries(document: StoredDocument, at: { readonly validTime: Date; readonly txId: number }): Indexed {
   const { type, source, tool } = document;
   const marks = marksOf(document);
-  // Equal outputs share their blocks. Arguments are apart, because they differ.
+  // Equal outputs share their blocks in the index. Arguments rarely repeat, so they are separate
+  // entries.
   const parts = type === 'toolcall' ? (['content', 'arguments'] as const) : (['content'] as const);
   const versions = parts.map((part) => ({ document, marks, part }));
   const validTime = at.validTime.getTime();
@@ -126,13 +127,10 @@ function indexed(
   return isVersion(type) ? versionEntries(document, at) : undefined;
 }
 
-/** Chunks that one request reads. */
+/** Number of chunks that one request reads. */
 const TEXTS_AT_ONCE = 256;
 
-/**
- * Returns the entries of some transactions. Texts of these transactions are taken from them, others
- * are read.
- */
+/** Returns the entries of some transactions. Reads those texts that earlier transactions stored. */
 export async function indexEntries(
   transactions: readonly LoggedTransaction[],
   readTexts: (hashes: readonly Sha256[]) => Promise<ReadonlyMap<Sha256, string>>,

@@ -5,16 +5,16 @@ import { ENTRY_KINDS, type ForkLine, KEYS, type StepLine, type VersionLine } fro
 import { mergedPlaces, type PlaceFilter, placesOf, type SearchedPlace } from './searched-texts.js';
 import type { SessionScope } from './session-scope.js';
 
-/** Candidates that are compared together. */
+/** Number of candidates that are compared together. */
 const BATCH = 64;
-/** Sessions of one text that an answer reports. */
+/** Maximum number of sessions that an answer reports for one text. */
 const MOST_SCOPES = 8;
 
 /** The sessions that a search may look into. */
 export interface OpenScopes {
   /** The only session of the search; undefined for all. */
   readonly session: SessionId | undefined;
-  /** Returns those of some sessions that exist and may be searched, in their order. */
+  /** Returns those of the given sessions that exist and may be searched, in the same order. */
   open(sessions: readonly SessionId[]): Promise<readonly SessionScope[]>;
 }
 
@@ -25,10 +25,10 @@ export interface ComparedTexts {
   matches(text: string): boolean;
 }
 
-/** Places whose texts may match. */
+/** Places whose texts may match, as an index proposes them. */
 export interface ProposedPlaces {
   readonly places: readonly SearchedPlace[];
-  /** Texts of other candidates, which do not match. */
+  /** Texts of the candidates that do not match. */
   readonly others: readonly string[];
 }
 
@@ -62,17 +62,18 @@ export class IndexedPlaces {
   }
 
   /**
-   * Yields the places of candidates in batches of their order. Within a batch the newest is first,
-   * as in a plain scan. They still have to be compared. Leaves out texts that are stored apart and
-   * do not match: reading a version takes longer than reading its text.
+   * Yields the places of candidates in batches. Within a batch the newest place comes first, as in
+   * a search without an index. The caller still compares the texts. Separately stored texts are
+   * compared here and left out if they do not match, because reading a version takes longer than
+   * reading its text.
    */
   async *places(candidates: readonly Candidate[], compared: ComparedTexts): AsyncGenerator<ProposedPlaces> {
     const at = (i: number): number | undefined => candidates[i]?.segment.ats[candidates[i]?.entry ?? 0];
     for (let from = 0; from < candidates.length; ) {
       let end = Math.min(from + BATCH, candidates.length);
-      // Places of one moment are ordered by their names, so they stay together.
+      // Places of one moment are ordered by their names, so they stay in one batch.
       while (end < candidates.length && at(end) === at(end - 1)) end += 1;
-      // The output and the arguments of a call are two candidates for the same places.
+      // The output and the arguments of a call are two candidates with the same places.
       const lines = candidates
         .slice(from, end)
         .map(({ segment, entry }) => segment.line(entry) as StepLine | VersionLine);
@@ -120,7 +121,7 @@ export class IndexedPlaces {
     return places;
   }
 
-  /** Returns the sessions that may know an object, by name. */
+  /** Returns the sessions that may have an object in their index, sorted by name. */
   #sessionsOf(object: ObjectId): readonly SessionId[] {
     const own = /^system_prompt:(.*)$/s.exec(object)?.[1];
     const { session } = this.#scopes;
@@ -133,7 +134,7 @@ export class IndexedPlaces {
     return sessions;
   }
 
-  /** Returns the sessions of some steps, and the forks that share them, by name. */
+  /** Returns the sessions of some steps, and the forks that share these steps, sorted by name. */
   #withForks(steps: readonly StepLine[]): readonly SessionId[] {
     const first = new Map<SessionId, number>();
     const add = (session: SessionId, seq: number): void => {

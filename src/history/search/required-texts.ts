@@ -1,8 +1,8 @@
 /** Characters with a special meaning in an expression. */
 const SPECIAL = '.^$*+?()[]{}|\\';
-/** Escapes for one ordinary character, such as `\.`. */
+/** The character of an escape that stands for itself, such as that of `\.`. */
 const ESCAPED = /[^A-Za-z0-9\s]/;
-/** Escapes that continue after their first character. */
+/** The first character of an escape that has more characters. */
 const CODE = /[xupP\d]/;
 
 /** Returns the position after a class, group or repeat that begins at `from`. */
@@ -12,7 +12,7 @@ function closedAfter(source: string, from: number, [open, close]: readonly [stri
     const char = source[at];
     if (char === '\\') at += 1;
     else if (char === '[' && open !== '[') at = closedAfter(source, at, ['[', ']']) - 1;
-    // A bracket that directly follows the beginning of a class belongs to it.
+    // A `]` directly behind the beginning of a class is a member of the class.
     else if (char === close && !(open === '[' && /^\[\^?$/.test(source.slice(from, at)))) {
       depth -= 1;
       if (depth <= 0) return at + 1;
@@ -34,8 +34,8 @@ function hasAlternatives(source: string): boolean {
 }
 
 /**
- * Returns texts that each match of an expression contains. It reads only the parts outside groups,
- * classes and repeats, so it may miss some. The result is empty if no text is certain.
+ * Returns texts that each match of an expression contains. Ignores groups, classes and repeats, so
+ * it may miss some texts. Empty if no text is certain.
  */
 export function requiredTexts(source: string): readonly string[] {
   // Quoting, inline flags and named classes change the meaning of later characters.
@@ -55,11 +55,11 @@ export function requiredTexts(source: string): readonly string[] {
     else if (SPECIAL.includes(char)) unit = '';
     const repeat = source[next];
     const isRepeated = repeat === '*' || repeat === '?' || repeat === '+' || repeat === '{';
-    // A repeat may take the character away, so the run ends before it.
+    // A repeat may match the character zero times, so the run ends before the character.
     if (unit === '' || isRepeated) end();
     else run += unit;
     if (isRepeated) next = repeat === '{' ? closedAfter(source, next, ['{', '}']) : next + 1;
-    // A code such as \x41 or \pL has more characters, which are not literal text.
+    // An escape such as \x41 or \pL has more characters, which are not literal text.
     if (char === '\\' && CODE.test(source[at + 1] ?? '')) next += source.slice(next).search(/[^A-Za-z0-9{}]|$/);
     at = next;
   }

@@ -9,10 +9,10 @@ import { indexEntries } from './index-entries.js';
 
 /** Bytes of the log that are read at once. */
 const LOG_BYTES = 8 * 1_048_576;
-/** Time that a writer waits for another one, in milliseconds. */
+/** Maximum time that a writer waits for another writer, in milliseconds. */
 const OTHERS_MS = 600_000;
 
-/** Time that an answer to a program or an agent waits for its index, in milliseconds. */
+/** Maximum time that an answer to a program or an agent waits for the index, in milliseconds. */
 export const INDEX_WAIT_MS = 2_000;
 
 /** Reports the progress of the index, in transactions. */
@@ -20,9 +20,12 @@ export type IndexProgress = (done: number, all: number) => void;
 
 /** Options for updating an index. */
 export interface CatchUpOptions {
-  /** The transaction that it must cover. */
+  /** The transaction that the index must cover. */
   readonly upto: number;
-  /** Time to wait, in milliseconds. The work continues in the background. Default: no limit. */
+  /**
+   * Maximum time to wait, in milliseconds; default: no limit. After it, indexing continues in the
+   * background.
+   */
   readonly limitMs?: number | undefined;
   readonly onProgress?: IndexProgress | undefined;
   /** Called with the reason if the index cannot be used. */
@@ -30,14 +33,17 @@ export interface CatchUpOptions {
 }
 
 /**
- * The search index of one database. It is derived: any part can be rebuilt from the database, and a
- * damaged index is removed and built again.
+ * The search index of one database. It is derived from the database, so a damaged index is removed
+ * and built again.
  */
 export class SearchIndex {
   readonly #folder: string;
   #index: Promise<TextIndex> | undefined;
   #running: Promise<void> | undefined;
-  /** The index covers the log up to here. The log omits aborted transactions. */
+  /**
+   * The last transaction that the index is known to cover. The index's own position may be smaller,
+   * because the log omits aborted transactions.
+   */
   #covered = -1;
 
   constructor(folder: string) {
@@ -50,8 +56,8 @@ export class SearchIndex {
   }
 
   /**
-   * Returns the index once it covers a transaction. Undefined if that takes longer than the limit,
-   * or if it fails: the caller then reads all texts.
+   * Returns the index once it covers a transaction. Undefined if that takes longer than the limit
+   * or fails. The caller then reads all texts.
    */
   async upTo(store: ObjectStore, options: CatchUpOptions): Promise<TextIndex | undefined> {
     const { upto, limitMs = Number.POSITIVE_INFINITY, onFailure = () => undefined } = options;
@@ -72,7 +78,7 @@ export class SearchIndex {
     }
   }
 
-  /** Returns the index for a timeline, as `upTo` does. */
+  /** Returns the index once it covers a timeline's present; see `upTo`. */
   of(timeline: Timeline, options: Omit<CatchUpOptions, 'upto'> = {}): Promise<TextIndex | undefined> {
     return this.upTo(timeline.store, { ...options, upto: timeline.present.basis.txId ?? -1 });
   }
@@ -123,7 +129,7 @@ export class SearchIndex {
         position = { txId: last.txId, txTime: last.txTime.getTime() };
         onProgress?.(position.txId, upto);
         if (!draft.isFull) continue;
-        // If this process is killed later, the next one continues from here.
+        // If this process is killed later, the next process continues from this position.
         await index.add(draft, position);
         draft = new SegmentDraft();
       }
@@ -132,7 +138,10 @@ export class SearchIndex {
   }
 }
 
-/** Returns whether the database is the one that an index was made of, by its last transaction. */
+/**
+ * Returns whether an index was built from this database: the time of the index's last transaction
+ * must be equal.
+ */
 async function isOf(store: ObjectStore, { txId, txTime }: IndexPosition): Promise<boolean> {
   if (txId < 0) return true;
   const [first] = await store.loggedAfter(txId - 1, 1);

@@ -26,25 +26,25 @@ export interface SeenIn extends Exposure {
 /** The description of a searched text. */
 export interface SearchedText {
   readonly kind: SearchedKind;
-  /** Role, tool, or path. */
+  /** Role of a message, tool of a call, or path of a file. */
   readonly name: string;
-  /** The session that answers for it. */
+  /** The session whose paths and contexts the answer uses. */
   readonly session: SessionId;
   readonly object?: ObjectId;
   /** For a call, whether its arguments or its output matched. */
   readonly part?: 'content' | 'arguments';
-  /** For a message or a call. */
+  /** The step of a message or a call. */
   readonly step?: number;
   readonly turn?: number;
   /** Beginning of its valid time, and the transaction that recorded it. */
   readonly at: Date;
   readonly txId?: number;
   readonly version?: { readonly number: number; readonly validTime: Date; readonly txId: number };
-  /** The contexts of `session` that had it whole, a part of its file, or only its object's line. */
+  /** The contexts of `session` that had the text in full. */
   readonly whole: readonly CallRange[];
   readonly inPart: readonly CallRange[];
   readonly asLine: readonly CallRange[];
-  /** The same for each session that knows it, at most eight. */
+  /** The contexts of each session that has the text, for at most eight sessions. */
   readonly seen: readonly SeenIn[];
 }
 
@@ -64,7 +64,7 @@ export interface SearchAnswer {
   readonly chars: number;
   /** Whether more texts exist than were searched or listed. */
   readonly isCut: boolean;
-  /** Whether an index proposed the texts to compare. Without one, all were compared. */
+  /** Whether an index proposed the texts to compare. If not, all texts were compared. */
   readonly isIndexed: boolean;
 }
 
@@ -91,17 +91,17 @@ export interface AskedSearch extends SearchScope {
   readonly order?: SearchOrder | undefined;
 }
 
-/** `first`: the first appearance first. Default: the newest. */
+/** The order of matches. `first`: the oldest text first. Default: the newest. */
 export type SearchOrder = 'newest' | 'first';
 
 const LISTED = 100;
 /** Maximum UTF-16 units of one search. */
 const MOST_CHARS = 100_000_000;
-/** Texts that are in memory at once. */
+/** Number of texts that are in memory at a time. */
 const BATCH = 64;
-/** Sessions that are read concurrently. */
+/** Number of sessions that are read concurrently. */
 const SESSIONS_AT_ONCE = 4;
-/** Maximum sessions whose contexts a match reports. */
+/** Maximum number of sessions whose contexts a match reports. */
 const MOST_SEEN = 8;
 
 /** The searched places and their basis. */
@@ -152,7 +152,9 @@ export async function searchedPlaces(timeline: Timeline, scope: SearchScope): Pr
   return { session, basis, places: mergedPlaces(found.flat()) };
 }
 
-/** Opens the sessions of a search as they are needed, each once. */
+/**
+ * Returns a source of the sessions of a search. Opens each session once, when it is first needed.
+ */
 function openScopes(timeline: Timeline, { session, when }: Scope, visible: SearchScope['visible']): OpenScopes {
   const opened = new Map<SessionId, Promise<SessionScope | undefined>>();
   const open = async (id: SessionId): Promise<SessionScope | undefined> => {
@@ -174,7 +176,7 @@ function openScopes(timeline: Timeline, { session, when }: Scope, visible: Searc
 const callNameOf = (document: StoredDocument | undefined, { paths }: SessionScope): string | undefined =>
   document?.type === 'toolcall' ? storedCallName(document, paths.plainCalls) : undefined;
 
-/** Describes a place, with the contexts that had it. */
+/** Describes a place, with the contexts that had its text. */
 export async function describePlace(place: SearchedPlace): Promise<SearchedText> {
   const [scope] = place.scopes;
   if (scope === undefined) throw new TypeError('a searched place has no session');
@@ -217,7 +219,7 @@ interface ReadPlace {
 export async function* readPlaces(places: readonly SearchedPlace[]): AsyncGenerator<readonly ReadPlace[]> {
   for (let i = 0; i < places.length; i += BATCH) {
     const batch = places.slice(i, i + BATCH);
-    // Texts are stored under their hashes, so each session's snapshot has the same ones.
+    // Texts are stored under their hashes, so any session's snapshot has them.
     const [scope] = batch[0]?.scopes ?? [];
     if (scope === undefined) return;
     const texts = await textsOf(scope.snapshot, batch);
@@ -228,7 +230,10 @@ export async function* readPlaces(places: readonly SearchedPlace[]): AsyncGenera
   }
 }
 
-/** `others` are texts that were compared before and do not match. */
+/**
+ * Compares texts and returns the matches. `others` are texts that were compared earlier and do not
+ * match.
+ */
 async function matching(
   batches: AsyncIterable<readonly ReadPlace[] | { readonly others: readonly string[] }>,
   { ranges }: TextPattern,
@@ -250,7 +255,7 @@ async function matching(
       if (lines.count > 0) found.push({ place, lines });
     }
   }
-  // Texts are in the order of their places, so those within the limit are the first ones.
+  // Texts are in the order of their places, so the first matches are those within the limit.
   const hits = await Promise.all(
     found.slice(0, limit).map(async ({ place, lines }) => ({ ...(await describePlace(place)), ...lines })),
   );
@@ -260,7 +265,7 @@ async function matching(
 const inOrder = (places: readonly SearchedPlace[], order: SearchOrder): readonly SearchedPlace[] =>
   order === 'first' ? places.toReversed() : places;
 
-/** Yields the texts that an index proposes. Undefined if it cannot look up the pattern. */
+/** Yields the texts that an index proposes. Undefined if the index cannot look up the pattern. */
 function proposed(
   places: IndexedPlaces,
   { required, ranges }: TextPattern,
@@ -292,12 +297,12 @@ export async function searchTexts(
 }
 
 /**
- * Searches every message and every version that the database knows at a moment. Reports for each
- * match the contexts that had it. An index that covers the moment proposes the texts to compare;
- * without one, all are compared.
+ * Searches every message and every version that the database knew at a moment. Each match lists the
+ * contexts that had its text. An index that covers the moment proposes the texts to compare.
+ * Without such an index, all texts are compared.
  *
  * @throws {HistoryError} `malformed-pattern`, `unknown-session`, `malformed-moment`,
- *   `which-session`
+ * `which-session`
  */
 export async function askSearch(
   timeline: Timeline,

@@ -13,7 +13,7 @@ export type SearchedPlace = {
   readonly kind: SearchedKind;
   /** Beginning of its valid time, in milliseconds since 1970. */
   readonly at: number;
-  /** The sessions that know it. The first one answers for it. */
+  /** The sessions that have the text. The first one provides its path and contexts. */
   readonly scopes: readonly SessionScope[];
 } & (
   | { readonly step: Step; readonly object?: undefined }
@@ -25,7 +25,7 @@ export type SearchedPlace = {
     }
 );
 
-/** Selects places. */
+/** Selects the places to search. */
 export interface PlaceFilter {
   readonly kind?: SearchedKind | undefined;
   /** Accepts the path of a file. Texts without a path are left out. */
@@ -90,7 +90,7 @@ const placeKey = ({ object, step, ...place }: SearchedPlace): string => {
   return `${object}\0${head.txId}\0${head.validTime.getTime()}\0${part}\0${line}`;
 };
 
-/** Merges the places of several sessions: each once, newest first. */
+/** Merges the places of several sessions. Each place occurs once, the newest first. */
 export function mergedPlaces(places: readonly SearchedPlace[]): readonly SearchedPlace[] {
   const found = new Map<string, SearchedPlace>();
   for (const place of places) {
@@ -106,7 +106,7 @@ export interface VersionPart extends Pick<HistoryHead, 'document' | 'marks'> {
   readonly part: 'content' | 'arguments';
 }
 
-/** Formats arguments as lines, one for each value, so that a match has a line of its own. */
+/** Formats arguments as lines, one for each value, so that a match shows only its own value. */
 function argumentLines(value: unknown, name: string): readonly string[] {
   if (typeof value !== 'object' || value === null) return [`${name}: ${String(value)}`];
   return Object.entries(value).flatMap(([key, one]) => argumentLines(one, name === '' ? key : `${name}.${key}`));

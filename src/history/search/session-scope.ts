@@ -10,7 +10,7 @@ import type { Point, Timeline } from '../rebuild/timeline.js';
 import type { Presence } from '../rebuild/transcript-presence.js';
 import { bandWays, type Exposure, exposureOf, exposureOfMessage, type Ways } from './exposure.js';
 
-/** The presence of a prompt, with which every request begins. */
+/** The presence of a system prompt. Every request begins with it. */
 const ALWAYS: readonly Presence[] = [{ from: 0, until: Number.POSITIVE_INFINITY, whole: true, at: Infinity }];
 
 /** A session at the basis of a search. Each part is read once, when it is first needed. */
@@ -62,12 +62,12 @@ export class SessionScope {
     return (await this.snapshot.steps(this.session, { first: seq, last: seq }))[0];
   }
 
-  /** Returns the objects that the session knows, and its prompt, newest first. */
+  /** Returns the objects of the session's index, and its system prompt, newest first. */
   async objects(): Promise<readonly ObjectId[]> {
     return [...[...(await this.#states()).keys()].toReversed(), systemPromptObjectId(this.session)];
   }
 
-  /** Returns whether the session knows an object, or the object is its prompt. */
+  /** Returns whether an object is in the session's index, or is its system prompt. */
   async knows(object: ObjectId): Promise<boolean> {
     return object === systemPromptObjectId(this.session) || (await this.#states()).has(object);
   }
@@ -85,7 +85,7 @@ export class SessionScope {
     return exposureOfMessage(requests, { seq, until });
   }
 
-  /** Returns the contexts that had a version of an object, whole or as a line. */
+  /** Returns the contexts that had a version of an object, in full or as a line. */
   async versionExposure(object: ObjectId, { txId, validTime }: HistoryHead): Promise<Exposure> {
     const [requests, ways, heads] = await Promise.all([this.#contexts(), this.#states(), this.heads(object)]);
     const place = heads.findIndex((head) => head.txId === txId && head.validTime.getTime() === validTime.getTime());
@@ -102,7 +102,7 @@ export class SessionScope {
     return this.#ways;
   }
 
-  /** Returns where the requests of a transcript had an object. */
+  /** Returns which requests of a transcript had an object. */
   async #presences(object: ObjectId): Promise<readonly Presence[]> {
     if (!(await this.#timeline.isTranscript(this.session))) return [];
     return (await (await this.#timeline.transcript(this.session)).presences()).get(object) ?? [];

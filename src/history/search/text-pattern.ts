@@ -28,7 +28,10 @@ function refused(pattern: string, why: string): HistoryError {
   return new HistoryError('malformed-pattern', `the pattern ${quoted(pattern)} is refused: ${why}`);
 }
 
-/** The engine's matcher runs in time linear in the text for every expression. */
+/**
+ * Yields the matches of an expression. The engine needs time linear in the text for every
+ * expression.
+ */
 function* expressionRanges(expression: RE2JS, text: string): Generator<TextRange> {
   const matcher = expression.matcher(text);
   while (matcher.find()) yield { at: matcher.start(), end: matcher.end() };
@@ -71,8 +74,8 @@ export function textPattern(pattern: string): TextPattern {
 const WILDCARD = /[*?[{]/;
 
 /**
- * Returns a check whether a shown path fits a path as a person writes it. That is the whole path,
- * its last parts, a folder above it, or a glob over its last parts.
+ * Returns a function that checks whether a display path matches the path that a person wrote. The
+ * person may write the whole path, its last parts, a folder above it, or a glob of its last parts.
  *
  * @throws {PatternError} `invalid-glob`
  */

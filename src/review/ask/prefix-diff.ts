@@ -106,7 +106,7 @@ function splitOf(from: readonly RequestPiece[], to: readonly RequestPiece[]): Sp
     ? [Buffer.from(pieceFrom?.text ?? ''), Buffer.from(pieceTo?.text ?? '')]
     : [Buffer.of(), Buffer.of()];
   const bytes = commonBytes(a, b);
-  // Leaves out a last character of which only the first bytes are equal.
+  // Leaves out a last character whose bytes are only partly equal.
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(a.subarray(0, bytes), { stream: true });
   return { part: found, pieceFrom, pieceTo, bytes, text };
 }

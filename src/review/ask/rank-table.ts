@@ -33,8 +33,8 @@ const slotsFor = (tokens: number): number => 2 ** Math.ceil(Math.log2(tokens * 1
 
 /**
  * Packs a vocabulary for `openRanks`. After the header come the slots (rank plus one; zero if
- * empty), the offsets of the tokens, the ranks of byte tokens, and the units (UTF-16 units of
- * texts, or bytes). Numbers have four bytes and units two, little-endian.
+ * empty), the offsets of the tokens, and the ranks of byte tokens. Last come the units: UTF-16
+ * units of texts, or bytes. Numbers have four bytes and units two, little-endian.
  */
 export function packRanks(ranks: RankList): Uint8Array {
   const slots = new Uint32Array(slotsFor(ranks.length));

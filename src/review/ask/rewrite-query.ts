@@ -134,10 +134,9 @@ class QueryRewriter {
   }
 
   /**
-   * Rewrites a clause that heads answer directly. If its entity is a list member, each member's
-   * attribute is looked up: for a triple, the database would unfold every list for each entity. The
-   * predicate `any?` on a joined file makes the database read the file after the entities that it
-   * joins.
+   * Rewrites a clause that heads answer directly. For list members it looks up the attribute,
+   * because for a triple the database would unfold every list for each entity. `any?` makes the
+   * database read a joined file last.
    */
   #plain({ e, a, v }: Triple, scope: Scope): Clauses {
     if (scope !== 'top' || !isVariable(e)) return [triple(e, a, v)];
@@ -187,7 +186,7 @@ class QueryRewriter {
     if (kept === 'folded') return this.#folded(asked, scope);
     if (kept === 'shared') return this.#shared(asked, scope);
     if (kept === 'direct') return this.#plain(asked, scope);
-    // Every object has a content. The other attributes exist on the same objects as in the SSOT.
+    // Every object has a content. The others exist on the same objects as in the SSOT.
     if (isOpen(v)) return this.#plain({ e, a: a === 'content' ? 'identity_hash' : a, v: undefined }, scope);
     if (kept === 'running') return this.#running(asked, scope);
     const constants = constantsOf(v);
@@ -196,7 +195,7 @@ class QueryRewriter {
     return constants === undefined ? this.#mapped(asked, scope) : [triple(e, a, anyOf(constants.map(storedArgs)))];
   }
 
-  /** Rewrites a clause whose attribute parts have too. Only objects have an identity hash. */
+  /** For an attribute that parts have too. Only objects have an identity hash. */
   #shared({ e, a, v }: Triple, scope: Scope): Clauses {
     const isObject: Triple = { e, a: 'identity_hash', v: undefined };
     if (a === 'xt/id' && isOpen(v)) return this.#plain(isObject, scope);
@@ -234,7 +233,7 @@ class QueryRewriter {
   #mapped({ e, a, v = null }: Triple, scope: Scope): Clauses {
     const [kept, keys] = [this.#own('map'), this.#own('keys')];
     const one = isOpen(e) ? this.#own('e') : e;
-    // Tests the keys of `kept`, because `v` may have a value that is not a map from another clause.
+    // Tests `kept`, because `v` may also have values that are not maps.
     const plain = [
       triple(one, a, v),
       triple(one, a, kept),
@@ -272,7 +271,7 @@ class QueryRewriter {
       if (!isVariable(found?.e) || found.e.name !== e.name || constantsOf(found.v) === undefined) return false;
       return ownMember(SSOT_ATTRIBUTES, attributeAsked(found.a)) === 'direct';
     });
-    // The argument is the only term with a value, so the database finds all pairs in one query.
+    // Only the argument has a value, so the database finds all pairs in one query.
     return call('or-join', [[this.#argument(true)], e, v], call('and', ...narrowing, ...leg));
   }
 
@@ -328,17 +327,13 @@ class QueryRewriter {
   }
 
   /**
-   * Wraps the clause inside a rule. The database inlines rules, so a variable that the rule's call
-   * binds would depend on itself.
+   * The database inlines a rule, so a variable that the rule's call binds would depend on itself.
    */
   #listing(terms: readonly EdnSymbol[], clause: Clause, scope: Scope): Clauses {
     return scope === 'rule' ? this.#asked(terms, [[clause]], scope) : [clause];
   }
 
-  /**
-   * Builds an `or-join`, which keeps the added variables private. On the top level, a single branch
-   * needs none.
-   */
+  /** Keeps the added variables private. On the top level, a single branch needs no `or-join`. */
   #asked(terms: readonly (EdnValue | undefined)[], legs: readonly Clauses[], scope: Scope): Clauses {
     const [only = [], ...others] = legs;
     if (scope === 'top' && others.length === 0) return only;

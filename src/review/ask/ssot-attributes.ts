@@ -11,7 +11,7 @@ import { similarNames } from '../../values/similar-names.js';
  * - `shared`: unchanged, also on parts
  * - `text`: long values are in chunks
  * - `map`, `list`: as one nested value
- * - `running`: unchanged on heads, but during a turn the heads of chat and session have the value of
+ * - `running`: unchanged on heads. During a turn, the heads of chat and session have the value of
  *   the turn before
  * - `folded`: not stored; folded from steps
  */
