@@ -2,14 +2,14 @@ import { signal } from '@preact/signals';
 import { nameDataFolder } from './command.js';
 
 /**
- * Key of the page's secret in its origin's storage, which other servers of this machine neither
- * receive nor read.
+ * Key of the page's secret in the storage of the page's origin. Other servers of this machine
+ * cannot read that storage and are not sent its content.
  */
 const KEPT_AS = 'palimpsest-secret';
-/** Key of the server's data folder, which copied commands name. */
+/** Key of the server's data folder in the same storage. Copied commands name the folder. */
 const DATA_KEPT_AS = 'palimpsest-data';
 
-/** Thrown if the server rejects a question; `code` is that of its problem. */
+/** Thrown if the server rejects a question. `code` is the code of the server's problem report. */
 export class Refused extends Error {
   override readonly name = 'Refused';
 
@@ -22,7 +22,10 @@ export class Refused extends Error {
   }
 }
 
-/** Converts a response to a Refused error. A body that is not a problem leaves only the status. */
+/**
+ * Converts a response to a Refused error. If its body is not a problem report, only the status is
+ * used.
+ */
 export async function refusedBy(response: Response): Promise<Refused> {
   const problem: unknown = await response.json().catch(() => undefined);
   const { code = 'unknown', detail = response.statusText } = (problem ?? {}) as {
@@ -32,7 +35,10 @@ export async function refusedBy(response: Response): Promise<Refused> {
   return new Refused(code, response.status, detail);
 }
 
-/** Why the page cannot ask at present, and what the reader can do; undefined if it can. */
+/**
+ * Why the page cannot ask the server at the moment, and what the reader can do. Undefined if it
+ * can.
+ */
 export const trouble = signal<
   { readonly kind: 'gone' | 'ended' | 'starting' | 'stopped'; readonly text: string } | undefined
 >(undefined);
@@ -45,7 +51,7 @@ export const unreachable = (): Refused =>
     'The review server does not answer. Start `palimpsest review` again, and open the address that it prints.',
   );
 
-/** Records the result of a question; undefined if it was answered. */
+/** Records the result of a question: its error, or undefined if it was answered. */
 export function noteTrouble(refused: Refused | undefined): void {
   if (refused === undefined) trouble.value = undefined;
   else if (refused.status === 0) trouble.value = { kind: 'gone', text: refused.message };

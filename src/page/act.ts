@@ -2,8 +2,8 @@ import { credentials, refusedBy } from './access.js';
 import { clearAnswers } from './ask.js';
 
 /**
- * Sends a change to the server for the person who uses the page, and clears the cache of answers.
- * Throws Refused.
+ * Sends a change to the server, as made by the person who uses the page. Clears the cache of
+ * answers. Throws Refused.
  */
 export async function act<T>(path: string, body: object): Promise<T> {
   const response = await fetch(path, {

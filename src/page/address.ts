@@ -20,19 +20,19 @@ export const VIEWS = {
 export type ViewName = keyof typeof VIEWS;
 
 /**
- * A place in the page: a view and its parameters, including the transaction at which it was read.
+ * An address within the page: a view and its parameters, including the transaction of its reads.
  */
 export interface Address {
   readonly view: ViewName;
   readonly of: Readonly<Record<string, string>>;
 }
 
-/** The prefix of the page's addresses: its path on a server or, in a file, the fragment. */
+/** The prefix of the page's addresses: its path on a server, or the fragment in a file. */
 let base = '/review/';
 /** Fixed parameters that addresses leave out. */
 let always: Address['of'] = {};
 
-/** A browser location. */
+/** The parts of a browser location that an address uses. */
 interface Placed {
   readonly pathname: string;
   readonly search: string;
@@ -69,8 +69,8 @@ export function addressText({ view, of }: Address): string {
 }
 
 /**
- * Returns the address of another view from the present one: the same session, call and transaction,
- * unless `of` overrides them.
+ * Returns the address of another view with the current session, call and transaction, unless `of`
+ * overrides them.
  */
 export function linkTo(
   from: Address,

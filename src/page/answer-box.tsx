@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Refused } from './access.js';
 import type { Answered } from './ask.js';
 
-/** Shows why there is no answer. A missing record is not a failure. */
+/** Shows why there is no answer. A missing record is shown as a note, not as an error. */
 function RefusedBox({ refused }: { readonly refused: Refused }) {
   const isAbsent = refused.status === 404 || refused.code === 'not-seen';
   return (
@@ -12,7 +12,7 @@ function RefusedBox({ refused }: { readonly refused: Refused }) {
   );
 }
 
-/** Says that an answer is being read. */
+/** Shows that an answer is loading. */
 export function Waiting() {
   return (
     <p class="note waiting" role="status">

@@ -5,23 +5,21 @@ import { VIEWS, type ViewName } from './address.js';
 /** The parameters of a question; undefined ones are left out. */
 export type Parameters = Readonly<Record<string, string | number | undefined>>;
 
-/** Number of cached answers; most are requested again by the next view. */
+/** Maximum number of cached answers. The next view requests most of them again. */
 const MOST_KEPT = 60;
-/**
- * Number of retries while a server is starting or busy, and the pause before each, milliseconds.
- */
+/** Maximum number of retries while a server is starting or busy. */
 const RETRIES = 30;
 const RETRY_MS = 1_000;
 
 /** A source of answers: a server, or a file that contains them. */
 export interface AnswerSource {
-  /** Whether the source is a server; without one, features that need it are hidden. */
+  /** Whether the source is a server. Without a server, features that need one are hidden. */
   readonly isServed: boolean;
   /** Returns the answer as JSON. Throws Refused. */
   ask(path: string, parameters: Parameters): Promise<unknown>;
 }
 
-/** A cached question: the pending answer, and its value once loaded. */
+/** A cached answer: its promise, and its value once loaded. */
 interface KeptAnswer {
   readonly answer: Promise<unknown>;
   there?: { readonly value: unknown };
@@ -29,7 +27,7 @@ interface KeptAnswer {
 
 const kept = new Map<string, KeptAnswer>();
 
-/** Caches an answer as the most recent, and evicts the oldest. */
+/** Caches an answer as the most recent one, and evicts the oldest. */
 function keep(address: string, one: KeptAnswer): void {
   kept.delete(address);
   kept.set(address, one);
@@ -65,10 +63,13 @@ export function answerFrom(other: AnswerSource): void {
   source = other;
 }
 
-/** Whether there is a server. Without one only the file's content is available, read-only. */
+/** Whether there is a server. Without one, only the file's content is available, read-only. */
 export const isServed = (): boolean => source.isServed;
 
-/** Views that need a database. A file says so in their place, if they are in the main row. */
+/**
+ * Views that need a database. A file offers none of them, except those in the main row, where it
+ * shows why.
+ */
 const SERVED_VIEWS: ReadonlySet<ViewName> = new Set(['query']);
 
 /** Returns the available views, in navigation order. */
@@ -96,7 +97,7 @@ export function ask<T>(path: string, parameters: Parameters = {}): Promise<T> {
   return one.answer as Promise<T>;
 }
 
-/** Caches an answer for another question too, such as one with an explicit moment. */
+/** Caches a known answer for a question, such as the same question with an explicit moment. */
 export function answers(path: string, parameters: Parameters, value: unknown): void {
   keep(addressOf(path, parameters), { answer: Promise.resolve(value), there: { value } });
 }
@@ -127,9 +128,9 @@ export type Answered<T> =
   | { readonly state: 'refused'; readonly refused: Refused };
 
 /**
- * Asks a question while a view is shown; undefined asks none. Ignores an answer that arrives after
- * the question has changed. `keeps`: the previous answer stays until the next one is loaded, while
- * this value is unchanged.
+ * Asks a question while a view is shown. An undefined path asks none. Ignores an answer that
+ * arrives after the question has changed. While `keeps` is unchanged, the previous answer stays
+ * until the next one is loaded.
  */
 export function useAnswer<T>(
   path: string | undefined,

@@ -5,7 +5,7 @@ import { aboutTokens, type BandRow, stateAt } from './strip-layout.js';
 import type { Strip } from './wire.js';
 import { counted, pathEnd, plural, shortCount } from './words.js';
 
-/** The words for the states of an object in the context. */
+/** The label of each state of an object in the context. */
 export const STATES = {
   line: 'one line only',
   active: 'in full',
@@ -14,7 +14,7 @@ export const STATES = {
   out: 'not in the context',
 } as const;
 
-/** One object over the calls. */
+/** The properties of a band. */
 export interface BandProps {
   readonly row: BandRow;
   readonly strip: Strip;
@@ -24,7 +24,7 @@ export interface BandProps {
   readonly onHover: (row: BandRow | undefined, column: number) => void;
 }
 
-/** Shows an object over the calls: where it was in the context, and how large it is. */
+/** Shows one object across the model calls: when it was in the context, and how large it is. */
 export function Band({ row, strip, chosen, counts, onHover }: BandProps) {
   const { band, spans } = row;
   const { length } = strip.calls;

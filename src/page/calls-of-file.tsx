@@ -4,12 +4,15 @@ import { makerOf } from './strip-layout.js';
 import type { Authors, LoggedVersion, Strip } from './wire.js';
 import { counted, plural } from './words.js';
 
-/** Calls that are listed at once, and parts of a file that are named. */
+/**
+ * Maximum number of calls that are listed, and of parts of a file that are named, before the reader
+ * asks for more.
+ */
 const [MOST_CALLS, MOST_PARTS] = [12, 4];
 
 type FileCalls = Authors['calls'];
 
-/** The words for the states of a version. */
+/** The label of each state of a version. */
 export const VERSION_STATES: Readonly<Record<LoggedVersion['state'], string>> = {
   text: '',
   stub: 'found, not read',
@@ -25,7 +28,7 @@ const linesText = ({ lines }: FileCalls[number]): string =>
 const byCall = (strip: Strip | undefined, step: number): string =>
   strip === undefined ? '' : ` at call ${counted(makerOf(strip, step))}`;
 
-/** Says which part of a version was read, and when: `read in part: lines 1–60 at call 4`. */
+/** Describes which part of a version was read, and when: `read in part: lines 1–60 at call 4`. */
 export function recordedPart(
   version: LoggedVersion,
   { later, calls, strip }: { later: LoggedVersion | undefined; calls: FileCalls; strip: Strip | undefined },
@@ -41,7 +44,9 @@ export function recordedPart(
   return `read in part:${named.slice(0, MOST_PARTS).join(',')}${more}`;
 }
 
-/** The calls of this session that named the file, also those that left no version of it. */
+/**
+ * Lists the calls of this session that named the file, including calls that recorded no version.
+ */
 export function CallsOfFile({ calls, strip }: { readonly calls: FileCalls; readonly strip: Strip | undefined }) {
   if (calls.length === 0) return null;
   const changed = calls.filter(({ effect, failed }) => effect === 'changed' && !failed).length;

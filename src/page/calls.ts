@@ -15,8 +15,8 @@ function liveStrip(): Strip | undefined {
 }
 
 /**
- * Returns the transaction of a view's questions: that of the address, or of the followed session's
- * last event.
+ * Returns the transaction for a view's questions: that of the address, or that of a followed
+ * session's last event.
  */
 export function knownTx(): string | undefined {
   const { tx } = place.value.of;
@@ -25,7 +25,7 @@ export function knownTx(): string | undefined {
 }
 
 /**
- * Asks a question at the transaction of the address, so that its answer stays the same. Waits until
+ * Asks a question at the transaction of the address, so that its answer never changes. Waits until
  * the transaction is known. A followed session's answers stay on screen until the next ones load.
  */
 export function useQuestion<T>(path: string | undefined, parameters: QuestionParameters = {}): Answered<T> {
@@ -36,8 +36,7 @@ export function useQuestion<T>(path: string | undefined, parameters: QuestionPar
 }
 
 /**
- * Returns the strip of the address's session: requested, or updated by the events of a followed
- * session.
+ * Returns the strip of the address's session. If the session is followed, events update the strip.
  */
 export function useSessionStrip({ isAsked = true }: { readonly isAsked?: boolean } = {}): Answered<Strip> {
   const { session, tx } = place.value.of;
@@ -50,9 +49,9 @@ export function useSessionStrip({ isAsked = true }: { readonly isAsked?: boolean
 }
 
 /**
- * Like `useSessionStrip`. Unless the session is followed, also writes the strip's transaction to
- * the address, so that a shared link shows the same strip. Also sets the folder that file names
- * leave out.
+ * Returns the strip like `useSessionStrip`. Also sets the folder that file names leave out. Unless
+ * the session is followed, it writes the strip's transaction to the address, so that a shared link
+ * shows the same strip.
  */
 export function useStrip(): Answered<Strip> {
   const answer = useSessionStrip();
@@ -65,14 +64,17 @@ export function useStrip(): Answered<Strip> {
   }, [answer.state === 'there' ? answer.value.bands : undefined]);
   useEffect(() => {
     if (known === undefined || known === null) return;
-    // This strip is also the one at its own transaction, so no request is needed.
+    // The new address asks for this same strip, so no request is needed.
     answers('/v1/strip', { session, tx: String(known) }, strip);
     refine({ tx: known });
   }, [known]);
   return answer;
 }
 
-/** How long a call is chosen before its texts are counted: a held key counts none, milliseconds. */
+/**
+ * Minimum time in milliseconds that a call is chosen before its texts are counted. A held key then
+ * counts none of the calls that it passes.
+ */
 const CHOSEN_MS = 150;
 
 function useLasting<T>(value: T): T | undefined {
@@ -85,8 +87,9 @@ function useLasting<T>(value: T): T | undefined {
 }
 
 /**
- * Counts the texts of a call's request. Undefined until they are counted, for an unseen request,
- * and while the page follows the session, whose every step would be counted.
+ * Counts the texts of a call's request. Undefined until they are counted, and for an unseen
+ * request. Also undefined while the page follows the session, because every step would cost a
+ * count.
  */
 export function useCountedTexts(call: StripCall | undefined): CountedTexts | undefined {
   const { session, live } = place.value.of;
@@ -97,12 +100,12 @@ export function useCountedTexts(call: StripCall | undefined): CountedTexts | und
   return useMemo(() => (view === undefined ? undefined : countedTexts(view)), [view]);
 }
 
-/** Returns the number, from 1, of the last model call whose request includes at most this step. */
+/** Returns the number, from 1, of the last model call whose request ends at or before a step. */
 export const callNumber = ({ calls }: Strip, step: number): number => Math.max(1, columnOf(calls, step + 1));
 
 /**
- * Returns the step for a link from one view to another. A row of the conversation is a step that a
- * call made; other views have the step at which the request of a call ends.
+ * Returns the step for a link from one view to another. In the conversation, the step is one that a
+ * model call made. In other views, it is the step at which the request of a call ends.
  */
 export function stepFor(view: ViewName, strip: Strip | undefined): string | number | undefined {
   const { view: here, of } = place.value;

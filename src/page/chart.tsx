@@ -6,11 +6,11 @@ import { shortCount } from './words.js';
 /** One line or area of a chart. */
 export interface ChartSeries {
   readonly name: string;
-  /** The name of a colour of the design, such as `--data-text`. */
+  /** The name of a CSS variable with a colour, such as `--data-text`. */
   readonly color: string;
   readonly values: readonly (number | null)[];
   readonly draws: 'line' | 'steps' | 'area' | 'bars';
-  /** The axis on the right. */
+  /** Whether the values belong to the axis on the right. */
   readonly isRight?: boolean;
   readonly isDashed?: boolean;
   readonly width?: number;
@@ -24,11 +24,11 @@ interface ChartProps {
   readonly left: { readonly label: string; readonly size: number };
   readonly leftFormat?: (n: number) => string;
   readonly right?: { readonly label: string; readonly size: number; readonly format?: (n: number) => string };
-  /** Space on the right if there is no axis, pixels. */
+  /** Space on the right in pixels, if there is no axis. */
   readonly padRight?: number;
   /** The column to emphasise. */
   readonly chosen?: number | undefined;
-  /** The first columns that both lines share. */
+  /** Number of columns at the beginning that both lines share. */
   readonly shaded?: number | undefined;
   readonly onChoose?: (column: number) => void;
   readonly onHover?: (column: number | undefined) => void;
@@ -38,7 +38,9 @@ interface ChartProps {
 
 const colorOf = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name);
 
-/** Resolves the colours of the design for a canvas, which knows no `light-dark()`. */
+/**
+ * Returns a function that resolves a colour for a canvas. A canvas does not support `light-dark()`.
+ */
 function resolver(): (name: string) => string {
   const known = new Map<string, string>();
   return (name) => {
@@ -75,8 +77,8 @@ function useColors(): number {
 type Plot = typeof uPlot;
 
 /**
- * Draws each value over its whole column. The library's own steps lack the column of a value that
- * is followed by none.
+ * Draws each value over its whole column. The library's own steps leave the column empty if no
+ * value follows.
  */
 const stepsOver: uPlot.Series.PathBuilder = (u, at, ...[from, to]) => {
   const [xs, ys, scale = 'y'] = [u.data[0], u.data[at] ?? [], u.series[at]?.scale];
@@ -103,7 +105,7 @@ function pathsOf(plot: Plot, draws: ChartSeries['draws']): uPlot.Series.PathBuil
   if (draws === 'bars') return plot.paths.bars?.({ size: [0.9, 60], align: 1 });
   if (draws === 'line') return plot.paths.linear?.();
   if (draws === 'steps') return stepsOver;
-  // An area fills its column, also before a column without a value.
+  // An area fills its column even if the next column has no value.
   return plot.paths.stepped?.({ align: 1, alignGaps: 1 });
 }
 
@@ -127,7 +129,7 @@ function frame(u: uPlot, column: number | undefined, color: string): void {
 
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
 
-/** Returns the middles of the columns whose numbers are shown. */
+/** Returns the centres of the columns whose numbers are shown. */
 function numbered(count: number, width: number): number[] {
   const each = STEPS.find((step) => (count / step) * 44 <= width) ?? count;
   return Array.from({ length: count }, (_, i) => i + 1)
@@ -148,7 +150,7 @@ function optionsOf(plot: Plot, props: ChartProps, width: number): uPlot.Options 
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     scales: {
-      // The space between two numbers is a call's column.
+      // Column N reaches from x = N to x = N + 1, counted from 0.
       x: { time: false, range: [0, Math.max(1, count)] },
       y: { range: (_u, _min, max) => [0, Math.max(1e-9, max * 1.05)] },
       right: { range: (_u, _min, max) => [0, Math.max(1e-9, max * 1.05)] },
@@ -214,7 +216,7 @@ function optionsOf(plot: Plot, props: ChartProps, width: number): uPlot.Options 
   };
 }
 
-/** Shows values call by call, with axes. The library loads with the first chart. */
+/** Shows values call by call, with axes. The first chart loads the library. */
 export function Chart(props: ChartProps) {
   const { label, series, height, chosen, shaded, onChoose, tip } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -232,7 +234,7 @@ export function Chart(props: ChartProps) {
     void import('uplot').then(({ default: plot }) => {
       if (!isWanted) return;
       const count = series[0]?.values.length ?? 0;
-      // The last value is repeated, because a step needs its end.
+      // The last value is repeated, because the end of the last column needs a value.
       const columns = series.map(({ values, draws }) =>
         draws === 'bars' ? [...values, null] : [...values, values.at(-1) ?? null],
       );
@@ -241,7 +243,7 @@ export function Chart(props: ChartProps) {
         plot,
         {
           ...last.current,
-          // While the library loads, newer series may come. The options must fit these columns.
+          // Newer series may arrive while the library loads. The options must match these columns.
           series,
           height,
           chosen,

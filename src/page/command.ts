@@ -1,4 +1,4 @@
-/** The data folder of the server; undefined if it is the usual one, or if no server answers. */
+/** The data folder of the server. Undefined if it is the default one, or if there is no server. */
 let dataFolder: string | undefined;
 
 /** Sets the data folder that copied commands name. */
@@ -11,8 +11,8 @@ const quoted = (text: string): string =>
   /^[A-Za-z0-9_@:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 /**
- * Returns a command of Palimpsest to be copied into a shell, on the data folder of this page. Each
- * word is quoted where a shell needs it.
+ * Returns a Palimpsest command for a shell, with the data folder of this page. Quotes the words
+ * that need it.
  */
 export function command(...words: readonly string[]): string {
   const data = dataFolder === undefined ? [] : ['--data', dataFolder];
@@ -20,8 +20,8 @@ export function command(...words: readonly string[]): string {
 }
 
 /**
- * Returns the command that exports a session without secrets, with the typed rules on its standard
- * input. A file of rules could be an older one, and then the export would leak a named text.
+ * Returns the command that exports a session without secrets. It passes the typed rules on standard
+ * input: a file of rules could be outdated, and the export would then leak a text.
  */
 export function maskedExport(session: string, rules: string): string {
   const words = ['export', session, '--html', `${session}.html`, '--redact'];

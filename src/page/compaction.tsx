@@ -5,12 +5,12 @@ import { TextView } from './text-view.js';
 import type { Changes, Strip } from './wire.js';
 import { counted, pathEnd, plural, speaker } from './words.js';
 
-/** Files that are listed at once. */
+/** Maximum number of listed files before the reader asks for all. */
 const FEW_FILES = 8;
 
 type CompactionOf = NonNullable<Changes['compaction']>;
 
-/** Says which files of a compaction later calls read or changed again. */
+/** Shows which of the compaction's files later calls read or changed again. */
 function NeededLater({ files, needed, strip }: Pick<CompactionOf, 'files' | 'needed'> & { readonly strip: Strip }) {
   if (files === 0) return null;
   if (needed.length === 0)

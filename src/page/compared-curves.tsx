@@ -10,9 +10,9 @@ const COLORS = ['--data-text', '--data-pinned'] as const;
 /** Returns the title of a session, or its id. */
 export const titleOf = ({ title, id }: ListedSession): string => (title === '' ? id : title);
 
-/** The size of each session's context at each call. */
+/** The sizes of the contexts at each call, by session. */
 interface Sizes {
-  /** Whether the provider counted every call of all sessions. Else the sizes are estimates. */
+  /** Whether the provider counted every call of all sessions. Otherwise the sizes are estimates. */
   readonly isCounted: boolean;
   readonly bySession: readonly (readonly (number | null)[])[];
 }

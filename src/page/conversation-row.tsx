@@ -12,12 +12,12 @@ import { CopyButton, Runs, TextView } from './text-view.js';
 import type { ConversationRow, Show } from './wire.js';
 import { clockTime, counted, localTime, money, pathEnd, plural, speaker } from './words.js';
 
-/** Lines of a failed call's result that are shown at once. */
+/** Lines of a failed call's result that are shown before the reader asks for all. */
 const FAILURE_LINES = 8;
-/** Lines of a text that no person and no model wrote, until a reader asks for all. */
+/** Lines of a text from a harness that are shown before the reader asks for all. */
 const FOLDED_LINES = 4;
 
-/** Files of a call that are named at once, if it has more. */
+/** Number of named files of a call with many files, before the reader asks for all. */
 const FEW_FILES = 4;
 
 /** A row of one kind. */
@@ -60,7 +60,9 @@ type CallFile = RowOf<'call'>['files'][number];
 const historyOf = ({ id, version }: CallFile): string =>
   from('object', { id, ...(version === null ? {} : { b: version.number }) });
 
-/** Lists the files of a call by what it did to them. Most of a long list is behind a button. */
+/**
+ * Lists the files of a call by what the call did to them. A button shows the rest of a long list.
+ */
 function Files({ files }: { readonly files: readonly CallFile[] }) {
   const [isWhole, setWhole] = useState(false);
   if (files.length === 0) return null;
@@ -105,7 +107,7 @@ function Call({ row }: { readonly row: RowOf<'call'> }) {
   const strip = useSessionStrip();
   const asked = requestOf(strip.state === 'there' ? strip.value : undefined, step);
   const told = name.startsWith(`${tool} `) ? name.slice(tool.length + 1) : '';
-  // The name of a call that read one file says which, and which lines.
+  // The name of a call that read one file already has the path and the lines.
   const [read] = files.length === 1 && files[0]?.effect === 'read' && told !== '' ? files : [];
   return (
     <div class={`entry call ${failed && !unanswered ? 'failed' : ''}`}>
@@ -193,7 +195,7 @@ function Message({ row }: { readonly row: RowOf<'message'> }) {
   );
 }
 
-/** Links to the request that was the first without the dropped entries. */
+/** Links to the first request without the dropped entries. */
 function Dropped({ step }: { readonly step: number }) {
   const strip = useSessionStrip();
   const there = strip.state === 'there' ? strip.value : undefined;

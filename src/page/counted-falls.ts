@@ -2,17 +2,20 @@ import { fallOf, SHORTENING } from '../history/rebuild/counted-fall.js';
 import { usedTokens } from './strip-layout.js';
 import type { Strip } from './wire.js';
 
-/** A request that the provider counted shorter than the last, although nothing recorded left. */
+/**
+ * A request that the provider counted shorter than the previous one, although the transcript shows
+ * no removal.
+ */
 export interface CountedFall {
   readonly step: number;
-  /** Number of the call, from 1. */
+  /** Number of the model call, from 1. */
   readonly call: number;
   readonly fewer: number;
 }
 
 /**
- * Returns the falls of the provider's count in a session that only a transcript shows. Across one
- * of them the transcript does not say what the context had.
+ * Returns the falls of the provider's count in a session that only a transcript shows. At such a
+ * fall, text left the context that the transcript does not name.
  */
 export function countedFalls({ calls, marks }: Pick<Strip, 'calls' | 'marks'>): readonly CountedFall[] {
   const told = marks.flatMap(({ event, step }) => (event !== null && SHORTENING.has(event) ? [step] : []));

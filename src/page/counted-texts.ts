@@ -1,12 +1,12 @@
 import type { RequestView } from './wire.js';
 
-/** The tokens of a request: in all, and of each object whose text it has. */
+/** The tokens of a request: the total, and those of each object whose text it has. */
 export interface CountedTexts {
   readonly total: number;
   readonly byObject: ReadonlyMap<string, number>;
 }
 
-/** Adds the tokens of a request up by object. A line that only names an object is no text of it. */
+/** Sums the tokens of a request by object. Ignores lines that only name an object. */
 export function countedTexts({ items }: Pick<RequestView, 'items'>): CountedTexts {
   const byObject = new Map<string, number>();
   let total = 0;

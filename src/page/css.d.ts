@@ -1,2 +1,2 @@
-/** Style sheets that an entry imports; the bundler writes them to a file. */
+/** Declares the style sheets that an entry point imports. The bundler writes them to a file. */
 declare module '*.css';

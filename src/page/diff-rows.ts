@@ -1,7 +1,7 @@
 import type { Change as DiffPart } from 'diff';
 import type { MarkedPart } from './shown-text.js';
 
-/** Equal lines shown around a difference. */
+/** Number of equal lines that are shown around a difference. */
 const CONTEXT = 3;
 /** Maximum length of lines that are compared word by word. */
 const MOST_WORDED = 600;
@@ -18,7 +18,7 @@ export interface DiffRow {
 
 type WordDiff = (a: string, b: string) => readonly DiffPart[];
 
-/** Returns the words of two lines that differ; none if the lines have little in common. */
+/** Returns the differing words of two lines. Returns none if the lines have little in common. */
 function markedWords(before: string, after: string, words: WordDiff): readonly [MarkedPart[], MarkedPart[]] {
   const [old, fresh]: [MarkedPart[], MarkedPart[]] = [[], []];
   if (before.length > MOST_WORDED || after.length > MOST_WORDED) return [old, fresh];
@@ -53,8 +53,8 @@ export function markedRows(rows: readonly DiffRow[], words: WordDiff): readonly 
 }
 
 /**
- * Returns the rows of a difference. A removed line and the one that replaces it have their words
- * marked.
+ * Returns the rows of a difference. Marks the words in which a removed line and its replacement
+ * differ.
  */
 export function diffRows(parts: readonly DiffPart[], words: WordDiff): readonly DiffRow[] {
   let [old, fresh] = [1, 1];
@@ -71,7 +71,7 @@ export function diffRows(parts: readonly DiffPart[], words: WordDiff): readonly 
 /** A row of a difference, or a fold of equal lines. */
 export type Folded = DiffRow | { readonly fold: number; readonly count: number };
 
-/** Folds equal lines far from a difference, unless their first row was opened. */
+/** Folds equal lines far from a difference, except those whose first row is in `opened`. */
 export function foldedRows(rows: readonly DiffRow[], opened: ReadonlySet<number>): readonly Folded[] {
   const found: Folded[] = [];
   for (let i = 0; i < rows.length; ) {
@@ -98,7 +98,7 @@ export interface Hunk {
   readonly lines: readonly string[];
 }
 
-/** Returns the rows of a recorded difference. */
+/** Returns the rows of a unified difference. */
 export function hunkRows(hunks: readonly Hunk[]): readonly DiffRow[] {
   return hunks.flatMap((hunk) => {
     let [old, fresh] = [hunk.old_start, hunk.new_start];

@@ -7,14 +7,14 @@ import { plural } from './words.js';
 /** Maximum time to compare two texts before they count as too different, milliseconds. */
 const LIMIT_MS = 1_500;
 const LIMITS = { plain: 400, height: 640 };
-/** Maximum shown length of a line in a difference; the text itself shows all of it. */
+/** Maximum shown length of a line in a difference. The view of the text shows the whole line. */
 const MOST_CHARS = 2_000;
 const CLASSES: Readonly<Record<DiffRow['sign'], string>> = { '+': 'added', '-': 'removed', ' ': 'same' };
 
 interface DiffRowsProps {
   readonly all: readonly DiffRow[];
   readonly label: string;
-  /** Shown above the difference: the name of the file. */
+  /** Heading above the difference: the name of the file. */
   readonly title?: ComponentChildren;
   /** The two texts to copy. Without them, the lines of the difference are copied. */
   readonly texts?: { readonly before: string; readonly after: string };
@@ -74,7 +74,7 @@ function DiffRows({ all, label, title, texts }: DiffRowsProps) {
   );
 }
 
-/** Shows how one text became another: lines with their changed words, far equal lines folded. */
+/** Shows the difference of two texts, with changed words marked and far equal lines folded. */
 export function DiffView({
   before,
   after,
@@ -85,7 +85,7 @@ export function DiffView({
   useEffect(() => {
     let isWanted = true;
     setAll(undefined);
-    // The comparison loads with the first difference.
+    // The first difference loads the library.
     void import('diff').then(({ diffLines, diffWordsWithSpace }) => {
       const parts = diffLines(before, after, { timeout: LIMIT_MS });
       if (isWanted) setAll(parts === undefined ? 'too different' : diffRows(parts, diffWordsWithSpace));

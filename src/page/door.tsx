@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { enterWith } from './access.js';
 
-/** Shown to visitors who were not admitted, with the reason. */
+/** Explains why a visitor was not admitted. */
 export function Door({ why }: { readonly why: string }) {
   const [shown, setShown] = useState(why);
   const onSubmit = (event: Event): void => {

@@ -81,7 +81,7 @@ const SPECIAL: Readonly<Record<string, Special>> = {
 export class EmbeddedSession implements AnswerSource {
   readonly isServed = false;
   readonly manifest: PageManifest;
-  /** SHA-256 of the manifest, which contains those of all blocks. */
+  /** SHA-256 of the manifest. The manifest contains the hashes of all blocks. */
   readonly sha256: string;
   readonly #blocks = new Map<number, Promise<void>>();
   readonly #nodes = new Map<number, Packed>();

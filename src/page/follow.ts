@@ -94,7 +94,7 @@ async function run(session: string, signal: AbortSignal): Promise<void> {
         },
       });
     } catch {
-      // Received changes stay; the next stream resumes after them.
+      // The changes received so far are kept. The next stream resumes after them.
     } finally {
       signal.removeEventListener('abort', end);
       document.removeEventListener('visibilitychange', onVisible);
@@ -106,8 +106,8 @@ async function run(session: string, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Follows a session and keeps its strip in `followed` up to date. A lost connection resumes after
- * the last event. The returned function ends it.
+ * Follows a session and keeps its strip in `followed` up to date. After a lost connection, it
+ * resumes with the last event. The returned function ends the following.
  */
 export function follow(session: string): () => void {
   const controller = new AbortController();

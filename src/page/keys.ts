@@ -17,7 +17,7 @@ interface KeysEverywhere {
 
 /**
  * Listens to keys without modifiers, except while the user types, and to the keys that work
- * everywhere. The returned function ends it.
+ * everywhere. The returned function removes the listener.
  */
 export function listenToKeys(
   bindings: () => readonly KeyBinding[],

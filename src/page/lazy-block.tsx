@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-/** How far from the screen a block is rendered, as a part of the screen's height. */
+/** Distance from the screen at which a block is rendered, as a share of the screen's height. */
 const MARGIN = '150% 0px';
 
 interface LazyBlockProps {
-  /** The height until it is rendered, pixels. */
+  /** The height in pixels until it is rendered. */
   readonly height: number;
-  /** Renders it at once, such as for a link into it. */
+  /** Whether to render it at once, for example because a link leads into it. */
   readonly isWanted?: boolean;
   readonly children: () => ComponentChildren;
 }

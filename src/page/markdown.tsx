@@ -4,12 +4,12 @@ import type { ComponentChildren } from 'preact';
 import { oneLine } from './shown-text.js';
 import { Runs } from './text-view.js';
 
-/** Deeper parts are shown as they were written. */
+/** Maximum depth of nested parts. Deeper parts are shown as plain source text. */
 const MOST_DEPTH = 12;
 
 type Read = (text: string) => readonly Token[];
 
-/** Reads Markdown, once the library is there. It is loaded with the first message. */
+/** The Markdown parser. Undefined until the library has loaded, which the first message starts. */
 const reader = signal<Read | undefined>(undefined);
 let isAsked = false;
 
@@ -25,7 +25,7 @@ function tokensOf(text: string): readonly Token[] | undefined {
   try {
     return reader.value?.(text);
   } catch {
-    // A text that the library cannot read is shown as it was written.
+    // A text that the library cannot parse is shown as plain source text.
     return undefined;
   }
 }
@@ -70,8 +70,8 @@ function List({ list, depth }: { readonly list: Tokens.List; readonly depth: num
 }
 
 /**
- * Shows one part of a Markdown text. Recorded text never becomes HTML, links lead nowhere, and
- * pictures are not loaded: both show their address.
+ * Shows one part of a Markdown text. Recorded text never becomes HTML. Links and pictures appear as
+ * text with their address; pictures are not loaded.
  */
 function Shown({ token, depth }: { readonly token: Token; readonly depth: number }): ComponentChildren {
   const as = token as Tokens.Generic;
@@ -134,7 +134,7 @@ function Shown({ token, depth }: { readonly token: Token; readonly depth: number
   }
 }
 
-/** Shows Markdown as text with its structure. Until the library is there, as it was written. */
+/** Shows Markdown with its structure. Until the library has loaded, shows plain source text. */
 export function Markdown({ text }: { readonly text: string }) {
   load();
   const tokens = tokensOf(text);

@@ -27,7 +27,7 @@ function NoQuery() {
   );
 }
 
-/** Explains why a file compares nothing, and how to compare. */
+/** Explains why a page in a file cannot compare sessions, and how to compare them. */
 function NoCompare({ session, parents = [] }: Pick<PageManifest, 'session' | 'parents'>) {
   const parent = parents.at(-1);
   return (

@@ -24,7 +24,7 @@ import { StripView } from './views/strip.js';
 import type { Sessions, Strip } from './wire.js';
 import { counted } from './words.js';
 
-/** The component of each view. */
+/** The components of all views. */
 export type Shown = Readonly<Record<ViewName, () => preact.JSX.Element>>;
 
 const SHOWN: Shown = {
@@ -42,7 +42,7 @@ const SHOWN: Shown = {
   query: QueryView,
 };
 
-/** The views in the main row of a session, and the other views that belong to each. */
+/** The views in the main row of a session, each with the other views that belong to its tab. */
 const TABS: readonly (readonly [ViewName, readonly ViewName[]])[] = [
   ['conversation', []],
   ['strip', []],
@@ -66,8 +66,8 @@ function focusCall(): void {
 }
 
 /**
- * Returns the action of each key at the present place. Keys that move between calls work in every
- * view of a session.
+ * Returns the key bindings at the current address. Keys that move between calls work in every view
+ * of a session.
  */
 function bindings(strip: Strip | undefined, onHelp: () => void): readonly KeyBinding[] {
   const calls: readonly KeyBinding[] =
@@ -126,7 +126,7 @@ function Keys({ keys, onClose }: { readonly keys: readonly KeyBinding[]; readonl
   );
 }
 
-/** Says whether the page follows the session, and why if it cannot at present. */
+/** Shows whether the page follows the session, or why it cannot at the moment. */
 function Follow() {
   const { live, session } = place.value.of;
   const now = followed.value?.session === session ? followed.value : undefined;
@@ -145,7 +145,7 @@ function Follow() {
   );
 }
 
-/** Says why the page cannot read at present, and what to do. */
+/** Shows why the page cannot read from the server at the moment, and what to do. */
 function Trouble() {
   const now = trouble.value;
   if (now === undefined) return null;
@@ -157,7 +157,7 @@ function Trouble() {
   );
 }
 
-/** The number of the chosen call, with its neighbours. */
+/** Shows the number of the chosen call, with links to its neighbours. */
 function CallNumber({ strip }: { readonly strip: Strip }) {
   const step = chosenStep(strip);
   const number = step === undefined ? 0 : callNumber(strip, step);
@@ -207,7 +207,7 @@ function Header({ named, title, strip, onPalette }: HeaderProps) {
   const { session, q } = of;
   const offered = offeredViews();
   const tabs = useRef<HTMLElement>(null);
-  // A narrow page has room for some of the tabs.
+  // On a narrow page, not all tabs fit. Scrolls to the current one.
   useEffect(() => {
     const tab = tabs.current?.querySelector<HTMLElement>('[aria-current]');
     if (tab != null) tabs.current?.scrollTo({ left: tab.offsetLeft - tab.offsetWidth });
@@ -277,10 +277,10 @@ function Header({ named, title, strip, onPalette }: HeaderProps) {
 /** Properties from the page's entry point. */
 interface PageProps {
   readonly refused: Refused | undefined;
-  /** Replacements of views, and their names. */
+  /** Components that replace those of some views. */
   readonly views?: Partial<Shown>;
   readonly names?: Partial<Readonly<Record<ViewName, string>>>;
-  /** The title of the session, if no server has it. */
+  /** The title of the session, for a page without a server. */
   readonly sessionTitle?: string;
 }
 

@@ -70,7 +70,8 @@ function verbs(): readonly Verb[] {
 const MOST_NAMED = 6;
 
 /**
- * Returns places for a typed text: a call by its number, files and calls by name, and a search.
+ * Returns the places that a typed text can mean: a call by its number, files and calls by name, and
+ * a search.
  */
 function placesFor(wanted: string, strip: Strip | undefined): readonly Verb[] {
   const text = wanted.trim();

@@ -11,7 +11,7 @@ import { useForeign } from './transcript-note.js';
 import type { BandState, Forked, SetsChanged, StepUndone, VerbPrice } from './wire.js';
 import { counted, shortId } from './words.js';
 
-/** A person's action on an object of a session. */
+/** A person's verb on an object of a session. */
 type SetVerb = 'activate' | 'deactivate' | 'pin' | 'unpin';
 
 const OFFERED: Readonly<Record<BandState, readonly SetVerb[]>> = {
@@ -68,7 +68,8 @@ const recorded = (step: number) => (
 );
 
 /**
- * Offers the verbs for an object of the address's session, each with its cost before it is done.
+ * Offers the verbs for an object of the address's session. Shows the cost of a verb before it is
+ * done.
  */
 export function SetVerbs({
   object,
@@ -135,7 +136,7 @@ export function UndoStep({ step }: { readonly step: number }) {
   );
 }
 
-/** Forks the address's session where the request of a call ends, so that the call is made anew. */
+/** Forks the address's session at the end of a call's request, so that the call can be repeated. */
 export function ForkHere({ step, call }: { readonly step: number; readonly call: number }) {
   const { session } = place.value.of;
   const strip = useSessionStrip();

@@ -3,13 +3,13 @@ import { type Address, addressText, isOwn, linkTo, parseAddress, type ViewName }
 
 const shown = signal<Address>(parseAddress(location));
 
-/** The present address. */
+/** The current address. */
 export const place = computed(() => shown.value);
 
-/** How long a view may take to be as high as before it was left, milliseconds. */
+/** Maximum time in milliseconds to wait until a view has its former height again. */
 const RESTORE_MS = 3_000;
 
-/** Scrolls to a place as soon as the view is high enough; the reader's own scrolling ends it. */
+/** Scrolls to a place as soon as the view is high enough. Gives up when the reader scrolls. */
 function scrollBack(y: number): void {
   const until = performance.now() + RESTORE_MS;
   const ended = new AbortController();
@@ -23,7 +23,7 @@ function scrollBack(y: number): void {
   requestAnimationFrame(step);
 }
 
-/** Goes to an address of the page. `replace` replaces the present history entry. */
+/** Goes to an address of the page. `replace` replaces the current history entry. */
 export function goTo(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
   const before = shown.value.view;
   if (replace) history.replaceState(history.state, '', address);
@@ -35,7 +35,7 @@ export function goTo(address: string, { replace = false }: { readonly replace?: 
   if (!replace && shown.value.view !== before) scrollTo(0, 0);
 }
 
-/** Changes parameters of the present address. */
+/** Changes parameters of the current address. */
 export function refine(
   of: Readonly<Record<string, string | number | undefined>>,
   options: { readonly replace?: boolean } = { replace: true },
@@ -47,17 +47,17 @@ export function refine(
   goTo(addressText({ view, of: { ...before, ...said } }), options);
 }
 
-/** Returns the address of another view from the present one. */
+/** Returns the address of another view, based on the current address. */
 export function from(view: ViewName, of: Readonly<Record<string, string | number | undefined>> = {}): string {
   return linkTo(place.value, view, of);
 }
 
-/** Handles the browser's history and the page's links without a reload. */
+/** Starts to handle the browser's history and the page's links without a reload. */
 export function followLinks(): void {
   const follow = (): void => {
     shown.value = parseAddress(location);
   };
-  // The prefix of addresses may only be set now.
+  // Parses the address again, because the prefix of addresses may have been set only now.
   follow();
   history.scrollRestoration = 'manual';
   addEventListener('popstate', ({ state }) => {

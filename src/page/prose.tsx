@@ -1,10 +1,13 @@
 import { useState } from 'preact/hooks';
 import { Markdown } from './markdown.js';
 
-/** Maximum characters and lines of a message until the reader asks for all of it. */
+/** Maximum characters and lines of a message that are shown before the reader asks for all. */
 const MOST_CHARS = 2_400;
 const MOST_LINES = 24;
-/** A shorter rest is shown at once: the button would take as much room. */
+/**
+ * Minimum characters behind the button. A shorter rest is shown at once, because the button would
+ * take as much room.
+ */
 const LEAST_REST = 200;
 
 /** Returns the beginning of a text, within both limits. */
@@ -13,7 +16,7 @@ function beginning(text: string, most: number): string {
   return lines.slice(0, most).join('\n').slice(0, MOST_CHARS).toWellFormed();
 }
 
-/** Shows the beginning of a message, or all of it; everything stays text. */
+/** Shows the beginning of a message, or all of it. Never renders it as HTML. */
 export function Prose({ text, lines = MOST_LINES }: { readonly text: string; readonly lines?: number | undefined }) {
   const [isWhole, setWhole] = useState(false);
   const start = beginning(text, lines);

@@ -1,7 +1,7 @@
 import { type Answered, type Parameters, useAnswer } from './ask.js';
 import type { SessionList, Sessions } from './wire.js';
 
-/** Makes a list of the sessions of a server that shows no titles and figures. */
+/** Builds a list without titles and figures from a server's sessions. */
 function plainList({ sessions }: Sessions, { text = '' }: Parameters): SessionList {
   const wanted = String(text).toLowerCase();
   const rows = sessions
@@ -26,8 +26,8 @@ function plainList({ sessions }: Sessions, { text = '' }: Parameters): SessionLi
 }
 
 /**
- * Asks for the list of sessions. Titles and figures are for the owner of the data folder, so a
- * server of several agents has a plain list.
+ * Returns the list of sessions. Only the owner of the data folder sees titles and figures. A server
+ * of several agents has a list without them.
  */
 export function useSessionList(parameters: Parameters): Answered<SessionList> {
   const plain = useAnswer<Sessions>('/v1/sessions');

@@ -2,8 +2,8 @@ import { sha256 as withoutBrowser } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 
 /**
- * Hashes bytes with SHA-256. Uses the browser's own if available; pages over plain HTTP from other
- * hosts have none.
+ * Hashes bytes with SHA-256. Uses the browser's implementation if there is one. Pages from another
+ * host over plain HTTP have none.
  */
 export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const subtle = globalThis.crypto?.subtle;

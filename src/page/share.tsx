@@ -25,11 +25,11 @@ const FILES = {
 interface DownloadProps {
   readonly kind: keyof typeof FILES;
   readonly label: string;
-  /** More texts to mask; undefined for a file without a mask. */
+  /** Additional texts to mask. Undefined for a file without a mask. */
   readonly rules?: string | undefined;
 }
 
-/** Downloads a session as a file, and says how large it is. */
+/** Downloads a session as a file, and shows the file's size. */
 function Download({ kind, label, rules }: DownloadProps) {
   const { session = '' } = place.value.of;
   const [doing, setDoing] = useState<Doing>({ at: 'nothing' });
@@ -96,7 +96,7 @@ function Preview({ rules }: { readonly rules: string }) {
   );
 }
 
-/** Masks secrets: more texts to mask, the files, and a preview of what they hide. */
+/** Shares a session without secrets: a field for more texts to mask, the files, and a preview. */
 function Redacted() {
   const { session = '' } = place.value.of;
   const [typed, setTyped] = useState('');
@@ -135,7 +135,7 @@ function Redacted() {
   );
 }
 
-/** Gives a session to a colleague: as a page, as a bundle, or without secrets. */
+/** Shares a session: as a page, as a bundle, or without secrets. */
 export function Share() {
   const { session = '' } = place.value.of;
   return (

@@ -1,10 +1,10 @@
-/** A part of a line, from a column to the one after it. */
+/** A part of a line, from a column up to before another one. */
 export interface MarkedPart {
   readonly from: number;
   readonly to: number;
 }
 
-/** A run of a line: plain text, or the code of a character that is invisible or reorders others. */
+/** A run of a line: plain text, or the code of a character that is invisible or reorders text. */
 export interface TextRun {
   readonly text: string;
   readonly isEscape: boolean;
@@ -17,7 +17,7 @@ export interface TextRow {
   /** Start in the whole text, in UTF-16 units. */
   readonly from: number;
   readonly to: number;
-  /** Whether it continues a line from the previous row. */
+  /** Whether it continues the line of the previous row. */
   readonly goesOn: boolean;
 }
 
@@ -25,8 +25,8 @@ export interface TextRow {
 const ROW_CHARS = 160;
 
 /**
- * Ranges (first and last) of control characters, writing direction marks, zero-width characters and
- * lone surrogates.
+ * Ranges of invisible characters, each with its first and last: control characters, direction
+ * marks, zero-width characters and lone surrogates.
  */
 const HIDDEN: readonly (readonly [number, number])[] = [
   [0x00, 0x08],

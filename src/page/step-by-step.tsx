@@ -24,7 +24,7 @@ export interface StepByStepProps<T, D> {
   readonly renderResult: (result: D) => ComponentChildren;
 }
 
-/** Shows a button, then the preview with a button to do it, then the result. */
+/** Shows a button, then the preview with a button to confirm, then the result. */
 export function StepByStep<T, D>({ label, name, ask, run, renderPreview, renderResult }: StepByStepProps<T, D>) {
   const [stage, setStage] = useState<Stage<T, D>>({ at: 'nothing' });
   const confirm = useRef<HTMLButtonElement>(null);

@@ -16,7 +16,10 @@ export interface BandRow {
   readonly spans: readonly BandSpan[];
 }
 
-/** Returns the first column whose call includes a step; the number of columns if none does. */
+/**
+ * Returns the first column whose request includes a step. Returns the number of columns if none
+ * does.
+ */
 export function columnOf(calls: readonly Pick<StripCall, 'step'>[], step: number): number {
   let [low, high] = [0, calls.length];
   while (low < high) {
@@ -27,12 +30,12 @@ export function columnOf(calls: readonly Pick<StripCall, 'step'>[], step: number
   return low;
 }
 
-/** Whether a column is a whole turn of a session without requests. */
+/** Whether a column stands for a whole turn, in a session without known requests. */
 const isTurn = ({ delivered, sections }: StripCall): boolean => delivered === null && sections.length === 0;
 
 /**
- * Returns the number, from 1, of the model call that made a step. Its request ends before the step.
- * The calls of a session without requests are the ends of its turns, which include their steps.
+ * Returns the number, from 1, of the model call that made a step. The request of that call ends
+ * before the step. In a session without known requests, it is the number of the step's turn column.
  */
 export function makerOf({ calls }: Pick<Strip, 'calls'>, step: number): number {
   const before = columnOf(calls, step);
@@ -40,13 +43,16 @@ export function makerOf({ calls }: Pick<Strip, 'calls'>, step: number): number {
   return Math.min(calls.length, Math.max(1, next !== undefined && isTurn(next) ? before + 1 : before));
 }
 
-/** Returns the step of the request from which the model made a step. */
+/** Returns the last step of the request that a step answered. */
 export function requestOf(strip: Pick<Strip, 'calls'> | undefined, step: number): number {
   const call = strip?.calls[makerOf(strip, step) - 1];
   return call === undefined || call.step >= step ? Math.max(0, step - 1) : call.step;
 }
 
-/** Returns the step of the first request that includes a step; the step itself if none does. */
+/**
+ * Returns the last step of the first request that includes a step. Returns the step itself if none
+ * does.
+ */
 export const requestWith = (strip: Pick<Strip, 'calls'> | undefined, step: number): number =>
   strip?.calls[columnOf(strip.calls, step)]?.step ?? step;
 
@@ -72,13 +78,13 @@ export interface SortedRows {
   readonly present: readonly BandRow[];
   /** Objects whose text is in the context of other calls. */
   readonly elsewhere: readonly BandRow[];
-  /** Objects that were never more than a line, or only named in a transcript. */
+  /** Objects that were never more than a line, or that a transcript only names. */
   readonly lines: readonly BandRow[];
 }
 
 /**
- * Sorts rows by the context at a column, and keeps those whose name has a text. Without the tokens
- * of an object at that column, its size is estimated.
+ * Sorts rows by the context at a column, and keeps those whose name contains a text. If an object's
+ * tokens at that column are not known, its size is estimated.
  */
 export function sortedRows(
   rows: readonly BandRow[],
@@ -100,7 +106,10 @@ export function sortedRows(
   return { present, elsewhere: others.filter(wasShown), lines: others.filter((row) => !wasShown(row)) };
 }
 
-/** Returns the visible range of columns or rows: the first, and the first after it. */
+/**
+ * Returns the visible range of columns or rows: the first visible one, and the first one after the
+ * range.
+ */
 export function seenRange(
   scroll: number,
   window: number,
@@ -126,7 +135,7 @@ const SECTIONS: Readonly<Record<string, { readonly name: string; readonly color:
 export const sectionOf = (name: string): { readonly name: string; readonly color: string } =>
   ownMember(SECTIONS, name) ?? { name, color: '--data-other' };
 
-/** The sizes of the calls by section, in tokens that are estimated from characters. */
+/** The sizes of the requests by section, in tokens that are estimated from characters. */
 export interface Fill {
   /** For each section that occurs, its size at each call. */
   readonly sections: readonly { readonly name: string; readonly sizes: readonly number[] }[];
@@ -144,7 +153,7 @@ export function usedTokens({ usage }: Pick<StripCall, 'usage'>): number | undefi
 export const aboutTokens = (chars: number): number => Math.round(tokensOf(chars));
 
 /**
- * Returns the sizes of the calls by section. If no context was recorded, uses the active texts.
+ * Returns the sizes of the requests by section. If no context was recorded, uses the active texts.
  */
 export function fillOf(calls: readonly StripCall[], rows: readonly BandRow[]): Fill {
   const isMeasured = calls.some(({ chars }) => chars !== null);
@@ -181,7 +190,7 @@ export function turnSpans(calls: readonly Pick<StripCall, 'turn'>[]): readonly T
   return spans;
 }
 
-/** The step with which the first request of a turn ends: that of the turn's prompt. */
+/** A turn, and the step at which its first request ends. */
 export interface TurnStart {
   readonly turn: number;
   readonly step: number;
@@ -196,7 +205,7 @@ export function turnStarts(calls: Strip['calls']): readonly TurnStart[] {
   });
 }
 
-/** Returns the turns whose numbers have room above their columns, of near ones the longest. */
+/** Returns the turns whose numbers have room above their columns. Prefers longer turns. */
 export function namedTurns(spans: readonly TurnSpan[], calls: number, room: number): ReadonlySet<number> {
   const named: TurnSpan[] = [];
   for (const span of spans.toSorted((a, b) => b.to - b.from - (a.to - a.from) || a.from - b.from))
@@ -238,7 +247,10 @@ export function neighbour(
   return before === undefined ? undefined : calls.find(({ turn }) => turn === before.turn);
 }
 
-/** Puts facts about some calls into the columns of the strip; undefined for a column without. */
+/**
+ * Arranges facts about some calls by the columns of the strip. A column without a fact gets
+ * undefined.
+ */
 export function inColumns<T extends { readonly step: number }>(
   known: readonly T[],
   strip: Strip | undefined,

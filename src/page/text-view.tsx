@@ -5,7 +5,7 @@ import { VirtualList } from './virtual-list.js';
 
 const ROW_PX = 20;
 const LIMITS = { plain: 300, height: 560 };
-/** Milliseconds until a button offers to copy again. */
+/** Time in milliseconds until a button offers to copy again. */
 const COPIED_MS = 1_500;
 
 function Plain({ text }: { readonly text: string }) {
@@ -45,7 +45,7 @@ export function Runs({ text, marks = [] }: { readonly text: string; readonly mar
   );
 }
 
-/** Copies exact text, and says so. */
+/** Copies exact text, and then shows that it did. */
 export function CopyButton({ text, label = 'Copy' }: { readonly text: () => string; readonly label?: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async (): Promise<void> => {
@@ -78,7 +78,7 @@ function DownloadButton({ text, name }: { readonly text: () => string; readonly 
   );
 }
 
-/** Returns the place of a selection's end in the text of its row; undefined outside of a row. */
+/** Returns the offset of a selection's end in the text of its row. Undefined outside of a row. */
 function placeIn(node: Node, offset: number): number | undefined {
   const element = node instanceof Element ? node : node.parentElement;
   const row = element?.closest<HTMLElement>('[data-from]');
@@ -95,7 +95,7 @@ function placeIn(node: Node, offset: number): number | undefined {
 }
 
 /**
- * Copies the selected part of a text as it is: no line breaks where the screen wraps, and every
+ * Copies the selected part of a text exactly: without the line breaks of the screen, and with every
  * blank line.
  */
 function copyRange(event: ClipboardEvent, text: string): void {
@@ -111,7 +111,7 @@ function copyRange(event: ClipboardEvent, text: string): void {
 interface TextRowsProps {
   readonly label: string;
   readonly count: number;
-  /** More rows than this are a virtual list of this height, in pixels. */
+  /** Above `plain` rows, the text is a virtual list of `height` pixels. */
   readonly limits: { readonly plain: number; readonly height: number };
   readonly row: (index: number) => ComponentChildren;
 }

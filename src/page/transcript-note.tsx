@@ -2,9 +2,9 @@ import { isServed, useAnswer } from './ask.js';
 import type { Sessions, Strip } from './wire.js';
 
 /**
- * Whether another agent goes on with a session by its own requests, so that only its transcript is
- * known. A fork of such a session is ours until it has calls of its own. Undefined while it is not
- * known.
+ * Returns whether an agent continues a session with its own requests, so that only its transcript
+ * is known. A fork of such a session does not count until it has own calls. Undefined while this is
+ * not known.
  */
 export function useForeign(strip: Strip | undefined): boolean | undefined {
   const last = strip?.calls.at(-1);
@@ -16,7 +16,7 @@ export function useForeign(strip: Strip | undefined): boolean | undefined {
   return parent === undefined || last.step > parent.at;
 }
 
-/** Says why no action on objects is offered in a session of another agent. */
+/** Explains why a session of another agent offers no actions on objects. */
 export function NoVerbs() {
   return (
     <p class="soft">
@@ -26,7 +26,7 @@ export function NoVerbs() {
   );
 }
 
-/** Says what a transcript does not have of the requests: none of them was seen. */
+/** Explains which parts of the requests a transcript lacks. */
 export function TranscriptNote() {
   return (
     <div class="verdict warn" role="note">

@@ -12,7 +12,7 @@ export interface Verified {
   readonly blocks: number;
   /** Sent contexts whose text matches the hash that was recorded when they were handed out. */
   readonly contexts: number;
-  /** Contexts as a transcript has them. No request was seen. */
+  /** Contexts that only a transcript shows. Their requests were never recorded. */
   readonly transcribed: number;
   /** Contexts without a record to compare with. */
   readonly unrecorded: number;

@@ -17,7 +17,7 @@ interface VirtualListProps {
 
 const SPARE = 6;
 
-/** Shows rows of equal height; ten thousand cost as much as one screen. */
+/** Shows rows of equal height. Ten thousand rows cost as much as one screen of them. */
 export function VirtualList({ label, count, rowHeight, height, reveal, row }: VirtualListProps) {
   const box = useRef<HTMLElement>(null);
   const [scroll, setScroll] = useState(0);

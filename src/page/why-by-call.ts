@@ -2,7 +2,7 @@ import { makerOf } from './strip-layout.js';
 import type { Change, Strip } from './wire.js';
 import { counted } from './words.js';
 
-/** Says why something changed, with the number of the call that acted in place of its step. */
+/** Formats the cause of a change. Names the model call that acted instead of its step. */
 export function whyByCall(
   { why, step, actor }: Pick<Change, 'why' | 'step' | 'actor'>,
   strip: Pick<Strip, 'calls'>,

@@ -22,14 +22,14 @@ export const signed = (n: number): string => (n > 0 ? `+${counted(n)}` : n < 0 ?
 /** Formats a time in the reader's time zone. */
 export const localTime = (time: string): string => TIMES.format(new Date(time));
 
-/** Formats a time of a day that is known, in the reader's time zone. */
+/** Formats the time of day without the date, in the reader's time zone. */
 export const clockTime = (time: string): string => CLOCK.format(new Date(time));
 
-/** Formats a price on an axis, whose numbers are round. */
+/** Formats a price for an axis. */
 export const axisMoney = (amount: number, currency: string): string =>
   new Intl.NumberFormat('en-US', { style: 'currency', currency, maximumFractionDigits: 6 }).format(amount);
 
-/** The speakers of a conversation, and its part of a request, for people. */
+/** Names of a conversation's speakers, and of its section in a request, for people. */
 const SPEAKERS: Readonly<Record<string, string>> = {
   user: 'User',
   assistant: 'Model',
@@ -65,10 +65,10 @@ export const shortId = (id: string): string => (/^[0-9a-f]{64}$/.test(id) ? id.s
 /** The folder of most files of the session, which names leave out. */
 let root = '';
 
-/** The part of the files that a folder must have to be left out of names. */
+/** Minimum share of the files that a folder must contain to be left out of names. */
 const MOST_OF = 0.9;
 
-/** Leaves the folder of most of some files out of names. */
+/** Sets the folder that names leave out: the one that contains most of these files. */
 export function nameBelow(paths: readonly string[]): void {
   const counts = new Map<string, number>();
   for (const path of paths)
@@ -80,7 +80,7 @@ export function nameBelow(paths: readonly string[]): void {
   root = shared.map(([folder]) => folder).reduce((a, b) => (b.length > a.length ? b : a), '');
 }
 
-/** Returns the end of a path: below the session's folder, and as many of its last names as fit. */
+/** Returns the end of a path: without the session's folder, and with as many last names as fit. */
 export function pathEnd(path: string, most = 48): string {
   const own = root !== '' && path.startsWith(root) ? path.slice(root.length) : path;
   if (own.length <= most) return own;

@@ -9,16 +9,16 @@ export interface WrittenBlock extends PageBlock {
 
 /** Approximate characters of a block. */
 const BLOCK_CHARS = 1_048_576;
-/** Shorter values are written inline. */
+/** Minimum length of a value that becomes a node. Shorter values are written inline. */
 const LEAST_NODE = 96;
-/** Shorter texts are one piece. */
+/** Minimum length of a text that is split into pieces. */
 const LEAST_TEXT = 512;
 /** Minimum and maximum length of a text's pieces, and the mask for their approximate length. */
 const PIECE = { least: 256, most: 8_192, mask: 0x3ff } as const;
-/** Longer lists are written as lists of lists of about this length. */
+/** Longer lists than `most` are written as lists of lists with about `about` items. */
 const LIST = { most: 64, about: 32 } as const;
 
-/** Pseudo-random numbers, the same in every process. */
+/** Pseudo-random numbers for the rolling hash, the same in every process. */
 const GEAR = ((): Uint32Array => {
   const gear = new Uint32Array(256);
   let seed = 0x9e3779b9;
@@ -40,7 +40,7 @@ export function piecesOf(text: string): readonly string[] {
   for (let at = 0; at < text.length; at += 1) {
     rolling = ((rolling << 1) + (GEAR[text.charCodeAt(at) & 0xff] ?? 0)) >>> 0;
     const length = at + 1 - from;
-    // The upper bits also depend on earlier characters.
+    // The upper bits depend on more of the earlier characters than the lower ones.
     const isEnd = length >= PIECE.least && ((rolling >>> 16) & PIECE.mask) === 0;
     if (!isEnd && length < PIECE.most) continue;
     pieces.push(text.slice(from, at + 1));
@@ -51,8 +51,8 @@ export function piecesOf(text: string): readonly string[] {
 }
 
 /**
- * Maximum length of JSON looked up unchanged, and the total kept. Most of an answer also occurs in
- * the previous one.
+ * Maximum length of JSON that is cached, and of the whole cache. Most of an answer also occurs in
+ * the previous answer.
  */
 const RECENT = { longest: 1_024, chars: 16 * 1_048_576 } as const;
 
@@ -73,7 +73,7 @@ const nodeOf = (value: Packed): number | undefined => {
 
 /**
  * Deduplicates similar JSON values: equal objects, lists and text pieces are stored once, as
- * numbered nodes. Compression alone only finds repetitions within some kilobytes.
+ * numbered nodes. Compression finds only repetitions within some kilobytes.
  */
 export class AnswerPack {
   readonly #known = new Map<string, number>();
@@ -101,7 +101,7 @@ export class AnswerPack {
     return this.#kept(Object.hasOwn(value, '$') ? { $: { o: members } } : Object.fromEntries(members));
   }
 
-  /** Adds a node whose members are already added values. Returns its number. */
+  /** Adds a node whose members were added before. Returns the node's number. */
   members(added: ReadonlyMap<string, Packed>): number {
     return this.#node(JSON.stringify(Object.fromEntries(added)));
   }

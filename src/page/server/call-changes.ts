@@ -21,7 +21,7 @@ export interface CallChange {
   /** The id of an object, `step:N` for a message, or the name of a section. */
   readonly key: string;
   readonly object?: ObjectId;
-  /** Its path, its tool, or the role of its message. */
+  /** The path of a file, the name of a call, or the role of a message. */
   readonly name: string;
   readonly kind: ChangeKind;
   readonly tokensBefore: number;
@@ -29,7 +29,7 @@ export interface CallChange {
   readonly actor: Actor;
   /** The step that caused it, counted from the session's beginning. */
   readonly step?: number;
-  /** One phrase. */
+  /** The cause in one phrase. */
   readonly why: string;
 }
 
@@ -41,20 +41,23 @@ export interface CallChanges {
   readonly prefix?: PrefixDiff;
   /** Why a request has no record. */
   readonly why?: string;
-  /** The loss and its cause in one sentence: by the provider's count if there is one. */
+  /**
+   * One sentence about the tokens written again and the cause, by the provider's count if there is
+   * one.
+   */
   readonly sentence: string;
-  /** The provider's count of the second request, if the first is the one before it. */
+  /** The provider's count of the second request, if the first one directly precedes it. */
   readonly counted?: {
     readonly read: number;
     readonly fresh: number;
     readonly again: number;
-    /** How much shorter it is than the first, although nothing recorded left. */
+    /** How many tokens shorter it is than the first, although the transcript shows no removal. */
     readonly fewer: number;
   };
   /** The last compaction between the two requests. */
   readonly compaction?: Compaction;
   readonly changes: readonly CallChange[];
-  /** Number of items that are equal in both. */
+  /** Number of items that are equal in both requests. */
   readonly stayed: number;
 }
 
@@ -83,10 +86,7 @@ function statedIn({ pieces, pool }: Request): ReadonlyMap<string, Stated> {
   return found;
 }
 
-/**
- * Returns the numbers that are out of order: the smallest set whose removal leaves the others
- * ascending.
- */
+/** Returns the smallest set of numbers whose removal leaves the others in ascending order. */
 export function outOfOrder(numbers: readonly number[]): ReadonlySet<number> {
   const ends: number[] = [];
   const before: (number | undefined)[] = [];
@@ -151,8 +151,8 @@ function changesBetween(between: Between): Pick<CallChanges, 'changes' | 'stayed
 }
 
 /**
- * Compares two requests of a session, each the last one up to its moment. Without a range it
- * compares the newest request with the one before it.
+ * Compares two requests of a session: the last one up to each moment of the range. Without a range,
+ * it compares the newest request with the previous one.
  *
  * @throws {HistoryError} `unknown-session`, `malformed-moment`; `beyond-end` if there is no request
  * to compare; also the errors of a rebuild
@@ -168,8 +168,8 @@ export async function askChanges(
 }
 
 /**
- * Returns the known changes to a request without a record: the messages and calls since the request
- * before, or of its turn.
+ * Returns the known changes to a request without a record: the messages and calls since the
+ * previous request, or those of its turn.
  */
 async function unrecordedChanges(
   reader: RequestReader,

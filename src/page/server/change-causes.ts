@@ -14,7 +14,7 @@ import type { Described } from './described-objects.js';
  * - `loaded`: its line became its text
  * - `collapsed`: its text became a line
  * - `changed`: its text differs
- * - `moved`: its place among the remaining items differs
+ * - `moved`: its position among the other items differs
  */
 export type ChangeKind = 'came' | 'loaded' | 'changed' | 'moved' | 'collapsed' | 'left';
 
@@ -23,7 +23,7 @@ export type ChangeKind = 'came' | 'loaded' | 'changed' | 'moved' | 'collapsed' |
  * epoch of contexts, or the harness. Agent and person act by a call, a message or a change of the
  * sets.
  *
- * `rendering`: no event. The item is shown differently because of other items.
+ * `rendering`: no event. The item is rendered differently because other items changed.
  */
 export type Actor = 'agent' | 'person' | 'window' | 'watcher' | 'epoch' | 'harness' | 'rendering';
 
@@ -50,7 +50,7 @@ interface Stated {
   readonly object?: ObjectId;
 }
 
-/** The cause from the session's sets, if a set changed between the two requests. */
+/** Finds the cause in the session's sets, if a set changed between the two requests. */
 function bySets(object: ObjectId, { acts }: Between): Told | undefined {
   const found = acts.setChange(object, ['deactivate', 'activate', 'index']);
   if (found === undefined) return undefined;
@@ -71,7 +71,7 @@ function bySets(object: ObjectId, { acts }: Between): Told | undefined {
 }
 
 /**
- * The cause of a new file version: a call that writes, otherwise the author of the change on disk.
+ * Finds the cause of a new file version: a call that wrote it, or the author of the change on disk.
  */
 function byVersion(object: ObjectId, { acts, pool }: Between): Told | undefined {
   const [before, after] = [acts.from, acts.to].map((request) => request.pool.find(({ id }) => id === object));
@@ -106,7 +106,7 @@ function ofStep(key: string, { acts: { reader } }: Between): Told | undefined {
   return { actor: ownMember(ACTORS, role) ?? 'harness', why: `a message of ${role}, step ${step.seq}`, step: step.seq };
 }
 
-/** The cause from a verb or a call that is in the request itself. */
+/** Finds the cause if the object is a call or a verb between the two requests. */
 function ownCall(object: ObjectId, { acts }: Between): Told | undefined {
   const step = acts.steps.find(({ call }) => call?.id === object);
   if (step === undefined) return undefined;
@@ -116,7 +116,9 @@ function ownCall(object: ObjectId, { acts }: Between): Told | undefined {
 
 const GONE: ReadonlySet<ChangeKind> = new Set(['left', 'collapsed']);
 
-/** Determines the cause of a change between two requests of a transcript, from its steps alone. */
+/**
+ * Determines the cause of a change between two requests of a transcript from the session's steps.
+ */
 function toldByTranscript({ key, object }: Stated, kind: ChangeKind, between: Between): Told {
   const { steps } = between.acts;
   const compacted = steps.findLast(({ event }) => event?.kind === 'compacted');

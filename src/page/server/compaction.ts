@@ -6,7 +6,7 @@ import { sessionCalls } from '../../review/ask/session-calls.js';
 import { defined } from '../../values/defined.js';
 import { describe } from './described-objects.js';
 
-/** A message or call that a compaction left out of the model's requests. */
+/** A message or call that a compaction dropped from the model's requests. */
 export interface DroppedEntry {
   readonly step: number;
   readonly turn: number;
@@ -27,7 +27,7 @@ export interface Compaction {
   readonly dropped: readonly DroppedEntry[];
   /** Number of files that dropped calls read or changed. */
   readonly files: number;
-  /** Those of them that later calls needed again. */
+  /** The files among them that later calls needed again. */
   readonly needed: readonly NeededFile[];
 }
 
@@ -35,12 +35,12 @@ export interface Compaction {
 export interface NeededFile {
   readonly object: ObjectId;
   readonly name: string;
-  /** The first such call, and its step. */
+  /** The first later call that needed it. */
   readonly call: string;
   readonly step: number;
 }
 
-/** The name of an entry that a compaction made. */
+/** The name of the entry with a compaction's summary. */
 export const SUMMARY = 'summary of a compaction';
 
 type FileSteps = ReadonlyMap<ObjectId, Step & Required<Pick<Step, 'call'>>>;

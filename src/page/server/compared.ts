@@ -18,7 +18,7 @@ import { PAGE_ANSWERS, type PageBody } from './page-schemas.js';
 const MOST_OUTCOME = 20_000;
 const MOST_TITLE = 200;
 
-/** A file that a session changed, with its text at the session's last change of it. */
+/** A file that a session changed, with its text after the session's last change. */
 interface ChangedFile {
   readonly id: ObjectId;
   readonly name: string;
@@ -34,7 +34,8 @@ async function changedFiles({ timeline, session, steps }: ComparedSide): Promise
   return Promise.all(
     ids.map(async (id) => {
       const versions = await actors.versions(id);
-      // A recorded edit of a text that was never shown whole made no version.
+      // Undefined if the transcript never showed the whole text, because then an edit made no
+      // version.
       const left = versions.findLast(({ by }) => by.kind === 'agent' && by.session === session);
       const document =
         left === undefined ? undefined : (await timeline.present.historyOfHeads(id))[left.number - 1]?.document;
@@ -45,7 +46,7 @@ async function changedFiles({ timeline, session, steps }: ComparedSide): Promise
   );
 }
 
-/** Returns the number of first steps that two sessions share, as a fork and its parent do. */
+/** Returns how many steps two sessions share at their beginning, like a fork and its parent. */
 function sharedSteps(one: readonly Step[], other: readonly Step[]): number {
   const isShared = (step: Step, i: number): boolean => {
     const beside = other[i];
@@ -56,7 +57,7 @@ function sharedSteps(one: readonly Step[], other: readonly Step[]): number {
   return differs < 0 ? Math.min(one.length, other.length) : differs;
 }
 
-/** A session that is compared. */
+/** One of the two compared sessions. */
 interface ComparedSide {
   readonly session: SessionId;
   readonly timeline: Timeline;
@@ -76,7 +77,10 @@ async function sideOf({ session, timeline, steps }: ComparedSide) {
   };
 }
 
-/** Returns the row of a session. A server of several agents has no list with titles. */
+/**
+ * Returns the row of a session. On a server of several agents there is no list, so the row is
+ * computed here.
+ */
 async function rowOf({ session, timeline, steps }: ComparedSide, listed: SessionRow | undefined): Promise<SessionRow> {
   const { present } = timeline;
   const [figures, lineage] = await Promise.all([sessionFigures(present, session), present.lineage(session)]);
@@ -94,7 +98,10 @@ async function rowOf({ session, timeline, steps }: ComparedSide, listed: Session
   };
 }
 
-/** Joins the changed files of two sessions by name: sessions have ids of their own for a file. */
+/**
+ * Joins the changed files of two sessions by name. Ids do not help: the sessions may have different
+ * ids for a file.
+ */
 function besideEachOther(sides: readonly { readonly files: readonly ChangedFile[] }[]) {
   const names = [...new Set(sides.flatMap(({ files }) => files.map(({ name }) => name)))].sort();
   return names.map((name) => {
@@ -107,7 +114,8 @@ function besideEachOther(sides: readonly { readonly files: readonly ChangedFile[
 }
 
 /**
- * Compares two sessions: their common past, figures, last answers, and the files that each changed.
+ * Compares two sessions: their shared steps, figures, last answers, and the files that each
+ * changed.
  *
  * @throws {HistoryError} `unknown-session`
  */

@@ -32,7 +32,9 @@ function reviewCommand(program: ProgramParts): Command {
     });
 }
 
-/** The review page: `palimpsest review`, the page of a server, and pages that hold one session. */
+/**
+ * The review page: `palimpsest review`, the page of a server, and pages in files with one session.
+ */
 export const PAGE: Contract = {
   http: async ({ home }) => {
     const [
@@ -64,7 +66,7 @@ export const PAGE: Contract = {
       },
       page: (token, dataDir) => {
         const named = resolve(dataDir);
-        // An agent or a shell may have another PALIMPSEST_DATA than this server.
+        // Ignores this server's PALIMPSEST_DATA, because the reader's shell may have another value.
         const isUsual = named === dataFolder({ ...process.env, PALIMPSEST_DATA: undefined });
         return new ReviewPage(fileURLToPath(new URL('dist/web/', home)), token, isUsual ? undefined : named);
       },

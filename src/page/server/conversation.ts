@@ -50,12 +50,12 @@ function hunksOf(before: string, after: string): readonly EditHunk[] {
   const { hunks = [] } = diffTexts(before, after);
   return hunks.map(({ lines, ...hunk }) => ({
     ...hunk,
-    // A replaced text is a part of a file, so its missing line end says nothing.
+    // A replaced text is a part of a file, so a missing line end at its end means nothing.
     lines: lines.flatMap(({ kind, text }) => (kind === 'note' ? [] : [`${SIGNS[kind]}${text}`])).slice(0, MOST_LINES),
   }));
 }
 
-/** Returns the hunks of a patch that a call gives. It does not say at which lines they are. */
+/** Returns the hunks of a patch in a call's arguments. Such a patch has no line numbers. */
 function patchHunks(text: string): readonly EditHunk[] {
   let left = MOST_LINES;
   return text.split(/^(?:@@|\*\*\* \w+ File:).*$/m).flatMap((part): readonly EditHunk[] => {
@@ -97,7 +97,7 @@ function editDiff(call: NamedCall): readonly EditHunk[] | undefined {
 
 type Row = Shaped<PageBody<'Conversation'>['rows'][number]>;
 
-/** The part of a conversation to return. */
+/** Selects the part of a conversation to return. */
 export interface ConversationQuestion {
   readonly session: string;
   readonly after?: number | undefined;
@@ -139,10 +139,10 @@ const EVENTS: Readonly<Record<NonNullable<Step['event']>['kind'], string>> = {
   lost: 'An acknowledged step was lost in a damaged journal.',
 };
 
-/** Hides nothing. */
+/** A mask that hides nothing. */
 const UNMASKED: ObjectMask = { masked: (text) => text, maskedValue: (value) => value, hides: () => false };
 
-/** The facts beside the steps of a session. */
+/** The facts that rows need beside the steps of a session. */
 interface Facts {
   readonly mask: ObjectMask;
   readonly timeline: Timeline;
@@ -171,7 +171,7 @@ function callRow(step: Step, call: SessionCall, facts: Facts): Row {
     at: new Date(at),
     id: call.id,
     number: facts.numbers.get(seq) ?? 0,
-    // The arguments are masked, so their parts in the name are, too.
+    // The name is made from masked arguments, so it contains no secret.
     name: callName(named),
     tool: call.tool,
     failed: call.failed,
@@ -210,7 +210,7 @@ function rowsOf(step: Step, facts: Facts): readonly Row[] {
     rows.push({ kind: 'event', ...where, event: event.kind, text: `${EVENTS[event.kind]}${detail}`, ...more });
   }
   if (message !== undefined) {
-    // A part of a secret has no form, so a text is masked before it is cut.
+    // A part of a secret is not recognised, so a text is masked before it is cut.
     const whole = facts.mask.masked(message.text);
     const text = whole.slice(0, MOST_MESSAGE).toWellFormed();
     rows.push({
@@ -246,7 +246,7 @@ const epochRow = ({ seq, at, number, reason, price }: LoggedEpoch, turn: number)
   text: `Epoch ${number} of contexts began (${reason}).`,
 });
 
-/** Returns the steps of a part of a conversation. */
+/** Returns the steps of the selected part of a conversation. */
 function stepsOfPart(
   steps: readonly Step[],
   numbers: ReadonlyMap<number, number>,
@@ -262,7 +262,7 @@ function stepsOfPart(
   return steps.slice(first, first + limit);
 }
 
-/** Returns rows for changes of files that were not made by the session's own calls. */
+/** Returns rows for changes of files that the session's own calls did not make. */
 function changeRows(steps: readonly Step[], { versions, files }: Facts): readonly Row[] {
   const [first, last] = [steps[0], steps.at(-1)];
   if (first === undefined || last === undefined) return [];
@@ -279,9 +279,9 @@ function changeRows(steps: readonly Step[], { versions, files }: Facts): readonl
 }
 
 /**
- * Returns a part of a session as a conversation. It has prompts, answers, calls with their results
- * and changes, epochs and events. Changes by others are in their places. `mask` hides parts of its
- * texts before they are cut.
+ * Returns a part of a session as a conversation: prompts, answers, calls with their results and
+ * changes, epochs and events. Changes of files by others stand at their times. `mask` masks texts
+ * before they are cut.
  *
  * @throws {HistoryError} `unknown-session`, `beyond-end`
  */

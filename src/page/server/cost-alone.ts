@@ -13,7 +13,7 @@ interface Counted {
   readonly usage: ModelUsage;
 }
 
-/** The cost of a session if every request had had its whole history. */
+/** The estimated cost of a session if every request had contained its whole history. */
 export interface CostAlone {
   readonly amount: number;
   /** Calls without a listed price. */
@@ -21,10 +21,13 @@ export interface CostAlone {
   readonly why: string;
 }
 
-/** Above this size the agent would have compacted its history, which the estimate leaves out. */
+/**
+ * Maximum tokens of a history that the estimate covers. The agent would have compacted a larger
+ * one.
+ */
 const USUAL_WINDOW = 200_000;
 
-/** Returns the estimated tokens of everything that was said and done up to each step. */
+/** Returns the estimated tokens of all messages and calls up to each step. */
 function historyTokens(steps: readonly Step[], calls: ReadonlyMap<ObjectId, SessionCall>): ReadonlyMap<number, number> {
   const found = new Map<number, number>();
   let chars = 0;
@@ -37,9 +40,9 @@ function historyTokens(steps: readonly Step[], calls: ReadonlyMap<ObjectId, Sess
 }
 
 /**
- * Estimates the cost of a steered session's calls without Palimpsest. Each request has the whole
- * history. Its beginning comes from the cache unless that has ended. The first request is as long
- * as the provider counted it.
+ * Estimates what a steered session's calls would have cost without Palimpsest. Each request has the
+ * whole history. Its beginning comes from the cache unless the cache has expired. The first request
+ * has the length that the provider counted.
  */
 export function costAlone(
   counted: readonly Counted[],

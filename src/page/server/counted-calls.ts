@@ -13,25 +13,25 @@ import { askOnce } from '../../values/promises.js';
 
 /** A model call that its provider counted. */
 export interface CountedCall {
-  /** Among the session's model calls, from 1. */
+  /** Number among the session's model calls, from 1. */
   readonly number: number;
   readonly step: number;
   readonly turn: number;
   readonly at: number;
   readonly usage: ModelUsage;
-  /** The last step of its request; its own step if that is not known. */
+  /** The last step of its request. If the request is not known, the step of the call itself. */
   readonly request: number;
-  /** The step of the counted call before it; 0 for the first. */
+  /** The step of the previous counted call; 0 for the first. */
   readonly before: number;
-  /** Whether its request was recorded. */
+  /** Whether there is a record of its sent request. */
   readonly isSent: boolean;
-  /** Prompt tokens outside of the cache that the request before had not. */
+  /** Prompt tokens outside of the cache that the previous request did not have. */
   readonly fresh: number;
-  /** Prompt tokens that the request before had, too, and that were not read from the cache. */
+  /** Prompt tokens that the previous request also had, but that were not read from the cache. */
   readonly again: number;
-  /** Prompt tokens that the request before had more. */
+  /** How many prompt tokens more the previous request had. */
   readonly fewer: number;
-  /** The model of the call before, if it was another one. */
+  /** The model of the previous call, if it was a different model. */
   readonly modelBefore?: string;
 }
 
@@ -39,7 +39,7 @@ export interface CountedCall {
 export interface CountedSession {
   readonly steps: readonly Step[];
   readonly records: readonly AssemblyProof[];
-  /** The session's own calls, in order. Those of a fork's shared past belong to its parent. */
+  /** The session's own calls, in order. Calls in steps that a fork shares belong to its parent. */
   readonly calls: readonly CountedCall[];
 }
 
@@ -50,14 +50,17 @@ type Counts = Pick<CountedCall, 'number' | 'step' | 'turn' | 'at' | 'usage' | 'r
 /** The counts of a call, and whether the session made it itself. */
 type OwnCounts = Counts & { readonly isOwn: boolean };
 
-/** Compares each call with the one before it. A call that failed has no prompt to compare with. */
+/**
+ * Compares each call with the previous one. Skips failed calls, which have no prompt to compare
+ * with.
+ */
 export function comparedCalls<T extends Counts>(counts: readonly T[]): readonly (CountedCall & T)[] {
   let last: T | undefined;
   return counts.map((one) => {
     const { cacheRead = 0 } = one.usage;
     const prompt = promptTokens(one.usage);
     const lost = last === undefined ? 0 : Math.min(promptTokens(last.usage), prompt) - cacheRead;
-    // A small loss also comes from texts that moved to the end.
+    // Ignores a small loss, because text that moved to the end also causes one.
     const again = lost < LEAST_COUNTED ? 0 : lost;
     const fewer = last === undefined || prompt === 0 ? 0 : fallOf(promptTokens(last.usage), prompt);
     const before = last?.step ?? 0;
@@ -72,8 +75,8 @@ export function comparedCalls<T extends Counts>(counts: readonly T[]): readonly 
 const counted = new WeakMap<Timeline, Map<SessionId, Promise<CountedSession>>>();
 
 /**
- * Returns the model calls of a session that have a provider's counts. Questions of one timeline
- * share them: a page in a file asks for every call.
+ * Returns the model calls of a session that have a provider's counts. Cached by timeline, because a
+ * page in a file asks for every call.
  */
 export function countedCalls(timeline: Timeline, session: SessionId): Promise<CountedSession> {
   const known = counted.get(timeline) ?? new Map<SessionId, Promise<CountedSession>>();
@@ -97,17 +100,17 @@ async function countCalls(timeline: Timeline, session: SessionId): Promise<Count
     const made = call?.answer[0] ?? step;
     return [{ isOwn, number: i + 1, step: made, turn, at, usage, request: step, isSent: kind === 'sent' }];
   });
-  // A gateway has more requests than the steps have answers.
+  // A gateway may have recorded more requests than there are answers among the steps.
   const all = comparedCalls(byRequests.length >= byCalls.length ? byRequests : byCalls);
   return { steps, records: requests.flatMap(({ proof }) => proof ?? []), calls: all.filter(({ isOwn }) => isOwn) };
 }
 
-/** Says what happened between two calls that explains a lost cache. */
+/** Describes the event between two calls that explains a lost cache. */
 function lossClause(steps: readonly Step[], call: CountedCall, diff: PrefixDiff | undefined): string | undefined {
   const between = steps.filter(({ seq }) => seq > call.before && seq <= call.step);
   if (between.some(({ event }) => event?.kind === 'compacted')) return 'the harness compacted its history';
   if (between.some(({ event }) => event?.kind === 'diverged')) return 'the conversation was rewound';
-  // Each model has a cache of its own.
+  // The provider keeps a separate cache for each model.
   if (call.modelBefore !== undefined) return `the model changed from ${call.modelBefore} to ${call.usage.model}`;
   const clause = diff === undefined ? undefined : causeClause(diff);
   // A change that accounts for less than half of the loss is not its cause.
@@ -128,8 +131,9 @@ export interface LossSentence {
 }
 
 /**
- * Says of a request that only a transcript shows that no provider counted it. Undefined for others.
- * Without a count, an unchanged beginning does not mean that it came from the cache.
+ * Returns a sentence that no provider counted a request, if only a transcript shows that request.
+ * Otherwise undefined. Without a count, it is unknown whether an unchanged beginning came from the
+ * cache.
  */
 export const uncountedSentence = ({ kind, usage }: Pick<SessionRequest, 'kind' | 'usage'>): string | undefined =>
   kind === 'transcript' && usage === undefined
@@ -137,8 +141,8 @@ export const uncountedSentence = ({ kind, usage }: Pick<SessionRequest, 'kind' |
     : undefined;
 
 /**
- * Says that the provider counted fewer tokens than for the call before, although the transcript has
- * nothing that left. Undefined without such a fall.
+ * Returns a sentence that the provider counted fewer tokens than for the previous call, although
+ * the transcript shows no removal. Undefined if it did not.
  */
 export function fallSentence(call: CountedCall, steps: readonly Step[]): string | undefined {
   if (call.isSent || call.fewer === 0) return undefined;
@@ -154,8 +158,9 @@ export function fallSentence(call: CountedCall, steps: readonly Step[]): string 
 }
 
 /**
- * Says how much of a counted call was written again, and why. Money and the changes of a call say
- * the same. `diff` compares its request with the one before, if both went out.
+ * Returns a sentence on how much of a counted call was written again, and why. The views of money
+ * and of changes share it. `diff` compares its request with the previous one, if both were
+ * recorded.
  */
 export function lossSentence(call: CountedCall, steps: readonly Step[], diff: PrefixDiff | undefined): LossSentence {
   const { turn, again, fresh, usage } = call;

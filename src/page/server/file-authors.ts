@@ -12,7 +12,7 @@ import { SessionActors, type VersionActor } from './version-actors.js';
 
 const actorsOf = new WeakMap<Timeline, Map<SessionId, Promise<SessionActors>>>();
 
-/** Returns the authors of file versions. Questions of one timeline share them. */
+/** Returns the authors of a session's file versions, cached by timeline. */
 export function sessionActors(timeline: Timeline, session: SessionId): Promise<SessionActors> {
   const known = actorsOf.get(timeline) ?? new Map<SessionId, Promise<SessionActors>>();
   actorsOf.set(timeline, known);
@@ -24,7 +24,7 @@ export function sessionActors(timeline: Timeline, session: SessionId): Promise<S
 const shownActor = (by: VersionActor) => ({ ...by });
 
 /**
- * Returns the versions of a file with their authors, as far as the calls of a session show them.
+ * Returns the versions of a file, each with its author as the calls of a session show it.
  *
  * @throws {HistoryError} `unknown-session`, `unknown-object`
  */

@@ -12,7 +12,7 @@ type Members = Readonly<Record<string, unknown>>;
 const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A page's data for searches. A text and its hit have the same index. */
+/** A page's data for searches. A text and its hit have the same index in both lists. */
 interface SearchedTexts {
   readonly found: { readonly hits: readonly { readonly object?: string | null }[] };
   readonly texts: readonly string[];
@@ -20,21 +20,23 @@ interface SearchedTexts {
 
 /** Fields that contain a hash, in any object. */
 const HASHES: ReadonlySet<string> = new Set(['sha256', 'content_hash', 'file_hash', 'metadata_hash', 'object_hash']);
-/** Fields that contain a size, beside a hash or inside its object. */
+/** Fields that contain the size of a text. */
 const SIZES: ReadonlySet<string> = new Set(['chars', 'bytes', 'tokens']);
-/** Replaces the hash of content that is not in the page, so that no hash confirms a guess. */
+/**
+ * The hash in place of that of content which is not in the page. A true hash could confirm a guess.
+ */
 const NO_HASH = hashText('');
 
 /**
  * Masks texts in the answers of a page. A context or version with masked text gets the hash of its
- * masked text, and `redacted: true`. The page never has the original hash, because it would confirm
- * a guess. It shows a hash only if it holds the hashed content unmasked.
+ * masked text, and `redacted: true`. The page never has the original hash, because it could confirm
+ * a guess. It shows a hash only if it also shows the hashed content unmasked.
  */
 export class MaskedAnswers {
   readonly mask: ObjectMask;
   /** The new hashes of masked content, by their original hashes. */
   readonly #hashes = new Map<string, string>();
-  /** Hashes that the page may show: their content is in it. */
+  /** Hashes that the page may show, because their content is in it. */
   readonly #shown = new Set<string>();
   #count = 0;
 
@@ -44,7 +46,7 @@ export class MaskedAnswers {
 
   /**
    * The number of texts that the mask changes, among the messages, results, arguments and versions
-   * of the corpus. A preview counts the same.
+   * of the corpus. A preview counts in the same way.
    */
   get count(): number {
     return this.#count;
@@ -96,7 +98,8 @@ export class MaskedAnswers {
       JSON.stringify(is.args) === JSON.stringify(was.args) &&
       was.args_display === is.args_display;
     if (isSame) {
-      // Without its text here, the hash may be that of text that is masked in another version.
+      // If the text is not in this answer, the hash may belong to a text that another version has
+      // masked.
       const isWhole = typeof was.content === 'string' || (was.content_hash === null && was.file_hash === null);
       const kept = hashed.filter(([, value]) => isWhole && typeof value === 'string' && !this.#hashes.has(value));
       for (const [, value] of kept) this.#shown.add(String(value));
@@ -128,9 +131,7 @@ export class MaskedAnswers {
     return { found, texts: texts.map((text, i) => (isHidden(i) ? MASK : text)) };
   }
 
-  /**
-   * Returns replacements for the texts of a version if its object is wholly hidden; otherwise none.
-   */
+  /** Returns replacements for the texts of a version. Empty unless its object is wholly hidden. */
   #whole({ text }: Members, object: Members): Members {
     const { hides } = this.mask;
     if (!hides(String(object['xt/id']))) return {};
@@ -153,7 +154,9 @@ export class MaskedAnswers {
     );
   }
 
-  /** Masks a value. `roundsSizes`: it may belong to masked text, whose exact size must not show. */
+  /**
+   * Masks a value. `roundsSizes`: rounds the sizes in it, because they may be those of masked text.
+   */
   #value(value: unknown, roundsSizes = false): unknown {
     if (typeof value === 'string') return this.#text(value);
     if (Array.isArray(value)) return value.map((one) => this.#value(one, roundsSizes));

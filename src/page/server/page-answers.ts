@@ -43,15 +43,13 @@ export interface PageAnswer {
   readonly body: object;
 }
 
-/**
- * The content of a page: everything of a session up to a step, read as of that step's knowledge.
- */
+/** The content of a page: a session up to a step, read at that step's transaction. */
 export interface PagedSession {
   readonly timeline: Timeline;
   readonly collected: CollectedSession;
   /** The last step, unless the page reaches the session's end. */
   readonly upto: number | undefined;
-  /** The mask that the answers will get. Calls then have the names of their tools alone. */
+  /** The mask that will be applied to the answers. Calls are then named only by their tools. */
   readonly mask?: ObjectMask | undefined;
   readonly onProgress?: ((what: 'calls' | 'objects', done: number, total: number) => void) | undefined;
 }
@@ -65,7 +63,7 @@ export interface PageAnswers {
   answers(): AsyncGenerator<PageAnswer>;
 }
 
-/** A session whose answers are made in sequence. Shared data is read once. */
+/** A session whose answers are produced in sequence, with the data that they share. */
 interface WalkedSession extends PagedSession {
   readonly sighted: SightedSessions;
 }
@@ -95,7 +93,7 @@ async function objectsIn({
   return found;
 }
 
-/** Returns the context of a moment; undefined if Palimpsest did not see it. */
+/** Returns the context of a moment. Undefined if its request is not known. */
 function seenContext(contexts: PastContexts, session: SessionId, when: When): Promise<PastContext | undefined> {
   return contexts.at(session, when).catch((error: unknown) => {
     if (error instanceof HistoryError && error.code === 'not-seen') return undefined;
@@ -212,7 +210,7 @@ async function corpusAnswer(
 }
 
 /**
- * Makes the answers that the review page requests for one session, with the functions of the
+ * Produces the answers that the review page requests for one session, with the functions of the
  * server. They contain no data beyond the session: no later version of its files and no other
  * session.
  * @throws {HistoryError}
@@ -243,7 +241,7 @@ export async function pageAnswers(paged: PagedSession): Promise<PageAnswers> {
       onProgress?.('objects', i, objects.length);
       yield* objectAnswers(own, objects.slice(i, i + AT_ONCE));
     }
-    // These answers repeat hashes of all earlier ones.
+    // The following answers repeat hashes of the earlier ones.
     yield { path: '/v1/strip', parameters, body: strip };
     yield { path: '/v1/money', parameters, body: await sessionMoney(timeline, session, lastStep) };
     const stale = await staleCalls(timeline, session);

@@ -7,9 +7,9 @@ export const MANIFEST_ID = 'palimpsest-manifest';
 export const BLOCK_ID = 'palimpsest-block-';
 
 /**
- * A packed value: JSON in which `$` refers to deduplicated parts. A number is a node, a list of
- * numbers a list of nodes. `t` is a text of pieces, `l` a list of lists, `o` an object that has a
- * field `$` itself.
+ * A packed value: JSON in which `$` refers to deduplicated parts. A number refers to a node, and a
+ * list of numbers to a list of nodes. `t` is a text in pieces, `l` a list of lists, and `o` an
+ * object with its own field `$`.
  */
 export type Packed =
   | null
@@ -32,7 +32,7 @@ export interface PackedReference {
 
 /** A block of nodes: a JSON list, gzipped, in base64. */
 export interface PageBlock {
-  /** Number of its nodes, which are numbered across all blocks. */
+  /** Number of its nodes. Numbers of nodes continue from block to block. */
   readonly nodes: number;
   /** Size of its JSON. */
   readonly bytes: number;
@@ -44,7 +44,10 @@ export interface PageManifest {
   readonly format: string;
   readonly version: number;
   readonly session: string;
-  /** The sessions that it is a fork of, the oldest first; only their shared past is in the page. */
+  /**
+   * The ancestors of a fork, the oldest first. Only the steps that it shares with them are in the
+   * page.
+   */
   readonly parents?: readonly string[];
   /** The first words of the user, masked; empty if there are none. */
   readonly title?: string;
@@ -61,7 +64,7 @@ export interface PageManifest {
   /** Number of masked places; null without a mask. */
   readonly masked: number | null;
   readonly blocks: readonly PageBlock[];
-  /** The node whose members are the answers by key. */
+  /** Number of the node whose members are the answers by key. */
   readonly answers: number;
 }
 
@@ -74,7 +77,7 @@ export type PageScope = Pick<PageManifest, 'session' | 'tx' | 'calls'>;
 /** Returns the last call up to a step. */
 const callAt = (calls: readonly number[], step: number): number | undefined => calls.findLast((call) => call <= step);
 
-/** Converts a moment to the step of a call; returns other moments unchanged. */
+/** Converts a moment to the step of the last call up to it. Returns other moments unchanged. */
 function atCall(moment: string | undefined, calls: readonly number[]): string {
   if (moment === undefined || moment === 'now') return `step:${calls.at(-1) ?? 0}`;
   const step = moment.startsWith('step:') ? Number(moment.slice('step:'.length)) : Number.NaN;

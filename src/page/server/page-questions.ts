@@ -21,12 +21,12 @@ import type { VerbPrice } from './verb-price.js';
 
 const { question } = contractEntries({ requests: {}, answers: PAGE_ANSWERS });
 
-/** Formats a session call by call. */
+/** Formats the strip of a session. */
 export function stripAnswer({ basis, marks, ...strip }: SessionStrip): PageBody<'Strip'> {
   return wireShape(PAGE_ANSWERS.Strip, { ...strip, basis: shownBasis(basis), marks });
 }
 
-/** Formats a change of a followed session. */
+/** Formats the change of a followed session's strip. */
 export function stripChangeAnswer({ basis, ...change }: StripChange): PageBody<'StripChange'> {
   return wireShape(PAGE_ANSWERS.StripChange, { ...change, basis: shownBasis(basis) });
 }

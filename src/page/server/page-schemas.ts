@@ -48,8 +48,8 @@ const marks = z.array(
 );
 
 /**
- * Response bodies about the calls of a session: each call's request, the changes between requests,
- * and the cost of a verb for the next ones.
+ * Response bodies about the model calls of a session: each call's request, the changes between
+ * requests, and the cost of a verb for later requests.
  */
 export const PAGE_ANSWERS = {
   ...PEOPLE_ANSWERS,

@@ -106,7 +106,7 @@ const conversationRow = z.discriminatedUnion('kind', [
   }),
 ]);
 
-/** Response bodies in the words of people: lists, the conversation, money, and stale copies. */
+/** Response bodies for views that people read: lists, the conversation, money, and stale copies. */
 export const PEOPLE_ANSWERS = {
   SessionList: z.object({
     basis,

@@ -26,7 +26,7 @@ import { describe } from './described-objects.js';
 
 /** The version of an object that a request shows. */
 export interface ShownVersion {
-  /** From 1, in the order of valid time, among the versions known at its basis. */
+  /** Number from 1, in the order of valid time, among the versions at the request's basis. */
   readonly number: number;
   readonly validTime: Date;
   readonly txId: number;
@@ -34,7 +34,7 @@ export interface ShownVersion {
 
 /** A named part of a request. */
 export interface ViewedItem extends Omit<RequestItem, 'section'> {
-  /** `untold`: what the provider counted, and the transcript does not have. */
+  /** `untold`: text that the provider counted and the transcript lacks. */
   readonly section: RequestItem['section'] | 'untold';
   /** The path or tool of an object, the role of a message, or the section. */
   readonly name: string;
@@ -43,7 +43,7 @@ export interface ViewedItem extends Omit<RequestItem, 'section'> {
   readonly tokens: number;
 }
 
-/** A request as sent, part by part. Without a record, what is known of it. */
+/** A request as sent, part by part. Without a record, it has only the known parts. */
 export interface RequestView {
   readonly session: SessionId;
   readonly tokenizer: typeof TOKENIZER;
@@ -85,10 +85,9 @@ async function versionsAt(
 }
 
 /**
- * Returns the last request of a session up to a moment, part by part. Our parts are byte for byte
- * as sent; the harness's own messages come from their recorded texts.
- *
- * Without a record of the request it is what is known of it.
+ * Returns the last request of a session up to a moment, part by part. The context's parts are byte
+ * for byte as sent. The harness's own messages come from their recorded texts. Without a record,
+ * only the known parts are returned.
  *
  * @throws {HistoryError} `unknown-session`, `malformed-moment`, `beyond-end`; also the errors of a
  * rebuild
@@ -102,7 +101,7 @@ export async function askRequest(timeline: Timeline, reference: string, text: Mo
   return requestView(reader, await reader.request(await requestAt(timeline, asked, reader), countHere));
 }
 
-/** A place of a session whose request has no record. */
+/** A step of a session whose request has no record. */
 interface UnseenPlace {
   readonly step: number;
   readonly why: string;
@@ -115,7 +114,7 @@ const UNSEEN = {
   none: 'the agent builds its requests itself, so Palimpsest did not see them',
 } as const;
 
-/** Returns the place of a moment whose request is not known; undefined if it is. */
+/** Returns the step of a moment if its request is not known. Undefined if the request is known. */
 export async function unseenAt(
   timeline: Timeline,
   moment: Moment,
@@ -169,8 +168,8 @@ async function itemNames(
 }
 
 /**
- * Returns what the provider counted beyond the parts that a transcript has. Its text says what that
- * may be.
+ * Returns an item for the tokens that the provider counted beyond the transcript's parts. Its text
+ * says what they may be.
  */
 function untoldItem({ tokens }: RequestSide['size'], counted: number | undefined): ViewedItem {
   const text =

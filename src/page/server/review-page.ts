@@ -63,10 +63,7 @@ async function readFiles(folder: string): Promise<Files> {
   return new Map(await Promise.all(known.map(async (name) => [name, await readFile(join(folder, name))] as const)));
 }
 
-/**
- * Changes that a visitor of the page may make: everything recorded as done by a person, and no
- * agent actions.
- */
+/** Changes that a visitor of the page may make: those that are recorded as done by a person. */
 const DONE_BY_PERSON = /^\/v1\/sessions\/[^/]+\/(sets|undo|fork|restore|notes)$/;
 
 const ENTER = z.strictObject({ token: z.string().min(1).max(1_000) });
@@ -75,17 +72,17 @@ const MOST_BODY_BYTES = 4_096;
 const pathOf = ({ url = '/' }: Pick<IncomingMessage, 'url'>): string => url.split(/[?#]/, 1)[0] ?? '/';
 
 /**
- * The review page of a server: its files, which contain no session data, and its visitors. A link
- * has a token after its `#`, which browsers never send. The page exchanges it for a secret, and
- * sends that as a bearer token with each question. A cookie would also reach every other server of
- * this machine, because cookies ignore ports.
+ * The review page of a server: its files, which contain no session data, and the admission of
+ * visitors. A link has a token after its `#`, which browsers never send. The page exchanges the
+ * token for a secret, and sends the secret as a bearer token with each question. A cookie would
+ * also reach every other server of this machine, because cookies ignore ports.
  *
  * The token of a link works while the server runs, so a printed address opens in a second browser.
  * The page removes it from the address bar.
  */
 export class ReviewPage implements ServedPage {
   readonly #folder: string;
-  /** A token that a visitor may exchange at any time: the server's own. */
+  /** The server's own token, which a visitor may exchange at any time. */
   readonly #token: string | undefined;
   /** The data folder, if commands need to name it. */
   readonly #data: string | undefined;
@@ -101,7 +98,7 @@ export class ReviewPage implements ServedPage {
   }
 
   /**
-   * Returns the address of a view of the page, which works while the server runs. `view` is a path
+   * Returns a link to a view of the page. The link works while the server runs. `view` is a path
    * below the page, with its parameters.
    */
   link(origin: string, view = ''): string {

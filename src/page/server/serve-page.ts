@@ -9,12 +9,12 @@ import type { ServedAddresses } from '../../http/http-server.js';
 import { SYSTEM } from '../../process/system.js';
 import { defined } from '../../values/defined.js';
 
-/** How long the browser has to read the redirect file, milliseconds. */
+/** Time in milliseconds that the browser has to read the redirect file. */
 const OPENED_MS = 60_000;
 
 /**
- * Opens an address in the browser. Other users can see program arguments, and the address admits
- * its visitors. The browser therefore opens a private file that redirects to it.
+ * Opens an address in the browser. The address contains a token, and other users can see program
+ * arguments. So a private file redirects to the address.
  */
 async function openBrowser(address: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'palimpsest-review-'));
@@ -36,7 +36,7 @@ async function openBrowser(address: string): Promise<void> {
 }
 
 /**
- * Returns the session that a reviewer names by its id or the beginning of it.
+ * Returns the session that a reviewer names by its id or by the beginning of its id.
  * @throws {HistoryError} `unknown-session` with the most similar ids; `ambiguous`
  */
 async function namedSession(name: string, { data }: ShowFlags): Promise<string> {

@@ -10,11 +10,10 @@ import { stripChangeAnswer } from './page-questions.js';
 import { type StripPlace, stripChange, stripPlace } from './strip-changes.js';
 
 /**
- * How often the database is polled for its newest transaction while a session is followed,
- * milliseconds.
+ * Interval at which the newest transaction is polled while a session is followed, in milliseconds.
  */
 const LOOK_MS = 250;
-/** Pause after a failed poll, for example while the node is away, milliseconds. */
+/** Pause after a failed poll in milliseconds, for example while the node is down. */
 const FAILED_MS = 2_000;
 /** Interval of keep-alive events, milliseconds. */
 const BEAT_MS = 15_000;
@@ -32,8 +31,8 @@ interface Follower {
   /** The transaction of the last sent event. */
   sent: number;
   /**
-   * Time since which sent data is undrained, milliseconds of `performance.now`; undefined if it is
-   * drained, infinite before the first event.
+   * Time since which sent data is undrained, in milliseconds of `performance.now`. Undefined if all
+   * data is drained; infinite before the first event.
    */
   slowSince: number | undefined;
 }
@@ -74,7 +73,7 @@ class FollowedSession {
     this.#followers.add(follower);
   }
 
-  /** Starts sending changes to a follower, beginning with those since a transaction. */
+  /** Starts sending changes to a follower. The first event has the changes since a transaction. */
   tell(follower: Follower, after: number | undefined): Promise<void> {
     return this.#serial(async () => {
       const now = this.#place?.txId ?? -1;
@@ -137,10 +136,10 @@ const eventText = (txId: number, data: unknown): string =>
   `id: ${txId}\nevent: change\ndata: ${JSON.stringify(data)}\n\n`;
 
 /**
- * Sends changes of sessions to followers as server-sent events, for records of any process. While a
- * client follows, polls the database's newest transaction and reads each followed session once for
- * all. An event's id is its transaction, so a client that resumes with the last id misses nothing.
- * A slow client receives no more until it drains, then everything as one event.
+ * Sends changes of sessions to followers as server-sent events, whichever process wrote them. While
+ * a client follows, it polls the newest transaction and reads each followed session once for all
+ * clients. An event's id is its transaction, so a client that resumes with the last id misses
+ * nothing. A slow client gets no event until it drains, and then all changes as one event.
  */
 export class SessionEvents implements EventStreams {
   readonly #log: Logger;
@@ -234,8 +233,8 @@ export class SessionEvents implements EventStreams {
   }
 
   /**
-   * Sends keep-alive events to clients that keep up, which also detects closed connections. Closes
-   * clients that have not drained for long.
+   * Sends keep-alive events to clients that keep up. This also detects closed connections. Closes
+   * clients that have not drained for too long.
    */
   #beat(now: number): void {
     for (const followed of this.#sessions.values()) {

@@ -26,7 +26,8 @@ function partsOf({ usage, at, fresh, again }: CountedCall): Readonly<Record<Caus
   const prices = dollarPricesOf(usage.model ?? '', at) ?? { input: 1, output: 5, read: 0.1, write: 1.25 };
   if (total === undefined) return undefined;
   const { cacheRead = 0, cacheWrite = 0, input = 0, output = 0 } = usage;
-  // Text outside of the cache costs the price of writes as far as the provider wrote it.
+  // The average price of text outside of the cache: cache writes have another price than other
+  // input.
   const rate = input + cacheWrite === 0 ? 1 : (input + cacheWrite * prices.write) / (input + cacheWrite);
   const parts = {
     'first-writes': fresh * rate * prices.input,
@@ -47,7 +48,10 @@ const TOKENS: Readonly<Record<Cause, (call: CountedCall) => number>> = {
 };
 const CAUSES = Object.keys(TOKENS) as readonly Cause[];
 
-/** Compares the sent requests of some calls with those before them, by the step of the call. */
+/**
+ * Compares the sent requests of some calls with the previous requests. Keys are the steps of the
+ * calls.
+ */
 async function comparisons(
   timeline: Timeline,
   session: SessionId,
@@ -61,7 +65,7 @@ async function comparisons(
     const at = reader.requests.findIndex((one) => one.step === request && one.kind === 'sent');
     const [from, to] = [reader.requests[at - 1], reader.requests[at]];
     if (from === undefined || to === undefined) continue;
-    // A request that cannot be rebuilt keeps the cause that its steps suggest.
+    // If a request cannot be rebuilt, the cause comes only from the steps.
     const pair = await Promise.all([reader.request(from, countHere), reader.request(to, countHere)]).catch(
       () => undefined,
     );
@@ -73,7 +77,7 @@ async function comparisons(
 
 /**
  * Returns the cost of a session by cause. A cost that the agent recorded is divided among the
- * causes in the proportions of list prices. A fork's shared past counts for its parent.
+ * causes in the proportions of list prices. The steps that a fork shares count for its parent.
  *
  * @throws {HistoryError} `unknown-session`
  */

@@ -32,7 +32,7 @@ export interface StripBand {
   /** The tool of a call. */
   readonly tool?: string;
   readonly failed: boolean;
-  /** Present length of its text. */
+  /** Current length of its text. */
   readonly chars: number;
   readonly changes: readonly { readonly step: number; readonly state: BandState }[];
 }
@@ -45,7 +45,7 @@ export type StripMark = { readonly step: number; readonly at: Date } & (
   | { readonly kind: 'version'; readonly object: ObjectId; readonly number: number }
 );
 
-/** A session from its first call to its last, with the composition of its contexts. */
+/** The *strip* of a session: its model calls in order, with the composition of their contexts. */
 export interface SessionStrip {
   readonly session: SessionId;
   readonly basis: Basis;
@@ -53,11 +53,16 @@ export interface SessionStrip {
   readonly bands: readonly StripBand[];
   readonly marks: readonly StripMark[];
   readonly lastStep: number;
-  /** Tokens at which an epoch ends, for a model with the usual window. Undefined without epochs. */
+  /**
+   * Tokens at which an epoch ends, for a model with the default window. Undefined without epochs.
+   */
   readonly budget?: number;
 }
 
-/** Number of files whose versions are read for marks: the most recently activated ones. */
+/**
+ * Maximum number of files whose versions are read for marks. The most recently activated ones
+ * count.
+ */
 const MOST_WATCHED = 200;
 const AT_ONCE = 8;
 
@@ -78,7 +83,7 @@ export function callOf(proof: AssemblyProof, usage: ModelUsage | undefined): Str
   };
 }
 
-/** Builds the columns of a session that sent no context. */
+/** Builds the columns of a session without known requests, one for the end of each turn. */
 export function endsOfTurns(steps: readonly Step[], isTranscript: boolean): readonly StripCall[] {
   const kind = isTranscript ? 'transcript' : 'unseen';
   return turnSpans(steps).map(({ turn, last, steps: own }) => ({
@@ -95,18 +100,18 @@ interface StripSource {
   readonly present: StoreSnapshot;
   readonly session: SessionId;
   readonly steps: readonly Step[];
-  /** Up to the last of the steps. */
+  /** Requests up to the last step. */
   readonly requests: readonly SessionRequest[];
   readonly isTranscript: boolean;
 }
 
-/** Whether the requests of a session are those of its agent, as the transcript has them. */
+/** Whether the session's requests come from its agent's transcript. */
 const isOfAgent = ({ requests, isTranscript }: StripSource): boolean =>
   isTranscript && requests.every(({ proof }) => proof === undefined || proof.sent !== undefined);
 
 /**
- * Returns the columns of a session, and the states of its objects. In the requests of a transcript
- * objects stand by the calls that brought them, else by the session's sets.
+ * Returns the columns of a session, and the states of its objects. For a transcript, the states
+ * follow from the calls that brought the objects. Otherwise they follow from the session's sets.
  */
 export async function columnsAndWays(
   source: StripSource,
@@ -140,8 +145,8 @@ export async function columnsAndWays(
 }
 
 /**
- * Returns the changes of files. `stepOf` places a version, numbered from 1, at a step. It returns
- * undefined for a version that has no mark.
+ * Returns marks for the versions of files. `stepOf` returns the step at which to mark a version,
+ * numbered from 1, or undefined for no mark.
  */
 export async function versionMarks(
   present: StoreSnapshot,
@@ -159,7 +164,8 @@ export async function versionMarks(
 }
 
 /**
- * Returns the events of steps: verbs of the agent or a person, and events of the harness's history.
+ * Returns marks for events of steps: verbs of the agent or a person, and events of the harness's
+ * history.
  */
 export function stepMarks(
   steps: readonly Step[],
@@ -179,13 +185,16 @@ export function stepMarks(
   });
 }
 
-/** Returns the epochs that began with some contexts. */
+/** Returns marks for the epochs that begin with some contexts. */
 export const epochMarks = (records: readonly AssemblyProof[]): readonly StripMark[] =>
   bordersOf(records).map(({ step, at, epoch: { number, reason, price } }) => {
     return { kind: 'epoch', step, at: new Date(at), number, reason, ...defined({ price }) };
   });
 
-/** Returns the last step that a point includes: its own, or the last one known then. */
+/**
+ * Returns the last step that a point includes: the point's step, or the last step known at its
+ * basis.
+ */
 async function lastOf(
   { place, basis, snapshot }: Point,
   { present, session, steps }: { present: StoreSnapshot; session: SessionId; steps: readonly Step[] },
@@ -198,7 +207,7 @@ async function lastOf(
   return steps.findLast(({ seq, at }) => seq <= known && at <= basis.validTime.getTime())?.seq ?? 0;
 }
 
-/** Returns the rows of some objects. Objects without known data have none. */
+/** Returns the rows of some objects. Objects without a description have no row. */
 export function bandsOf(ways: Ways, described: ReadonlyMap<ObjectId, Described>): readonly StripBand[] {
   return [...ways].flatMap(([id, changes]) => {
     const metadata = described.get(id);
@@ -211,7 +220,7 @@ export function bandsOf(ways: Ways, described: ReadonlyMap<ObjectId, Described>)
 }
 
 /**
- * Returns a session up to a moment, call by call, without rebuilding contexts. Sizes come from
+ * Returns the strip of a session up to a moment, without rebuilding contexts. Sizes come from
  * records, and states from steps.
  *
  * @throws {HistoryError} `unknown-session`, `malformed-moment`, `beyond-end`
@@ -223,7 +232,7 @@ export async function sessionStrip(asked: Timeline, reference: string, text: Mom
   const [point, all, requests, isTranscript] = await Promise.all([
     timeline.find(askedMoment(text, moment), session),
     timeline.steps(session),
-    // A damaged record is reported when it is requested. The strip shows the others.
+    // The view of a damaged record reports the damage. The strip shows the other records.
     timeline.requests(session),
     timeline.isTranscript(session),
   ]);

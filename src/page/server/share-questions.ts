@@ -10,7 +10,10 @@ const { question, plainQuestion } = contractEntries({ requests: {}, answers: REV
 
 const MOST_LISTED = 200;
 
-/** The questions by which a person shares a session. `web` has the page that is built for files. */
+/**
+ * The questions by which a person shares a session. `web` is the folder of the page built for
+ * files.
+ */
 export const shareQuestions = (web: string) => ({
   redaction: question({
     path: '/v1/redaction',
@@ -29,7 +32,7 @@ export const shareQuestions = (web: string) => ({
       const { masked } = await sessionMask({ timeline, session, hiddenTexts }, { rules });
       const ranges = (text: string) => {
         const shown = masked(text);
-        // A text whose hidden parts cannot be placed counts as hidden.
+        // If the hidden parts of a text cannot be located, the whole text counts as hidden.
         const hidden = hiddenRanges(text, shown) ?? [{ from: 0, end: text.length }];
         return shown === text ? [] : hidden.map(({ from, end }) => ({ at: from, end }));
       };

@@ -4,7 +4,7 @@ import type { ModelUsage } from '../../objects/step.js';
 
 /** A column of a strip: a request, or the end of a turn without known requests. */
 export interface StripCall {
-  /** Whether the model was sent it (decision E12). */
+  /** How the request is known (decision E12). */
   readonly kind: ContextKind;
   readonly turn: number;
   /** The last step that it includes. */

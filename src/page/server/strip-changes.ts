@@ -24,7 +24,7 @@ import {
 } from './session-strip.js';
 import type { StripCall } from './strip-call.js';
 
-/** A follower's known state of a session: everything up to a transaction. */
+/** The state of a session that a follower has, up to a transaction. */
 export interface StripPlace {
   readonly session: SessionId;
   readonly txId: number;
@@ -34,7 +34,7 @@ export interface StripPlace {
   readonly turnFrom: number;
   /** The step of the last sent context; undefined if there is none. */
   readonly handedAt: number | undefined;
-  /** The contexts of that step. */
+  /** The keys of the contexts of that step. */
   readonly handed: ReadonlySet<string>;
   /** The state of each object. */
   readonly states: ReadonlyMap<ObjectId, BandState>;
@@ -47,7 +47,7 @@ export interface StripPlace {
 /** The columns and rows of a session whose requests its transcript shows. */
 interface Told {
   readonly calls: readonly StripCall[];
-  /** The number of state changes of each row. */
+  /** The number of state changes of each row that the follower has. */
   readonly changes: ReadonlyMap<ObjectId, number>;
 }
 
@@ -63,15 +63,15 @@ export interface StripChange {
   readonly callsFrom: number;
   readonly calls: readonly StripCall[];
   /**
-   * Objects that are new, that changed state, or whose text has another length. Has only new
-   * states.
+   * Objects that are new, that changed state, or whose text has another length. Each has only its
+   * new states.
    */
   readonly bands: readonly StripBand[];
   readonly marks: readonly StripMark[];
 }
 
 const keyOf = ({ step, at, sha256 }: AssemblyProof): string => `${step} ${at} ${sha256}`;
-/** Steps after the last context, which are read again. */
+/** Maximum number of steps after the last context that are read again. */
 const MOST_REREAD = 200;
 const IGNORED = { onDamaged: () => undefined } as const;
 const NONE: Told['changes'] = new Map();
@@ -91,7 +91,9 @@ async function fileTimes(snapshot: StoreSnapshot, ids: readonly ObjectId[]): Pro
   return new Map(heads.map(([id, { validTime }]) => [id as ObjectId, validTime.getTime()]));
 }
 
-/** Derives the columns and states of a transcript anew: an answer may change the last ones. */
+/**
+ * Derives the columns and states of a transcript again, because an answer may change the last ones.
+ */
 async function toldOf(
   present: StoreSnapshot,
   session: SessionId,
@@ -150,7 +152,7 @@ const newChanges = (ways: Ways, before: Told['changes']): Ways =>
     }),
   );
 
-/** Returns the first column that a follower does not have as it is now. */
+/** Returns the index of the first column that is new or has changed. */
 function firstNew(calls: readonly StripCall[], before: readonly StripCall[]): number {
   const found = calls.findIndex((call, i) => JSON.stringify(call) !== JSON.stringify(before[i]));
   return found < 0 ? calls.length : found;
@@ -183,7 +185,7 @@ export async function stripChange(
   const step = steps.at(-1)?.seq ?? known;
   const now = await fileTimes(present, [...new Set([...files.keys(), ...shownIn(steps)])]);
   const changed = [...now].flatMap(([id, at]) => (files.has(id) && files.get(id) !== at ? [id] : []));
-  // A change on disk has no step of its own.
+  // A change on disk has no own step, so it is marked at the last one.
   const versions = await versionMarks(present, changed, (file, { at }) =>
     at > (files.get(file) ?? 0) ? step : undefined,
   );
@@ -225,7 +227,7 @@ export async function stripChange(
     session,
     basis: present.basis,
     lastStep: step,
-    // The first context replaces the turn ends that served as columns until then.
+    // The first context replaces the ends of turns, which were the columns before it.
     callsFrom:
       transcript !== undefined
         ? (calls[0]?.step ?? step + 1)

@@ -13,7 +13,7 @@ export interface TranscriptLengths {
   readonly calls: ReadonlyMap<ObjectId, Pick<SessionCall, 'tool' | 'args' | 'chars'>>;
 }
 
-/** Returns the length of an entry as the model was shown it. */
+/** Returns the length of an entry as the model saw it. */
 function lengthOf({ kind, step }: TranscriptEntry, { calls }: TranscriptLengths): number {
   const { message, call, event } = step;
   if (kind === 'summary') return event?.detail?.length ?? 0;
@@ -80,8 +80,8 @@ function wayOf(presences: readonly Presence[]): readonly { readonly step: number
 }
 
 /**
- * Returns the states of each object over the steps of a transcript, in the order of discovery. An
- * object that was only named is in no context.
+ * Returns the states of each object over the steps of a transcript, in the order of discovery. A
+ * request that only names an object does not count as having it.
  */
 export function transcriptWays(presences: Presences, steps: readonly Step[]): Ways {
   const ways = new Map<ObjectId, readonly { readonly step: number; readonly state: BandState }[]>();

@@ -21,18 +21,21 @@ export interface VerbPrice {
   readonly session: SessionId;
   readonly object: ObjectId;
   readonly verb: Verb;
-  /** The verb's effect; `done` if it changes something. */
+  /** The outcome of the verb; `done` if it changes something. */
   readonly outcome: SetOutcome;
   readonly tokenizer: typeof TOKENIZER;
   /** The layout of the last request; `ssot` if there was none. */
   readonly layout: 'ssot' | 'epoch';
   /** Tokens of the object's text in a request. */
   readonly text: number;
-  /** Written once with the next request, behind its common beginning with the last one. */
+  /**
+   * Tokens that the next request additionally writes to the cache, behind its common beginning with
+   * the last request.
+   */
   readonly written: number;
-  /** Growth of every request from the next one on; negative if requests shrink. */
+  /** Tokens by which every request from the next one on grows; negative if requests shrink. */
   readonly perCall: number;
-  /** Growth of every request from the next border on; undefined without epochs. */
+  /** Tokens by which every request from the next border on grows; undefined without epochs. */
   readonly perCallFromBorder?: number;
   /**
    * Whether the numbers are exact. Otherwise they omit text that the harness's list may already
@@ -57,7 +60,10 @@ function withVerb({ input }: Next, verb: Verb, added: AssemblyInput['active'][nu
 /** Returns the tokens behind the common beginning of two texts. */
 const tokensBehind = (before: string, after: string): number => countTokens(after.slice(commonLength(before, after)));
 
-/** Renders one request as text. Each is compared with the last sent one. */
+/**
+ * Returns the cost without epochs. Renders the next request with and without the verb, and compares
+ * each with the last sent request.
+ */
 function ssotPrice(last: string, now: AssemblyInput, then: AssemblyInput): Pick<VerbPrice, 'written' | 'perCall'> {
   const [without, changed] = [assemble(now).text, assemble(then).text];
   const behind = (text: string): number => tokensBehind(last, text);
@@ -70,8 +76,8 @@ const blockTokens = (input: AssemblyInput, id: ObjectId): number => {
 };
 
 /**
- * Inside an epoch nothing leaves. A text that the request lacks comes in a note. A border begins
- * with the active content of that moment.
+ * Returns the cost in an epoch. Nothing leaves an epoch, and a text that the request lacks comes in
+ * a note. The next border renders the content that is active by then.
  */
 function epochPrice(
   shown: EpochState,
@@ -102,7 +108,7 @@ async function lastRequest({ contexts, present }: Timeline, session: SessionId) 
 /**
  * Returns the cost of activating, deactivating, pinning or unpinning an object for a session's next
  * requests, as of the newest transaction. Changes nothing. Pinning itself is free: it keeps content
- * that would have left.
+ * that would otherwise be removed.
  *
  * @throws {HistoryError} `unknown-session`, `ambiguous`, `unknown-object`; also the errors of a
  * rebuild

@@ -16,11 +16,11 @@ export interface VersionActor {
   readonly kind: 'agent' | 'person' | 'git' | 'editor' | 'unknown';
   readonly session?: SessionId;
   readonly turn?: number;
-  /** The step that wrote it, that first saw it, or after which it was made. */
+  /** The step that wrote the version, that first saw it, or after which it was written. */
   readonly step?: number;
   readonly call?: ObjectId;
   readonly name?: string;
-  /** The commit whose file it is, for git. */
+  /** The commit that the version belongs to, for git. */
   readonly commit?: string;
   /** A sentence with the evidence. */
   readonly why: string;
@@ -31,17 +31,19 @@ export interface ActedVersion {
   readonly number: number;
   readonly validTime: Date;
   readonly txId: number;
-  /** Whether the version before it, if there is one, has no recorded text. */
+  /** Whether there is no previous version, or only a stub. */
   readonly isFirst: boolean;
-  /** The number of the last earlier version with the same text, if another one came between. */
+  /**
+   * The number of the last earlier version with the same text, if a version between them differs.
+   */
   readonly back: number | undefined;
   readonly by: VersionActor;
 }
 
-/** A change of a file without a recorded version, because its text is not known. */
+/** A change of a file that has no version, because its text is not known. */
 export interface UnrecordedChange {
   readonly step: Step;
-  /** False for a command that names the file, such as a formatter, and may have left it alike. */
+  /** False for a command that names the file but may not have changed it, such as a formatter. */
   readonly isSure: boolean;
   readonly by: VersionActor;
 }
@@ -52,7 +54,7 @@ export interface FileCall {
   readonly call: SessionCall;
   /** Whether it changed the file, by its tool or by a command that names the file. */
   readonly changes: boolean;
-  /** The lines that it read; undefined for all of them, and for a call that reads none. */
+  /** The lines that it read. Undefined if it read all lines or none. */
   readonly lines: LineRange | undefined;
 }
 
@@ -65,7 +67,7 @@ interface Touch extends Omit<FileCall, 'lines'> {
 interface ReadFile {
   readonly versions: readonly ActedVersion[];
   readonly touches: readonly Touch[];
-  /** The calls that changed it and left no text. */
+  /** The calls that changed it and whose text was not recorded. */
   readonly unrecorded: readonly Touch[];
 }
 
@@ -91,7 +93,7 @@ export interface StaleCall {
 
 const AT_ONCE = 8;
 
-/** Finds the authors of file versions among the calls of one session. Reads each file once. */
+/** Finds the authors of file versions from the calls of one session. Reads each file once. */
 export class SessionActors {
   readonly #timeline: Timeline;
   readonly #session: SessionId;
@@ -146,7 +148,7 @@ export class SessionActors {
     return (await this.#read(object)).versions;
   }
 
-  /** Returns the changes of a file by calls of the session without a recorded text, in order. */
+  /** Returns the changes of a file by the session's calls whose text was not recorded, in order. */
   async unrecorded(object: ObjectId): Promise<readonly UnrecordedChange[]> {
     return (await this.#read(object)).unrecorded.map((touch) => {
       const { session, ...placed } = placeOf(touch);
@@ -194,7 +196,10 @@ export class SessionActors {
     return { touches, unrecorded, versions: acted };
   }
 
-  /** Returns the last command between two versions that may have given the file an earlier text. */
+  /**
+   * Returns the last command between two versions that may have restored an earlier text of the
+   * file.
+   */
   #putBack({ path, after, upto }: Stretch): { readonly run: ShellRun; readonly command: string } | undefined {
     for (const run of this.#runs.toReversed()) {
       if (run.step.at <= after || run.step.at > upto) continue;
@@ -213,13 +218,14 @@ export class SessionActors {
     const { validTime, txId, marks } = version;
     const isFirst = last === undefined || versionState(last) === 'stub';
     const behind = touches.filter((touch) => touch.txId === txId && touch.step.at >= validTime.getTime());
-    // A recorded call and its version have one time. A transaction may have many recorded calls.
+    // In an import, a call and its version have the same time, and a transaction may have many
+    // calls.
     const exact = behind.filter(({ step }) => step.at === validTime.getTime());
     const near = exact.length > 0 ? exact : behind;
     const writer = near.find(({ call, changes }) => changes && !call.failed);
     const shell = near.find(({ call }) => kindOfCall(call) === 'shell');
     const after = last?.validTime.getTime() ?? Number.NEGATIVE_INFINITY;
-    // A call that ran while the file changed ended at the first step behind the change.
+    // If a call ran while the file changed, it ended at the first step after the change.
     const next = near[0]?.step ?? this.#steps.find((step) => step.at >= validTime.getTime());
     const upto = next?.at ?? validTime.getTime();
     const putBack = writer === undefined && back !== undefined ? this.#putBack({ path: name, after, upto }) : undefined;
@@ -257,7 +263,7 @@ export class SessionActors {
   async #staleOf(object: ObjectId): Promise<readonly StaleCall[]> {
     const { versions, touches } = await this.#read(object);
     return touches.flatMap(({ step, call, txId }, i): readonly StaleCall[] => {
-      // A command replaces text wherever it finds it: only a tool acts on the text that was read.
+      // Only a tool relies on the text that was read before. A command reads the file itself.
       if (!call.changes) return [];
       const last = touches.slice(0, i).findLast((one) => !one.call.failed);
       const seen = last === undefined ? undefined : versionAt(versions, last);
@@ -270,7 +276,7 @@ export class SessionActors {
   }
 }
 
-/** A version of a file among all of them, and the calls that named the file. */
+/** The versions of a file, the place of one of them, and the calls that named the file. */
 interface NamedVersions {
   readonly versions: readonly HistoryHead[];
   readonly at: number;
@@ -278,7 +284,7 @@ interface NamedVersions {
   readonly name: string | undefined;
 }
 
-/** A file in a stretch of time, in milliseconds since 1970. */
+/** A file and a period, in milliseconds since 1970. */
 interface Stretch {
   readonly path: string;
   readonly after: number;
@@ -288,7 +294,10 @@ interface Stretch {
 const pathOf = (described: Described | undefined): string | undefined =>
   described?.type === 'file' ? described.displayPath : undefined;
 
-/** Returns the number of the last earlier version with the text of one, if another came between. */
+/**
+ * Returns the number of the last earlier version with the same text, if a version between them
+ * differs.
+ */
 function earlierAlike(versions: readonly HistoryHead[], at: number): number | undefined {
   const hash = versions[at]?.document?.file_hash;
   const isAlike = (one: HistoryHead | undefined): boolean =>
@@ -299,7 +308,7 @@ function earlierAlike(versions: readonly HistoryHead[], at: number): number | un
 
 const linesRead = (call: SessionCall): LineRange | undefined => (call.reads ? linesAsked(call) : undefined);
 
-/** Says how the first text of a file, or its first mention, came to be recorded. */
+/** Describes how the first text of a file, or its first mention, was recorded. */
 function firstWhy({ step, call }: Pick<Touch, 'step' | 'call'>, version: HistoryHead, wasKnown: boolean): string {
   const where = `in turn ${step.turn}`;
   const lines = linesRead(call);
@@ -320,7 +329,7 @@ interface LedTo {
   readonly earlier: Touch | undefined;
 }
 
-/** Says which command led to a version, or which call whose text was not recorded. */
+/** Names the command that led to a version, or the call whose text was not recorded. */
 function shellWhy({ back, putBack, shell, earlier }: LedTo): string | undefined {
   if (putBack !== undefined) {
     const { name } = putBack.run.call;
@@ -333,7 +342,7 @@ function shellWhy({ back, putBack, shell, earlier }: LedTo): string | undefined 
     : `${earlier.call.name} changed it in turn ${earlier.step.turn}. Its text was recorded later, when it was read.`;
 }
 
-/** Says what shows that git or an editor made a version. */
+/** Describes the evidence that git or an editor made a version. */
 function outsideWhy(author: FileAuthor): string {
   return author.kind === 'git'
     ? `git ${author.action} moved HEAD to ${author.commit.slice(0, 10)} then, and the file equals that commit's.`

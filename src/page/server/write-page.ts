@@ -29,7 +29,7 @@ import {
 /** The content of a page. */
 interface PageParts extends Pick<PagedSession, 'upto' | 'onProgress'> {
   readonly session: SessionId;
-  /** The folder of the page built for files. */
+  /** The folder with the page that is built for files. */
   readonly web: string;
   readonly mask?: MaskedAnswers | undefined;
 }
@@ -67,7 +67,7 @@ const policyOf = (script: string, style: string): string =>
   ].join('; ');
 
 /**
- * Requires a text that HTML does not interpret, so that it can be embedded in an element unchanged.
+ * Returns a text if it can be embedded in an element unchanged. Throws if HTML would interpret it.
  */
 function inElement(text: string, name: 'script' | 'style'): string {
   if (new RegExp(`</${name}|<!--`, 'i').test(text))
@@ -94,8 +94,8 @@ const dataElement = (id: string, base64: string): string =>
   `<script type="application/octet-stream" id="${id}">${base64}</script>\n`;
 
 /**
- * Yields the parts of the file in order. Blocks are written as they fill, so that little more than
- * one is in memory.
+ * Yields the parts of the file in order. Yields each block when it is full, so that little more
+ * than one block is in memory.
  */
 async function* partsOf(
   paged: PagedSession,
@@ -163,7 +163,7 @@ async function* partsOf(
   yield `<script type="module">${script}</script>\n</body>\n</html>\n`;
 }
 
-/** Yields the text of a page with a session in it. The same session gives the same bytes. */
+/** Yields the text of a page that contains a session. The same session gives the same bytes. */
 async function pageParts(
   timeline: Timeline,
   page: PageParts,
@@ -176,8 +176,8 @@ async function pageParts(
 }
 
 /**
- * Yields the text of a page of a whole session. `rules` are more texts to mask. Undefined: a page
- * without a mask.
+ * Yields the text of a page of a whole session. `rules` are additional texts to mask. If undefined,
+ * the page has no mask.
  *
  * @throws {BundleError} `redacted` – the session has rules, and the page would have no mask
  */
@@ -221,8 +221,8 @@ export async function writePage(timeline: Timeline, page: PageFile): Promise<Wri
 }
 
 /**
- * Rejects a page if a rule hides a very short text: masking that text everywhere would break the
- * page.
+ * Rejects a page if a rule hides a very short text. The page's own words may contain that text, and
+ * masking it everywhere would break the page.
  */
 function requireFindable(session: string, mask: ExportMask | undefined): void {
   if (mask === undefined || mask.shortest >= LEAST_TEXT) return;

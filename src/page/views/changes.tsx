@@ -133,7 +133,7 @@ function Row({
   );
 }
 
-/** Says first why the cache was lost or kept; the bytes are behind a fold. */
+/** Shows why the cache was lost or kept, with the bytes in a fold below. */
 function Cause({ changes, prefix }: { readonly changes: Changes; readonly prefix: Prefix }) {
   const { difference, shared, written, again, answers, cache, to } = prefix;
   const { counted: provider } = changes;

@@ -11,10 +11,13 @@ import { TranscriptNote } from '../transcript-note.js';
 import type { Compared, ListedSession, Money, Strip } from '../wire.js';
 import { counted, duration, localTime, money, pathEnd, plural, shortCount } from '../words.js';
 
-/** Lines of a last answer that are shown at once. */
+/** Lines of a last answer that are shown before the reader asks for all. */
 const OUTCOME_LINES = 8;
 
-/** Names the models that answered, with their calls if there are more; the list has one of them. */
+/**
+ * Names the models that answered. If there are several, each has its number of calls. The list of
+ * sessions names only one.
+ */
 function modelsOf({ id, model }: ListedSession, moneys: readonly Money[]): string | null {
   const used = moneys.find(({ session }) => session === id)?.prices.filter((price) => price.model !== '') ?? [];
   if (used.length < 2) return model;
@@ -93,7 +96,7 @@ function resultOf(ids: Compared['files'][number]['ids'], same: boolean | null): 
   return same === null ? 'not fully recorded' : same ? 'the same text' : 'different texts';
 }
 
-/** The files that the sessions changed, and whether both left the same text. */
+/** Lists the files that the sessions changed, and whether both ended with the same text. */
 function Changed({ files, rows }: { readonly files: Compared['files']; readonly rows: readonly ListedSession[] }) {
   if (files.length === 0) return <p class="soft">No call of either session changed a file.</p>;
   return (
@@ -177,10 +180,10 @@ function TwoSessions({ one, other }: { readonly one: string; readonly other: str
   );
 }
 
-/** Sessions that are offered at once; the others are in the list above. */
+/** Maximum number of sessions that are offered. The list above has all of them. */
 const MOST_OFFERED = 12;
 
-/** Says how a session is related to the one of the address. */
+/** Describes how a session is related to the session of the address. */
 function kinOf({ parent }: ListedSession): string {
   if (parent === null || parent.session !== place.value.of.session) return 'its parent';
   return parent.kind === 'fork' ? 'its fork' : 'its sub-agent';

@@ -11,19 +11,19 @@ import { makerOf, requestOf, type TurnStart, turnStarts } from '../strip-layout.
 import type { Conversation, ConversationRow, Strip } from '../wire.js';
 import { clockTime, counted } from '../words.js';
 
-/** Rows of one question, rows rendered together, and the height of one until then, pixels. */
+/** Number of rows that one question asks for. */
 const ASKED = 200;
 const TOGETHER = 25;
 const ROW_PX = 48;
-/** How long a chosen row is kept in view while rows around it are read, milliseconds. */
+/** Time in milliseconds that a chosen row is kept in view while rows around it are read. */
 const KEPT_MS = 10_000;
 
 const keyOf = (row: ConversationRow, i: number): string =>
   `${row.kind} ${row.step} ${'id' in row ? row.id : 'object' in row ? `${row.object} ${row.version.number}` : i}`;
 
 /**
- * Scrolls to an element, again while rows around it are read, until the reader scrolls. Returns the
- * function that ends it.
+ * Scrolls to an element, and again whenever rows around it are read, until the reader scrolls. The
+ * returned function ends this.
  */
 function keepInView(element: HTMLElement): () => void {
   const ended = new AbortController();
@@ -79,7 +79,7 @@ interface Read {
   readonly after: number | null;
 }
 
-/** Reads more rows when its place comes near the screen. */
+/** Requests more rows when it comes near the screen. */
 function More({ label, onWanted }: { readonly label: string; readonly onWanted: () => void }) {
   const box = useRef<HTMLButtonElement>(null);
   useEffect(() => {
@@ -101,7 +101,7 @@ function More({ label, onWanted }: { readonly label: string; readonly onWanted: 
   );
 }
 
-/** Says that nothing was dropped, which a reader could not see from a part of the conversation. */
+/** Says that nothing was dropped. The shown part of the conversation cannot prove that. */
 function NothingDropped() {
   const strip = useSessionStrip();
   if (strip.state !== 'there') return null;
@@ -111,7 +111,7 @@ function NothingDropped() {
   return isDropped ? null : <p class="soft">No compaction and no epoch is recorded in this session.</p>;
 }
 
-/** Links to turns by their numbers: their prompts are not read yet. */
+/** Links to turns by their numbers, because their prompts have not been read yet. */
 function Turns({ turns }: { readonly turns: readonly TurnStart[] }) {
   if (turns.length === 0) return null;
   return (
@@ -181,7 +181,7 @@ function Rows({ first, onBeyond }: RowsProps) {
   const { before, after } = read;
   const rows = useMemo(() => read.rows.filter((row) => row.kind !== 'message' || row.text.trim() !== ''), [read.rows]);
   useEffect(() => {
-    // The session may have gone on while rows were read.
+    // The session may have got steps while rows were read.
     if (live !== undefined && after === null && askedAt.current !== tx) more({ after: read.rows.at(-1)?.step ?? 0 });
   }, [tx, isReading]);
   const chosen =
@@ -226,11 +226,11 @@ function Rows({ first, onBeyond }: RowsProps) {
   );
 }
 
-/** Reads the conversation around the place of the address; a followed one from its end. */
+/** Shows the conversation around the step of the address, or the end of a followed session. */
 function Around({ strip }: { readonly strip: Strip }) {
   const { session, step, live } = place.value.of;
   const [around, setAround] = useState(step);
-  // A followed session gets its new rows by their steps, and keeps the first ones.
+  // Rows of a followed session are added by their steps, so the first transaction and end are kept.
   const [{ tx, end }] = useState({ tx: knownTx(), end: strip.last_step + 1 });
   const isAtEnd = around === undefined && live !== undefined;
   const answer = useAnswer<Conversation>('/v1/conversation', {

@@ -29,7 +29,7 @@ const STATES: Readonly<Record<State, { readonly name: string; readonly tone: 'go
   'not-regular': { name: 'no longer a regular file', tone: 'bad' },
 };
 
-/** Why a file cannot be compared with the disk. */
+/** The reasons why a file cannot be compared with the disk, in words. */
 const REASONS: Readonly<Record<string, string>> = {
   'mount-absent': 'its folder is not mounted here',
   'foreign-filesystem': 'on another machine',
@@ -39,14 +39,14 @@ const REASONS: Readonly<Record<string, string>> = {
   'invalid-path': 'its path is not valid here',
 };
 
-/** Says the reason at the end of an obstacle in words. */
+/** Replaces the reason code at the end of an obstacle by words. */
 const inWords = (obstacle: string): string =>
   obstacle.replace(/ \(([a-z-]+)\)$/, (told, why: string) => {
     const words = ownMember(REASONS, why);
     return words === undefined ? told : ` (${words})`;
   });
 
-/** Obstacles that are listed at once; more are behind a fold. */
+/** Maximum number of obstacles that are listed. A fold has the rest. */
 const MOST_OBSTACLES = 5;
 
 function CopyTo({ plan }: { readonly plan: RestorePlan }) {
@@ -81,7 +81,10 @@ function CopyTo({ plan }: { readonly plan: RestorePlan }) {
   );
 }
 
-/** Puts files back: obstacles first, then the folder, then the command for the files themselves. */
+/**
+ * Restores files. Shows the obstacles, then the restore into a folder, then the command for the
+ * files themselves.
+ */
 function PutBack({ plan, call }: { readonly plan: RestorePlan; readonly call: number }) {
   const restore = command('restore', `${plan.session}@step:${plan.step}`, '--apply', '--in-place');
   return (
@@ -135,13 +138,16 @@ interface FileRow {
   readonly id: string;
   readonly name: string;
   readonly band: StripBand | undefined;
-  /** Calls that changed it. Until they are known, versions that came during the session. */
+  /**
+   * Number of calls that changed it. Until they are known, the number of versions during the
+   * session.
+   */
   readonly changes: number;
   readonly plan: RestorePlan['files'][number] | undefined;
   readonly stale: number;
 }
 
-/** Joins what is known of each file of a session. */
+/** Joins the facts about each file of a session. */
 function rowsOf(strip: Strip, plan: RestorePlan | undefined, stale: Stale | undefined): readonly FileRow[] {
   const planned = new Map(plan?.files.map((file) => [file.id, file]));
   const bands = strip.bands.filter(({ type }) => type === 'file');
@@ -171,7 +177,7 @@ const isCompared = ({ plan }: FileRow): boolean => plan !== undefined && !UNCOMP
 const differs = ({ plan }: FileRow): boolean =>
   plan !== undefined && (STATES[plan.state].tone === 'warn' || STATES[plan.state].tone === 'bad');
 
-/** Says how a file is beside the disk, with the reason or the lines. */
+/** Describes how a file differs from the disk, with the reason or the number of lines. */
 function stateText({ state, why }: RestorePlan['files'][number]): string {
   const { name } = STATES[state];
   if (why === null) return name;

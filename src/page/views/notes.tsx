@@ -103,7 +103,7 @@ function Write({ strip, onWritten }: { readonly strip: Strip; readonly onWritten
   );
 }
 
-/** Shows and takes reviewers' notes, and says how to share the session. */
+/** Shows and adds reviewers' notes, and offers to share the session. */
 export function NotesView() {
   const strip = useStrip();
   const [written, setWritten] = useState(0);

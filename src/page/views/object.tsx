@@ -19,7 +19,7 @@ const MOST_VERSIONS = 1_000;
 
 type Unrecorded = Authors['unrecorded'][number];
 
-/** Maximum characters of a line that are searched for. */
+/** Maximum characters of a line that a search for it uses. */
 const MOST_SEARCHED = 200;
 
 /** Links to the calls that saw a line. */
@@ -132,7 +132,7 @@ function seenBy({ tx_id: tx, valid_time: at }: LoggedVersion, { who, session, st
   return rangesOf(calls);
 }
 
-/** A change of the file by a call, of whose text nothing is known. */
+/** Shows a change of the file by a call whose text was not recorded. */
 function UnrecordedRow({ change }: { readonly change: Unrecorded }) {
   return (
     <tr>
@@ -170,7 +170,9 @@ function History({
     authors.state === 'there'
       ? authors.value.versions.find((one) => one.tx_id === tx && one.valid_time === at)
       : undefined;
-  /** The changes without a text between a version and the one after it, newest first. */
+  /**
+   * Returns the changes without a recorded text between a version and the next one, newest first.
+   */
   const changedAfter = (version: LoggedVersion | undefined, later: LoggedVersion | undefined) =>
     unrecorded.filter(
       ({ at }) => (version === undefined || at >= version.valid_time) && (later === undefined || at < later.valid_time),
@@ -305,7 +307,10 @@ function useName(id: string, strip: Strip | undefined): string {
   return shown.state === 'there' ? (shown.value.version.display ?? id) : id;
 }
 
-/** Shows a file, or the result of a call: its versions, their authors, the calls that had them. */
+/**
+ * Shows a file or the result of a call: its versions, their authors, and the model calls that had
+ * them.
+ */
 function Shown({ id }: { readonly id: string }) {
   const strip = useStrip();
   const there = strip.state === 'there' ? strip.value : undefined;

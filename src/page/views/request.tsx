@@ -17,7 +17,7 @@ type Check =
   | { readonly state: 'failed'; readonly why: string };
 
 /**
- * Requests the whole context and hashes it in the browser. It is equal if it matches the call's
+ * Requests the whole context, hashes it in the browser, and compares the hash with the call's
  * record.
  */
 function useCheck(session: string, step: number, recorded: string): Check {
@@ -213,7 +213,7 @@ function Section({ group, most }: { readonly group: Group; readonly most: number
   );
 }
 
-/** Says which call it is, by the numbers of the page's calls, and whether it is what was sent. */
+/** Shows the number of the call, and whether the shown request is the one that was sent. */
 function Head({ view, strip }: { readonly view: RequestView; readonly strip: Strip | undefined }) {
   const { request, previous, next, items } = view;
   const number = request === null || strip === undefined ? view.number : callNumber(strip, request.step);

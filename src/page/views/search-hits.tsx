@@ -10,7 +10,10 @@ import { counted, localTime, pathEnd, plural, speaker } from '../words.js';
 type Ranges = SearchHit['whole'];
 const MOST_RANGES = 12;
 
-/** Limits the claim that a text stayed: only the transcript says so where the count fell. */
+/**
+ * Qualifies the claim that a text stayed. Where the provider's count fell, only the transcript
+ * supports it.
+ */
 function Falls({ ranges, strip }: { readonly ranges: Ranges; readonly strip: Strip }) {
   const falls = countedFalls(strip).filter(({ step }) =>
     ranges.some(({ from: first, to }) => step > first && step <= to),

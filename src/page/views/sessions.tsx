@@ -9,7 +9,7 @@ import type { ListedSession } from '../wire.js';
 import { counted, duration, localTime, money, pathEnd, plural, shortCount } from '../words.js';
 
 const PAGE = 100;
-/** Pause before figures that are still being counted are asked for again, milliseconds. */
+/** Pause in milliseconds before the list asks again for figures that are still being counted. */
 const AGAIN_MS = 1_500;
 
 type SortKey = 'used' | 'calls' | 'tokens' | 'cost' | 'failures' | 'title';
@@ -53,7 +53,7 @@ function Cost({ figures }: { readonly figures: NonNullable<ListedSession['figure
   );
 }
 
-/** Findings of `palimpsest verify`. */
+/** Shows the findings of `palimpsest verify`. */
 function Checked({ check }: Pick<ListedSession, 'check'>) {
   if (check === null)
     return (

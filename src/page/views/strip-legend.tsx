@@ -28,7 +28,10 @@ export function markText(mark: StripMark, names: ReadonlyMap<string, string>): s
 
 export const COUNTED = 'Counted by the provider';
 export const BUDGET = 'Budget of an epoch';
-/** The part of the budget from which on its line is in the chart, and flattens nothing. */
+/**
+ * Share of the budget that a request must reach before the chart shows the budget's line. With
+ * smaller requests, the line would flatten the chart.
+ */
 const NEAR = 0.3;
 
 /** Whether a request comes so near to the budget that the chart shows its line. */

@@ -24,11 +24,11 @@ import { BUDGET, COUNTED, isNearBudget, Legend, markText, Ruler, SYMBOLS } from 
 
 const ROWS_FIRST = 25;
 const CHART_PX = 170;
-/** Room for the names of rows, and for the axis of prices, pixels. */
+/** Width of the row names, on wide and narrow pages, and of the axis of sizes, in pixels. */
 const [NAMES, NAMES_NARROW, SIZES] = [250, 116, 66];
 const NARROW = 720;
 
-/** Returns the sizes of the calls as areas above each other, the largest sum first. */
+/** Returns the sizes of the requests as stacked areas, the largest sum first. */
 function areasOf({ sections }: Fill): readonly ChartSeries[] {
   const sums = new Array<number>(sections[0]?.sizes.length ?? 0).fill(0);
   return sections
@@ -266,7 +266,7 @@ function Whole({ strip }: { readonly strip: Strip }) {
   );
 }
 
-/** Shows the context of every call, and where each object stood in it. */
+/** Shows the context of every call, and which calls had each object. */
 export function StripView() {
   const answer = useStrip();
   return (
