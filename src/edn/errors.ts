@@ -1,6 +1,6 @@
 import { CodedError } from '../values/coded-error.js';
 
-/** Reasons why we refuse to write a value, or to read a text, as EDN or transit. */
+/** Why a value cannot be written, or a text cannot be read, as EDN or transit. */
 export type EdnErrorCode =
   /** The text ends inside a form, or contains none. */
   | 'truncated'
@@ -10,7 +10,7 @@ export type EdnErrorCode =
   | 'trailing'
   /** Legal EDN that no XTDB answer of ours needs and that the underlying parser reads wrongly. */
   | 'unsupported'
-  /** Not finite, beyond 2^53, or not a number although it begins like one. */
+  /** A number that is not finite or beyond 2^53, or a text that only begins like a number. */
   | 'bad-number'
   /** A string with a lone surrogate, or with an escape that EDN does not have. */
   | 'bad-string'

@@ -15,7 +15,7 @@ import {
   MAX_NAME_LENGTH,
 } from './values.js';
 
-/** Maximum length of an EDN text. EDN carries small answers only; larger ones travel as transit. */
+/** Maximum length of an EDN text. Only small answers are EDN; larger ones are transit. */
 export const MAX_EDN_CHARS = 4 * 1024 * 1024;
 
 const CLOSER: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}', '#{': '}' };
@@ -31,7 +31,7 @@ interface Frame {
   readonly opener: string;
   /** Number of forms in the frame so far. */
   count: number;
-  /** True while a tag waits for its value. */
+  /** Whether a tag was read whose value has not been read yet. */
   pendingTag: boolean;
 }
 

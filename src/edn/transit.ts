@@ -64,7 +64,7 @@ const WRITE_HANDLERS: unknown = transit.map([
   EdnSymbol,
   tagged<EdnSymbol>('$', (symbol) => symbol.name),
   EdnMap,
-  // The writer walks a flat array fastest; `unpack` passes it through.
+  // The writer is fastest with a flat array, which `unpack` passes through.
   tagged<EdnMap>('map', (map) => ofArray(map.flat)),
   EdnList,
   tagged<EdnList>('list', (list) => list.items),
@@ -77,8 +77,7 @@ const WRITE_HANDLERS: unknown = transit.map([
     stringRep: () => null,
   }),
   EdnDouble,
-  // The writer emits the representation of a double verbatim. A bare 1e20 would be read as a big
-  // integer.
+  // The writer emits this text verbatim. Without `~d`, 1e20 would be read as a big integer.
   tagged<EdnDouble>('d', (double) => `~d${double.value}`),
 ]);
 

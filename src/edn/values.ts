@@ -5,7 +5,7 @@ import { EdnError } from './errors.js';
  *
  * Vectors are arrays, `nil` is `null`, instants are `Date`s with milliseconds, integers are safe
  * integers. Keywords, symbols, lists, sets, maps and tagged values are only instances of the
- * classes below. A plain object from outside is never taken for one.
+ * classes below. A plain object from outside never counts as one of them.
  */
 export type EdnValue =
   | null
@@ -108,8 +108,8 @@ export class EdnTagged {
 }
 
 /**
- * A whole number beyond the safe integers that must travel as a double. Write-only; reading gives a
- * plain number.
+ * A whole number beyond the safe integers, which must be sent as a double. Only for writing;
+ * reading gives a plain number.
  */
 export class EdnDouble {
   /** @throws {EdnError} `bad-number` if it is not finite */

@@ -12,8 +12,8 @@ import { partsAtSteps } from './queries.js';
 /**
  * Returns the part id of an assembly, derived from its session, its step and its content. Time,
  * basis and newer versions (`ahead`) are left out, so the same context handed out twice at a step
- * is one part. The presence of a basis counts, because a context that can be read again proves
- * more.
+ * is one part. The id depends on whether there is a basis, because a context with a basis can be
+ * read again.
  */
 export function assemblyId(proof: AssemblyProof): PartId {
   const { session, step, at, basis, ahead, ...what } = proof;
@@ -75,9 +75,9 @@ export interface WantedRecords extends StepRange {
 }
 
 /**
- * Returns the assembly records of a session's handed-out contexts, by step and time. For a fork,
- * records of its ancestors up to the fork point come first. Each record names the session that it
- * was made of (decision F2).
+ * Returns the assembly records of a session's handed-out contexts, ordered by step and time. For a
+ * fork, records of its ancestors up to the fork point come first. Each record names its own session
+ * (decision F2).
  *
  * @throws {StoreError} `corrupt-part` if a record is damaged and there is no `onDamaged`
  */

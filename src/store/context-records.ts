@@ -20,11 +20,11 @@ import { recordParts } from './queries.js';
 const ownerName = (owner: RecordOwner): string =>
   'session' in owner ? sessionObjectId(owner.session) : `agent:${owner.agent}`;
 
-/** Digits of the largest possible step number. */
+/** Number of digits of a step number in a key. The largest safe integer has as many. */
 const SEQ_DIGITS = 16;
 /**
- * Digits of an owner's hash. The database sorts texts of at most 224 bytes, and a session name
- * alone can be nearly as long.
+ * Number of digits of an owner's hash in a key. The database sorts texts of at most 224 bytes, and
+ * a session name can be nearly that long.
  */
 const OWNER_DIGITS = 32;
 
@@ -137,8 +137,8 @@ async function ownRecords<Kind extends RecordKind>(
 }
 
 /**
- * Returns the records of an agent, or of a session, by step and time. For a fork, records of its
- * ancestors up to the fork point come first, each with its own owner.
+ * Returns the records of an agent, or of a session, ordered by step and time. For a fork, records
+ * of its ancestors up to the fork point come first, each with its own owner.
  */
 export async function readRecords<Kind extends RecordKind>(
   db: DbSnapshot,

@@ -1,11 +1,11 @@
 import { DocumentError } from '../objects/errors.js';
 import { CodedError } from '../values/coded-error.js';
 
-/** The ways in which stored data can be damaged or a write can fail. */
+/** Why stored data cannot be read, or a write failed. */
 export type StoreErrorCode = 'conflict' | 'corrupt-part' | 'missing-part' | 'unknown-session' | 'closed';
 
 /**
- * Thrown if stored versions or parts cannot be read back whole, or if another writer made the guard
+ * Thrown if stored versions or parts cannot be read completely, or if another writer made the guard
  * of a write fail. `corrupt-part` and `missing-part` mean damage in the database. The message names
  * the part.
  *

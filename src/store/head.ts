@@ -54,11 +54,11 @@ export interface HeadMarks {
    */
   readonly parent?: ForkPoint;
   /**
-   * The folders of every client that has opened the session, on the session's head alone. Absent if
-   * no client has opened it since this mark was introduced.
+   * Only on a session's head: the folders of each client that has opened the session. Absent if no
+   * client has opened it since this mark was introduced.
    */
   readonly roots?: readonly FilesystemSource[];
-  /** The author of a file version that no call wrote, with evidence of the moment of the write. */
+  /** The author of a file version that no call wrote, with evidence from the time of the write. */
   readonly author?: FileAuthor;
 }
 
@@ -191,8 +191,8 @@ function runningHead({ type, id, metadata_hash, fields }: RunningHead, marks: He
 }
 
 /**
- * Returns the head that `toStored` makes of the chat's version, without creating the version. The
- * turns are hashed, not copied.
+ * Returns the head that `toStored` would build from the chat's version, without building that
+ * version. The turns are hashed, not copied.
  */
 export function runningChatHead({ id, chat }: RunningSession, hashes: HeadHashes, marks: HeadMarks): StoredDocument {
   const turn_count = chat.closed.size + (chat.running.size === 0 ? 0 : 1);
@@ -201,7 +201,8 @@ export function runningChatHead({ id, chat }: RunningSession, hashes: HeadHashes
 }
 
 /**
- * Returns the head that `toStored` makes of the session's version, without creating the version.
+ * Returns the head that `toStored` would build from the session's version, without building that
+ * version.
  */
 export function runningSessionHead(session: RunningSession, hashes: HeadHashes, marks: HeadMarks): StoredDocument {
   const { id } = session;
@@ -223,8 +224,8 @@ export const sessionOfFolded = ({ 'xt/id': id }: StoredDocument): SessionId =>
   sessionId(String(id).slice(String(id).indexOf(':') + 1));
 
 /**
- * The stored hashes are checked at the end of a turn. Within a turn a reader gets head plus steps,
- * sealed afresh (decision G4).
+ * Returns whether a head includes all steps, so that its hashes can be checked. Within a turn, the
+ * version is sealed again from head and steps (decision G4).
  */
 const isWhole = (head: StoredDocument, last: number): boolean => (marksOf(head).upto ?? 0) === last;
 
@@ -250,7 +251,7 @@ export function foldedSession(
 export function foldedChat(head: StoredDocument, steps: readonly Step[]): ObjectVersion {
   const sealed = chatVersion(sessionOfFolded(head), turnsOf(chatAfterAll(NO_CHAT, steps)));
   const { turns, toolcall_refs } = sealed;
-  // The head was sealed over texts that an order erased since.
+  // The head was sealed over texts that have been erased on order since.
   const isErased = steps.some((step) => step.erased === true);
   return isWhole(head, steps.at(-1)?.seq ?? 0) && !isErased
     ? fromStored(head, undefined, { turns, toolcall_refs })

@@ -18,8 +18,8 @@ const stateSchema = z.strictObject({
   /** Present while the import is running: the hashes of the texts that stage the rest of it. */
   staged: z.array(z.string().transform(sha256)).optional(),
   /**
-   * The file versions that an import keeps private to its sessions (decision F10). Absent if the
-   * database held nothing of the import before.
+   * The import's line of file versions, which only its sessions see (decision F10). Absent if the
+   * database had no file of the import before.
    */
   line: z
     .strictObject({
@@ -27,12 +27,12 @@ const stateSchema = z.strictObject({
       of: z.string().transform(sessionId),
       files: z.array(z.string()),
       /**
-       * By session, the term of the newest imported head. A later term belongs to a local writer.
+       * The term of the newest imported head, by session. A later term belongs to a local writer.
        */
       epochs: z.record(z.string(), count),
     })
     .optional(),
-  /** The manifest's report on redacted content. */
+  /** The report on redacted content in the bundle's manifest. */
   redacted: z.json().optional(),
 });
 
@@ -43,7 +43,7 @@ const transactionSchema = z.strictObject({
   /** The original transaction in the source database, and its transaction time. */
   tx: count,
   time: count,
-  /** Ids with the valid times of the versions that it wrote. */
+  /** The ids that the transaction wrote, each with its version's valid time. */
   puts: z.array(z.tuple([z.string(), z.int()])),
 });
 

@@ -91,12 +91,12 @@ export async function lineageFrom(db: DbSnapshot, session: SessionId, parent: Fo
 /** Maximum number of imports listed for one file. */
 const MOST_LINES = 100;
 
-/** The file versions that an import keeps private to its sessions. */
+/** The line of file versions of an import, which only its sessions see. */
 type KeptLine = NonNullable<ImportState['line']>;
 
 /**
- * Returns the part of a file version on the line of an import. Readers find it through the imported
- * session alone, never by the file's id (decision F10).
+ * Returns the part of a file version on the line of an import. Readers find it only through the
+ * imported session, never by the file's id (decision F10).
  */
 export function toLinePart(session: SessionId, document: StoredDocument): StoredDocument {
   return { 'xt/id': partId('line', document['xt/id'], session), type: 'line', text: canonicalJson(document) };
@@ -112,7 +112,7 @@ const namesOf = ({ of, files }: KeptLine, range: Pick<EntityNames, 'from' | 'unt
   };
 };
 
-/** Returns the sessions whose imports keep private versions of a file, by name. */
+/** Returns the sessions whose imports have a line of versions of a file, sorted by name. */
 export async function linesOf(db: DbSnapshot, file: string): Promise<readonly SessionId[]> {
   const prefix = `line:${file}:`;
   const found = await idsFrom(db, prefix, { types: ['line'], most: MOST_LINES });
@@ -131,12 +131,12 @@ export type LineQuestion = [
 ];
 
 /**
- * Returns the names by which a session finds file versions that its import, or an ancestor's
- * import, keeps private. Undefined if there are none.
+ * Returns the names by which a session finds file versions on the line of its import, or of an
+ * ancestor's import. Undefined if there is no such line.
  *
- * The names apply from the first transaction of the import. If a client here has opened or forked
- * the session, they end with the import's last transaction. From then on the session sees files as
- * this database does.
+ * The names apply from the first transaction of the import. If a client of this database has opened
+ * or forked the session, they end with the import's last transaction. From then on, the session
+ * sees the database's own versions.
  */
 export async function lineNames(
   db: DbSnapshot,

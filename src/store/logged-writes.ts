@@ -7,8 +7,8 @@ import { stepId } from './step-part.js';
 import { chunkId, chunkListId } from './texts.js';
 
 /**
- * Maximum number of transactions per step for which one read of the log is cheaper than a look-up
- * per step.
+ * Maximum number of transactions per step up to which one read of the log is cheaper than a look-up
+ * for each step.
  */
 export const LOGGED_A_STEP = 20;
 
@@ -21,7 +21,7 @@ interface Place {
 /**
  * The times at which the documents of one session were written, read from the transaction log from
  * the session's first step on. A document without writes after a transaction keeps its state at
- * every valid time. One read therefore serves many bases, and every answer is still verified.
+ * every valid time, so one read serves many bases. Callers still verify every result.
  */
 export class LoggedWrites {
   readonly #after: number;
@@ -30,8 +30,8 @@ export class LoggedWrites {
   readonly #hashes = new Map<string, string>();
 
   /**
-   * `after` is the transaction before the first log entry that was read. `earlier` holds the steps
-   * present by then, or undefined if they were not read.
+   * `after` is the transaction before the first log entry that was read. `earlier` are the steps
+   * that existed at that transaction, or undefined if they were not read.
    */
   constructor(after: number, writes: ReadonlyMap<string, LoggedWrite>, earlier: ReadonlySet<string> | undefined) {
     this.#after = after;
@@ -40,7 +40,7 @@ export class LoggedWrites {
   }
 
   /**
-   * Reads the writes since the first of a session's steps. Undefined for a fork, and if the log is
+   * Reads the writes since the first of a session's steps. Undefined for a fork, or if the log is
    * unavailable or too long.
    */
   static async read(db: DbSnapshot, { session, segments }: Lineage, steps: number): Promise<LoggedWrites | undefined> {
@@ -52,8 +52,8 @@ export class LoggedWrites {
     const after = written.txId - 1;
     const writes = await db.log.writesAfter(after);
     if (writes?.get(entityHash(first))?.first.txId !== written.txId) return undefined;
-    // Steps are written with a guard against existing ones, and the log records the guard. Steps of
-    // an import, or of a version without the guard, need a query.
+    // Steps are written with a guard that they do not exist yet, and the log records the guard.
+    // Steps of an import, or of an earlier version without that guard, need a query.
     const isNew = Array.from({ length: steps }, (_, i) => stepId(session, i + 1)).every(
       (id) => writes.get(entityHash(id))?.isNew === true,
     );
@@ -97,12 +97,12 @@ export class LoggedWrites {
   }
 
   /**
-   * Returns whether a text's parts were last written no later than the last write of their holder.
-   * They then exist wherever the holder exists.
+   * Returns whether a text's parts were last written no later than the document that refers to
+   * them. They then exist at every basis with that document.
    */
   isTextOf(hash: Sha256, holder: ObjectId | PartId): boolean {
     const [chunk, list, held] = [this.#of(chunkId(hash)), this.#of(chunkListId(hash)), this.#of(holder)];
-    // The chunks of a list are not known here.
+    // For a list, the chunks' ids are not known here.
     if (list !== undefined) return false;
     if (chunk === undefined) return true;
     return (

@@ -22,7 +22,7 @@ import { WritePath, type Written } from './write-path.js';
 export interface Put {
   readonly version: ObjectVersion;
   readonly marks?: HeadMarks;
-  /** Beginning of its valid time (decision F7). The database's own time if absent. */
+  /** Beginning of its valid time (decision F7). If absent, the time of the transaction. */
   readonly validTime?: Date;
   /**
    * Compare and set: the head that must exist now, or null for no head. If absent, there is no
@@ -53,11 +53,11 @@ export function storedPut({ version, marks, validTime, expect }: Put): StoredPut
 }
 
 /**
- * Content-addressed parts never change, so they are valid from the beginning of time. Every as-of
- * read that sees a head therefore sees its parts.
+ * The valid time of content-addressed parts: the beginning of time. So every read that sees a head
+ * also sees its parts.
  */
 export const ALWAYS = new Date(0);
-/** XTDB's own end of time is on the same day. */
+/** The day of XTDB's own end of time. */
 const LAST_DAY = Date.UTC(9999, 11, 31);
 
 /**
@@ -68,13 +68,14 @@ export function reportedTime(time: Date): Date | undefined {
   return time.getTime() < LAST_DAY ? time : undefined;
 }
 
-/** The write lane for pages of steps. No session can have this name. */
+/** The write lane for pages of steps. A session cannot have this name. */
 const PAGES_LANE = '.pages';
 /** Pages per transaction. */
 const PAGES_AT_ONCE = 4;
 
 /**
- * Minimum number of objects for which the log pays off. Fewer objects are read again in one query.
+ * Minimum number of objects for which reading the log pays off. Fewer objects are read again in one
+ * query.
  */
 const LOG_PAYS_FROM = 100;
 /** Maximum number of transactions for which the log is cheaper than reading all objects again. */
@@ -137,8 +138,8 @@ export class ObjectStore {
   #newest = 0;
 
   /**
-   * `erasedMeanwhile` returns before each write whether an erasure may have removed documents since
-   * the write before.
+   * `erasedMeanwhile` is called before each write. It returns whether an erasure may have removed
+   * documents since the previous write.
    */
   constructor(xtdb: XtdbClient, cache: TextCache = new TextCache(), erasedMeanwhile?: () => Promise<boolean>) {
     this.#xtdb = xtdb;
@@ -150,7 +151,8 @@ export class ObjectStore {
 
   /**
    * Returns the objects at the current time, or at the valid time of this client's newest version
-   * if that is later. Versions of one millisecond can be dated ahead of the clock.
+   * if that is later. The valid time of a version can be ahead of the clock if several fall into
+   * one millisecond.
    */
   now(): Promise<StoreSnapshot> {
     return this.asOf({ validTime: new Date(Math.max(Date.now(), this.#newest)) });
@@ -182,8 +184,8 @@ export class ObjectStore {
 
   /**
    * Returns the objects that transactions wrote after `after` and up to `upto`, which is indexed.
-   * The result may include later writes. Undefined if reading all objects again is no more
-   * expensive, or if the log is unavailable.
+   * The result may include later writes. Undefined if the log is unavailable, or if reading all
+   * objects again is as cheap.
    */
   async writtenBetween(ids: readonly string[], after: number, upto: number): Promise<ReadonlySet<string> | undefined> {
     const [known] = ids;
@@ -195,8 +197,8 @@ export class ObjectStore {
   }
 
   /**
-   * Returns the transactions after `txId` with the documents that they put, about `maxBytes` at
-   * once.
+   * Returns the next transactions after `txId` with the documents that they put, about `maxBytes`
+   * in total.
    */
   loggedAfter(txId: number, maxBytes: number): Promise<readonly LoggedTransaction[]> {
     return this.#xtdb.log.documentsAfter(txId, { maxBytes });
@@ -228,7 +230,7 @@ export class ObjectStore {
     const guards = [...unmoved].map(([id, document]) => this.guardOp(id, document));
     const ops = [...guards, ...puts.flatMap((put) => ('head' in put ? this.storedOps(put) : this.putOps(put)))];
     if (ops.length === 0) return { result: true, txId: undefined };
-    // Try once. The caller that set the guard decides again.
+    // Tries only once. After a failed guard, the caller that set it decides again.
     let tried = false;
     const written = await this.writes.write('.put', async () => {
       if (tried) return { ops: [], result: false };
@@ -261,7 +263,7 @@ export class ObjectStore {
     const written = await this.writes.write('.records', async () => {
       const snapshot = await this.latest();
       if (lease !== undefined) await requireLease(snapshot, lease);
-      // A batch from an earlier attempt was either written, with its outcome lost, or refused.
+      // The batch of an earlier attempt was refused, or it was written and the outcome was lost.
       if (typeof records === 'function' && !(batch !== undefined && (await isWritten(snapshot, batch))))
         batch = recordBatch(await records(snapshot));
       const { ids, parts, sessions: named } = batch ?? recordBatch([]);
@@ -270,7 +272,7 @@ export class ObjectStore {
       const known = await snapshot.documents.dated([...parts.keys()]);
       const ops = [...parts].flatMap(([id, { record, part }]): readonly TxOp[] => {
         const there = known.get(id);
-        // A later write replaces the earlier version, even if its clock is behind.
+        // A later write replaces the earlier version even if the writer's clock is behind.
         const validTime = new Date(Math.max(record.at, there?.validTime.getTime() ?? 0));
         times.push(validTime.getTime());
         if (there?.document.text === part.text) return [];
@@ -324,7 +326,7 @@ export class ObjectStore {
 
   /**
    * Writes the missing pages of a session's steps up to `upto` (decision 0015), one transaction
-   * after another. The steps determine each page, so every writer writes the same. `ready` is
+   * after another. The steps determine each page, so every writer writes the same page. `ready` is
    * awaited before each transaction.
    *
    * @throws {XtdbError}

@@ -12,15 +12,15 @@ interface PartNames {
   readonly snapshot: readonly [session: SessionId, seq: number];
   readonly assembly: readonly [session: SessionId, seq: number, sha256: string];
   readonly record: readonly [kind: string, owner: string, sha256: string];
-  /** Transaction 0 is the import as a whole. */
+  /** Transaction 0 stands for the import as a whole. */
   readonly import: readonly [session: SessionId, transaction: number];
-  /** The versions of a file that an import keeps private to its sessions. */
+  /** The line of versions of a file that only an import's sessions see. */
   readonly line: readonly [file: string, session: SessionId];
   readonly chunk: readonly [sha256: string];
   readonly chunks: readonly [sha256: string];
   /** The tombstone of a document that was erased on order. */
   readonly erased: readonly [id: string];
-  /** The erasures that took content from the contexts of a session that stays. */
+  /** The erasures that removed content from the contexts of a remaining session. */
   readonly unproved: readonly [session: SessionId];
 }
 
@@ -38,7 +38,7 @@ export function partId<Kind extends keyof PartNames>(kind: Kind, ...names: PartN
  */
 export const formerId = (id: PartId): string => id.slice(0, -1);
 
-/** Returns a part in the current format. A part from an old journal gets its current id. */
+/** Converts a part to the current format. A part from an old journal gets its current id. */
 export function renewedPart(part: StoredDocument): StoredDocument {
   return isPartId(part['xt/id']) ? part : { ...part, 'xt/id': `${part['xt/id']}~` };
 }
@@ -81,8 +81,9 @@ export async function formerParts(
  * Returns the parts under some ids of one session's steps, in their order, from any format version.
  * Unknown ids are absent.
  *
- * No version goes back to former ids. If the first part has its current id, no former id is
- * queried. If the first part is absent under both ids, the other former ids are not queried either.
+ * A session's steps have former ids only before those with current ids. So if the first part has
+ * its current id, no former id is queried. If the first part is absent under both ids, the other
+ * former ids are not queried either.
  */
 export async function readParts(db: DbSnapshot, ids: readonly PartId[]): Promise<ReadonlyMap<PartId, StoredDocument>> {
   const entities = (await db.entities(ids)) as ReadonlyMap<PartId, StoredDocument>;

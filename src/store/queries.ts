@@ -66,7 +66,7 @@ const member = (map: EdnSymbol, key: string, value: EdnSymbol): WhereClause => [
 const AT_STEPS: Readonly<Record<PartsAtSteps, DatalogQuery>> = {
   steps: betweenSteps('session_ref'),
   assemblies: betweenSteps('assembly_ref'),
-  // The first context of an epoch names no previous one.
+  // The record of an epoch's first context names no previous record.
   epochs: betweenSteps(
     'assembly_ref',
     triple(e, 'body', body),
@@ -78,8 +78,8 @@ const AT_STEPS: Readonly<Record<PartsAtSteps, DatalogQuery>> = {
 };
 
 /**
- * The same queries without step bounds, which take the database a quarter less time. The result
- * includes parts without a step number.
+ * The same queries without step bounds. The database needs a quarter less time for them. Their
+ * results include parts without a step number.
  */
 const OF_ALL_STEPS: Readonly<Record<Exclude<PartsAtSteps, 'epochs'>, DatalogQuery>> = {
   steps: partsOf('session_ref'),
@@ -87,9 +87,9 @@ const OF_ALL_STEPS: Readonly<Record<Exclude<PartsAtSteps, 'epochs'>, DatalogQuer
 };
 
 /**
- * Walks the index of record keys, which begin with kind and owner and end with a step: one walk per
- * range. Each branch must contain its own walk. If the bounds alone are in an `or`, or form a
- * relation, the database scans every key.
+ * Returns the query that walks the index of record keys once for each range. A key begins with kind
+ * and owner and ends with a step. Each branch must contain its own walk: if only the bounds are in
+ * an `or` or a relation, the database scans every key.
  */
 function recordsBetween(ranges: number): DatalogQuery {
   const bounds = Array.from({ length: ranges }, (_, i) => [sym(`?from${i}`), sym(`?to${i}`)] as const);
@@ -113,7 +113,7 @@ const FILES: DatalogQuery = {
   where: [triple(e, 'type', type), triple(e, 'source', source)],
 };
 
-/** Reads the index alone. Reading the documents of many objects takes several times as long. */
+/** Reads only the index. Reading the documents of many objects takes several times as long. */
 const SOURCES: DatalogQuery = { find: [e, source], in: [each(e)], where: [triple(e, 'source', source)] };
 
 const READ: DatalogQuery = {
@@ -122,7 +122,7 @@ const READ: DatalogQuery = {
   where: [triple(e, 'file_hash', hash), predicate('string?', hash)],
 };
 
-/** Walks the index of hashes from the first one on, whichever objects have them. */
+/** Walks the index of hashes from the first hash on, for all objects. */
 const ANY_READ: DatalogQuery = {
   find: [e],
   in: [from],
@@ -137,7 +137,10 @@ const CONTENTS: DatalogQuery = {
   where: [triple(e, 'content_hash', hash), triple(e, 'content', text)],
 };
 
-/** Starts from the few lists of chunks: `chunks:` has seven characters, a hash 64. */
+/**
+ * Starts from the lists of chunks, which are few. In their ids, `chunks:` has seven characters and
+ * the hash 64.
+ */
 const LONG_CONTENTS: DatalogQuery = {
   find: [e, hash],
   in: [type, from, to],
@@ -156,16 +159,16 @@ export interface TimedDocument {
 /** The valid time of a version, as far as known, and its transaction time [decision F7]. */
 export type VersionTimes = EntityTx;
 
-/** Ids per query. Head documents are small. */
+/** Number of ids per query for heads, which are small. */
 const HEADS_AT_ONCE = 500;
-/** Ids per query that reads no documents. */
+/** Number of ids per query that reads no documents. */
 const IDS_AT_ONCE = 2_500;
 /**
- * Concurrent queries of one read. The node runs few at a time, and a waiting query already uses up
- * its timeout.
+ * Maximum concurrent queries of one read. The node runs few at a time, and the timeout of a waiting
+ * query already runs.
  */
 const QUERIES_AT_ONCE = 3;
-/** Concurrent look-ups of times. Each is one seek. */
+/** Maximum concurrent look-ups of times. Each is one seek. */
 const TIMES_AT_ONCE = 8;
 
 /** Returns the value that `VALID_SINCE` bound. */
@@ -211,7 +214,7 @@ export async function headsWithTimes(db: DbSnapshot, ids: readonly string[]): Pr
   });
 }
 
-/** Returns the ids that the database knows, without reading documents. */
+/** Returns those of some ids that exist, without reading their documents. */
 export async function existingIds(db: DbSnapshot, ids: readonly string[]): Promise<readonly string[]> {
   if (ids.length === 0) return [];
   return (await db.query(EXISTING, [ids])).flatMap(([found]) => (typeof found === 'string' ? [found] : []));
@@ -242,7 +245,7 @@ export async function partsAtSteps(
     ? await db.query(OF_ALL_STEPS[kind], [owner])
     : await db.query(AT_STEPS[kind], [owner, first, Math.min(last, Number.MAX_SAFE_INTEGER)]);
   const found = documents(rows).filter(({ seq }) => Number(seq) >= first);
-  // A reader of many steps later reads some of them by id.
+  // A caller that reads many steps usually reads some of them by id later.
   if (kind === 'steps') for (const step of found) db.memory?.learn(step);
   return found;
 }
@@ -291,18 +294,16 @@ export async function idsFrom(
 export const objectIdsFrom = (db: DbSnapshot, prefix: string, most: number): Promise<readonly ObjectId[]> =>
   idsFrom(db, prefix, { types: Object.keys(FIELDS), most }) as Promise<readonly ObjectId[]>;
 
-/**
- * The source of an object. `isStub` marks an object known by name alone: it was never read and is
- * not confirmed deleted.
- */
+/** The source of an object. `isStub`: the object was never read and is not confirmed deleted. */
 export interface NamedSource {
   readonly source: Source;
   readonly isStub: boolean;
 }
 
 /**
- * Returns those of many objects that have been read. Looks up each object only if the database has
- * very many read files: most objects of a long list were only mentioned.
+ * Returns those of many objects that have been read. Most objects of a long list were only
+ * mentioned, so it walks the index of hashes. If very many files have been read, it looks up each
+ * object.
  */
 async function readAmong(db: DbSnapshot, ids: readonly string[]): Promise<ReadonlySet<unknown>> {
   const limit = Math.ceil(ids.length / 4);
@@ -321,7 +322,7 @@ export async function namedSources(
   known: ReadonlyMap<ObjectId, Source> = new Map(),
 ): Promise<ReadonlyMap<ObjectId, NamedSource>> {
   if (ids.length === 0) return new Map();
-  // Neighbours in the index lie in the same blocks.
+  // Sorted ids are neighbours in the index, which lie in the same blocks.
   const sorted = ids.toSorted();
   const [rows, read, deleted] = await Promise.all([
     pagedRows(db, SOURCES, { ids: sorted.filter((id) => !known.has(id as ObjectId)), atOnce: IDS_AT_ONCE }),

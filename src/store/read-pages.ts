@@ -75,8 +75,8 @@ export class PageReader {
     const heads = new Map(
       (await headsWithTimes(this.#db, called)).map(({ document }) => [document['xt/id'], document]),
     );
-    // The usual order of the database's answers. Equal pages thus have equal text, even for
-    // versions that compare only the text.
+    // Calls are sorted as the database usually returns them. So equal pages have equal text, even
+    // for earlier versions that compare only the text.
     const part = toPagePart(range, { steps, calls: called.toSorted().flatMap((id) => heads.get(id) ?? []) });
     return part === undefined ? undefined : { part, validTime: new Date(fromStepPart(last, '').at) };
   }

@@ -15,7 +15,7 @@ import { fromSnapshotPart, fromStepPart, messagePartHash, type SetsSnapshot, ste
 import type { TextReader } from './texts.js';
 
 /**
- * The times of a step, and the session that wrote it. For a shared step of a fork that is an
+ * The times of a step, and the session that wrote it. For a step that a fork shares, it is an
  * ancestor (decision F2).
  */
 export interface StepTimes extends VersionTimes {
@@ -31,18 +31,18 @@ export interface FoundSets {
   readonly indexedAtSnapshot: number;
 }
 
-/** Steps per request. While a request is running, earlier steps are processed. */
+/** Number of steps per request. While a request is running, earlier steps are processed. */
 const AT_ONCE = 1_000;
-/** Concurrent requests. The node runs few queries at a time. */
+/** Maximum concurrent requests. The node runs few queries at a time. */
 const REQUESTS_AT_ONCE = 3;
 
-/** Below this number of steps, times are looked up one by one. */
+/**
+ * Minimum number of steps whose times are read from the log. Times of fewer steps are looked up one
+ * by one.
+ */
 const LOOKED_UP = 16;
 
-/**
- * A range of steps. The database may hold the steps up to `paged` in pages too. Defaults to the
- * last step.
- */
+/** A range of steps. Pages may also contain the steps up to `paged`; default: the last step. */
 export interface PagedRange extends Required<StepRange> {
   readonly paged?: number;
 }
@@ -88,8 +88,8 @@ export class StepReader {
   readonly #calls: KnownCalls;
   readonly #pages: PageReader;
   /**
-   * All steps of the sessions read here, from their own parts. Only filled for a caching database
-   * snapshot.
+   * All steps of the sessions that were read, from the steps' own parts. Only filled if the
+   * database snapshot caches documents.
    */
   readonly #whole = new Map<SessionId, readonly Step[]>();
 
@@ -131,8 +131,8 @@ export class StepReader {
 
   /**
    * Returns the steps of a range by id, because a range query scans every step of the session.
-   * Steps up to `paged` come from existing pages, as read by `later`, whose basis is this one or a
-   * later one. Ends at the last step that the database holds.
+   * Steps up to `paged` come from existing pages, read by `later` at this basis or a later one.
+   * Ends at the last step that the database has.
    */
   async along(
     lineage: Lineage,
@@ -198,7 +198,7 @@ export class StepReader {
   async existing(lineage: Lineage, seqs: readonly number[]): Promise<ReadonlySet<number>> {
     const ids = stepIds(lineage, seqs);
     const found = new Set<string>(await existingIds(this.#db, [...ids.keys()]));
-    // Steps after one with a current id have no former ids.
+    // Steps after a step with a current id have no former ids.
     const earliest = Math.min(...[...ids].flatMap(([id, seq]) => (found.has(id) ? [seq] : [])));
     const former = await formerParts(
       this.#db,
@@ -224,9 +224,9 @@ export class StepReader {
   }
 
   /**
-   * Returns the times of step parts. A part is written once, and a look-up covers one part. For
-   * many close parts, this reads the transaction log from the first part on. It falls back to
-   * look-ups if the log disagrees with a look-up of the first or last part.
+   * Returns the times of step parts. A part is written once, and a look-up covers only one part.
+   * For many parts that were written close together, it reads the transaction log from the first
+   * part on. If the log disagrees with a look-up of the first or last part, it looks up each part.
    */
   async #writeTimes(ids: readonly PartId[]): Promise<ReadonlyMap<string, VersionTimes>> {
     const latest = this.#db.basis.txId;

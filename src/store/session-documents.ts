@@ -43,11 +43,11 @@ const TRANSACTIONS_AT_ONCE = 250;
 
 /**
  * Reads the stored documents of a session with their positions on both clocks, at one basis.
- * Bundles are built from them and compared with them. Performs no checks.
+ * Bundles are built from these documents and compared with them. Checks no hash.
  */
 export class SessionDocuments {
   readonly #db: DbSnapshot;
-  /** Several callers need it, and it never changes at one basis. */
+  /** The states of imports, cached because they never change at one basis. */
   readonly #imports = new Map<SessionId, Promise<StoredDocument | undefined>>();
 
   constructor(db: DbSnapshot) {
@@ -55,7 +55,7 @@ export class SessionDocuments {
   }
 
   /**
-   * The names by which a session finds private file versions of an import, if this snapshot uses
+   * The names by which a session finds the file versions of an import's line, if this snapshot uses
    * them.
    */
   get names(): EntityNames | undefined {
@@ -96,7 +96,7 @@ export class SessionDocuments {
    * unavailable.
    */
   writes(lineage: Lineage, steps: number): Promise<LoggedWrites | undefined> {
-    // The log uses the database's own names.
+    // The log has the database's own names, so it does not fit a snapshot with other names.
     return this.names === undefined ? LoggedWrites.read(this.#db, lineage, steps) : Promise.resolve(undefined);
   }
 

@@ -4,15 +4,15 @@ import type { AskedBasis, ObjectStore } from './object-store.js';
 import type { StoreSnapshot } from './store-snapshot.js';
 
 /**
- * Returns the objects as a session sees them, with the private file versions of its import
- * (decision F10). Returns the same snapshot if the session has none.
+ * Returns the objects as a session sees them, with the file versions of its import's line (decision
+ * F10). Returns the same snapshot if the session has no such line.
  *
  * @throws {XtdbError}
  */
 export async function ofSession(snapshot: StoreSnapshot, session: SessionId): Promise<StoreSnapshot> {
   if (snapshot.documents.names !== undefined) return snapshot;
   const lineage = await snapshot.lineage(session).catch((error: unknown) => {
-    // The reader of its steps reports the damage.
+    // The code that reads the session's steps reports the damage.
     if (isDamage(error)) return undefined;
     throw error;
   });

@@ -5,7 +5,7 @@ import type { StoredDocument } from '../xtdb/documents.js';
 import type { ForkPoint, HeadMarks } from './head.js';
 import type { VersionTimes } from './queries.js';
 
-/** A head at a basis: hashes and marks without the content. */
+/** A head at a basis: the hashes and marks of a version. Long content is in parts. */
 export interface Head {
   readonly document: StoredDocument;
   readonly marks: HeadMarks;
@@ -30,7 +30,7 @@ export interface HistoryHead extends VersionTimes {
   readonly marks: HeadMarks;
 }
 
-/** The data in a session's heads, without its steps. */
+/** The data of a session that its heads have, without its steps. */
 export interface StoredSession {
   readonly id: SessionId;
   readonly turns: number;

@@ -9,11 +9,11 @@ import { type HeadMarks, marksOf } from './head.js';
 import type { LineageSegment } from './lineage.js';
 import { partId } from './part-id.js';
 
-/** Steps per page. The first page of a fork may hold fewer. */
+/** Number of steps per page. The first page of a fork may have fewer. */
 export const PAGE_STEPS = 100;
 /**
- * UTF-16 units of the largest page. A larger page has long steps, which gain nothing from being
- * stored together.
+ * Maximum UTF-16 units of a page. A larger page would have long steps, for which a page saves
+ * nothing.
  */
 const LARGEST_PAGE = 1_048_576;
 
@@ -35,7 +35,7 @@ export interface KnownCall {
 
 /**
  * Caches calls from pages by id. A call is written once, with the step that names it, so any reader
- * of the step may use the cache. Evicts the oldest.
+ * that has the step may use the cache. Evicts the oldest calls.
  */
 export class KnownCalls {
   readonly #calls = new LRUCache<ObjectId, KnownCall>(counted(20_000));
@@ -50,8 +50,8 @@ export class KnownCalls {
 }
 
 /**
- * A page as read: the parts of its steps in order, equal to the individual parts in the database,
- * and the calls among them.
+ * A page as it was read: the parts of its steps in order, and the calls of these steps. The parts
+ * equal the individual ones in the database.
  */
 export interface StepPage {
   readonly steps: readonly StoredDocument[];

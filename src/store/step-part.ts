@@ -9,7 +9,7 @@ import { StoreError } from './errors.js';
 import { partId } from './part-id.js';
 import { chunkId, INLINE_UNITS, textParts } from './texts.js';
 
-/** Steps between two snapshots of a session's sets (decision G3). */
+/** Number of steps between two snapshots of a session's sets (decision G3). */
 export const SNAPSHOT_EVERY = 100;
 
 type StoredMessage = Omit<Message, 'text'> & { readonly text?: string; readonly text_hash?: Sha256 };
@@ -51,8 +51,8 @@ export function toStepParts(step: Step): { readonly part: StoredDocument; readon
 }
 
 /**
- * Returns the hash of the parts that hold a step's message text. Undefined if the step holds it
- * itself.
+ * Returns the hash of the parts that hold a step's message text. Undefined if the step's own part
+ * holds the text.
  */
 export function messagePartHash(part: StoredDocument): Sha256 | undefined {
   return (part.body as unknown as StepBody).message?.text_hash;
@@ -93,7 +93,10 @@ export interface SnapshotInput {
   readonly indexedBefore: number;
 }
 
-/** Returns the part of a snapshot: one nested value, so that it costs one key (decision G3). */
+/**
+ * Returns the part of a snapshot. Its body is one nested value, which costs one index key (decision
+ * G3).
+ */
 export function toSnapshotPart({ session, seq, sets, indexedBefore }: SnapshotInput): StoredDocument {
   const body = { seq, indexed: sets.index.slice(indexedBefore), active: sets.active, pinned: sets.pinned };
   return { 'xt/id': partId('snapshot', session, seq), type: 'snapshot', snapshot_ref: sessionObjectId(session), body };

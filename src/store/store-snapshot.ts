@@ -52,7 +52,7 @@ interface KnownOfStore {
   readonly calls: KnownCalls;
 }
 
-/** Steps of a running turn per request. They come after the head, which does not count them. */
+/** Number of steps per request after the last step that a head includes. */
 const RUNNING_STEPS = 64;
 
 /**
@@ -86,8 +86,8 @@ export class StoreSnapshot {
   }
 
   /**
-   * Returns the same objects with a cache of documents, texts excluded. Meant for a query that
-   * visits a whole session repeatedly.
+   * Returns the same objects with a cache of documents, texts excluded. Meant for a question that
+   * reads a whole session several times.
    */
   remembering(): StoreSnapshot {
     return new StoreSnapshot(this.#db.remembering(), this.#known, this.#db);
@@ -141,7 +141,7 @@ export class StoreSnapshot {
     return new Map((await this.versionsIn(heads)).map((found) => [found.version['xt/id'], found]));
   }
 
-  /** Does the same as `versionsOf`, but returns one result per head. */
+  /** Returns the versions like `versionsOf`, but one result for each head. */
   async versionsIn(heads: readonly Pick<Head, 'document' | 'marks'>[]): Promise<readonly FoundVersion[]> {
     const texts = await this.#contents(heads.map(({ document }) => document));
     return heads.map(({ document, marks }) => ({ version: fromStored(document, textOf(document, texts)), marks }));
@@ -193,8 +193,8 @@ export class StoreSnapshot {
   }
 
   /**
-   * Returns the owners of a session's steps (decision F2). The lineage is the same at every basis
-   * that holds the session. Undefined if the session is absent.
+   * Returns the lineage of a session (decision F2). It is the same at every basis with the session.
+   * Undefined if the session is absent.
    */
   lineage(session: SessionId): Promise<Lineage | undefined> {
     return askOnce(this.#lineages, session, async () => {
@@ -204,8 +204,8 @@ export class StoreSnapshot {
   }
 
   /**
-   * Returns `steps` of a range for a known lineage. `later` may hold pages that are missing at this
-   * basis. This basis must hold every step of the range.
+   * Returns the steps of a range for a known lineage. `later` may have pages that are missing at
+   * this basis. This basis must have every step of the range.
    */
   stepsAlong(lineage: Lineage, range: PagedRange, later: StoreSnapshot = this): Promise<readonly Step[]> {
     return this.#steps.along(lineage, range, later.pages);
@@ -213,8 +213,8 @@ export class StoreSnapshot {
 
   /**
    * Returns the steps from `first` to the last, for a known lineage whose head includes steps up to
-   * `upto`. Reads the steps by id, and beyond the head only the typical number of steps of a
-   * running turn.
+   * `upto`. Reads the steps by id. After `upto`, it asks for as many steps at a time as a running
+   * turn typically has.
    */
   async stepsFrom(
     lineage: Lineage,
@@ -226,7 +226,7 @@ export class StoreSnapshot {
     return [...steps, ...(await this.stepsAlong(lineage, { first: near + 1, last: Number.MAX_SAFE_INTEGER }))];
   }
 
-  /** Returns a tool call's line from a page read before. Valid at every basis with its step. */
+  /** Returns a tool call's line from a cached page. Valid at every basis with the call's step. */
   knownCall(id: ObjectId): KnownCall | undefined {
     return this.#known.calls.get(id);
   }
@@ -258,7 +258,7 @@ export class StoreSnapshot {
     return this.#steps.times(await this.#lineageOf(session), seqs);
   }
 
-  /** Returns the ids that the database knows, for documents of any type. */
+  /** Returns those of some ids that exist, for documents of any type. */
   existing(ids: readonly string[]): Promise<readonly string[]> {
     return existingIds(this.#db, ids);
   }
@@ -277,7 +277,7 @@ export class StoreSnapshot {
     return fileSources(this.#db);
   }
 
-  /** Returns the rows of any query, including repeated ones: the query's limit counts them. */
+  /** Returns the rows of any query. Keeps equal rows, because the query's limit counts them. */
   rows(
     query: DatalogQuery,
     args: readonly EdnValue[],
@@ -294,7 +294,7 @@ export class StoreSnapshot {
     });
   }
 
-  /** Returns the sessions with steps beyond their heads: their turn runs (decision G4). */
+  /** Returns the sessions whose turn runs: they have steps after their heads (decision G4). */
   async running(sessions: readonly StoredSession[]): Promise<readonly StoredSession[]> {
     const next = sessions.map((session) => ({ session, part: stepId(session.id, session.upto + 1) }));
     const found = new Set(
@@ -318,9 +318,9 @@ export class StoreSnapshot {
   }
 
   /**
-   * Returns the assembly records of a session's handed-out contexts (decision E7), by step and
-   * time, those of a fork's ancestors first. Each names the session that it was made of. Empty for
-   * an unknown session.
+   * Returns the assembly records of a session's handed-out contexts (decision E7), ordered by step
+   * and time. Records of a fork's ancestors come first. Each record names its own session. Empty
+   * for an unknown session.
    *
    * @throws {StoreError} `corrupt-part` if a record does not match its id and there is no
    *   `onDamaged`
@@ -368,7 +368,7 @@ export class StoreSnapshot {
   /** The last step that a session's head includes. 0 if there is no head. */
   readonly #uptoOf = async (session: SessionId) => (await this.sessionHead(session))?.marks.upto ?? 0;
 
-  /** Reading by id is much faster. If a step of the head is missing, the query reports which. */
+  /** Reads by id, which is much faster. The query reports a step that is missing. */
   async #stepsFrom(
     lineage: Lineage,
     { first, upto }: { readonly first: number; readonly upto: number },

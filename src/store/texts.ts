@@ -12,8 +12,8 @@ import { StoreError } from './errors.js';
 import { formerParts, partId } from './part-id.js';
 
 /**
- * UTF-16 units of the longest text in a head or step itself. Longer texts are chunk parts, shared
- * by all holders of the same text.
+ * Maximum UTF-16 units of a text that is stored in its head or step. Longer texts are chunk parts,
+ * shared by all documents with the same text.
  */
 export const INLINE_UNITS = 2_048;
 
@@ -88,10 +88,11 @@ export class TextCache {
   }
 }
 
-/** Ids per query. A chunk can have half a megabyte. */
+/** Number of ids per query. A chunk can have half a megabyte. */
 const CHUNKS_AT_ONCE = 16;
 /**
- * Concurrent queries. Most are small, and waiting for the answer takes longer than the node's work.
+ * Maximum concurrent queries. Most are small, and waiting for an answer takes longer than the
+ * node's work.
  */
 const PAGES_AT_ONCE = 4;
 
@@ -132,7 +133,7 @@ function wholeHash({ content_hash, file_hash }: ObjectVersion, { whole }: TextMa
 export class TextReader {
   readonly #db: DbSnapshot;
   readonly #cache: TextCache;
-  /** Texts read from the database at this basis and found to match their hashes. */
+  /** Hashes of texts that were read from the database at this basis and match their hashes. */
   readonly #whole = new Set<Sha256>();
 
   constructor(db: DbSnapshot, cache: TextCache) {
@@ -169,8 +170,8 @@ export class TextReader {
   }
 
   /**
-   * Returns the texts whose stored parts do not match their hashes. Reads from the database, now or
-   * before, never from the cache.
+   * Returns the texts whose stored parts do not match their hashes. Checks only texts that this
+   * reader read from the database, never those of the shared cache.
    */
   async damaged(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, TextDamage>> {
     const damages = new Map<Sha256, TextDamage>();
@@ -187,7 +188,7 @@ export class TextReader {
     return damages;
   }
 
-  /** Returns the damage of a long text, by joining its chunks and checking each. */
+  /** Returns the damage of a long text. Checks each chunk and the joined text. */
   async #damageOfList(hash: Sha256, list: StoredDocument | undefined): Promise<TextDamage | undefined> {
     if (list === undefined) return 'missing';
     const digest = createHash('sha256');
@@ -226,7 +227,8 @@ export class TextReader {
     await pLimit(PAGES_AT_ONCE).map(pages, async (page) => {
       const chunks = await this.#db.entities(page.map(chunkId));
       const others = page.filter((hash) => !chunks.has(chunkId(hash)));
-      // A long text has no chunk of its own. A text from an earlier version has its former id.
+      // A long text has a list instead of one chunk. A text from an earlier version may have its
+      // former id.
       const ids = others.flatMap((hash) => [chunkListId(hash), chunkId(hash)]);
       const [lists, former] =
         ids.length === 0

@@ -36,13 +36,13 @@ const unprovedSchema = z.strictObject({
   ),
 });
 
-/** An order that took content from the contexts of a session that stays. */
+/** An order that removed content from the contexts of a remaining session. */
 export type UnprovedFrom = ErasureOrder & { readonly from: number };
 
 /** Returns the id of the tombstone of an erased document. */
 const tombstoneId = (id: string): PartId => partId('erased', id);
 
-/** Returns the id of the part that lists what erasures took from a session's contexts. */
+/** Returns the id of the part with the erasures that removed content from a session's contexts. */
 const unprovedId = (session: SessionId): PartId => partId('unproved', session);
 
 /** Returns the stored form of a tombstone. */
@@ -52,7 +52,7 @@ export const toTombstone = (id: string, tombstone: Tombstone): StoredDocument =>
   body: tombstone,
 });
 
-/** Returns the stored form of what erasures took from a session's contexts. */
+/** Returns the part with the erasures that removed content from a session's contexts. */
 export const toUnproved = (session: SessionId, orders: readonly UnprovedFrom[]): StoredDocument => ({
   'xt/id': unprovedId(session),
   type: 'unproved',
@@ -72,7 +72,7 @@ interface NewestDocuments {
 
 /**
  * Returns the tombstones of some documents by their ids. Documents that were not erased are absent.
- * `documents` must belong to the present: an earlier basis does not have the tombstones.
+ * `documents` must read the newest state, because an earlier basis lacks the tombstones.
  */
 export async function readTombstones(
   documents: NewestDocuments,
@@ -87,12 +87,12 @@ export async function readTombstones(
   );
 }
 
-/** Returns the orders that took content from a session's contexts until now, oldest first. */
+/** Returns the orders that have removed content from a session's contexts so far, oldest first. */
 export async function readUnproved(documents: NewestDocuments, session: SessionId): Promise<readonly UnprovedFrom[]> {
   const part = (await documents.newest([unprovedId(session)])).get(unprovedId(session));
   return part?.type === 'unproved' ? parsed(part, unprovedSchema).orders : [];
 }
 
-/** Says that a thing was erased: by whom, when and why. */
+/** Describes an erasure: by whom, when and why. */
 export const erasedText = ({ order, at, by, reason }: ErasureOrder): string =>
   `erased on order ${order} of ${by}, ${new Date(at).toISOString()}: ${reason}`;

@@ -9,8 +9,8 @@ import type { XtdbClient } from '../xtdb/xtdb-client.js';
 import { StoreError } from './errors.js';
 
 /**
- * Records the transactions of this client, to detect writes of other clients in between. Forgets
- * the oldest. Then the answer is no.
+ * Records the transactions of this client, to detect writes of other clients between them. Forgets
+ * the oldest, which then count as another client's.
  */
 export class OwnTransactions {
   readonly #ids = new LRUCache<number, true>(counted(50_000));
@@ -26,7 +26,8 @@ export class OwnTransactions {
   }
 
   /**
-   * Does the same as `cover`, but includes transactions with an unknown outcome and aborted ones.
+   * Returns the same as `cover`, but also counts aborted transactions and those with an unknown
+   * outcome.
    */
   coverSent(from: number, to: number): boolean {
     return every(from, to, (id) => this.#ids.has(id) || this.#sent.has(id));
@@ -92,8 +93,8 @@ interface Submitted<Result> extends Written<Result> {
 }
 
 /**
- * Maximum number of refusals of the same operations. A competing writer would change the plan's
- * input, and thus its operations.
+ * Maximum number of times that the same operations are refused before the write fails. If a
+ * competing writer were the reason, the plan would return other operations.
  */
 const SAME_REFUSED = 8;
 const FIRST_PAUSE_MS = 25;
@@ -102,7 +103,7 @@ const LONGEST_CONFLICT_PAUSE_MS = 250;
 /** Maximum number of pipelined transactions with an unknown outcome. */
 const MOST_IN_FLIGHT = 16;
 
-/** Whether the same request may succeed later without a change to it. */
+/** Whether the same request may succeed later. */
 const PASSES: Readonly<Record<XtdbErrorCode, boolean>> = {
   unreachable: true,
   timeout: true,
@@ -132,9 +133,9 @@ export function isRefusal(error: unknown): boolean {
 const closedError = (): StoreError => new StoreError('closed', 'the client is closed; open a new one to write');
 
 /**
- * The only place of a client that submits transactions (decision H5). Writes of one lane run in the
- * order of their calls. Lanes do not wait for each other. Each write is one transaction with one
- * outcome, which the client queries.
+ * Submits all transactions of a client (decision H5). Writes of one lane run in the order of their
+ * calls. Lanes do not wait for each other. Each write is one transaction, whose outcome the path
+ * queries.
  */
 export class WritePath {
   /** The transactions committed through this path. */
@@ -192,15 +193,15 @@ export class WritePath {
     if (this.#closed) return Promise.reject(closedError());
     const submitted = this.#submitted.then(() => this.#submit(this.#checked(plan), options));
     this.#submitted = submitted.catch(() => undefined);
-    // Outcomes are queried concurrently, and one answer may overtake another.
+    // Outcomes are queried concurrently, so their answers may arrive in another order.
     const before = this.#answered;
     const written = submitted.then((sent) => this.#outcomeOf(sent, options)).finally(() => before);
     this.#answered = written.then(
       () => undefined,
       () => undefined,
     );
-    // Only the end matters. The result of `allSettled` would retain every result since the lane was
-    // last idle, each nested in the next.
+    // Discards the result of `allSettled`. Otherwise it would nest every result since the lane was
+    // last idle, and keep them in memory.
     this.#occupy(
       lane,
       Promise.allSettled([this.#lanes.get(lane), written]).then(() => undefined),
@@ -332,7 +333,7 @@ export class WritePath {
       return receipt.txId;
     } catch (error) {
       if (!(error instanceof XtdbError) || error.txId === undefined || this.#stop.signal.aborted) throw error;
-      // The receipt arrived and the outcome did not. Querying the outcome is cheaper than planning
+      // The receipt arrived, but the outcome did not. Querying the outcome is cheaper than planning
       // again.
       if ((await this.#xtdb.awaitOutcome(error.txId)) !== 'committed') return undefined;
       this.own.add(error.txId);
@@ -341,7 +342,8 @@ export class WritePath {
   }
 
   /**
-   * The next plan looks up a lost outcome, once. A persistent write continues through an outage.
+   * Returns whether to try again. After a lost outcome, one more attempt lets the plan look it up.
+   * A persistent write tries again throughout an outage.
    */
   #retries(error: XtdbError, persistent: boolean, attempt: number): boolean {
     if (this.#stop.signal.aborted) return false;

@@ -26,8 +26,8 @@ export const isListed = (address: NodeAddress | undefined): boolean =>
   address !== undefined && address.kind !== 'tcp' && address.isListed === true;
 
 /**
- * Returns whether another node may answer the next request: one of a list, or any node behind a
- * URL.
+ * Returns whether another node may answer the next request: one of a list, or another node behind
+ * the same URL.
  */
 export const mayMove = (address: NodeAddress | undefined): boolean => address?.kind === 'url' || isListed(address);
 

@@ -31,7 +31,7 @@ const DECODERS: Readonly<Record<MediaType, (text: string) => EdnValue>> = {
 export function interpretAnswer(answer: RawAnswer, what: string): EdnValue | undefined {
   if (answer.status === 200 || answer.status === 202) return decodeBody(answer, what);
   if (answer.status === 404) {
-    // A node that knows the endpoint names the missing item in the body.
+    // If the endpoint exists, the body names the missing item.
     if (answer.text.trim() !== '' && mediaTypeOf(answer) !== undefined) return undefined;
     throw new XtdbError('bad-response', `${what}: 404, no such endpoint. Is this an XTDB 1.24 node?`, {
       status: 404,
@@ -82,7 +82,10 @@ const CODE_OF_STATUS: Readonly<Record<number, XtdbErrorCode>> = {
   504: 'timeout',
 };
 
-/** The only parts of an error body that we read: bodies echo documents and queries. */
+/**
+ * The parts of an error body that we read. We ignore the rest, because it may repeat documents and
+ * queries.
+ */
 interface ErrorBody {
   readonly type: string;
   readonly key: string;
@@ -102,8 +105,8 @@ function refusal(answer: RawAnswer, what: string): XtdbError {
 }
 
 /**
- * Exceptions of a node whose log or document store is on an unavailable server. The node still
- * answers from its index alone.
+ * Matches exceptions of a node whose log or document store is on an unavailable server. The node
+ * still answers from its index.
  */
 const STORE_AWAY =
   /^(?:java\.sql\.SQL(?:Non)?Transient\w*|org\.postgresql\..*|java\.net\..*|org\.apache\.kafka\.common\.errors\.\w*(?:Disconnect|Network|NotAvailable)\w*)$/;
@@ -131,7 +134,7 @@ function errorBody(answer: RawAnswer): ErrorBody {
     try {
       value = DECODERS[media](answer.text);
     } catch {
-      // An echoed operation may contain unreadable forms. The status still says enough.
+      // The body may repeat an operation with unreadable forms. The status alone then decides.
     }
   }
   const field = (name: string): string => (value instanceof EdnMap ? scrub(value.get(name)) : '');
@@ -146,7 +149,7 @@ function errorBody(answer: RawAnswer): ErrorBody {
 const MAX_SAID = 200;
 
 /**
- * Returns one short line without quoted data. Text after a brace or in long quotes may come from a
+ * Returns one short line without quoted data. Text behind a brace or in long quotes may come from a
  * user's document.
  */
 function scrub(value: EdnValue | undefined): string {

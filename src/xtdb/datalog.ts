@@ -36,7 +36,7 @@ export interface DatalogQuery {
   readonly where?: readonly WhereClause[];
   /** Variables or aggregates that occur in `find`. */
   readonly orderBy?: readonly (readonly [FindElement, 'asc' | 'desc'])[];
-  /** The database applies it to its bag of rows, before equal rows are merged. */
+  /** The database applies the limit before equal rows are merged. */
   readonly limit?: number;
   readonly offset?: number;
   /** Vectors that begin with their head, such as `[(older ?a ?b) …]`. */
@@ -105,8 +105,8 @@ export function encodeQuery(query: DatalogQuery, args: readonly EdnValue[]): str
  * Merges equal rows, in the order of their first appearance. Over HTTP the database returns a bag.
  */
 export function distinctRows(rows: readonly (readonly EdnValue[])[]): readonly (readonly EdnValue[])[] {
-  // Rows with different ids at their beginning differ. This avoids comparing documents, which can
-  // be megabytes.
+  // If all rows begin with different ids, they differ. Documents, which can have megabytes, are
+  // then not compared.
   if (beginApart(rows)) return rows;
   const seen = new Set<string>();
   return rows.filter((row) => {

@@ -9,8 +9,8 @@ import { entityId, readReceipt } from './transactions.js';
 import { NO_DOCUMENT, TransactionLog } from './tx-log.js';
 
 /**
- * The moment of a database value: the facts that held at `validTime`, as the database knew them
- * after transaction `txId`.
+ * A point on both clocks: the facts that were valid at `validTime`, as the database knew them after
+ * transaction `txId`.
  */
 export interface Basis {
   readonly validTime: Date;
@@ -34,23 +34,20 @@ export interface HistoryEntry extends EntityTx {
 export interface HistoryOptions extends RequestOptions {
   readonly withDocs?: boolean;
   /**
-   * Only versions that begin at this valid time or later. The version already in force then is
-   * excluded.
+   * Only versions that begin at this valid time or later. The version that was valid at this time
+   * but began earlier is excluded.
    */
   readonly from?: Date;
 }
 
-/**
- * When the version of an entity became true, as far as is known, and when the database recorded it
- * [decision F7].
- */
+/** The beginning of a version's valid time, if it is known, and its transaction [decision F7]. */
 export interface EntityTx {
   readonly validTime: Date;
   readonly txTime: Date;
   readonly txId: number;
 }
 
-/** A document read at some basis, and its start of validity if that was requested. */
+/** A document that was read, and the beginning of its valid time if that was requested. */
 export interface RememberedDocument {
   readonly document: StoredDocument;
   readonly since: Date | undefined;
@@ -63,7 +60,10 @@ export interface RememberedDocument {
 export class DocumentMemory {
   readonly #documents = new Map<string, RememberedDocument | undefined>();
 
-  /** Returns whether the document of an id is known; with `dated`, also its start of validity. */
+  /**
+   * Returns whether the document of an id is known. With `dated`, the beginning of its valid time
+   * must be known too.
+   */
   knows(id: string, dated = false): boolean {
     const known = this.#documents.get(id);
     return known === undefined ? this.#documents.has(id) : !dated || known.since !== undefined;
@@ -142,7 +142,7 @@ export class DbSnapshot {
   }
 
   /**
-   * Returns this database at an earlier transaction, undefined for a later one. Needs no request,
+   * Returns this database at an earlier transaction. Undefined for a later one. Needs no request,
    * because all transactions of a snapshot are indexed.
    */
   earlier(validTime: Date, txId: number): DbSnapshot | undefined {
@@ -207,7 +207,7 @@ export class DbSnapshot {
 
   /**
    * Returns the rows of a query as the database returns them, with duplicates. A limit counts
-   * these.
+   * duplicates, too.
    */
   async bag(
     query: DatalogQuery,
@@ -232,7 +232,7 @@ export class DbSnapshot {
   /**
    * Reads the versions of an entity up to this snapshot's moment, by valid time. They include
    * versions that a later transaction replaced at the same valid time. With `withDocs` each version
-   * contains its document. An unknown or evicted entity has none.
+   * contains its document. An unknown or evicted entity has no versions.
    */
   async history(
     id: string,
@@ -329,8 +329,8 @@ export class DbSnapshot {
     } catch (error) {
       if (!(error instanceof XtdbError) || error.code !== 'out-of-sync') throw error;
     }
-    // A node that has indexed nothing rejects every transaction id. Its answer without one counts
-    // only if it still has indexed nothing.
+    // A node that has indexed nothing rejects every transaction id. So it is asked without one, and
+    // the answer counts only if it has still indexed nothing.
     const answer = await ask(undefined);
     const latest = await this.#http.send({
       method: 'GET',
@@ -342,7 +342,10 @@ export class DbSnapshot {
   }
 }
 
-/** An index that was rebuilt from the log has the traces of evicted documents in its past. */
+/**
+ * Returns whether a document of the history exists. In an index that was rebuilt from the log, the
+ * history may name evicted documents.
+ */
 const isPresent = (value: EdnValue | undefined): value is EdnValue =>
   value !== undefined && value !== null && !(value instanceof EdnMap && value.get('xtdb.api/evicted?') === true);
 

@@ -140,7 +140,7 @@ export function toDocument(value: EdnValue): StoredDocument {
 }
 
 /**
- * Converts the value of one attribute that a query bound by itself to its form in a document.
+ * Converts a single attribute's value from a query to its form in a document.
  *
  * @throws {XtdbError} `bad-response`
  */
@@ -210,11 +210,11 @@ const CODECS: Readonly<Record<AttributeType, Codec>> = {
 };
 
 /**
- * The key that wraps a nested value other than a map. A map costs one index key, a vector one per
- * element.
+ * The key of the map that wraps a nested value other than a map. A map costs one index key, but a
+ * vector costs one key per element.
  */
 export const VALUE_KEY = 'v';
-/** The key that wraps a map that would otherwise look like one of these two wrappers. */
+/** The key of the map that wraps a map which looks like one of these two wrappers. */
 export const MAP_KEY = 'm';
 
 /**
@@ -271,7 +271,7 @@ function readJson(value: EdnValue): StoredValue {
     const key = value.flat[i];
     const member = value.flat[i + 1];
     if (typeof key !== 'string' || member === undefined) throw expected('a string as a key', key);
-    // An assignment would set the prototype instead of a member with that name.
+    // An assignment to this name would set the prototype instead of a member.
     if (key === '__proto__')
       Object.defineProperty(object, key, {
         value: readJson(member),

@@ -10,7 +10,7 @@ export interface EntityNames {
   readonly of: string;
   /** Returns the name in the database; the same if the entity has no other name. */
   stored(id: string): string;
-  /** Returns a document under its reader's name; undefined if it keeps its own name. */
+  /** Returns a document under its reader's name. Undefined if it has no other name. */
   read(document: StoredDocument): StoredDocument | undefined;
   readonly from: number;
   /** Absent if the names hold at every later transaction. */

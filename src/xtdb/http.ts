@@ -62,7 +62,7 @@ interface Outgoing {
   readonly body: Buffer | undefined;
 }
 
-/** Whether a request was handed to a connection. */
+/** Whether a request was passed to a connection. */
 type Progress = { sent: boolean };
 
 interface Connection {
@@ -71,7 +71,7 @@ interface Connection {
   readonly wait: Pool;
 }
 
-/** Connection failures: nothing was sent. */
+/** Codes of failures to connect. The request was not sent. */
 const NOT_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOENT',
@@ -82,7 +82,7 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
-/** Connection failures in the middle of an answer. */
+/** Codes of failures in the middle of an answer. */
 const CUT_OFF: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 const MAX_WAIT_CONNECTIONS = 4;
 const BUSY_PAUSE_MS = 20;
@@ -121,8 +121,8 @@ export class XtdbHttp {
   }
 
   /**
-   * The newest transaction seen, if the next answer may come from a node that has not indexed it;
-   * else undefined.
+   * The newest transaction seen, if another node, which may not have indexed it, may give the next
+   * answer. Otherwise undefined.
    */
   get awaited(): number | undefined {
     return this.mayMove ? this.#seen : undefined;
@@ -164,8 +164,8 @@ export class XtdbHttp {
       return await this.#repeat(outgoing);
     } catch (error) {
       if (!(error instanceof XtdbError) || error.code !== 'unauthorised') throw error;
-      // Tokens expire. The node did nothing, so the request is retried at once with the new token,
-      // if any.
+      // The token may have expired. The node did nothing, so the request is retried with the new
+      // token.
       this.#connection = undefined;
       const renewed = await this.#connect().catch(() => undefined);
       if (renewed === undefined || renewed.address.token === token) throw error;
@@ -188,7 +188,7 @@ export class XtdbHttp {
         const deadConnection = hasBroken && progress.sent && attempt === 0;
         const busy = error.code === 'busy' && performance.now() < deadline && this.#options.isProbe !== true;
         if (!deadConnection && !busy) throw error;
-        // The node may be building its index while another one of the list is ready.
+        // The node may be building its index while another node of the list is ready.
         if (busy) this.leave();
         if (busy) await this.#pause(Math.min(BUSY_PAUSE_MS * 2 ** attempt, MAX_BUSY_PAUSE_MS), request.signal);
       }
@@ -208,7 +208,7 @@ export class XtdbHttp {
         signal: signal === undefined ? controller.signal : AbortSignal.any([controller.signal, signal]),
       });
     } catch {
-      // The next attempt detects whether the client or the caller ended the pause.
+      // If the client or the caller ended the pause, the next attempt detects it.
     } finally {
       this.#running.delete(end);
     }
@@ -338,7 +338,7 @@ export class XtdbHttp {
     const address = typeof this.#address === 'function' ? await this.#address() : (this.#address as NodeAddress);
     const before = this.#opened;
     if (before !== undefined && JSON.stringify(before.address) === JSON.stringify(address)) return before;
-    // Every request has one limit for its whole duration.
+    // Sets no timeout here, because every request has one limit for its whole duration.
     const [work, wait] = await Promise.all([
       openPool(address, this.#options.connections),
       openPool(address, MAX_WAIT_CONNECTIONS),

@@ -3,8 +3,8 @@ import type { NodeAddress } from './address.js';
 import { XtdbError } from './errors.js';
 
 /**
- * Stands for the address of a node if there is none. Reads find an empty database, and nothing can
- * be written.
+ * Stands for the address of a node if there is no node. Reads find an empty database, and writes
+ * fail.
  */
 export const NO_NODE = 'no node';
 

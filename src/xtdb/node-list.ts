@@ -11,11 +11,14 @@ import { type NodeStatus, readStatus } from './requests.js';
  */
 export type NodeHealth = 'ready' | 'lagging' | 'restoring' | 'failed' | 'unreachable';
 
-/** Health of nodes that may be queried. Readers wait for writes that went through another node. */
+/**
+ * The health of nodes that may be used. A lagging one may, because readers wait for writes that
+ * went through another node.
+ */
 const USABLE: readonly NodeHealth[] = ['ready', 'lagging'];
 /**
- * Maximum steps of the log that a ready node may be behind. A busy log is always a few ahead of
- * every index.
+ * Maximum steps of the log that a ready node may be behind. A busy log is always a few steps ahead
+ * of every index.
  */
 const MOST_BEHIND = 1_000;
 /** Time limit of a health check in milliseconds. */

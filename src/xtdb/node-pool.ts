@@ -4,9 +4,9 @@ import type { NodeAddress } from './address.js';
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * Opens connections to a node; the caller destroys them. They set no request timeout; callers do.
- * Only connecting has a timeout, `connectMs`, which a signal does not end. Loads the HTTP library
- * on first use, because some processes never query the database.
+ * Opens a pool of connections to a node, which the caller destroys. The pool sets no request
+ * timeout; callers do. Only connecting has a timeout, `connectMs`, and no signal ends that wait.
+ * Loads the HTTP library on first use, because some processes never query the database.
  */
 export async function openPool(
   address: NodeAddress,
@@ -19,7 +19,8 @@ export async function openPool(
     ...(address.kind === 'unix' ? { socketPath: address.socketPath } : {}),
     connections,
     pipelining: 1,
-    // On this machine the system itself reports the end of a node. Wine cannot keep alive.
+    // No keep-alive on TCP to this machine: the system itself reports the end of a node, and Wine
+    // does not support it.
     connect: { timeout: connectMs, keepAlive: address.kind !== 'tcp' },
     headersTimeout: 0,
     bodyTimeout: 0,

@@ -58,14 +58,17 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Maximum time of one held-back request on its connection; longer waits use several requests. */
+/**
+ * Maximum time in milliseconds that the node may hold back one request. Longer waits use several
+ * requests.
+ */
 const MAX_HELD_MS = 10_000;
 /** Extra time for the node beyond the requested wait. */
 const MARGIN_MS = 5_000;
 
 /**
- * Sends a request. If `awaited` names a transaction, only a node that has indexed the transaction
- * answers. By default this is the newest transaction seen, if another node may give the answer.
+ * Sends a request. If `awaited` names a transaction, the node answers only once it has indexed that
+ * transaction. Default: the newest transaction seen, if another node may give the answer.
  *
  * @throws {XtdbError}
  */

@@ -19,7 +19,7 @@ export type TxOp =
   | { readonly op: 'evict'; readonly id: string };
 
 /**
- * Later than every version, so that the current document then is the newest one, even if clocks
+ * A valid time after every version. The document at this time is the newest one, even if clocks
  * differ slightly.
  */
 export const END_OF_TIME = new Date('9999-12-31T23:59:59.999Z');

@@ -7,8 +7,8 @@ import { askIndexed, type RequestOptions } from './requests.js';
 import { END_OF_TIME, entityId, readReceipt } from './transactions.js';
 
 /**
- * Markers for strings in the serializer of XTDB's hashes. The marker depends on the bytes that the
- * length takes.
+ * Type byte of a short string in the serializer of XTDB's hashes. Other bytes mark longer strings,
+ * by the number of bytes that their length takes.
  */
 const SHORT_STRING = 105;
 const MIDDLE_STRING = 16;
@@ -32,12 +32,13 @@ export function entityHash(id: string): string {
 
 const PUT = 'xtdb.api/put';
 /**
- * The hash of no document. A version that ends an entity has it, and a match for absence uses it.
+ * The hash that stands for no document. A version that ends an entity has it, and so does a match
+ * for absence.
  */
 export const NO_DOCUMENT = '0'.repeat(40);
 /**
- * Whether an operation in the log writes its entity. Operations not listed here may write entities
- * that their event does not name.
+ * Whether an operation in the log writes its entity. Other operations may write entities that the
+ * log does not name.
  */
 const WRITES: ReadonlyMap<string, boolean> = new Map([
   [PUT, true],
@@ -63,11 +64,11 @@ export interface LoggedWrite {
   readonly validTime: Date;
   readonly txTime: Date;
   readonly txId: number;
-  /** The first of its writes in the range read. */
+  /** The entity's first write in the part of the log that was read. */
   readonly first: Pick<LoggedWrite, 'validTime' | 'txId'>;
-  /** Whether each of its writes in the range was a permanent put, without end or removal. */
+  /** Whether each of its writes in that part was a put without an end, and none a removal. */
   readonly isKept: boolean;
-  /** Whether the first of them required that the entity did not exist. */
+  /** Whether its first write required that the entity did not exist. */
   readonly isNew: boolean;
 }
 
@@ -78,7 +79,7 @@ export interface LoggedTransaction {
   readonly puts: readonly { readonly document: StoredDocument; readonly validTime: Date }[];
 }
 
-/** Maximum bytes of an answer with documents. One transaction alone may need this much. */
+/** Maximum bytes of an answer with documents. A single transaction may need this much. */
 const MOST_WITH_DOCUMENTS = 256 * 1_048_576;
 
 const [OPEN, CLOSE, COMMA] = [0x5b, 0x5d, 0x2c];
@@ -188,7 +189,7 @@ export class TransactionLog {
       const transactions = elements(answer);
       if (transactions === undefined)
         throw new XtdbError('bad-response', 'The database answered with a value that is not a log of transactions.');
-      // The first transaction alone may be larger.
+      // The first transaction may be larger than the limit.
       if (transactions.length === 0 && isCut) continue;
       return transactions.map(loggedTransaction);
     }

@@ -35,8 +35,8 @@ export interface ExecuteOptions extends RequestOptions {
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_AWAIT_MS = 60_000;
 /**
- * Maximum time in milliseconds that the first read waits for the log's newest transaction. A log
- * that is unavailable or far ahead blocks no reader.
+ * Maximum time in milliseconds that the first read waits for the log's newest transaction. So a log
+ * that is unavailable or far ahead does not block readers.
  */
 const BEGIN_MS = 3_000;
 const MIB = 1024 * 1024;
@@ -50,7 +50,7 @@ const MIB = 1024 * 1024;
 export class XtdbClient {
   readonly #http: XtdbHttp;
   readonly #timeoutMs: number;
-  /** The writes of its transactions, without their documents. */
+  /** The log of the node's transactions. */
   readonly log: TransactionLog;
   #latestOwnTx: number | undefined;
   #beginning: Promise<void> | undefined;
@@ -122,8 +122,9 @@ export class XtdbClient {
   }
 
   /**
-   * Submits a transaction and awaits its outcome. The limit applies to each of the two. If only the
-   * outcome is unknown, the error's `outcomeUnknown` is true and `txId` names the transaction.
+   * Submits a transaction and awaits its outcome. The limit applies to the submission and to the
+   * wait for the outcome separately. If only the outcome is unknown, the error's `outcomeUnknown`
+   * is true and `txId` names the transaction.
    */
   async execute(
     ops: readonly TxOp[],
@@ -139,10 +140,10 @@ export class XtdbClient {
   }
 
   /**
-   * Returns the database at a moment, pinned once; by default now, with all indexed transactions.
-   * It always includes this client's submissions and everything it has seen through any node,
-   * unless an earlier `txId` is requested. If several nodes may answer, the first read also
-   * waits some seconds until the node has indexed the log's content at that time.
+   * Returns the database at a fixed point on both clocks. Default: now, with all indexed
+   * transactions. It always includes this client's submissions and everything it has seen through
+   * any node, unless an earlier `txId` is requested. If several nodes may answer, the first read
+   * also waits some seconds until the node has indexed the log's content at that time.
    */
   async db(
     basis: Partial<Pick<Basis, 'validTime' | 'txId' | 'txTime'>> = {},
@@ -197,8 +198,8 @@ export class XtdbClient {
   }
 
   /**
-   * Another process may just have written, through another node, the state that this one continues
-   * from.
+   * Waits until the node has indexed the log's newest transaction. Another process may have just
+   * written, through another node, the state from which this process continues.
    */
   async #begin(): Promise<void> {
     try {
