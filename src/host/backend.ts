@@ -16,12 +16,14 @@ import type { SessionView } from './session-view.js';
 import { isDurable, type ServerSettings } from './settings.js';
 
 /**
- * How long after a start began a call waits for its outcome before the journal serves it,
- * milliseconds. Our own node takes seconds to start; 200 ms suffice to detect a missing Java. A
- * remote node answers at once or not at all, and a failed start may fail again.
+ * Maximum time in milliseconds, counted from the beginning of a start, that a call waits before the
+ * journal serves it. Our own node takes seconds to start, but 200 ms suffice to detect a missing
+ * Java. `doubtful` applies to remote nodes and after a failed start.
  */
 const START_WAIT_MS = { starting: 200, doubtful: 1_500 } as const;
-/** Report interval of a resume's progress. A faster resume reports nothing. */
+/**
+ * Interval in milliseconds at which a resume reports its progress. A faster resume reports nothing.
+ */
 const REPORT_EVERY_MS = 500;
 const RETRY = 'the database could not be started; the next call retries';
 const AWAY = 'no node answers; new sessions are kept in the journal until one answers; each call checks again';
@@ -48,8 +50,8 @@ function whereNobodyAnswers(error: XtdbError, nodeUrl: string): XtdbError {
 export type SessionLoan = BorrowedSession<ContextSession>;
 
 /**
- * Reports how many of a resumed session's files have been read again [§3.6], at intervals, to the
- * log and to a waiting client. Sends a last report only if there were others.
+ * Returns a function that reports at intervals how many of a resumed session's files have been
+ * checked [§3.6]. Sends a last report only if there were earlier ones.
  */
 export function resumeProgress(
   session: string,
@@ -67,8 +69,8 @@ export function resumeProgress(
 }
 
 /**
- * A server's node and client. Loads and starts on the first request; the next request retries a
- * failed start. The creator closes it.
+ * A server's node and client. The first request loads and starts them, and the next request retries
+ * a failed start. The creator must close it.
  */
 export class Backend {
   /** The server's telemetry sink. */
@@ -132,9 +134,9 @@ export class Backend {
   }
 
   /**
-   * Returns the client without waiting for a slow start, or for remote nodes that are away, if
-   * there is a journal. Calls are then acknowledged there and delivered later. Rejects if the start
-   * fails at once, for example without Java.
+   * Returns the client. If there is a journal, does not wait for a slow start or for remote nodes
+   * that do not answer. The journal then acknowledges calls, and they are delivered later. Rejects
+   * if the start fails at once, for example without Java.
    */
   async usable(onProgress?: (message: string) => void): Promise<ContextClient> {
     const ready = this.ready(onProgress);
@@ -156,9 +158,9 @@ export class Backend {
   }
 
   /**
-   * Borrows a session by name and opens or creates it if needed. Without a name, creates a new one.
-   * Connections that name the same session share it. `onProgress` receives how many files of a
-   * resumed session have been read again. `takeBack` takes over a session that another process has
+   * Borrows a session by name. Opens or creates it if needed; without a name, creates a new one.
+   * Connections that name the same session share it. `onProgress` reports how many files of a
+   * resumed session have been checked. `takeBack` takes over a session that another process has
    * open, regardless of the settings.
    */
   async borrow(
@@ -215,7 +217,7 @@ export class Backend {
     return { id, takeOver: this.#settings.takeOver, onProgress: resumeProgress(id, report) };
   }
 
-  /** Logs a failed start once for all waiters, and not while this server shuts down. */
+  /** Logs a failed start once for all callers that wait, unless this server shuts down. */
   #failed(error: unknown, level: 'error' | 'warn'): void {
     if (this.#closing !== undefined || error === this.#told) return;
     this.#told = error;
@@ -236,8 +238,8 @@ export class Backend {
     });
     await client.ready().catch((error: unknown) => {
       const { nodeUrl } = this.#settings;
-      // A node that came back but must not be used is no longer away: new sessions must not begin
-      // without it.
+      // A node that answers again but must not be used does not count as away. New sessions must
+      // not begin without it.
       this.#isAway = nodeUrl !== undefined && isAway(error);
       throw nodeUrl !== undefined && isAway(error) ? whereNobodyAnswers(error, nodeUrl) : error;
     });

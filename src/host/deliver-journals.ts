@@ -5,9 +5,7 @@ import type { Settings } from './settings.js';
 export interface DeliveryOptions {
   /** This process's name in process lists. */
   readonly what: string;
-  /**
-   * If the database takes no record for this long, it is not working on the journal. Milliseconds.
-   */
+  /** Time in milliseconds without a delivered record after which the delivery fails. */
   readonly stuckMs: number;
   /** Receives one line about each unreadable part of a journal. */
   readonly onNotice?: (line: string) => void;
@@ -16,9 +14,8 @@ export interface DeliveryOptions {
 }
 
 /**
- * Delivers the journals that dead processes left in the settings' data folder (decision F6), for as
- * long as the database takes records. Leaves journals of living processes alone. Finds or starts
- * the node first.
+ * Delivers the journals that dead processes left in the settings' data folder (decision F6). Does
+ * not touch journals of living processes. Finds or starts the node first.
  * @throws {SessionError} `node-unavailable` – the database took no record for too long. Waiting
  *   records stay in the journals.
  * @throws {NodeError} every code – the node cannot be started.

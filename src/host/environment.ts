@@ -6,7 +6,10 @@ export const MASK_SETTINGS = ['off', 'known', 'strict'] as const;
 /** A value of `--mask`. */
 export type MaskSetting = (typeof MASK_SETTINGS)[number];
 
-/** The environment of a process. Entry points pass it on; no code below reads the process's own. */
+/**
+ * The environment of a process. Entry points pass it on, and no other code reads that of the
+ * process itself.
+ */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Returns the value of a variable. An empty value counts as unset, as the XDG rules ask. */
@@ -14,7 +17,7 @@ export function variable(env: Environment, name: string): string | undefined {
   return env[name] === '' ? undefined : env[name];
 }
 
-/** The variable with the address at which a gateway takes the calls of a steered model. */
+/** The variable with the address at which a gateway accepts the calls of a steered model. */
 export const STEER_VARIABLE = 'PALIMPSEST_STEER';
 
 /** The variable in which Claude Code names its session to the servers that it starts. */
@@ -68,7 +71,7 @@ export interface LoopSettings {
   readonly timesFile: string | undefined;
 }
 
-/** Two seconds: users hardly notice them beside a model call. */
+/** Default of `limitMs`. Beside a model call, users hardly notice two seconds. */
 const LIMIT_MS = 2_000;
 
 /** Reads an extension's settings from its environment. */

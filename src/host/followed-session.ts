@@ -17,8 +17,8 @@ export async function isFollowed(dataDir: string, session: SessionId): Promise<b
 }
 
 /**
- * Returns whether a transcript has the name of a session. Agents name the file after its id. A part
- * of another id is not enough, because a client chooses its id freely.
+ * Returns whether a transcript's file is named after a session's id, as agents do. A match with a
+ * part of another id is not enough, because a client chooses its ids freely.
  */
 export function isNamedAfter(path: string, native: string): boolean {
   const name = basename(path);
@@ -28,7 +28,7 @@ export function isNamedAfter(path: string, native: string): boolean {
   return isBegin && /^\.jsonl?$/.test(name.slice(at + native.length));
 }
 
-/** Facts about a call of an agent that lead to its session. */
+/** Facts about a call of an agent that identify the agent's session. */
 export interface AskedCall {
   /** The agent's own name of its conversation. */
   readonly thread?: string;
@@ -38,15 +38,15 @@ export interface AskedCall {
   readonly startedBy?: string;
 }
 
-/** An agent writes a call into its transcript shortly after it makes it, milliseconds. */
+/** Maximum time in milliseconds until an agent has written a call into its transcript. */
 const WRITTEN_MS = 1_000;
-/** A call that was just made is at the end of its transcript, within this many bytes. */
+/** Number of bytes at the end of a transcript that are searched for a call that was just made. */
 const END_BYTES = 262_144;
 
-/** Other transcripts may have a shorter id by chance. */
+/** Minimum length of a call's id. Other transcripts may contain a shorter id by chance. */
 const SHORTEST_ID = 12;
 
-/** Returns whether the end of a transcript has a call. A file that cannot be read has none. */
+/** Returns whether the end of a transcript has a call. False if the file cannot be read. */
 async function endHas(path: string, callId: string): Promise<boolean> {
   const file = await open(path, 'r').catch(() => undefined);
   if (file === undefined) return false;
@@ -66,11 +66,11 @@ async function endHas(path: string, callId: string): Promise<boolean> {
 /** A session that `palimpsest watch` records. */
 export interface WatchedSession {
   readonly session: SessionId;
-  /** The agent's working folder. Undefined if only requests made the session. */
+  /** The agent's working folder. Undefined if the session was recorded only from requests. */
   readonly folder?: string;
 }
 
-/** Returns a session that is followed at present, by the path of its transcript. */
+/** Returns a session that is being followed, by the path of its transcript. */
 async function followedNow(
   dataDir: string,
   isIts: (path: string) => boolean | Promise<boolean>,
@@ -83,8 +83,8 @@ async function followedNow(
 }
 
 /**
- * Returns a session that was made from its transcript. If no process follows it at present, the
- * next one does.
+ * Returns a session that was imported from its transcript. If no process follows it now, the next
+ * watcher will.
  */
 async function followedLater(dataDir: string, native: string): Promise<WatchedSession | undefined> {
   if ((await readWatchReport(dataDir)) === undefined) return undefined;
@@ -94,9 +94,9 @@ async function followedLater(dataDir: string, native: string): Promise<WatchedSe
 }
 
 /**
- * Returns the session in which `palimpsest watch` records a call. The conversation that the agent
- * names decides, else the transcript that has the call, else the session that started this process.
- * Undefined if it records none.
+ * Returns the session in which `palimpsest watch` records a call. The agent's name of its
+ * conversation identifies it. Otherwise the transcript that has the call does, or the session that
+ * started this process. Undefined if there is no such session.
  */
 export async function followedSession(
   dataDir: string,

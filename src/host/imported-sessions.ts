@@ -13,7 +13,10 @@ const importedSchema = z.object({
   folder: z.string().optional(),
   /** Our id of the session that started this one as a sub-agent. */
   subagentOf: z.string().optional(),
-  /** The recording and its state when it was imported. `size` is -1 until an import is complete. */
+  /**
+   * The recording, and its size and time when it was imported. `size` is -1 until an import is
+   * complete.
+   */
   path: z.string(),
   size: z.number(),
   mtime: z.number(),
@@ -24,7 +27,7 @@ export type ImportedSession = z.output<typeof importedSchema>;
 
 const fileSchema = z.object({ version: z.literal(1), sessions: z.record(z.string(), importedSchema) });
 
-/** The file of a data folder that names its imported sessions. */
+/** Returns the file of a data folder that lists its imported sessions. */
 const fileIn = (dataDir: string): string => join(dataDir, 'imported-sessions.json');
 
 /** Returns the imported sessions of a data folder by their ids. A damaged file counts as empty. */
@@ -37,10 +40,10 @@ export async function importedSessions(dataDir: string): Promise<ReadonlyMap<str
   }
 }
 
-/** The notes of this process, one after another. */
+/** Runs the notes of this process one after another. */
 const ownNotes = pLimit(1);
 
-/** Maximum wait for another process that notes a session. */
+/** Maximum wait in milliseconds for another process that notes a session. */
 const LOCK_MS = 10_000;
 
 /** Notes an imported session. The file has titles, so only this user can read it. */

@@ -28,7 +28,7 @@ export interface RemoteNode {
   readonly log: { readonly name: string; readonly format: number | null } | null;
   /**
    * Why it must not be used with the other nodes: it has another shared log, or a log of another
-   * format. Null if it may.
+   * format. Null if it may be used.
    */
   readonly trouble: string | null;
 }
@@ -38,7 +38,10 @@ export interface InspectedNodes {
   readonly own: InspectedNode;
   /** The nodes of XTDB_URL, in its order. */
   readonly remote: readonly RemoteNode[];
-  /** Whether every node of XTDB_URL is ready, or, if the data folder's node is in use, that one. */
+  /**
+   * Whether every node of XTDB_URL is ready, and the data folder's node too if it runs or no other
+   * is named.
+   */
   readonly healthy: boolean;
 }
 
@@ -53,8 +56,8 @@ async function inspectOwn({ dataDir, environment }: Settings['node']): Promise<I
 }
 
 /**
- * Asks the state of every node that the settings name: the data folder's own, and each of XTDB_URL.
- * Changes and starts nothing.
+ * Returns the state of every node that the settings name: the data folder's own, and each of
+ * XTDB_URL. Changes and starts nothing.
  * @throws {UsageError} usage – the token cannot be read
  */
 export async function inspectNodes({ node, nodeUrl, nodeToken }: Settings): Promise<InspectedNodes> {

@@ -18,7 +18,7 @@ export interface OpenClient {
   close(): ReturnType<ContextClient['close']>;
 }
 
-/** How a process of this program opens its client, beyond the settings. */
+/** Options of a process for opening its client, beyond the settings. */
 export interface OpenClientOptions
   extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId' | 'journal' | 'mask' | 'shareSessions'>,
     Partial<Pick<EnsureNodeOptions, 'signal' | 'onProgress'>> {}

@@ -5,13 +5,13 @@ import type { RecordMask } from '../client/record-mask.js';
 import { createWholeFile, textOf } from '../process/owned-file.js';
 import type { MaskSetting } from './environment.js';
 
-/** Holds the secret key that marks are made with. */
+/** The file with the secret key for marks. */
 const KEY_FILE = 'mask-key';
-/** Holds the user's own texts and patterns to mask. */
+/** The file with the user's own texts and patterns to mask. */
 const RULES_FILE = 'mask-rules';
 const KEY_BYTES = 32;
 
-/** Returns the key of a data folder. Makes one if there is none. */
+/** Returns the key of a data folder. Creates one if there is none. */
 async function keyOf(dataDir: string): Promise<Buffer> {
   const path = join(dataDir, KEY_FILE);
   if ((await textOf(path)) === undefined) {

@@ -47,7 +47,8 @@ const SAMPLED = 1;
 
 /**
  * Parses the headers of a signal's exporter: `name=value`, comma-separated, percent-encoded. The
- * exporters cannot read them, because the variables have left the environment by then.
+ * exporters cannot read them themselves, because this process has removed the variables from its
+ * environment.
  */
 function headersFrom(env: Environment, signal: 'TRACES' | 'METRICS'): Record<string, string> {
   const given = [variable(env, 'OTEL_EXPORTER_OTLP_HEADERS'), variable(env, `OTEL_EXPORTER_OTLP_${signal}_HEADERS`)];
@@ -94,7 +95,8 @@ function decoded(text: string): string {
 }
 
 /**
- * Suffix of a metric's name for Prometheus. The serializer adds `_total` to counters, but no unit.
+ * Suffixes of metric names for Prometheus, by unit. The serializer adds `_total` to counters, but
+ * no unit.
  */
 const UNIT_ENDINGS: Readonly<Record<string, string>> = { s: '.seconds', By: '.bytes' };
 
@@ -139,7 +141,7 @@ export async function openInstruments(options: InstrumentOptions): Promise<OtelI
     'service.instance.id': randomUUID(),
   });
   const told = detectResources({ detectors: [envDetector] });
-  // The environment takes precedence. Of its names only OTEL_SERVICE_NAME comes before
+  // The environment takes precedence. Within it, OTEL_SERVICE_NAME takes precedence over
   // OTEL_RESOURCE_ATTRIBUTES, as the specification says.
   const resource = own.merge(told);
   const closers: (() => Promise<void>)[] = [];

@@ -3,8 +3,8 @@ import type { SessionLoan } from './backend.js';
 /** Maximum number of unused sessions that stay open. */
 export const MOST_AT_REST = 32;
 /**
- * How long closing a resting session waits for its steps to reach the database, milliseconds. After
- * that it stays open.
+ * Maximum time in milliseconds that closing a resting session waits until the database has its
+ * steps. After that, the session stays open.
  */
 const DELIVERY_MS = 10_000;
 
@@ -25,9 +25,9 @@ interface RestOptions<Key, Held> {
 }
 
 /**
- * Closes the resting sessions of a collection, except the most recently used. Each is removed and
- * closed once the database has its steps. While the database is away, a session with undelivered
- * steps stays open, because its next opening would be rejected. Returns at once.
+ * Closes the unused sessions of a collection, except the most recently used ones. Each is removed
+ * and closed once the database has its steps. During an outage, a session with undelivered steps
+ * stays open, because its next opening would be rejected. Returns at once.
  *
  * @param held in the order of their use
  */

@@ -25,7 +25,7 @@ import {
 import { readSharedLogSettings, type SharedLogFlags } from './shared-log-settings.js';
 
 /**
- * Thrown for an unusable flag or environment variable. The message names it and says what is
+ * Thrown for an invalid flag or environment variable. The message names it and says what is
  * accepted.
  */
 export class UsageError extends CodedError<'usage'> {
@@ -53,8 +53,8 @@ export interface Settings {
    */
   readonly nodeUrl: string | undefined;
   /**
-   * The bearer token of that node (XTDB_TOKEN_FILE or XTDB_TOKEN). Each call reads it again,
-   * because tokens expire. Undefined if no token is set.
+   * Returns the bearer token of the remote nodes (XTDB_TOKEN_FILE or XTDB_TOKEN). Each call reads
+   * it again, because tokens expire. Undefined if no token is set.
    */
   readonly nodeToken: (() => string) | undefined;
   /**
@@ -99,13 +99,13 @@ export interface ServerSettings extends Settings {
   readonly mounts: readonly MountSetting[];
   /** The filesystem of agents' paths without a mount [§5.2]; default: this machine's. */
   readonly agentFilesystemId?: FilesystemId;
-  /** The session of every call. If unset, each client names one or gets a new one. */
+  /** The session of every call. If unset, each client names its session or gets a new one. */
   readonly session: string | undefined;
   /** The agent's own id of the session that started this server, if the agent says so. */
   readonly startedBy?: string;
   /** Whether to take over a session that another process has open. */
   readonly takeOver: boolean;
-  /** The failure that an acknowledged step survives. */
+  /** The failure that acknowledged steps survive: the end of the process, or of power. */
   readonly durability: 'process' | 'power';
   readonly policy: StepPolicy;
   readonly tools: ToolOptions;
@@ -183,7 +183,7 @@ export function readRenamed(
 }
 
 /**
- * Parses the values of `--moved` and `--map`, which map recorded folders to their present place.
+ * Parses the values of `--moved` and `--map`, which map recorded folders to their current places.
  * @throws {UsageError} usage – a value is not of the form OLD=NEW with two absolute paths
  */
 export function readMoved(
@@ -273,7 +273,7 @@ function workingFolder(roots: readonly string[], mounts: readonly MountSetting[]
 }
 
 /**
- * Rejects settings that no call could work with: an invalid root, data folder or session name.
+ * Rejects settings with which every call would fail: an invalid root, data folder or session name.
  * @throws {UsageError} usage
  */
 export function requireUsable({ roots, session, node: { dataDir } }: ServerSettings): void {

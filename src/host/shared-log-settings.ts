@@ -17,15 +17,15 @@ export interface SharedLogFlags {
 }
 
 /**
- * A shared log from flags and variables, and the environment with its database password unless a
- * file has that.
+ * A shared log from flags and variables. Unless a file has the database password, also the
+ * environment with it.
  */
 export interface SharedLogSettings {
   readonly log: SharedLog;
   readonly environment?: Environment;
 }
 
-/** Default number of brokers that keep a topic: one may be lost while another is away. */
+/** Default number of brokers with a copy of the topic. One may be lost while another is down. */
 const REPLICATION = 3;
 const TOPIC = 'palimpsest-log';
 const BROKER = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/;
@@ -81,7 +81,7 @@ function fileOf([name, path]: readonly [name: string, path: string | undefined])
   throw new Error(`${name} must be an absolute path, not ${JSON.stringify(path)}.`);
 }
 
-/** Returns the value of a flag or else a variable, and which of them set it. */
+/** Returns the value of a flag, or otherwise of a variable, with the name of its origin. */
 function given(env: Environment, flag: readonly [name: string, value: string | undefined], name: string) {
   const [flagName, value] = flag;
   return value === undefined ? ([name, variable(env, name)] as const) : ([flagName, value] as const);
@@ -100,7 +100,7 @@ function databaseOf(
     );
   }
   const found = passwordFile === undefined ? (variable(env, PASSWORD_VARIABLE) ?? password) : undefined;
-  // The URL may have a password too, which the node does not need.
+  // The URL may contain the password, too. The node does not need the URL.
   const environment =
     found === undefined
       ? undefined

@@ -9,11 +9,13 @@ const stateSchema = z.object({
   version: z.literal(1),
   /** Whether the gateway changes the session's requests. */
   on: z.boolean(),
-  /** Rises with each request to begin an epoch at the user's next message. */
+  /** Counts the requests to begin an epoch at the user's next message. */
   tidied: z.int().nonnegative(),
-  /** Whether a changed request went out, so the model's thinking may be bound to it. */
+  /** Whether a changed request was sent. The model's thinking may then be bound to it. */
   steered: z.boolean(),
-  /** The first calls of its steered lists. A fork keeps the ids of calls, and their thinking. */
+  /**
+   * Ids of the first calls in its steered requests. A fork has the same ids and the same thinking.
+   */
   firstCalls: z.array(z.string()).default([]),
 });
 
@@ -33,13 +35,15 @@ export async function steeredState(dataDir: string, session: SessionId): Promise
   return text === undefined ? undefined : parseJson(text, stateSchema);
 }
 
-/** Stores how a session is steered. Its gateway reads it before the session's next request. */
+/** Stores how a session is steered. The gateway reads it before the session's next request. */
 export async function setSteered(dataDir: string, session: SessionId, state: SteeredState): Promise<void> {
   await mkdir(folderIn(dataDir), { recursive: true, mode: 0o700 });
   await replaceFile(fileOf(dataDir, session), `${JSON.stringify({ version: 1, ...state })}\n`);
 }
 
-/** Returns whether a list with this first call was steered, such as that of a fork's parent. */
+/**
+ * Returns whether a request with this first call was steered, for example that of a fork's parent.
+ */
 export async function wasSteered(dataDir: string, firstCall: string): Promise<boolean> {
   for (const session of await steeredSessions(dataDir))
     if ((await steeredState(dataDir, session))?.firstCalls.includes(firstCall) === true) return true;

@@ -4,7 +4,9 @@ import { livingLockOwner, lockFilesAmong, tokenSchema } from '../process/lock.js
 import { namesIn, parseJson, textOf } from '../process/owned-file.js';
 import type { ProcessIdentity } from '../process/process-identity.js';
 
-/** The name of the lock in the data folder whose owner follows sessions: `watch.1.lock`. */
+/**
+ * The name of the lock in the data folder whose owner is the watcher. Its file is `watch.1.lock`.
+ */
 export const WATCH_LOCK = 'watch';
 
 /** The file in which `palimpsest watch` states what it follows. */

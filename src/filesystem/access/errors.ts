@@ -50,7 +50,7 @@ export class PatternError extends CodedError<PatternErrorCode> {
 }
 
 /**
- * Formats a path or pattern for a message: JSON-quoted, a very long one shortened in the middle.
+ * Formats a path or pattern for a message: JSON-quoted, and shortened in the middle if very long.
  */
 export function named(path: string): string {
   return JSON.stringify(path.length > 400 ? `${path.slice(0, 200)}[...]${path.slice(-180)}` : path);

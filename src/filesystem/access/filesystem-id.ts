@@ -19,7 +19,7 @@ const CONTAINER_MARKS = ['/.dockerenv', '/run/.containerenv'] as const;
 const MACHINE_ID = /^[0-9a-f]{32}$/i;
 const PERSISTED_ID = /^[0-9a-f]{64}$/;
 /**
- * A container's id as the last part of a control group: `/docker/ID`, `docker-ID.scope`,
+ * Matches a container's id in the last part of a control group: `/docker/ID`, `docker-ID.scope`,
  * `cri-containerd-ID.scope`.
  */
 const CGROUP_ID = /[/-]([0-9a-f]{64})(?:\.scope)?$/;
@@ -73,8 +73,9 @@ export async function containerId(facts: MachineFacts = thisMachine): Promise<st
 }
 
 /**
- * Container engines mount a container's own hostname, hosts and resolv.conf from a folder named by
- * its id. Other mounts may belong to other containers.
+ * Returns the container's id from a mount table. Container engines mount a container's own
+ * hostname, hosts and resolv.conf from a folder that has its id as name. Other mounts may belong to
+ * other containers.
  */
 function mountedId(mountinfo: string): string | undefined {
   for (const line of mountinfo.split('\n')) {
@@ -87,8 +88,8 @@ function mountedId(mountinfo: string): string | undefined {
 }
 
 /**
- * Returns the random id of the data folder. The first process creates it; concurrent and later ones
- * read the same id.
+ * Returns the random id of the data folder. The first process creates it. Concurrent and later
+ * processes read the same id.
  */
 async function persistedId(dataDir: string): Promise<string> {
   const path = posix.join(dataDir, ID_FILE);

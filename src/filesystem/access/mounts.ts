@@ -20,7 +20,7 @@ export interface MountMapping {
   readonly filesystemId: FilesystemId;
 }
 
-/** A mapping as configured; without a filesystem id it belongs to the host. */
+/** A mapping as configured. Without a filesystem id, it belongs to the host's filesystem. */
 export interface MountSetting {
   readonly agentPrefix: string;
   readonly canonicalPrefix: string;
@@ -56,9 +56,9 @@ export function isWithin(path: string, prefix: string): boolean {
 }
 
 /**
- * Returns whether a source is one of the folders or lies in one. Only paths are compared, because a
- * session may continue on a machine with another filesystem (decision F8). The root of a filesystem
- * matches that filesystem only.
+ * Returns whether a source is one of the folders or lies in one. Compares only paths, because a
+ * session may continue on a machine with another filesystem (decision F8). But the root of a
+ * filesystem matches only that filesystem.
  */
 export function liesIn(source: FilesystemSource, folders: readonly FilesystemSource[]): boolean {
   return folders.some(
@@ -110,9 +110,9 @@ export function parseMount(text: string): MountSetting {
 }
 
 /**
- * Translates between the agent's paths and canonical ones [§5.2, §5.3, decision C9]. Only
- * configured mounts count (reading C9). Pure: touches no disk. The longest matching prefix wins in
- * both directions, by whole components.
+ * Translates between agent-visible and canonical paths [§5.2, §5.3, decision C9]. Uses only
+ * configured mounts (reading C9) and does not touch the disk. In both directions, the longest
+ * prefix wins that matches by whole components.
  */
 export class MountTable {
   readonly mappings: readonly MountMapping[];
@@ -157,9 +157,9 @@ export class MountTable {
   }
 
   /**
-   * Translates a canonical path to the agent's name for it [§5.3]. Without a mapping of that
-   * filesystem, the canonical path is the name. A mapping hidden by a deeper mount in the agent's
-   * view is skipped, because its name would lead to another file.
+   * Translates a canonical path to the agent-visible path [§5.3]. Without a mapping of that
+   * filesystem, both are equal. Skips a mapping that a deeper mount hides from the agent, because
+   * its path would lead to another file.
    */
   toDisplay(path: CanonicalPath, filesystem: FilesystemId): string {
     for (const mapping of this.#byCanonicalPrefix) {
@@ -172,8 +172,8 @@ export class MountTable {
   }
 
   /**
-   * Returns the sources that an absolute path may name: in the agent's view, and as a canonical
-   * path of each filesystem of this table. Empty for any other path.
+   * Returns the sources that an absolute path may name: as an agent-visible path, and as a
+   * canonical path of each filesystem of this table. Empty for a relative path.
    */
   sourcesAt(path: string): readonly FilesystemSource[] {
     if (!posix.isAbsolute(path)) return [];

@@ -1,17 +1,16 @@
 import { posix } from 'node:path';
 
 /**
- * Canonical paths have one form on every system, that of POSIX. A drive is the first folder, as in
- * the address of a file: `C:\Users\me` is `/C:/Users/me`, and `\\server\share` is
- * `/UNC/server/share`.
+ * Canonical paths have POSIX form on every system. A drive is the first folder, as in a file URL:
+ * `C:\Users\me` is `/C:/Users/me`, and `\\server\share` is `/UNC/server/share`.
  */
 
 const DRIVE = /^([A-Za-z]):(?=$|\/)/;
-/** The prefix with which Windows takes a path literally. */
+/** Matches the prefix that makes Windows take a path literally. */
 const LITERAL = /^\/\/[?.]\/(?:UNC\/|(?=[A-Za-z]:))/i;
 const isWindows = process.platform === 'win32';
 
-/** Returns the canonical form of a path of Windows. A relative path stays relative. */
+/** Returns the canonical form of a Windows path. A relative path stays relative. */
 export function fromWindows(path: string): string {
   const slashed = path.replaceAll('\\', '/');
   const plain = slashed.replace(LITERAL, (prefix) => (prefix.length > 4 ? '//' : ''));
@@ -21,26 +20,27 @@ export function fromWindows(path: string): string {
     : plain.replace(/^\/[a-z](?=:(?:$|\/))/, (drive) => drive.toUpperCase());
 }
 
-/** Returns the path of Windows for a canonical path; any other text unchanged. */
+/** Returns the Windows path for a canonical path. Returns any other text unchanged. */
 export function toWindows(path: string): string {
   const [, drive, rest = ''] = /^\/([A-Z]:)(\/.*)?$/s.exec(path) ?? [];
   if (drive !== undefined) return `${drive}${rest.replaceAll('/', '\\') || '\\'}`;
   return path.startsWith('/UNC/') ? `\\\\${path.slice(5).replaceAll('/', '\\')}` : path;
 }
 
-/** Returns a canonical path as programs of Windows accept it and people read it: `C:/Users/me`. */
+/** Returns a canonical path in the form for programs and people on Windows: `C:/Users/me`. */
 export function shownOnWindows(path: string): string {
   return path.startsWith('/UNC/')
     ? `//${path.slice(5)}`
     : path.replace(/^\/([A-Z]:)$/, '$1/').replace(/^\/(?=[A-Z]:\/)/, '');
 }
 
-/** Names of devices, with any ending. */
+/** Matches names of Windows devices, with any ending. */
 const DEVICE = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?: *\..*| *)$/i;
 
 /**
- * Returns why no file of Windows has this canonical path; undefined if one may. Windows reads some
- * names as others: `a.txt:b` is a stream of `a.txt`, `a.txt.` is `a.txt`, and `nul` is a device.
+ * Returns why no file on Windows can have this canonical path. Undefined if one can. Windows reads
+ * some names as others: `a.txt:b` is a stream of `a.txt`, `a.txt.` is `a.txt`, and `nul` is a
+ * device.
  */
 export function refusedOnWindows(path: string): string | undefined {
   const names = path.split('/').slice(1);
@@ -60,9 +60,9 @@ const asItIs = (path: string): string => path;
 export const fromNative = isWindows ? fromWindows : asItIs;
 /** Returns this system's own path for a canonical path, for its calls. */
 export const toNative = isWindows ? toWindows : asItIs;
-/** Returns a canonical path as agents and people of this system write it. */
+/** Returns a canonical path as agents and people on this system write it. */
 export const shownPath = isWindows ? shownOnWindows : asItIs;
-/** Returns why this system has no file with a canonical path; undefined if it may. */
+/** Returns why no file on this system can have a canonical path. Undefined if one can. */
 export const refusedPath = isWindows ? refusedOnWindows : (_path: string): string | undefined => undefined;
 
 /** Resolves a path that an agent wrote, from a canonical folder. */

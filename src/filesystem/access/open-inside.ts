@@ -69,8 +69,8 @@ export function entryPath(folder: FileHandle, folderPath: string, name: string):
 }
 
 /**
- * Returns the stats of an open file. It is synchronous: opening has cached them, and a thread takes
- * longer than the answer.
+ * Returns the stats of an open file. Synchronous, because opening has cached them, and using a
+ * thread takes longer than the call.
  */
 export function statsOf({ fd }: { readonly fd: number }): BigIntStats {
   return fstatSync(fd, { bigint: true });
@@ -111,7 +111,7 @@ interface Opening {
 }
 
 /**
- * Returns the stats of an open file after verifying that it is the path and lies inside the roots.
+ * Verifies that an open file has the expected path and lies inside the roots. Returns its stats.
  */
 async function verifiedStats(fd: number, { roots, path, shown }: Opening): Promise<BigIntStats> {
   const stats = statsOf({ fd });
@@ -132,7 +132,7 @@ async function openVerified<T extends number | FileHandle>(
   const { roots, path, shown } = opening;
   if (!roots.holds(path)) throw outside(shown);
   const opened = await open(toNative(path), FLAGS).catch((error: unknown) => {
-    // A canonical path has no links, so a link at its end is new.
+    // A canonical path has no links, so a link at its end must be new.
     throw systemCode(error) === 'ELOOP' ? replaced(shown) : sourceErrorFrom(error, shown);
   });
   try {
@@ -144,10 +144,10 @@ async function openVerified<T extends number | FileHandle>(
 }
 
 /**
- * Opens any kind of file at a canonical path for reading. It verifies on the open file that it is
- * that path and inside the roots. A file or folder swapped for a link between check and use
- * therefore gains no access. Never blocks on a pipe or a device. Throws {@link SourceError},
- * including `changed-underneath` if the path is no longer canonical.
+ * Opens any kind of file at a canonical path for reading. Then verifies that the open file has that
+ * path and lies inside the roots. So a file or folder that is replaced by a link between check and
+ * use gives no access to another file. Never blocks on a pipe or a device. Throws {@link
+ * SourceError}, including `changed-underneath` if the path is no longer canonical.
  */
 export async function openInside(roots: AllowedRoots, path: string, shown: string = path): Promise<OpenInside> {
   const [handle, stats] = await openVerified({ roots, path, shown }, open, (opened) => opened.close());

@@ -19,8 +19,8 @@ import { SourceError, type SourceErrorCode, sourceErrorFrom } from './errors.js'
 import { type IrregularKind, irregularKind, leaveRead, type OpenToRead, openToRead, statsOf } from './open-inside.js';
 
 /**
- * Scans bytes in pieces as text. It records whether they are UTF-8 without NUL (decision C2), their
- * length in UTF-16 units, and both ends. Memory is bounded by the ends, not by the text.
+ * Scans bytes in pieces as text. Records whether they are UTF-8 without NUL (decision C2), their
+ * length in UTF-16 units, and head and tail. Memory holds only head and tail, not the text.
  */
 class TextScan {
   readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -179,10 +179,10 @@ const PIECE_BYTES = 1024 * 1024;
 const ATTEMPTS = 3;
 
 /**
- * Reads a source's bytes once and derives hash and content from them (decisions C1 to C6). Faults
- * of a file are reported by `kind`, never thrown; only an abort of `signal` rejects. A file that
- * changes during the read is read again, up to three times. If it keeps changing, the last read
- * counts, cut to the size that it had at its start.
+ * Reads a source's bytes once and derives hash and content from them (decisions C1 to C6). Reports
+ * faults of a file by `kind` and never throws them. Rejects only on an abort of `signal`. A file
+ * that changes during the read is read again, up to three times. If it keeps changing, the last
+ * read counts, cut to the file's size at the start of that read.
  */
 export async function readSource(
   access: FilesystemAccess,
@@ -205,7 +205,7 @@ export async function readSource(
 }
 
 /**
- * Makes one attempt. Returns `undefined` if the file changed meanwhile and `acceptChanged` is
+ * Makes one attempt. Returns `undefined` if the file changed during the read and `acceptChanged` is
  * false.
  */
 async function readOnce(
@@ -280,7 +280,7 @@ async function readLarge(
     done += got;
     if (got < piece.length) break;
   }
-  // The file shrank meanwhile: the first piece contains all of it.
+  // The file shrank during the read, so the first piece contains all of it.
   if (done <= LARGE_TEXT_BYTES) return smallReading(buffer.subarray(0, done), stats);
   const readable = { fileHash: sha256(hash.digest('hex')), size: done, mtimeMs: milliseconds(stats) };
   const abridged = scan.end();

@@ -10,8 +10,8 @@ export interface DatedFile {
 }
 
 /**
- * Returns the regular files of one folder among some of its names. They are checked inside the very
- * folder that was verified to lie inside the roots.
+ * Returns the regular files of one folder among some of its names. Checks them through the handle
+ * of the folder that was verified to lie inside the roots.
  */
 async function datedIn(
   roots: AllowedRoots,

@@ -32,7 +32,10 @@ interface Anchor {
   readonly device: bigint | undefined;
 }
 
-/** Views of the kernel, not files. They are inside no root unless the root itself lies there. */
+/**
+ * Folders of the kernel that contain no real files. They are outside of every root, unless the root
+ * itself lies in one.
+ */
 const KERNEL_FOLDERS = ['/proc', '/sys', '/dev'] as const;
 const MOST_LINKS = 40;
 const LONGEST_PATH = 4096;
@@ -48,7 +51,7 @@ export const awayError = (shown: string) =>
     path: shown,
   });
 
-/** Resolves every link; `undefined` with the failure if that is impossible. */
+/** Resolves every link of a path. If that fails, returns undefined with the failure. */
 async function tryRealpath(
   path: string,
   shown: string,
@@ -76,10 +79,9 @@ async function deviceOf(path: string): Promise<bigint | undefined> {
 }
 
 /**
- * The folders that an agent may use. All other paths are rejected, under any name. Names are judged
- * by their real location, with links resolved. A hard link inside a root counts as inside, even if
- * its file also has a name outside. A path outside gives the same answer whether it exists or not,
- * and no message reveals the target of a link.
+ * The folders that an agent may use. Rejects all other paths, after resolving their links. A hard
+ * link inside a root counts as inside, even if its file also has a name outside. A path outside
+ * gives the same answer whether it exists or not, and no message reveals the target of a link.
  */
 export class AllowedRoots {
   /** The canonical roots. */
@@ -119,7 +121,7 @@ export class AllowedRoots {
     return new AllowedRoots(unique, anchors);
   }
 
-  /** Returns whether a canonical path lies inside a root, by its name alone. */
+  /** Returns whether a canonical path lies inside a root. Compares only the path. */
   holds(path: string): boolean {
     return this.rootOf(path) !== undefined;
   }

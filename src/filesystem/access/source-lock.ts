@@ -8,7 +8,7 @@ import { unlessAborted } from '../../values/promises.js';
 import { named, SourceError } from './errors.js';
 import { entryPath } from './open-inside.js';
 
-/** A file to change: its path, its name for the agent, and its open parent folder. */
+/** A file to change: its path, its agent-visible path, and its open parent folder. */
 export interface LockedFile {
   readonly path: CanonicalPath;
   readonly shown: string;
@@ -34,7 +34,7 @@ export async function inTurn<T>(path: CanonicalPath, work: () => Promise<T>, sig
   const before = latest.get(path) ?? Promise.resolve();
   const waited = signal === undefined ? before : unlessAborted(before, signal);
   const mine = waited.then(work);
-  // An aborted wait must not let the next one overtake earlier work.
+  // Even after an aborted wait, the next caller must wait for the earlier work.
   const settled = Promise.allSettled([before, mine]);
   latest.set(path, settled);
   try {
@@ -48,7 +48,7 @@ export async function inTurn<T>(path: CanonicalPath, work: () => Promise<T>, sig
 
 /**
  * Runs `work` while no other process of this machine changes the file (decision F12). The lock lies
- * beside the file, where every process finds it, with any data folder. On a filesystem without
+ * beside the file, so processes with another data folder find it, too. On a filesystem without
  * symbolic links there is no lock.
  * @throws {SourceError} busy – another process kept the lock; io – another file has the lock's name
  */

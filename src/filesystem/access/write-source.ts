@@ -42,13 +42,13 @@ export interface SourceWrite extends SourceChange {
   /** Text or bytes, written verbatim. */
   readonly content: string | Uint8Array;
   /**
-   * The required state of the path. Otherwise the write fails with `exists` or
+   * The required state of the path. If the path has another state, the write fails with `exists` or
    * `changed-underneath`. By default any state is accepted.
    */
   readonly expected?: Expected;
 }
 
-/** Writes the locked file verbatim, with text or bytes, like {@link writeSource}. */
+/** Writes text or bytes verbatim to the locked file, like {@link writeSource}. */
 export type WriteLocked = (content: string | Uint8Array, expected?: Expected) => Promise<WrittenSource>;
 
 /** An open folder, known to lie inside the roots. */
@@ -73,7 +73,7 @@ export function changeSource<T>(
   return inTurn(
     path,
     async () => {
-      // The remounted filesystem would hide a file written now.
+      // If a root or mount is absent, its return would hide a file written now.
       if (roots.holds(path) && !(await roots.anchorPresent(path))) throw awayError(shown);
       const folder = await openParent({ roots, shown, isPrivate }, path);
       const write: WriteLocked = async (content, expected) => {
@@ -94,9 +94,9 @@ export function changeSource<T>(
  * Writes a file by its canonical path and creates missing parent folders. The write is atomic. The
  * bytes go to a temporary file in the same folder, reach the disk, and take the name in one step. A
  * reader sees the old file or the new one, and a crash leaves one of them. After a crash, the next
- * write in that folder removes the temporary file. The mode and, if permitted, the owner stay;
- * other hard links of the old file keep its content. A folder swapped for a link meanwhile is not
- * followed. A link at the name itself is replaced, not followed.
+ * write in that folder removes the temporary file. The mode and, if permitted, the owner stay.
+ * Other hard links of the old file keep its content. If a folder is replaced by a link during the
+ * write, the link is not followed. A link at the name itself is replaced, not followed.
  * @throws {SourceError} unreachable – its root or mount is absent; is-directory, not-regular,
  *   no-permission, outside-roots, io – the file cannot be written there. exists, changed-underneath
  *   – the path has another state than expected; not-text – the text has no exact encoding; busy –
@@ -136,8 +136,8 @@ async function locked<T>(file: LockedFile, work: () => Promise<T>, signal?: Abor
 }
 
 /**
- * Removes a file by its canonical path if its bytes have the given hash. A folder swapped for a
- * link meanwhile is not followed.
+ * Removes a file by its canonical path if its bytes have the given hash. If a folder is replaced by
+ * a link during the removal, the link is not followed.
  * @throws {SourceError} not-found, changed-underneath – the file has other bytes; outside-roots,
  *   no-permission, io; busy – another process kept the file for too long
  */
@@ -154,7 +154,7 @@ export function removeSource(roots: AllowedRoots, path: CanonicalPath, expected:
   });
 }
 
-/** The file to write: its path, its name for the agent, and its open parent folder. */
+/** The file to write: its path, its agent-visible path, and its open parent folder. */
 interface Target {
   readonly roots: AllowedRoots;
   readonly path: CanonicalPath;
@@ -184,7 +184,7 @@ async function openParent(
   return folder;
 }
 
-/** Opens a subfolder, created if missing, and closes the folder itself. */
+/** Opens a subfolder and closes its parent. Creates the subfolder if it is missing. */
 async function enter({ roots, shown, folder, isPrivate }: Omit<Target, 'path'>, name: string): Promise<Folder> {
   try {
     await mkdir(entryPath(folder.handle, folder.path, name), isPrivate ? 0o700 : 0o777).catch((error: unknown) => {
@@ -236,8 +236,8 @@ async function writableTarget(target: string, shown: string): Promise<Stats | un
   if (before === undefined) return undefined;
   const irregular = irregularKind(before);
   if (irregular !== undefined) throw notRegularError(irregular, shown);
-  // Replacing a file only needs rights on its folder. This check keeps write-protected files
-  // protected.
+  // Replacing a file needs rights only on its folder. Opening it for writing rejects a
+  // write-protected file.
   await (await open(target, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)).close();
   return before;
 }
@@ -262,8 +262,7 @@ async function writeTemporary(
 async function keepOwnerAndMode(handle: FileHandle, before: Stats): Promise<void> {
   const now = await handle.stat();
   if (now.uid !== before.uid || now.gid !== before.gid) {
-    // Only the superuser may change a file's owner. For other users the new file is the writer's
-    // own.
+    // Only the superuser may change a file's owner. For other users, the writer owns the new file.
     await handle.chown(before.uid, before.gid).catch((error: unknown) => {
       if (systemCode(error) !== 'EPERM') throw error;
     });

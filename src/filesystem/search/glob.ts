@@ -5,7 +5,7 @@ import { named, PatternError } from '../access/errors.js';
 export type Glob = (relativePath: string) => boolean;
 
 const LONGEST = 1000;
-/** Longer patterns take long to compile. */
+/** Maximum number of wildcards. Patterns with more take long to compile. */
 const MOST_WILDCARDS = 64;
 
 /**

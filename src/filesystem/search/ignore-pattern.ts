@@ -12,8 +12,8 @@ type Part =
   /** Any number of bytes, slashes included. */
   | { readonly kind: 'deep' }
   /**
-   * Nothing, or any number of folders with their slashes. The next part, which skips them, is
-   * optional.
+   * Nothing, or any number of folders with their slashes. The next part is optional and matches
+   * them.
    */
   | { readonly kind: 'folders' }
   | { readonly kind: 'through-slash' };
@@ -45,7 +45,7 @@ export interface MatchEffort {
   left: number;
 }
 
-/** The cost of a pattern that is only compared. */
+/** The effort of a pattern without wildcards. */
 const COMPARISON = 4;
 
 /** Returns text as one character per byte of its UTF-8. */
@@ -104,7 +104,7 @@ class PatternReader {
     else if (rest[0] !== '/') this.#parts.push({ kind: 'deep' });
     else {
       this.#at += 1;
-      // Any number of folders twice is any number of folders.
+      // Two parts that match any number of folders equal one.
       if (this.#parts.at(-1)?.kind !== 'through-slash')
         this.#parts.push({ kind: 'folders' }, { kind: 'through-slash' });
     }
@@ -191,7 +191,8 @@ export interface IgnorePattern {
   /** Reverses earlier ignore rules. */
   readonly negated: boolean;
   /**
-   * Number of its characters that must be tried at every byte of a path; 0 if it is compared once.
+   * Number of its characters that are compared with every byte of a path. 0 if it is compared only
+   * once.
    */
   readonly cost: number;
   /**

@@ -10,13 +10,13 @@ import { bytesOf, type IgnorePattern, type MatchEffort, readIgnorePattern } from
 interface Rules {
   /** The folder that they apply to, in bytes, with a trailing slash. */
   readonly base: string;
-  /** Last one first, because it wins. */
+  /** The last pattern of the file comes first, because it wins. */
   readonly patterns: readonly IgnorePattern[];
 }
 
 const IGNORE_FILE = '.gitignore';
 const REPOSITORY = '.git';
-/** Rules of one clone, weaker than those of any `.gitignore`. */
+/** The file with the rules of one clone. Any `.gitignore` takes precedence over them. */
 const EXCLUDE_FILE = [REPOSITORY, 'info', 'exclude'] as const;
 
 const LARGEST_FILE = 1024 * 1024;
@@ -30,9 +30,12 @@ const MOST_RULES = 20_000;
  * be tried at every byte of a path.
  */
 const MOST_COSTLY = 64 * 1024;
-/** Maximum comparisons per path, some milliseconds. Rules beyond it do not apply to that path. */
+/**
+ * Maximum comparisons per path, which take some milliseconds. Rules beyond it do not apply to that
+ * path.
+ */
 const MOST_STEPS = 1_000_000;
-/** Milliseconds after which other work of the process gets its turn. */
+/** Milliseconds after which matching yields to other work of the process. */
 const TURN = 20;
 const LINES_AT_ONCE = 1_000;
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -44,7 +47,9 @@ export function isInGitFolder(path: string): boolean {
   return path.split('/').includes(REPOSITORY);
 }
 
-/** How many more rules, and characters of rules with wildcards, a folder may add. */
+/**
+ * The remaining numbers of rules, and of characters of rules with wildcards, that folders may add.
+ */
 interface Room {
   readonly rules: number;
   readonly costly: number;
@@ -78,13 +83,13 @@ export function ownRules(at: string, entries: readonly Dirent<Buffer>[]): OwnRul
 
 /**
  * The ignore rules of one folder: its own `.gitignore`, those of its parents up to the top of the
- * repository, and that top's `.git/info/exclude`. A nested repository starts anew, as in git.
- * Immutable; {@link IgnoreRules.enter} returns the rules of a subfolder. Deeper rules win over
- * higher ones, as in git. A verdict takes milliseconds for any number of rules: beyond 20,000, only
- * those nearest to the top apply.
+ * repository, and that top's `.git/info/exclude`. As in git, a nested repository ignores the rules
+ * above it, and deeper rules win. Immutable; {@link IgnoreRules.enter} returns the rules of a
+ * subfolder. A check takes milliseconds for any number of rules. Beyond 20,000 rules, only those
+ * nearest to the top apply.
  */
 export class IgnoreRules {
-  /** The folder below which paths are judged. The chain does not ignore the folder itself. */
+  /** The folder whose content is checked. The rules do not ignore the folder itself. */
   readonly #folder: string;
   readonly #chain: Chain;
   /** Whether the rules above the folder ignore it. */
@@ -133,7 +138,7 @@ export class IgnoreRules {
   }
 }
 
-/** Returns the verdict of the deepest rules that have one. */
+/** Returns whether the deepest rules that match a path ignore it. */
 function ignoresItself(
   chain: readonly Rules[],
   { path, isFolder }: { readonly path: string; readonly isFolder: boolean },
@@ -210,8 +215,8 @@ async function withRules(chain: Chain, folder: string, { at, isTop, hasFile }: O
 }
 
 /**
- * Opens a file by the names on its way and rejects links, because the repository's author chose
- * them.
+ * Opens a file folder by folder and rejects links, because the repository's author may have chosen
+ * their targets.
  */
 async function openWithoutLinks([folder, name, ...rest]: readonly string[]): Promise<FileHandle> {
   const path = toNative(posix.join(folder ?? '/', name ?? ''));

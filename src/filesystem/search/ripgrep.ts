@@ -33,8 +33,8 @@ const MOST_STDERR = 8192;
 let located: Promise<string | undefined> | undefined;
 
 /**
- * Returns the ripgrep program: the one in this platform's package, or the npm package's, or the one
- * on the path; `undefined` if there is none. Searched once.
+ * Returns the ripgrep program: that of this platform's package, that of the npm package, or the one
+ * on the PATH. `undefined` if there is none. Looks for it only once.
  */
 export function ripgrepPath(): Promise<string | undefined> {
   located ??= locate();

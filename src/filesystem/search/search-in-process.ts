@@ -5,12 +5,15 @@ import { openFileInside } from '../access/open-inside.js';
 import { type FoundText, invalidRegex, LARGEST_SEARCHED, LineCollector, type SearchTask } from './search-task.js';
 
 const LINES_AT_ONCE = 2000;
-/** Anchors that mean line endings if lines are matched one by one, and text ends otherwise. */
+/**
+ * Matches anchors that mean the ends of a line if lines are matched one by one. In a match of the
+ * whole text they mean its ends, so that match would not be a valid test.
+ */
 const TEXT_ANCHOR = /\\[Az]/;
 
 /**
- * Searches without an external program: a walk and a linear-time regular expression engine. It is
- * slower, and `\w`, `\d`, `\b` know ASCII only. The result has the same shape.
+ * Searches without an external program, with a linear-time regular expression engine. It is slower
+ * than ripgrep, and `\w`, `\d`, `\b` match ASCII only. The result has the same form.
  */
 export async function searchInProcess(task: SearchTask): Promise<FoundText> {
   const expression = compile(task, 0);
@@ -52,7 +55,7 @@ function decoded(bytes: Buffer): string | undefined {
 
 /**
  * Returns the text of a file with single-character line endings. `undefined` if it is gone, not
- * readable, binary or too large. A file that the agent named must open.
+ * readable, binary or too large. For a file that the agent named, throws if it cannot be opened.
  */
 async function readText(
   { task, collector }: Pick<Search, 'task' | 'collector'>,
@@ -86,7 +89,7 @@ interface Search {
   readonly expression: RE2JS;
 }
 
-/** Collects the matches of one file. Returns false if the time ends before the file does. */
+/** Collects the matches of one file. Returns false if the time limit passes first. */
 async function searchLines({ task, collector, expression }: Search, path: string, text: string): Promise<boolean> {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();

@@ -9,8 +9,8 @@ export interface FoundLine {
   /** From 1. */
   readonly line: number;
   /**
-   * Without its line end; bytes that are not UTF-8 are replaced. At most 2,000 UTF-16 units around
-   * the first match.
+   * The line without its end. Bytes that are not UTF-8 are replaced. At most 2,000 UTF-16 units
+   * around the first match.
    */
   readonly text: string;
   /** Whether the line is only context of a match. */
@@ -38,7 +38,7 @@ export interface FoundText {
 
 /** A file that a search skips. */
 export interface LeftOutFile {
-  /** Canonical. */
+  /** The canonical path. */
   readonly path: string;
   readonly bytes: number;
   readonly why: 'too-large' | 'binary';
@@ -50,8 +50,8 @@ export interface SearchTask {
   /** Canonical paths of the files to search, in the order of the result. */
   readonly paths: readonly string[];
   /**
-   * The single file that the agent named, in its words; undefined for a folder. A named file must
-   * open; files of a folder that do not open are skipped.
+   * The file that the agent named, as it wrote the path. Undefined for a folder. If a named file
+   * cannot be opened, the search fails. In a folder, such files are skipped.
    */
   readonly named: string | undefined;
   readonly pattern: string;
@@ -64,7 +64,7 @@ export interface SearchTask {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Larger files, in bytes, are not searched. */
+/** Maximum size of a searched file in bytes. */
 export const LARGEST_SEARCHED = 64 * 1024 * 1024;
 const LONGEST_TEXT = 2000;
 
@@ -103,8 +103,8 @@ export class LineCollector {
   }
 
   /**
-   * Takes a line of the current file. Refuses a match over the limit with false, removes its
-   * leading context, and refuses all later lines.
+   * Adds a line of the current file. Returns false for a match over the limit, removes the context
+   * before it, and then refuses all later lines.
    */
   add(place: Pick<FoundLine, 'path' | 'line' | 'isContext'>, text: string, matchStart = 0): boolean {
     if (this.#isFull) return false;
@@ -120,8 +120,8 @@ export class LineCollector {
   }
 
   /**
-   * Ends the current file and keeps or drops its lines. Returns false if the kept lines reach the
-   * limit and there were more.
+   * Ends the current file and keeps or drops its lines. Returns false if the limit was reached and
+   * there were more matches.
    */
   finish(keep: boolean): boolean {
     if (keep) {

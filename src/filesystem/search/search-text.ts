@@ -16,7 +16,7 @@ export interface SearchOptions {
   /** Treats the pattern as plain text. */
   readonly literal?: boolean;
   readonly ignoreCase?: boolean;
-  /** The files to search, as for {@link compileGlob}. */
+  /** A glob that selects the files to search; see {@link compileGlob}. */
   readonly glob?: string | undefined;
   /** Lines of context around each match; default 0. */
   readonly context?: number;
@@ -25,7 +25,10 @@ export interface SearchOptions {
   /** Time limit in milliseconds; default 30,000. The matches found until then are returned. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
-  /** The path of ripgrep. Found automatically by default; `null` searches in this process. */
+  /**
+   * The path of ripgrep. By default it is looked up. `null` searches without ripgrep, in this
+   * process.
+   */
   readonly ripgrep?: string | null | undefined;
   /** The path as the agent gave it, for messages. */
   readonly shown?: string;

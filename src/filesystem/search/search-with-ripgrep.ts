@@ -28,7 +28,10 @@ interface OpenedFile {
 }
 
 const NEWLINE = 10;
-/** Files of the first run. Few, because a search for a frequent text is usually full after some. */
+/**
+ * Number of files of the first run. Small, because a frequent text usually reaches the limit in a
+ * few files.
+ */
 const FIRST_RUN = 64;
 /** Maximum descriptors of one run: half the limit of a process on the strictest systems. */
 const MOST_AT_ONCE = 512;
@@ -37,8 +40,9 @@ const PIECE_BYTES = 1024 * 1024;
 const FIRST_DESCRIPTOR = 3;
 
 /**
- * Searches with ripgrep, which opens no file by name. It inherits descriptors of files verified to
- * lie inside the roots. A file swapped for a link meanwhile therefore gains no access.
+ * Searches with ripgrep, which opens no file by name. It inherits descriptors of files that were
+ * verified to lie inside the roots. So a file that is replaced by a link during the search gives no
+ * access to another file.
  */
 export async function searchWithRipgrep(task: SearchTask, binary: string): Promise<FoundText> {
   const collector = new LineCollector(task);
@@ -60,8 +64,8 @@ export async function searchWithRipgrep(task: SearchTask, binary: string): Promi
 }
 
 /**
- * Opens files in order. Skips those that are gone, not readable, not regular or too large. A named
- * file must open.
+ * Opens files in order. Skips those that are gone, not readable, not regular or too large. Throws
+ * if a named file cannot be opened.
  */
 async function openFiles(
   { task, collector }: Pick<Search, 'task' | 'collector'>,
@@ -145,7 +149,7 @@ function searchArgs(task: SearchTask): readonly string[] {
     '--no-ignore',
     '--no-messages',
     '--color=never',
-    // One after another, in the given order.
+    // Searches the files one after another, in the given order.
     '--threads=1',
     '--crlf',
     // Strips a byte order mark from the first line and detects UTF-16 by it.
@@ -160,7 +164,10 @@ function searchArgs(task: SearchTask): readonly string[] {
   ];
 }
 
-/** ripgrep names the fault of a pattern in a line `error: …`; other failures are one line. */
+/**
+ * Returns the error that ripgrep's output reports. It names the fault of a pattern in a line
+ * `error: …`. Other failures are one line.
+ */
 function refusal({ named = '', pattern }: SearchTask, stderr: string): Error {
   const first = stderr.split('\n', 1)[0]?.replace(/^rg: /, '') ?? '';
   if (!/regex parse error|not allowed in a regex|Compiled regex exceeds|error parsing/i.test(stderr)) {

@@ -23,7 +23,8 @@ export interface WalkOptions {
 /** The files below a folder. */
 export interface Walked {
   /**
-   * Relative to the folder, or canonical from {@link findFiles}. Depth first, names in byte order.
+   * Paths relative to the folder; {@link findFiles} returns canonical paths. Depth first, names in
+   * byte order.
    */
   readonly paths: readonly string[];
   /** Whether the limit omitted files. */
@@ -63,8 +64,8 @@ class Walk {
   }
 
   /**
-   * Reads entries and rules in the very folder that was verified to lie inside the roots, even if
-   * its name changes meanwhile.
+   * Reads entries and rules through the handle of the folder that was verified to lie inside the
+   * roots. So a change of the folder's name has no effect.
    */
   async enter(folder: string, prefix: string, above: IgnoreRules | undefined): Promise<Entered> {
     const opened = await openFolderInside(this.#roots, folder, above === undefined ? this.#options.shown : folder);

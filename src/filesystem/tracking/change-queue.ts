@@ -6,24 +6,24 @@ export interface SettleTimes {
   /** Rest after which a write counts as complete. */
   readonly restMs: number;
   /**
-   * Absence after which a file counts as deleted. A shorter one comes from an editor's save or a
-   * checkout.
+   * Absence after which a file counts as deleted. An editor's save or a checkout causes a shorter
+   * absence.
    */
   readonly absentMs: number;
-  /** A file that never rests is read after this time. */
+  /** Time after which a file is read even if it never rests. */
   readonly longestMs: number;
 }
 
 /** One check of a settling file. */
 export interface SettleCheck {
   readonly stamp: FileStamp;
-  /** Time of the first of the checks that found this same stamp. */
+  /** Time of the first check since which the file's stamp has not changed. */
   readonly sameSinceMs: number;
-  /** Start of the wait for the file. */
+  /** Time at which the wait for the file began. */
   readonly beganMs: number;
-  /** Monotonic, like the two above. */
+  /** Time of this check. This time and the two above are monotonic. */
   readonly nowMs: number;
-  /** The system clock, which dates files. */
+  /** Time of this check by the system clock, by which files are dated. */
   readonly clockMs: number;
 }
 
@@ -40,7 +40,8 @@ export function settle(check: SettleCheck, times: SettleTimes): SettleVerdict {
   const needed = present === undefined ? times.absentMs : times.restMs;
   if (rested >= needed) return { settled: true, atRest: true };
   const left = times.longestMs - (check.nowMs - check.beganMs);
-  // A missing file is about to return or deleted; the limit is for files that keep growing.
+  // A missing file is deleted or about to return. The time limit applies only to files that keep
+  // growing.
   if (present !== undefined && left <= 0) return { settled: true, atRest: false };
   const wait = present === undefined ? Math.min(needed - rested, times.restMs) : Math.min(needed - rested, left);
   return { settled: false, againInMs: Math.max(1, Math.ceil(wait)) };
@@ -49,14 +50,14 @@ export function settle(check: SettleCheck, times: SettleTimes): SettleVerdict {
 /** A file whose changes are reported one at a time. */
 export interface QueuedFile {
   readonly path: string;
-  /** Mark of the state last reported or known; with `undefined` the next check reports. */
+  /** Mark of the last reported or known state. If `undefined`, the next check reports the file. */
   seen: string | undefined;
 }
 
 /**
- * Returns, after a reported file was read, whether it is still in its settled state. If not, the
- * read may be partial, and the file is reported again once it rests. Always true for a file that
- * never rests long enough.
+ * Returns whether a reported file is still in its settled state after it was read. If not, the read
+ * may be partial, and the file is reported again once it rests. Always true for a file that never
+ * rests long enough.
  */
 export type StillAtRest = () => Promise<boolean>;
 
@@ -77,16 +78,16 @@ interface Waiting {
   mark: string | undefined;
   sameSinceMs: number;
   timer: NodeJS.Timeout | undefined;
-  /** Since when the file has changed every time between settling and being read. */
+  /** Time since which every read of the file was followed by another change. */
   readonly restlessSinceMs: number | undefined;
-  /** Whether it did so this time. */
+  /** Whether the file changed during the current read. */
   moved: boolean;
 }
 
 /**
- * Turns many hints into single reports of settled files. It waits while a file is being written and
- * merges hints that arrive meanwhile. It never reports a file twice at once, and drops a hint if
- * the file equals the last report.
+ * Turns many hints into single reports of settled files. Waits while a file is being written and
+ * merges the hints that arrive during the wait. Never runs two reports of a file at once. Drops a
+ * hint if the file is as last reported.
  */
 export class ChangeQueue<File extends QueuedFile> {
   readonly #options: ChangeQueueOptions<File>;
@@ -111,7 +112,7 @@ export class ChangeQueue<File extends QueuedFile> {
     this.#begin(file, undefined);
   }
 
-  /** Forgets a file: a running report ends and no other follows. */
+  /** Removes a file from the queue. A running report ends, and no other follows. */
   drop(file: File): void {
     const waiting = this.#waiting.get(file);
     clearTimeout(waiting?.timer);

@@ -3,18 +3,18 @@ import { posix } from 'node:path';
 import type { Editor } from '../../objects/file-author.js';
 import { toNative } from '../access/native-path.js';
 
-/** A save is noticed at most this long after its traces, milliseconds. */
+/** Maximum time in milliseconds between the traces of a save and its notice. */
 const NEAR_MS = 5_000;
-/** Vim makes this file in a folder to see whether it may write there. */
+/** The file that Vim creates in a folder to check whether it may write there. */
 const PROBE = '4913';
 const MOST_NAMES = 500;
 
-/** Files that an editor makes beside a file. */
+/** Files that an editor creates beside a file. */
 interface Traces {
   readonly editor: Editor;
-  /** One of these comes and goes during a save. */
+  /** Returns the possible names of a file that appears and disappears during a save. */
   readonly passing: (name: string) => readonly string[];
-  /** This one shows that the editor has the file open. */
+  /** Returns the name of the file that exists while the editor has the file open. */
   readonly open?: (name: string) => string;
 }
 
@@ -30,7 +30,7 @@ const LIKE_A_TRACE = new RegExp(`^(?:\\..*\\.(?:kate-)?swp|\\.#.*|.*~|.*___jb_(?
 const isThere = async (folder: string, name: string): Promise<boolean> =>
   (await lstat(toNative(posix.join(folder, name))).catch(() => undefined)) !== undefined;
 
-/** The names of editors' files that came and went in one folder. */
+/** Records the names of editors' files that appeared and disappeared in one folder. */
 export class EditorTraces {
   readonly #folder: string;
   readonly #seen = new Map<string, number>();
@@ -49,7 +49,8 @@ export class EditorTraces {
   }
 
   /**
-   * Returns the editor that has just saved a file. Undefined without its traces, or with several.
+   * Returns the editor that has just saved a file. Undefined if there are traces of no editor, or
+   * of several.
    */
   async editorOf(name: string): Promise<Editor | undefined> {
     const now = Date.now();

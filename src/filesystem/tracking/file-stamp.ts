@@ -4,7 +4,10 @@ import { systemCode } from '../../process/system-error.js';
 import { fromNative, toNative } from '../access/native-path.js';
 import type { AllowedRoots } from '../access/roots.js';
 
-/** Properties of a file that need no open. If two marks are equal, the file need not be read. */
+/**
+ * Properties of a file that can be read without opening it. If two marks are equal, the file has
+ * not changed.
+ */
 export interface FileStamp {
   /** Inode, size and both times to the nanosecond as one text; `absent` if there is no file. */
   readonly mark: string;
@@ -53,7 +56,7 @@ export async function folderIdentity(roots: AllowedRoots, path: string): Promise
   if (!roots.holds(path)) return undefined;
   try {
     const [stats, real, present]: [BigIntStats, string, boolean] = await Promise.all([
-      // Through the folder itself: without the right to enter it, no file in it can be checked.
+      // Uses `/.`, because without the right to enter the folder no file in it can be checked.
       stat(toNative(`${path}/.`), { bigint: true }),
       realpath(toNative(path)).then(fromNative),
       roots.anchorPresent(path),

@@ -13,14 +13,14 @@ import { monitorStalls, type StallMonitor, type StartFolderWatch, watchFolder } 
 export interface FileTrackerOptions {
   /**
    * Called when a source may have changed, appeared or vanished; reading it decides (decision C11).
-   * Never called twice at once for one source; a change meanwhile is reported afterwards. If it
-   * rejects, the next sweep reports the source again. After reading, the callback calls `isStill`
-   * and drops its result if that returns false.
+   * Calls for one source never overlap: a change during a call is reported after it. If the
+   * callback rejects, the next sweep reports the source again. After reading, the callback calls
+   * `isStill` and drops its result if that returns false.
    */
   readonly onChange: (source: FilesystemSource, isStill: StillAtRest) => Promise<void>;
   /**
-   * Called when the state of a source changes. `state` has the first state once `trackMany` has
-   * resolved.
+   * Called when the state of a source changes. Once `trackMany` has resolved, the method `state`
+   * returns the first state.
    */
   readonly onState?: (source: FilesystemSource, state: TrackerState) => void;
   /** Called with one line for the user: a system limit, or a change that could not be processed. */
@@ -31,7 +31,7 @@ export interface FileTrackerOptions {
   readonly restMs?: number;
   /** Absence after which a file counts as deleted; default 500. */
   readonly absentMs?: number;
-  /** A file that never rests is reported after this time; default 2,000. */
+  /** Time after which a file is reported even if it never rests; default 2,000. */
   readonly longestSettleMs?: number;
   /** Time between sweeps; default 30,000. */
   readonly sweepMs?: number;
@@ -45,8 +45,8 @@ export interface FileTrackerOptions {
 export interface TrackRequest {
   readonly source: FilesystemSource;
   /**
-   * The caller's last read of it. If the file differs now, it is reported. By default the current
-   * state counts as known.
+   * The caller's last read of the source. If the file differs now, it is reported. By default, the
+   * current state counts as known.
    */
   readonly known?: KnownContent;
 }
@@ -68,10 +68,10 @@ const FIRST_RETRY_MS = 50;
 const keyOf = (source: FilesystemSource, path: string): string => `${source.filesystemId}\0${path}`;
 
 /**
- * Notices that tracked sources may have changed [§5.8, §5.9], but not their content. It watches
- * their parent folders; a slow sweep finds the events that the system lost. Only canonical paths
- * inside the roots that this process can reach are watched. Other tracked paths stay orphaned
- * [§5.8]. Keeps no process alive.
+ * Notices that tracked sources may have changed [§5.8, §5.9], without reading their content.
+ * Watches their parent folders. A slow sweep finds changes whose events the system lost. Only
+ * canonical paths inside the roots that this process can reach are watched. Other tracked paths
+ * stay orphaned [§5.8]. Does not keep the process alive.
  */
 export class FileTracker {
   readonly #access: FilesystemAccess;
@@ -80,7 +80,7 @@ export class FileTracker {
   readonly #queue: ChangeQueue<TrackedFile>;
   readonly #stalls: StallMonitor;
   readonly #folders = new Map<string, TrackedFolder>();
-  /** Sources that this process can never see; permanently orphaned. */
+  /** Sources that this process can never reach. They stay orphaned. */
   readonly #unreachable = new Set<string>();
   readonly #retries = new Map<TrackedFolder, NodeJS.Timeout>();
   readonly #leaving = new Set<Promise<void>>();
@@ -115,8 +115,8 @@ export class FileTracker {
   }
 
   /**
-   * Tracks many sources. Resolves once each is attached or found to be orphaned; no later change is
-   * missed. Skips sources that are already tracked.
+   * Tracks many sources. Resolves once each is attached or found to be orphaned. From then on, no
+   * change is missed. Skips sources that are already tracked.
    */
   async trackMany(requests: Iterable<TrackRequest>): Promise<void> {
     if (this.#closing !== undefined) return;
@@ -136,8 +136,8 @@ export class FileTracker {
   }
 
   /**
-   * Returns whether the last seen state of a tracked source is the caller's read, with no other
-   * state reported since. Later changes will be reported.
+   * Returns whether the last seen state of a tracked source equals the caller's read, and no other
+   * state was reported since. Later changes will be reported.
    */
   hasSeen(source: FilesystemSource, known: KnownContent): boolean {
     const file = this.#find(source);
@@ -145,8 +145,8 @@ export class FileTracker {
   }
 
   /**
-   * Reports a tracked source once more when it is at rest, even without a change. For a caller that
-   * may have an older state.
+   * Reports a tracked source again when it is at rest, even if it has not changed. Meant for a
+   * caller that may have an older state.
    */
   reportAgain(source: FilesystemSource): void {
     const file = this.#find(source);
@@ -257,8 +257,8 @@ export class FileTracker {
   }
 
   /**
-   * One source is never reported twice at once, even if it was untracked and tracked again
-   * meanwhile.
+   * Reports a source. Two reports of a source never overlap, even if it was untracked and tracked
+   * again during the first.
    */
   async #report(file: TrackedFile, isStill: StillAtRest): Promise<void> {
     const key = keyOf(file.source, file.path);
@@ -285,7 +285,7 @@ export class FileTracker {
     const timer = setTimeout(() => {
       this.#retries.delete(folder);
       void folder.check().then(() => {
-        // A folder without files has been untracked meanwhile.
+        // A folder without files is no longer tracked.
         if (folder.files.size > 0 && folder.state === 'orphaned' && inMs * 2 < this.#sweepMs)
           this.#retry(folder, inMs * 2);
       });

@@ -9,22 +9,25 @@ import type { FilesystemAccess } from '../access/access.js';
 import { toNative } from '../access/native-path.js';
 import type { SourceReading } from '../access/read-source.js';
 
-/** The part of HEAD's log that is read, bytes. */
+/** Number of bytes that are read from the end of HEAD's log. */
 const TAIL_BYTES = 16_384;
-/** HEAD moves after the files were written: at most this much later, milliseconds. */
+/** Maximum time in milliseconds from the write of a file to the later move of HEAD. */
 const LATER_MS = 60_000;
-/** The log has seconds, and a command may take its time at its start, milliseconds. */
+/**
+ * Maximum time in milliseconds from the logged time of a command to its write of a file. The log
+ * counts in seconds, and some commands log the time of their start.
+ */
 const EARLIER_MS = 2_000;
-/** A file that git removed is noticed at most this much later, milliseconds. */
+/** Maximum time in milliseconds until the removal of a file by git is noticed. */
 const NOTICED_MS = 10_000;
-/** Longest wait for a git command that still runs, and the pause between looks, milliseconds. */
+/** Maximum wait in milliseconds for a git command that still runs. */
 const RUNNING_MS = 2_000;
 const LOOK_MS = 50;
-/** After the index was written, HEAD's log follows within this time, milliseconds. */
+/** Time in milliseconds within which git writes HEAD's log after the index. */
 const LOGGED_MS = 300;
-/** A lock of this age belongs to a command that was killed, milliseconds. */
+/** Age in milliseconds from which a lock counts as left by a killed command. */
 const OLD_LOCK_MS = 10_000;
-/** The most moves of HEAD that are compared with a file. */
+/** Maximum number of HEAD's moves that are compared with a file. */
 const MOST_MOVES = 16;
 
 const ENTRY = /^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) .*> (\d{1,12}) [-+]\d{4}\t([a-z-]+)/;
@@ -85,7 +88,7 @@ function movesIn(log: string, { fromMs, toMs }: { readonly fromMs: number; reado
   return found.slice(-MOST_MOVES);
 }
 
-/** Returns git's hashes of a text: as it is, and with the line endings of a repository. */
+/** Returns git's hashes of a text: of the unchanged text, and of the text with LF line endings. */
 function blobsOf(text: string, digits: number): ReadonlySet<string> {
   const forms = text.includes('\r\n') ? [text, text.replaceAll('\r\n', '\n')] : [text];
   return new Set(
@@ -102,7 +105,7 @@ function textOf(reading: SourceReading): string | undefined {
   return reading.kind === 'large-text' && reading.chunks !== undefined ? [...reading.chunks()].join('') : undefined;
 }
 
-/** Returns whether a git command still writes files of a repository, or has just written. */
+/** Returns whether a git command is writing files of a repository, or has just done so. */
 async function isRunning(gitDir: string): Promise<boolean> {
   const [lock, index] = await Promise.all(
     ['index.lock', 'index'].map((name) => stat(toNative(posix.join(gitDir, name))).catch(() => undefined)),
@@ -111,7 +114,7 @@ async function isRunning(gitDir: string): Promise<boolean> {
   return (lock !== undefined && age(lock.mtimeMs) < OLD_LOCK_MS) || age(index?.mtimeMs) < LOGGED_MS;
 }
 
-/** Returns the last of some moves that brought a text to a path, or removed the path. */
+/** Returns the last of some moves that gave a path this text, or removed the path. */
 async function moveTo(
   { gitDir, path }: Repository,
   moves: readonly Move[],
@@ -127,10 +130,9 @@ async function moveTo(
 }
 
 /**
- * Returns the git command that gave a file its content. HEAD's log must have a command of that time
- * that moved HEAD between two commits. The file's content must be that of the second commit, and
- * the first must have another. Waits for a command that still runs. Reads no repository outside of
- * the roots.
+ * Returns the git command that gave a file its content. HEAD's log must show a move of HEAD at that
+ * time. The file must have its content in the second commit, and another in the first. Waits for a
+ * command that still runs. Reads no repository outside of the roots.
  */
 export async function gitAuthor(
   access: FilesystemAccess,
@@ -147,7 +149,7 @@ export async function gitAuthor(
       ? { fromMs: reading.mtimeMs - EARLIER_MS, toMs: reading.mtimeMs + LATER_MS }
       : { fromMs: nowMs - NOTICED_MS, toMs: nowMs + LATER_MS };
   for (let seen = -1; ; await pause(LOOK_MS)) {
-    // Asked before the log is read, so that no entry comes between the two.
+    // Checked before the log is read. Otherwise an entry written between the two would be missed.
     const isLast = Date.now() - nowMs >= RUNNING_MS || !(await isRunning(repository.gitDir));
     const moves = movesIn(await tailOf(access, posix.join(repository.gitDir, 'logs/HEAD')), window);
     const found = moves.length === seen ? undefined : await moveTo(repository, moves, text);

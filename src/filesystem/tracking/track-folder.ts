@@ -20,8 +20,8 @@ export interface KnownContent {
 export interface TrackedFile extends QueuedFile {
   readonly source: FilesystemSource;
   /**
-   * The reference of the first check: the caller's read, or the state found then; `undefined` after
-   * that check.
+   * The state that the first check compares the file with: the caller's read, or the state that the
+   * check finds. `undefined` after that check.
    */
   baseline: KnownContent | 'as found' | undefined;
 }
@@ -30,20 +30,21 @@ export interface TrackedFile extends QueuedFile {
 export interface TrackedFolderOptions {
   readonly roots: AllowedRoots;
   readonly start: StartFolderWatch;
-  /** A file may have changed. */
+  /** Called when a file may have changed. */
   readonly onHint: (file: TrackedFile) => void;
-  /** The folder itself may be gone or replaced. */
+  /** Called when the folder itself may be gone or replaced. */
   readonly onFolder: (folder: TrackedFolder) => void;
   readonly onState: (file: TrackedFile, state: TrackerState) => void;
   /**
-   * The system has no watch left (`ENOSPC`, `EMFILE`, `ENFILE`); only the sweep checks the folder.
+   * Called when the system has no watch left (`ENOSPC`, `EMFILE`, `ENFILE`). Only the sweep then
+   * checks the folder.
    */
   readonly onLimit: (errno: string) => void;
 }
 
 const LIMITS: ReadonlySet<string> = new Set(['ENOSPC', 'EMFILE', 'ENFILE']);
 const AT_ONCE = 64;
-/** Equals no mark of a file, so the next check reports it. */
+/** A mark that no file has, so the next check reports the file. */
 const NEVER_SEEN = 'never seen';
 
 /**
@@ -78,8 +79,8 @@ export class TrackedFolder {
   }
 
   /**
-   * Attaches or detaches according to the folder's current state. Hints at the given files (default
-   * all) that differ from their last seen state. Never rejects.
+   * Attaches or detaches according to the folder's current state. Calls `onHint` for the given
+   * files (default: all) that differ from their last seen state. Never rejects.
    */
   check(files?: Iterable<TrackedFile>): Promise<void> {
     this.#work = this.#work.then(() => this.#check(files));
@@ -117,7 +118,7 @@ export class TrackedFolder {
       this.#options.onLimit(errno);
       return true;
     }
-    // The folder was replaced while the watch was being set, which may watch the old folder.
+    // If the folder was replaced while the watch was set, the watch may be on the old folder.
     if ((await folderIdentity(this.#options.roots, this.path)) === identity) return true;
     await this.#detach();
     return false;
@@ -168,8 +169,8 @@ export class TrackedFolder {
 }
 
 /**
- * A file that cannot be checked yet is reported once it can be, unless it then equals the caller's
- * read.
+ * Marks a file that cannot be checked yet. It is reported once it can be checked, unless it then
+ * equals the caller's read.
  */
 function uncheckable(file: TrackedFile): void {
   if (file.baseline !== 'as found') return;

@@ -11,8 +11,8 @@ export interface FolderWatch {
 }
 
 /**
- * Called with the name of a changed entry. If the folder itself changed, called with its own name
- * or undefined.
+ * Called with the name of a changed entry. For a change of the folder itself, called with the
+ * folder's name or undefined.
  */
 export type FolderListener = (name: string | undefined) => void;
 
@@ -23,13 +23,13 @@ export type FolderListener = (name: string | undefined) => void;
 export type StartFolderWatch = (folder: string, listener: FolderListener) => Promise<FolderWatch>;
 
 /**
- * Above this many entries a folder is watched without chokidar, which reads the whole folder once a
- * second while anything in it changes (decision 0006).
+ * Number of entries above which a folder is watched without chokidar. Chokidar reads the whole
+ * folder once a second while anything in it changes (decision 0006).
  */
 const CROWDED_ENTRIES = 250;
 
 async function startChokidar(folder: string, listener: FolderListener): Promise<FolderWatch> {
-  // Loaded on first use: it costs a tenth of a second.
+  // Loaded on first use, because loading takes a tenth of a second.
   const { watch } = await import('chokidar');
   const watcher = watch(folder, {
     depth: 0,
@@ -74,8 +74,8 @@ async function countEntries(folder: string): Promise<number> {
 }
 
 /**
- * Watches with chokidar until the folder is crowded. It counts again once enough names were
- * reported that it may be crowded.
+ * Watches with chokidar until the folder is crowded. Counts the entries again once so many names
+ * were reported that it may be crowded.
  */
 async function startUntilCrowded(folder: string, entries: number, listener: FolderListener): Promise<FolderWatch> {
   const told = new Set<string>();
@@ -96,7 +96,7 @@ async function startUntilCrowded(folder: string, entries: number, listener: Fold
   const started = startChokidar(folder, (name) => {
     listener(name);
     if (name === undefined || change !== undefined || told.add(name).size + counted <= CROWDED_ENTRIES) return;
-    // If the folder is gone or no watch is left, chokidar continues; the next reported name
+    // If the folder is gone or no watch is left, chokidar continues. The next reported name
     // triggers a retry.
     change = changeIfCrowded()
       .catch(() => undefined)
@@ -137,7 +137,7 @@ export interface StallMonitor {
 
 /**
  * Calls `onStall` after the event loop stalled for `longestMs` or more, when system events may have
- * been lost. Shorter stalls from `longestMs - 250` on may count. Keeps no process alive.
+ * been lost. Stalls from `longestMs - 250` on may trigger it, too. Does not keep the process alive.
  */
 export function monitorStalls(longestMs: number, onStall: () => void): StallMonitor {
   let last = performance.now();
