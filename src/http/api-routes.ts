@@ -22,7 +22,7 @@ import { withinRequest } from './within-request.js';
 
 /** The interface below `/v1`. */
 export interface ApiRoutes extends ServedPaths {
-  /** Closes what was idle for long. */
+  /** Closes sessions and objects that were idle for this long. */
   forgetIdle(idleMs: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -88,15 +88,15 @@ interface ApiRoutesOptions {
   readonly log: Logger;
   readonly mostBodyBytes: number;
   /**
-   * Whether to answer questions about every session and file of the database; `settings` then share
-   * sessions.
+   * Whether to answer questions about every session and file of the database. If so, `settings`
+   * must share sessions.
    */
   readonly reviewsAll?: boolean;
   /** The folder for copies of files; default: the folders of `settings`. */
   readonly copiesBelow?: string;
   /** The contracts to serve beside the interface's own operations. */
   readonly contracts: readonly HttpContract[];
-  /** Finds what the redaction rules of a session hide. */
+  /** Finds the texts that the redaction rules of a session hide. */
   readonly hiddenTexts: FindHiddenTexts;
 }
 
@@ -116,7 +116,7 @@ export function apiRoutes({
   const titles = new SessionTitles();
   const { dataDir } = settings.node;
   const folders = { dataDir, clientDir: clientFolder(dataDir, settings.nodeUrl) };
-  // A title is recorded text, so only the owner of the data folder sees those of all sessions.
+  // A title is recorded text, so only the owner of the data folder sees the titles of all sessions.
   const titlesOf: Exchange['titlesOf'] = async (client, listed) =>
     reviewsAll
       ? titles.of(listed, await client.store.latest(), await importedSessions(settings.node.dataDir))
@@ -127,7 +127,7 @@ export function apiRoutes({
     .map(({ path, open }) => ({ path, events: open(log) }));
   const routes = allRoutes(contracts);
   const asked = allQuestions(contracts);
-  /** The first parts of all paths. */
+  /** The first path component of every route. */
   const owned = new Set([...routes.map(({ operation }) => operation), ...asked].map(({ path }) => path.split('/')[1]));
   const questions = {
     short: new QuestionQueue(QUESTION_CAPACITY.short),
@@ -208,7 +208,7 @@ export function apiRoutes({
           const problem = problemOf(error, contracts);
           tell({ 'error.type': problem.code });
           if (problem.status >= 500) log.error({ err: error, url: request.url }, 'a request failed');
-          // Breaks a started response off, so that a client never takes it for complete.
+          // Breaks off a started response, so that no client mistakes it for a complete one.
           if (response.headersSent) response.destroy();
           else sendProblem(response, problem, problem.status === 413 ? { connection: 'close' } : {});
         }

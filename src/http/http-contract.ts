@@ -15,7 +15,8 @@ import type { ErrorStatus } from './problem.js';
 /**
  * The cost of a question: `short` reads one moment, `long` rebuilds many contexts, `stream` sends
  * as slowly as its client reads. Each kind has a queue, so that a few long questions do not delay
- * short ones. Together they use only a part of the node's parallel queries; sessions use the rest.
+ * short ones. All queues together use only some of the node's parallel queries, and leave the rest
+ * to sessions.
  */
 export type QuestionKind = 'short' | 'long' | 'stream';
 
@@ -52,9 +53,9 @@ export interface AskedPast {
   readonly client: ContextClient;
   /** Whether questions are answered about every session and file. */
   readonly all: boolean;
-  /** Finds what the redaction rules of a session hide. */
+  /** Finds the texts that the redaction rules of a session hide. */
   readonly hiddenTexts: FindHiddenTexts;
-  /** The data folder and the folder of this server's client, for their owner. */
+  /** The data folder and the folder of this server's client. Set only if the reader owns them. */
   readonly folders?: DataFolders;
 }
 
@@ -85,20 +86,20 @@ export interface Exchange {
 }
 
 /**
- * One operation of the interface: the router matches it and the OpenAPI document lists it. Only
- * operations that may be abandoned have a queue, because their client may have gone.
+ * One operation of the interface. The router matches it, and the OpenAPI document lists it. Only an
+ * operation that may be skipped after its client has disconnected has a queue.
  */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT';
   /** `{id}` is a placeholder for a session. */
   readonly path: `/${string}`;
   readonly summary: string;
-  /** The schema of the body; none: the request has no body. */
+  /** Name of the body's schema. Absent if the request has no body. */
   readonly request?: string;
-  /** One body. */
+  /** An example of the body. */
   readonly example?: Readonly<Record<string, unknown>>;
   readonly answer: string;
-  /** Success statuses, the usual one first; default: only 200. */
+  /** The success statuses, the usual one first. Default: only 200. */
   readonly statuses?: readonly number[];
   /** The queue of the operation. */
   readonly kind?: QuestionKind;
@@ -114,17 +115,17 @@ export interface ContractQuestion {
   readonly path: `/${string}`;
   readonly summary: string;
   readonly parameters: z.ZodObject;
-  /** The parameters of one request. */
+  /** An example of the parameters. */
   readonly example: Readonly<Record<string, unknown>>;
-  /** The schema of the answer; null for plain text, or for the lines of a file. */
+  /** Name of the answer's schema. Null for plain text, or for the lines of a file. */
   readonly answer: string | null;
   /** The media type of a file, whose lines are compressed and streamed. */
   readonly media?: string;
   /** Default: `short`. */
   readonly kind?: QuestionKind;
   /**
-   * Whether the parameter `tx` hides everything that the database learned after that transaction.
-   * Otherwise it does so only without `at` and `valid_time`.
+   * Whether the parameter `tx` always hides later transactions. Otherwise it does so only without
+   * `at` and `valid_time`.
    */
   readonly pins?: true;
   ask(asked: AskedPast, parameters: never, signal: AbortSignal): Promise<unknown>;
@@ -170,22 +171,27 @@ export interface ServedPaths {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
-/** Pages for people, which need no token of the server. Their visitors may ask questions. */
+/**
+ * Pages for people. Requests for them need no token of the server. Their visitors may ask
+ * questions.
+ */
 export interface ServedPage extends ServedPaths {
   /** Returns the address of a view of the page, which works while the server runs. */
   link(origin: string, view?: string): string;
-  /** Whether an admitted visitor sends this request, which needs no token of the server. */
+  /** Whether an admitted visitor sends this request. It then needs no token of the server. */
   admits(request: Pick<IncomingMessage, 'method' | 'headers' | 'url'>): boolean;
 }
 
 /** The objects that a contract keeps open between requests. */
 export interface Held {
-  /** Closes what was idle for this long. */
+  /** Closes objects that were idle for this long. */
   forgetIdle(idleMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The HTTP interface of a contract. Its ids, paths and schema names are unique among all. */
+/**
+ * The HTTP interface of a contract. Its ids, paths and schema names are unique among all contracts.
+ */
 export interface HttpContract {
   /** The schemas of request bodies. */
   readonly requests?: Schemas;
@@ -199,11 +205,11 @@ export interface HttpContract {
   readonly events?: Readonly<Record<string, ContractEvents>>;
   /** Optional members that the contract adds to a problem. */
   readonly problem?: Schemas;
-  /** Prepares its open objects, once for each server. */
+  /** Creates the holder of its open objects, once for each server. */
   hold?(backend: Backend, settings: ServerSettings): Held;
-  /** Returns its page. `token` is the server's own; undefined for none. */
+  /** Returns its page. `token` is the server's own token; undefined if there is none. */
   page?(token: string | undefined, dataDir: string): ServedPage;
-  /** Returns the status of the contract's own errors; undefined for all others. */
+  /** Returns the status of an error of the contract; undefined for any other error. */
   statusOf?(error: unknown): ErrorStatus | undefined;
 }
 

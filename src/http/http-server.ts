@@ -42,7 +42,7 @@ export interface HttpServer {
 /** The addresses of a server. */
 export interface ServedAddresses {
   readonly mcp: string;
-  /** The generated bearer token; undefined without a token or if a file has it. */
+  /** The generated bearer token. Undefined if a file has the token, or if the server needs no token. */
   readonly token: string | undefined;
   /** Returns the address of a view of the page, which works while the server runs. */
   readonly page?: (view?: string) => string;
@@ -57,14 +57,14 @@ export interface ServeOptions {
   /** Requires no token at all. */
   readonly noToken: boolean;
   /**
-   * Whether questions are answered for the owner of the data folder: about every session and file.
+   * Whether the reader is the owner of the data folder, who may ask about every session and file.
    */
   readonly reviewsAll?: boolean;
   /** The folder for copies of files; default: the folders of `settings`. */
   readonly copiesBelow?: string;
   /** The contracts to serve beside the interface's own operations. */
   readonly contracts: readonly HttpContract[];
-  /** Finds what the redaction rules of a session hide. */
+  /** Finds the texts that the redaction rules of a session hide. */
   readonly hiddenTexts: FindHiddenTexts;
   /** Called once the server listens. */
   readonly announce: (addresses: ServedAddresses) => void;
@@ -73,7 +73,7 @@ export interface ServeOptions {
 /** Maximum size of a request body. */
 const MOST_BODY_BYTES = 64 * 1024 * 1024;
 const HOUR_MS = 3_600_000;
-/** Maximum time to close before the process exits without it. */
+/** Maximum time in milliseconds to close. After it, the process exits. */
 const LAST_MS = 8_000;
 
 /** Whether a request is a Prometheus scrape. */
@@ -190,8 +190,9 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
     connect,
     ...defined({ page, metrics: prometheus }),
   });
-  // A reader of the announcement may end the server at once. The listeners stay, because a file
-  // being written has its own listener, which ends the process by the signal if it is the only one.
+  // Listens before the announcement, because its reader may end the server at once. The listeners
+  // stay: a file that is being written adds a listener, which would end the process if it were the
+  // only one.
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
   });

@@ -16,7 +16,10 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonMap {
   return rest;
 }
 
-/** Returns the schemas of requests and answers. A problem has the members of contracts too. */
+/**
+ * Returns the schemas of requests and answers. The schema of a problem includes the members that
+ * contracts add.
+ */
 function allSchemas(contracts: readonly HttpContract[]): { readonly requests: Schemas; readonly answers: Schemas } {
   const problem = ANSWERS.Problem.extend(Object.assign({}, ...contracts.map((contract) => contract.problem)));
   return {
@@ -30,7 +33,10 @@ function allSchemas(contracts: readonly HttpContract[]): { readonly requests: Sc
   };
 }
 
-/** Returns the schemas of the document. A name of both kinds is described as an answer. */
+/**
+ * Returns the schemas of the document. If a request and an answer have the same name, the answer's
+ * schema is used.
+ */
 function schemas({ requests, answers }: ReturnType<typeof allSchemas>): JsonMap {
   return Object.fromEntries([
     ...Object.entries(requests).map(([name, schema]) => [name, schemaOf(schema, 'input')]),
@@ -38,10 +44,10 @@ function schemas({ requests, answers }: ReturnType<typeof allSchemas>): JsonMap 
   ]);
 }
 
-/** The parts of an operation that are not about its request. */
+/** The parts of an operation that describe its answer. */
 type Answered = Pick<ContractQuestion, 'summary' | 'media' | 'answer'> & Pick<Operation, 'statuses'>;
 
-/** Builds the document's part for an operation; `more` is its request part. */
+/** Builds the document's entry for an operation. `more` is the entry's part about the request. */
 function operation(id: string, { summary, answer, media, statuses = [200] }: Answered, more: JsonMap): JsonMap {
   const plain =
     media === undefined

@@ -19,7 +19,7 @@ function sessionsAnswer(
   return wireShape(ANSWERS.Sessions, { sessions: shown });
 }
 
-/** Forks a session and leaves the fork closed. Throws as `ContextClient.makeFork`. */
+/** Forks a session and does not open the fork. Throws the errors of `ContextClient.makeFork`. */
 async function forkOne({ client: ready, id }: Exchange, body: RequestBody<'Fork'>): Promise<AnswerBody<'Forked'>> {
   const client = await ready();
   const fork = await client.makeFork(id, defined({ id: body.id, at: body.at }));

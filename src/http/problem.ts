@@ -18,7 +18,7 @@ export interface ErrorStatus {
   readonly members?: Readonly<Record<string, string>>;
 }
 
-/** Returns the status of some errors; undefined for all others. */
+/** Knows the status of some errors. */
 interface ErrorStatuses {
   statusOf?(error: unknown): ErrorStatus | undefined;
 }
@@ -34,8 +34,7 @@ export interface ProblemPlace {
 export type Problem = AnswerBody<'Problem'>;
 
 /**
- * Status and title of the interface's own codes; all other codes come from the errors of lower
- * layers.
+ * Status and title of the interface's own codes. All other codes come from errors of lower layers.
  */
 const OWN = {
   'invalid-request': [400, 'The request is invalid'],
@@ -157,8 +156,8 @@ function statusOf(error: unknown): readonly [number, string] | undefined {
 }
 
 /**
- * Converts an error to a problem. Each contract knows its own errors. An unknown error reveals no
- * internals.
+ * Converts an error to a problem. Each contract knows its own errors. The problem of an unknown
+ * error reveals no internals.
  */
 export function problemOf(error: unknown, contracts: readonly ErrorStatuses[] = []): Problem {
   const own = statusOf(error);

@@ -16,7 +16,7 @@ export const clocks = {
   valid_time: z.string().max(100).optional().describe('Valid time; overrides that of `at`'),
   tx: z.string().max(100).optional().describe('Transaction time, as a transaction or a time; overrides that of `at`'),
 };
-/** The transaction of an address: its answer stays the same for ever. */
+/** The transaction of an address, which makes its answer permanent. */
 export const pin = {
   tx: z.coerce
     .number()
@@ -25,7 +25,7 @@ export const pin = {
     .optional()
     .describe('A transaction: the answer as it was known after it; default: the newest'),
 };
-/** A session that gives turn numbers their meaning. */
+/** The session that turn numbers refer to. */
 export const inSession = sessionName.optional().describe('The session for turn numbers and for the search of objects');
 /** Maximum number of listed things. */
 export const limit = z.coerce.number().int().min(1).max(100_000).optional();

@@ -28,8 +28,8 @@ export class QuestionQueue {
   }
 
   /**
-   * Runs a question when its turn comes. If the client disconnects while waiting, frees its place
-   * and returns undefined without asking. Throws the errors of `ask`, and ApiError
+   * Runs a question when its turn comes. If the client disconnects while the question waits, frees
+   * the place and returns undefined without asking. Throws the errors of `ask`. Throws ApiError
    * `too-many-questions` at once if the queue is full.
    */
   async run<T>(ask: () => Promise<T>, gone: AbortSignal): Promise<T | undefined> {

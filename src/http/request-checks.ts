@@ -41,9 +41,9 @@ const isUnasked = ({
 
 /**
  * Checks a request by its headers (decision H6). The Host must be this machine's loopback and occur
- * once, which stops pages that rebind their own name to 127.0.0.1. The same holds for an Origin. If
- * a bearer token is required, it must be right. Requests that another server's page can send
- * without a preflight change nothing.
+ * once. That stops pages that rebind their own name to 127.0.0.1. The same holds for an Origin. If
+ * a bearer token is required, it must match. Rejects requests that a page of another server can
+ * send without a preflight, unless they only read.
  */
 export function refusal(
   {
@@ -70,8 +70,8 @@ export function refusal(
 }
 
 /**
- * A body above the limit is read to its end, up to this multiple of the limit, so that the sender
- * sees the answer.
+ * Multiple of the limit up to which a too large body is read to its end, so that the sender gets
+ * the answer.
  */
 const DRAIN_FACTOR = 4;
 
@@ -92,7 +92,7 @@ async function bytesOf(request: IncomingMessage, most: number): Promise<Buffer> 
   return Buffer.concat(pieces);
 }
 
-/** Maximum nesting of a body, because its readers may recurse. */
+/** Maximum nesting of a body. The limit protects code that recurses. */
 const DEEPEST_BODY = 512;
 
 /**
@@ -125,7 +125,7 @@ function placesOf(issue: z.core.$ZodIssue): readonly ProblemPlace[] {
   return issue.keys.map((key) => ({ pointer: pointer([...issue.path, key]), detail: issue.message }));
 }
 
-/** Lists the known names for an unknown one. */
+/** Returns a message that lists the known names, if a name is unknown. */
 function wording({ code, inst }: z.core.$ZodRawIssue, kind: string): string | undefined {
   if (code !== 'unrecognized_keys') return undefined;
   const known = inst instanceof z.ZodObject ? Object.keys(inst.shape) : [];

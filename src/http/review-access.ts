@@ -10,8 +10,8 @@ import type { PastAccess } from './http-contract.js';
 import { ApiError } from './problem.js';
 
 /**
- * Access rules for questions about the past: sessions that the server may open, and files inside
- * its folders. `all` allows everything, for the owner of the data folder.
+ * Access rules for questions about the past. They allow sessions that the server may open, and
+ * files inside its folders. `all` allows everything, for the owner of the data folder.
  */
 export class ReviewAccess implements PastAccess {
   readonly #client: ContextClient;

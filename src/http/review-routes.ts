@@ -64,8 +64,8 @@ interface ClientPresent {
 const presents = new WeakMap<ContextClient, ClientPresent>();
 
 /**
- * Returns how paths are shown. The owner of the data folder also asks about files outside of the
- * server's folders, as on the command line.
+ * Returns the display of paths. As on the command line, the owner of the data folder may also ask
+ * about files outside of the server's folders.
  */
 function pathsOf({ files }: ContextClient, all: boolean): DisplayPaths {
   if (!all) return files;
@@ -77,7 +77,7 @@ function pathsOf({ files }: ContextClient, all: boolean): DisplayPaths {
 }
 
 /**
- * Returns the timeline of everything that a client has acknowledged, or of what was known after a
+ * Returns the timeline of everything that a client has acknowledged, or a timeline at an earlier
  * transaction.
  */
 async function timelineOf(
@@ -90,7 +90,7 @@ async function timelineOf(
   return txId === undefined ? present : known.timelines.at(present, txId);
 }
 
-/** Returns the transaction whose knowledge limits a question; undefined for the newest. */
+/** Returns the transaction at which a question must be answered; undefined for the newest. */
 function pinned(question: ContractQuestion, asked: object): number | undefined {
   const { tx, at, valid_time: validTime } = asked as Readonly<Record<string, unknown>>;
   if (question.pins !== true && (at !== undefined || validTime !== undefined)) return undefined;
@@ -99,8 +99,8 @@ function pinned(question: ContractQuestion, asked: object): number | undefined {
 }
 
 /**
- * Returns the error of a question about a session. A session that another process has acknowledged
- * appears once the database is available.
+ * Returns the error for a question about an unknown session. If another process has acknowledged
+ * the session, the error says that it appears once the database is available.
  */
 async function whyUnknown(client: ContextClient, reference: string | undefined, error: unknown): Promise<unknown> {
   if (reference === undefined || !(error instanceof HistoryError) || error.code !== 'unknown-session') return error;
@@ -113,8 +113,8 @@ async function whyUnknown(client: ContextClient, reference: string | undefined, 
 }
 
 /**
- * Returns a replacer of JSON that leaves out the time of a pinned transaction. The database knows
- * that time only while the transaction is its newest, so an answer with it would change.
+ * A JSON replacer that leaves out the time of a requested transaction. That time is known only
+ * while the transaction is the newest one, so an answer with the time would change later.
  */
 const pinnedMember =
   (txId: number) =>
@@ -123,13 +123,13 @@ const pinnedMember =
     return isPinned ? { ...(value as object), tx_time: null } : value;
   };
 
-/** Answers of more UTF-16 units are compressed for clients that accept it. */
+/** Minimum UTF-16 units of an answer that is compressed, for clients that accept it. */
 const LEAST_PACKED = 8_192;
 const gzipped = promisify(gzip);
 
 /**
- * Answers a question about the past from one timeline, pinned at the request. Throws the errors of
- * the question. Sends nothing if the client has disconnected.
+ * Answers a question about the past. Everything in the answer has the basis that the request got.
+ * Throws the errors of the question. Sends nothing if the client has disconnected.
  */
 export async function answerReviewRequest(
   question: ContractQuestion,

@@ -14,14 +14,15 @@ interface Sent {
 }
 
 /**
- * Sends compressed lines, as fast as the client drains them. A failure before the first line is
- * thrown. A later failure breaks the connection off, so that a part is never taken for the whole.
- * So does a client that drains nothing for two minutes. Ends silently if the client disconnects.
+ * Sends compressed lines, as fast as the client drains them. Throws a failure before the first
+ * line. A later failure breaks off the connection, so that no client mistakes a part for the whole.
+ * The same happens if the client drains nothing for two minutes. Ends silently if the client
+ * disconnects.
  */
 export async function sendStream(response: ServerResponse, { media, lines, signal }: Sent): Promise<void> {
   const iterator = lines[Symbol.asyncIterator]();
   const first = await iterator.next();
-  // A failure also closes the response, which would otherwise look like a disconnected client.
+  // A failure closes the response too. This variable distinguishes it from a disconnected client.
   let failure: { readonly error: unknown } | undefined;
   async function* all(): AsyncGenerator<string> {
     try {

@@ -2,7 +2,10 @@ import * as z from 'zod';
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Rest}` ? `${Head}${Capitalize<CamelCase<Rest>>}` : Name;
 
-/** The input type of a wire value: names in camelCase, times as dates, undefined for null. */
+/**
+ * The type of a value before its conversion to the wire: names in camelCase, times as dates,
+ * undefined instead of null.
+ */
 export type Shaped<T> = T extends readonly (infer E)[]
   ? readonly Shaped<E>[]
   : T extends object

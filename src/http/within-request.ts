@@ -2,7 +2,8 @@ import { withinLimit } from '../process/within-limit.js';
 import { ApiError } from './problem.js';
 
 /**
- * Maximum wait of a request for the database: shorter than the common client timeout of one minute.
+ * Maximum time in milliseconds that a request waits for the database. It is below one minute, a
+ * common timeout of clients.
  */
 const TIMEOUT_MS = 50_000;
 

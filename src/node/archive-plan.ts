@@ -1,7 +1,10 @@
 import { join } from 'node:path';
 import * as z from 'zod';
 
-/** Plain data that travels to the process that makes an archive. */
+/**
+ * The schema of an archive plan, which is passed as plain data to the process that makes the
+ * archive.
+ */
 export const archivePlanSchema = z.object({
   java: z.object({ command: z.string(), major: z.int(), fingerprint: z.string() }),
   jars: z.array(z.string()).min(2),
@@ -10,7 +13,10 @@ export const archivePlanSchema = z.object({
   key: z.string(),
 });
 
-/** The ahead-of-time cache of a packaged node: its place in the cache folder, and its making. */
+/**
+ * A plan to make the ahead-of-time cache of a packaged node: its place in the cache folder, and its
+ * input.
+ */
 export type ArchivePlan = Readonly<z.infer<typeof archivePlanSchema>>;
 
 /** Returns the folder of an archive in the cache folder. */

@@ -17,7 +17,7 @@ import { filesBelow, writeHashed } from './folder-store.js';
 import { ATTEMPTS, type S3Answer, type S3Body, type S3Requests, valuesOf } from './s3-requests.js';
 
 interface Listed {
-  /** Relative to the requested prefix. */
+  /** The names of files, relative to the requested prefix. */
   readonly files: readonly string[];
   readonly folders: readonly string[];
 }
@@ -37,8 +37,8 @@ async function fileBody(path: string): Promise<S3Body> {
 const decodedKey = (key: string): string => decodeURIComponent(key.replaceAll('+', ' '));
 
 /**
- * Checkpoints in an S3-compatible bucket. A checkpoint exists once its manifest does, which is
- * written last. A conditional write (`If-None-Match`), which the store must support, elects the
+ * Checkpoints in an S3-compatible bucket. A checkpoint exists once its manifest exists, which is
+ * written last. The bucket must support conditional writes (`If-None-Match`), which elect the
  * writer.
  */
 export class BucketStore implements CheckpointStore {
@@ -88,8 +88,8 @@ export class BucketStore implements CheckpointStore {
   }
 
   async write(name: string, from: string, manifest: (files: readonly CheckpointFile[]) => string): Promise<void> {
-    // An object with this name but without a manifest is not a checkpoint until the new manifest is
-    // written.
+    // After the removal, an interrupted write cannot leave files of two checkpoints under one
+    // manifest.
     await this.remove(name);
     const limit = pLimit(this.copiesAtOnce);
     const files = await Promise.all(
@@ -138,7 +138,8 @@ export class BucketStore implements CheckpointStore {
     const headers = etag === undefined ? {} : { 'if-match': etag };
     const asked = { method: 'DELETE', key: `${this.#prefix}${path}`, headers } as const;
     const { status } = await drain(await this.#requests.send(asked, [200, 204, 400, 404, 409, 412, 501]));
-    // A store without conditional deletes: the file was ours a moment ago.
+    // The store has no conditional deletes. Deletes the file anyway, because it was ours a moment
+    // ago.
     if (status === 400 || status === 501) await this.#delete(path);
   }
 
@@ -151,7 +152,7 @@ export class BucketStore implements CheckpointStore {
     const answer = await this.#requests.send({ method: 'GET', key: `${this.#prefix}${path}` }, [200, 404]);
     if (answer.status === 200) return answer;
     const text = await answer.text();
-    // A missing bucket is a different error than a missing file.
+    // A missing bucket has the same status as a missing file, but is an error.
     if (text.includes('<Code>NoSuchBucket</Code>'))
       throw new CheckpointError('io', `there is no bucket ${this.#requests.bucket}. Create it, or correct its name.`);
     return undefined;

@@ -14,7 +14,7 @@ const planSchema = z.object({
   cacheDir: z.string(),
 });
 
-/** A message from the process that builds: a line of progress, or the failure that ended it. */
+/** A message from the process that builds: a line of progress, or the failure of the build. */
 type Report = { readonly progress: string } | { readonly code: NodeErrorCode; readonly message: string };
 
 /**
@@ -25,7 +25,7 @@ export async function buildForParent(plan: string): Promise<void> {
   const parsed: unknown = JSON.parse(plan);
   const archive = archivePlanSchema.safeParse(parsed);
   if (archive.success) return makePackagedArchive(archive.data);
-  // The parent may have ended: a report that cannot be sent is dropped.
+  // Drops a report that cannot be sent, because the parent may have ended.
   const report = (message: Report): void => void process.send?.(message, undefined, undefined, () => undefined);
   const { isShared, ...parts } = planSchema.parse(parsed);
   const onProgress = (progress: string): void => report({ progress });
@@ -39,8 +39,8 @@ export async function buildForParent(plan: string): Promise<void> {
 }
 
 /**
- * Returns the installation; builds a missing one in a detached process, which outlives this one and
- * a caller that stops waiting.
+ * Returns the installation. Builds a missing one in a detached process. The build continues if this
+ * process ends or the caller stops waiting.
  * @throws {NodeError} as `ensureInstallation`
  */
 export async function installApart(options: InstallOptions, cli: string): Promise<Installation> {

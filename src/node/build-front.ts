@@ -34,8 +34,8 @@ const NEXT_STEP: Readonly<Partial<Record<NodeErrorCode, string>>> = {
 };
 
 /**
- * Returns the lines of Maven's output that explain a failure, without its links to articles. The
- * decisive line ends in such a link.
+ * Returns the lines of Maven's output that explain a failure, without links to articles. The most
+ * important line ends in such a link.
  */
 export function essence(output: string): string {
   const errors = output
@@ -50,9 +50,9 @@ export function essence(output: string): string {
 }
 
 /**
- * Copies every jar of `pom` into `targetDir` with Maven. It only uses the network for jars that the
- * user's Maven cache lacks. `kept` is the original of `pom`. It outlives the copy, so that the user
- * can run Maven by hand.
+ * Copies every jar of `pom` into `targetDir` with Maven. Uses the network only for jars that the
+ * user's Maven cache lacks. `kept` is the original file of `pom`, for a command in messages: it
+ * stays, so the user can run Maven by hand.
  * @throws {NodeError} `no-maven`, `no-network`, `no-space`, `no-java` or `build-failed`
  */
 export async function copyDependencies(
@@ -129,7 +129,7 @@ export async function compileFront(
 ): Promise<void> {
   const sources = work.rooms.map((room) => join(room, 'src'));
   await mkdir(work.classesDir, { recursive: true });
-  // Files that are not Clojure (the logging configuration) are copied into the jar.
+  // Files that are not Clojure, such as the logging configuration, are copied into the jar.
   for (const from of sources) {
     await cp(from, work.classesDir, { recursive: true, filter: (path) => !['.clj', '.cljc'].includes(extname(path)) });
   }
@@ -155,9 +155,9 @@ export async function compileFront(
 }
 
 /**
- * Creates the class-data archive by one warm run of the node. Returns false if this JVM cannot; the
- * node then starts without one, in twice the time. The jars must be at their final paths, because
- * the archive stores them.
+ * Creates the class-data archive in one trial run of the node. Returns false if this JVM cannot
+ * create it. The node then starts without an archive, in twice the time. The jars must be at their
+ * final paths, because the archive contains the paths.
  */
 export async function makeArchive(
   work: {
@@ -171,7 +171,8 @@ export async function makeArchive(
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   await mkdir(work.workDir, { recursive: true, mode: 0o700 });
-  // On the archive's disk, because temporary folders often have one of their own.
+  // The draft must be on the archive's disk to be renamed. A temporary folder is often on another
+  // disk.
   const draft = await draftOf(work.archive);
   const args = [
     ...commonJvmFlags(work.java.major),

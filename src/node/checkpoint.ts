@@ -15,7 +15,7 @@ import { DATA_FORMAT } from './data-folder.js';
  */
 export type CheckpointErrorCode = 'missing' | 'damaged' | 'unfit' | 'index-exists' | 'busy' | 'unreachable' | 'io';
 
-/** Thrown if a checkpoint of an index cannot be written or used. No file has changed. */
+/** Thrown if a checkpoint of an index cannot be written or used. No existing file was changed. */
 export class CheckpointError extends CodedError<CheckpointErrorCode> {
   override readonly name = 'CheckpointError';
 }
@@ -28,7 +28,7 @@ const manifestSchema = z.object({
   dataFormat: z.int().positive(),
   /** The format of XTDB's index. */
   indexVersion: z.int(),
-  /** A transaction that the index includes, and its time by the log's own clock. */
+  /** A transaction that the index includes. */
   txId: z.int().nonnegative(),
   txTime: z.iso.datetime({ offset: true }),
   /** The host that wrote it. */
@@ -60,13 +60,13 @@ export type CopiedFile = Omit<CheckpointFile, 'path'>;
  * Each method throws system errors or CheckpointError `io`.
  */
 export interface CheckpointStore {
-  /** Its name for people. */
+  /** The name of the store for people. */
   readonly address: string;
   /** The best number of concurrent copies. */
   readonly copiesAtOnce: number;
-  /** Returns the name of a path in it for people. */
+  /** Returns the name of a path in the store for people. */
   addressOf(path: string): string;
-  /** Returns the names directly in it; none if it does not exist. */
+  /** Returns the names at the top of the store. Empty if the store does not exist. */
   names(): Promise<readonly string[]>;
   /** Returns all files below a path, relative to it, in order. */
   filesBelow(path: string): Promise<readonly string[]>;
@@ -75,14 +75,14 @@ export interface CheckpointStore {
   /** Copies a file to this host durably and returns its size and hash. */
   fetch(path: string, to: string): Promise<CopiedFile>;
   /**
-   * Writes a checkpoint: the files of a local folder, then the manifest computed from them. It
-   * appears whole and replaces one of the same name.
+   * Writes a checkpoint: the files of a local folder, then the manifest that is computed from them.
+   * The checkpoint appears only when complete. It replaces one of the same name.
    */
   write(name: string, from: string, manifest: (files: readonly CheckpointFile[]) => string): Promise<void>;
   remove(name: string): Promise<void>;
   /**
-   * Creates a file that only one of all hosts can create; returns false if it exists. Creates the
-   * store if necessary.
+   * Creates a file if it does not exist. Returns false if it exists. Of all hosts that try, only
+   * one succeeds. Creates the store if necessary.
    */
   createOnce(path: string, content: string): Promise<boolean>;
   /**
@@ -100,15 +100,17 @@ export interface CheckpointStore {
 export type StoreEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Returns the path of an index file in a checkpoint; of the folder of all files without an
- * argument.
+ * Returns the path of an index file in a checkpoint. Without an argument, returns the folder of all
+ * index files.
  */
 export const filesOf = (file = ''): string => join('index', file);
 
 /** The manifest's file name. */
 export const MANIFEST = 'manifest.json';
 const NAME = /^checkpoint-[0-9a-f]{8}-\d{12,}$/;
-/** Returns whether a name belongs to a checkpoint. Other entries are foreign. */
+/**
+ * Returns whether an entry with this name is a checkpoint. Other entries belong to other programs.
+ */
 export const isCheckpointName = (name: string): boolean => NAME.test(name);
 const sealedSchema = z.object({ manifest: z.string(), sha256: z.string().length(64) });
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -117,7 +119,7 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 export const checkpointName = ({ log, txId }: Pick<CheckpointManifest, 'log' | 'txId'>): string =>
   `checkpoint-${sha256(log).slice(0, 8)}-${String(txId).padStart(12, '0')}`;
 
-/** Returns the text of a manifest file, which reveals every change of it. */
+/** Returns the text of a manifest file. Its own hash in it reveals any change of the file. */
 export function manifestText(manifest: CheckpointManifest): string {
   const text = JSON.stringify(manifest);
   return `${JSON.stringify({ manifest: text, sha256: sha256(text) }, null, 2)}\n`;
@@ -126,7 +128,8 @@ export function manifestText(manifest: CheckpointManifest): string {
 const formatSchema = z.looseObject({ format: z.int() });
 
 /**
- * Reads the manifest of a checkpoint in a store; of the store itself without a name.
+ * Reads the manifest of a checkpoint in a store. Without a name, the store itself is the
+ * checkpoint.
  * @throws {CheckpointError} `missing`, `damaged`, `io`; `unfit` – a later version wrote it
  */
 export async function readManifest(store: CheckpointStore, name = ''): Promise<FoundCheckpoint> {
@@ -153,7 +156,8 @@ export async function readManifest(store: CheckpointStore, name = ''): Promise<F
 }
 
 /**
- * Skips entries that are not valid checkpoints. Rethrows read errors, which must not go unnoticed.
+ * Returns undefined for the error of an entry that is not a valid checkpoint. Rethrows any read
+ * error.
  */
 function passOver(error: unknown): undefined {
   if (codeOf(error) === 'io') throw error;

@@ -11,11 +11,11 @@ import { findPackagedNode, type PackagedNode } from './packaged-node.js';
 /** Returns the default cache folder for built nodes and class-data archives. */
 export const defaultCacheDir = (): string => join(homedir(), '.cache', 'palimpsest');
 
-/** A Java and a class path that a node can start from at once. */
+/** A Java and a class path from which a node can start at once. */
 export interface NodeRuntime {
   readonly java: Java;
   readonly jars: readonly string[];
-  /** The class-data archive as the JVM takes it; null to start without. */
+  /** The path of the class-data archive; null to start without one. */
   readonly archive: string | null;
   /** The folder in the cache that this node uses. Unused folders are removed after a week. */
   readonly cached: string;
@@ -53,8 +53,8 @@ export async function findNodeJava(
 }
 
 /**
- * Chooses what a node starts from. The node in this platform's package runs as it is. Without the
- * package, or for a shared log, the node is built with a JDK on first use.
+ * Chooses the Java and class path of a node. The node in this platform's package runs without a
+ * build. Without the package, or for a shared log, the node is built with a JDK on first use.
  * @throws {NodeError} `incomplete-package`, or as `findJava` and `ensureInstallation`
  */
 export async function chooseRuntime(files: PackageFiles, options: RuntimeOptions): Promise<NodeRuntime> {

@@ -11,9 +11,9 @@ import { NodeError } from './errors.js';
 import { isOwnEntry, makePrivate } from './private-folder.js';
 
 /**
- * The data format that this version writes; it also reads earlier ones. Format 2 gives parts ids of
- * their own (decision 0012). The marker is raised before any such data is written, so that earlier
- * versions refuse it.
+ * The data format that this version writes. It also reads earlier formats. Format 2 gives parts
+ * their own ids (decision 0012). The marker in the data folder is raised before such data is
+ * written, so that earlier versions refuse the folder.
  */
 export const DATA_FORMAT = 2;
 
@@ -29,11 +29,11 @@ export interface DataFolder {
   readonly dir: string;
   readonly stateFile: string;
   readonly logFile: string;
-  /** Held by the process that starts or stops the node. */
+  /** The lock of the process that starts or stops the node. */
   readonly startLock: string;
-  /** A kernel lock that the node holds for its whole life. */
+  /** The file that the node locks in the kernel for its whole life. */
   readonly nodeLock: string;
-  /** One file per process that uses the node. */
+  /** The folder with one file per process that uses the node. */
   readonly usersDir: string;
   /** The JVM's temporary folder. */
   readonly tmpDir: string;
@@ -90,8 +90,8 @@ function checkedFormat(text: string, path: string): number {
 }
 
 /**
- * Rejects a log of another format, because its other users could not read this version's data. A
- * node that reports no format has passed its own check.
+ * Rejects a log of another format, because other users of that log could not read this version's
+ * data. If a node reports no format, it has checked the format itself.
  * @throws {NodeError} `data-newer` or `data-older`
  */
 export function requireLogFormat(format: number | null | undefined, node: string): void {
@@ -181,7 +181,7 @@ export async function checkDataFormat(dir: string): Promise<number | undefined> 
 export const raiseDataFormat = (dir: string): Promise<void> =>
   replaceFile(markerOf(dir), `${JSON.stringify({ format: DATA_FORMAT })}\n`, { flush: true });
 
-/** Folders with drafts, in a data folder and in its folders for foreign nodes. */
+/** Folders that may contain drafts, in a data folder and in its folders for foreign nodes. */
 const DRAFTED_FOLDERS = ['users', 'trackers', 'loops', 'sessions', 'journal'] as const;
 
 /**
@@ -236,8 +236,7 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
     await writeFile(probe, 'x', { mode: 0o600 });
     await rm(probe, { force: true });
     const format = await checkDataFormat(folder.dir);
-    // Data beside a shared log has the log's format. The node checks whether this version may use
-    // it.
+    // With a shared log, the log's format counts. The node checks whether this version may use it.
     const isShared = format !== undefined && (await namesIn(folder.dir)).includes(SHARED_LOG_FILE);
     if (format !== DATA_FORMAT && !isShared) await raiseDataFormat(folder.dir);
     return folder;
@@ -265,7 +264,9 @@ export interface DiskRoom {
   readonly suffices: boolean;
 }
 
-/** Measures the disks of a data folder. A database that does not exist yet needs the minimum. */
+/**
+ * Measures the disks of a data folder. A database that does not exist yet needs only the minimum.
+ */
 export async function diskRoom(dataDir: string): Promise<DiskRoom> {
   const databases = DATABASE_FOLDERS.map((name) => join(dataDir, name));
   const disks = await Promise.all([dataDir, ...databases].map((place) => statfs(place).catch(() => undefined)));

@@ -67,7 +67,7 @@ async function checkAnswer(folder: DataFolder, node: RunningNode): Promise<Runni
         'see palimpsest node status and palimpsest node logs.',
     );
   }
-  // An earlier or later version of the program may have started it.
+  // Another version of the program may have started the node.
   requireLogFormat(answer?.log?.format, folder.dir);
   return answer === undefined ? undefined : node;
 }
@@ -86,7 +86,7 @@ async function findNode(folder: DataFolder, options: ChosenStart): Promise<Runni
       if (waited && liveness.state?.phase === 'failed') throw failureOf(liveness.state);
       return 'none';
     }
-    // A node that is stopping is awaited and then replaced.
+    // The profile of a stopping node does not matter, because it will be replaced.
     if (liveness.state.phase !== 'stopping') await checkProfile(folder, liveness.state, options.chosen);
     waited = true;
     seen(liveness.state);
@@ -104,8 +104,8 @@ async function findNode(folder: DataFolder, options: ChosenStart): Promise<Runni
 export interface EnsureNodeOptions extends StartOptions {
   readonly dataDir: string;
   /**
-   * Fate of the node when this process leaves: it stays (`leave`, the default), or stops if no
-   * other process uses it (`stop-last`).
+   * The effect on the node when this process leaves. `leave` (default): the node keeps running.
+   * `stop-last`: it stops if no other process uses it.
    */
   readonly onExit?: 'leave' | 'stop-last';
 }
@@ -132,7 +132,7 @@ async function restoreIndex(
   if (restoreFrom === undefined) return async () => undefined;
   onProgress?.('Copying the index from a checkpoint …');
   const restored = await restoreCheckpoint(await checkpointStore(restoreFrom, environment ?? {}), folder.dir);
-  // Also for an address like s3://BUCKET/PREFIX/NAME.
+  // `dirname` also works for an address like s3://BUCKET/PREFIX/NAME.
   await rememberCheckpoints(folder.dir, dirname(restored.path));
   return () => rm(join(folder.dir, 'index'), { recursive: true, force: true });
 }
@@ -152,8 +152,8 @@ async function startOver(folder: DataFolder, options: ChosenStart): Promise<Runn
   }
   if (log === undefined) return startNode(folder, options);
   const takeBack = await restoreIndex(folder, options);
-  // A damaged file also shows that the folder was used with a log. It must not pass for one with
-  // its own database.
+  // Even a damaged file shows that the folder was used with a log. After a failed start the folder
+  // then keeps a log, so that it does not count as one with its own database.
   const before = await readSharedLog(folder.dir).catch(() => log);
   await writeSharedLog(folder.dir, log);
   try {
@@ -176,8 +176,8 @@ async function findOrStart(
     if (options.restoreFrom !== undefined) await refuseOverIndex(folder.dir);
     return { node, started: false };
   };
-  // The lock's owner is starting or stopping this very node. This process is already registered. A
-  // process that wants to stop the node as its last user therefore sees the registration, or this
+  // Without a lock, no process is starting or stopping this node. This process is already
+  // registered. So a process that stops the node as its last user sees the registration, or this
   // process sees its lock.
   if ((await namedLockOwner(folder.startLock)) === undefined) {
     const node = await findNode(folder, options);
@@ -210,8 +210,8 @@ async function leave(folder: DataFolder, registration: Registration, onExit: 'le
 /**
  * Finds or starts the node of a data folder and waits until it answers. All processes that use the
  * folder share one node. If several start it at once, one does and the others wait. The very first
- * start builds the node (about a minute); later ones take some seconds. Leftovers of a crash (lock,
- * socket, state) are repaired.
+ * start builds the node (about a minute). Later starts take some seconds. Files that a crash left
+ * (lock, socket, state) are repaired.
  *
  * @throws {NodeError} see its codes
  *

@@ -2,21 +2,21 @@ import { existsSync } from 'node:fs';
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** The folder of a data folder that holds plans and orders to erase. */
+/** The folder with plans and orders of erasures, in a data folder. */
 export const ERASURES = 'erasures';
 
-/** The order that was recorded and is not finished, in a data folder. */
+/** The file with a recorded order that is not finished, in a data folder. */
 export const PENDING_ORDER = join(ERASURES, 'pending.json');
 
 /** The lock of the process that plans or carries out an order, in a data folder. */
 export const ERASURE_LOCK = join(ERASURES, 'lock');
 
-/** The order to sweep, in a data folder. The node removes it once it is carried out. */
+/** The file that orders a sweep, in a data folder. The node removes it after the sweep. */
 export const SWEEP_ORDER = join(ERASURES, 'sweep');
 
 /**
- * Orders the next start of a data folder's node to rewrite its files without what was evicted. A
- * running node must be stopped for it.
+ * Orders a sweep: at its next start, the data folder's node rewrites its files without evicted
+ * documents. A running node must be stopped for that.
  */
 export async function orderSweep(dataDir: string): Promise<void> {
   const path = join(dataDir, SWEEP_ORDER);
@@ -25,8 +25,9 @@ export async function orderSweep(dataDir: string): Promise<void> {
 }
 
 /**
- * Returns a function that says whether an erasure of a data folder may have removed documents since
- * its last call. A plan counts too, because both change one folder. Undefined without a folder.
+ * Returns a function that checks whether an erasure may have removed documents since the function's
+ * last call. A new plan counts too, because plans and orders change the same folder. Undefined
+ * without a data folder.
  */
 export function erasureSign(dataDir: string | undefined): (() => Promise<boolean>) | undefined {
   if (dataDir === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { CodedError } from '../values/coded-error.js';
 
-/** Why a node cannot run. The message of every code names its own next step. */
+/** Why a node cannot run. Every message names the next step. */
 export type NodeErrorCode =
   | 'no-java'
   | 'java-too-old'

@@ -47,8 +47,8 @@ export async function filesBelow(folder: string): Promise<readonly string[]> {
 }
 
 /**
- * The election file and the file that shows the store's time. Killed writers leave drafts of them
- * too.
+ * The election file and the file that shows the store's time. Killed writers may leave drafts of
+ * both.
  */
 const OWN_FILES: readonly string[] = ['writing.json', 'now'];
 

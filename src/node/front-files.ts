@@ -5,10 +5,13 @@ import { join, relative, sep } from 'node:path';
 /** The files of the front by path in its folder. */
 export type FrontFiles = ReadonlyMap<string, Buffer>;
 
-/** Increase this when the layout of an installation changes, so that older ones do not match. */
+/**
+ * Part of every key. Increase it when the layout of an installation changes, so that older
+ * installations do not match.
+ */
 const LAYOUT = 'installation-2';
 
-/** Returns the key of an installation. Keys are equal only if jars, sources and JVM are. */
+/** Returns the key of an installation. Keys are equal only if jars, sources and JVM are equal. */
 export function installationKey(parts: { readonly java: string; readonly files: FrontFiles }): string {
   const hash = createHash('sha256');
   // Length prefixes keep different lists of parts distinct.
@@ -26,8 +29,8 @@ export function installationKey(parts: { readonly java: string; readonly files: 
 }
 
 /**
- * The SHA-256 of every library of the node in `sha256sum` format. Libraries from Maven and from the
- * cache must match it.
+ * The file with the SHA-256 of every library of the node, in `sha256sum` format. Libraries from
+ * Maven and from the cache must match it.
  */
 export const PINNED = 'jars.sha256';
 
@@ -80,8 +83,8 @@ export function pinnedJars(files: FrontFiles): ReadonlyMap<string, string> {
 /** Returns the files of a folder that are missing or do not have the required SHA-256. */
 export async function changedFiles(dir: string, hashes: ReadonlyMap<string, string>): Promise<readonly string[]> {
   const changed: string[] = [];
-  // Sequential, with one buffer: an agent's server that starts the node would otherwise retain the
-  // memory of a hundred files.
+  // Reads one file after another into one buffer. Otherwise an agent's server that starts the node
+  // would keep the memory of a hundred files.
   const buffer = Buffer.allocUnsafe(262_144);
   for (const [name, hash] of hashes) {
     if ((await sha256Of(join(dir, name), buffer).catch(() => undefined)) !== hash) changed.push(name);

@@ -25,8 +25,8 @@ import type { Java } from './java.js';
 import { TIME_LIMITS } from './time-limits.js';
 
 /**
- * Returns the removable names of a cache folder: drafts of dead builds and long unused
- * installations. Never the current installation or an unknown name.
+ * Returns the names in a cache folder that may be removed: drafts of dead builds and installations
+ * that were unused for long. Never returns the current installation or an unknown name.
  */
 export function expiredEntries(
   entries: readonly { readonly name: string; readonly usedMs: number }[],
@@ -42,7 +42,10 @@ export function expiredEntries(
     .map((entry) => entry.name);
 }
 
-/** Removes unused installations from the cache folder. Failures are left for the next time. */
+/**
+ * Removes unused installations from the cache folder. Ignores failures, because the next call tries
+ * again.
+ */
 export async function removeOldInstallations(cacheDir: string, currentKey: string): Promise<void> {
   const names = await readdir(cacheDir).catch(() => []);
   const entries = await Promise.all(
@@ -56,7 +59,9 @@ export async function removeOldInstallations(cacheDir: string, currentKey: strin
   }
 }
 
-/** An installation ready to start: everything that the first start creates and later ones reuse. */
+/**
+ * An installation that is ready to start. The first start creates it, and later starts reuse it.
+ */
 export interface Installation {
   readonly key: string;
   /** Its folder in the cache. */
@@ -85,13 +90,13 @@ const ARCHIVE = 'front.jsa';
 const MANIFEST = 'installation.json';
 const manifestSchema = z.object({
   jars: z.array(z.string()).min(2),
-  /** Absent while no build has tried to make the archive. */
+  /** Whether the archive exists. Absent until a build has tried to make it. */
   archive: z.boolean().optional(),
   made: z.record(z.string(), z.string()),
 });
 type Manifest = z.infer<typeof manifestSchema>;
 
-/** Only pinned libraries may be compiled and run. */
+/** Rejects libraries that do not match the pinned hashes, before they are compiled and run. */
 async function requirePinned(lib: string, files: FrontFiles): Promise<void> {
   const pinned = pinnedJars(files);
   const unknown = (await readdir(lib)).filter((name) => name.endsWith('.jar') && !pinned.has(name));
@@ -148,13 +153,13 @@ async function readManifest(place: Place, files: FrontFiles): Promise<Manifest |
   }
 }
 
-/** Fetches libraries and compiles the front in a draft folder, which is renamed at the end. */
+/** Fetches libraries and compiles the front in a draft folder. Renames the folder at the end. */
 export async function buildJars(dir: string, files: FrontFiles, options: InstallOptions): Promise<Manifest> {
   const draft = join(options.cacheDir, `.draft-${randomUUID()}`);
   try {
     await mkdir(join(draft, 'lib'), { recursive: true, mode: 0o700 });
     options.onProgress?.('Fetching XTDB and its libraries with Maven (first start only) …');
-    // Built from the same bytes as the key, even if the files change meanwhile.
+    // Builds from the same bytes as the key, even if the files have changed since.
     const frontDir = join(draft, 'front');
     for (const [name, bytes] of files) {
       await mkdir(dirname(join(frontDir, name)), { recursive: true });
@@ -195,8 +200,8 @@ export async function buildJars(dir: string, files: FrontFiles, options: Install
 }
 
 /**
- * Makes the class-data archive in the final folder of the compiled jars. The archive only makes
- * starts faster. If the trial run fails or takes too long, the node runs without it.
+ * Makes the class-data archive in the final folder of the compiled jars. The archive makes starts
+ * faster. If the trial run fails or takes too long, the node runs without an archive.
  */
 async function addArchive({ dir }: Place, { jars, made }: Manifest, options: InstallOptions): Promise<Manifest> {
   options.onProgress?.('Making the class-data archive (first start only) …');
@@ -206,7 +211,7 @@ async function addArchive({ dir }: Place, { jars, made }: Manifest, options: Ins
       java: options.java,
       jars: jars.map((jar) => join(dir, jar)),
       configFile: options.memoryConfig,
-      // A short path, because it contains a socket.
+      // The path must be short, because a socket's path is limited.
       workDir: await draftOf(join(tmpdir(), 'palimpsest')),
       archive: join(dir, ARCHIVE),
       limitMs: TIME_LIMITS.archiveMs,
@@ -270,9 +275,9 @@ export async function findInstallation(options: InstallOptions): Promise<Install
 }
 
 /**
- * Returns the installation for these sources and this Java. It is built on first use (about a
- * minute) and whenever either changes. If several processes need it, one builds and the others
- * wait.
+ * Returns the installation for these sources and this Java. The first use builds it, in about a
+ * minute, and so does the first use after a change of either. If several processes need it, one
+ * builds it and the others wait.
  * @throws {NodeError} `no-maven`, `no-network`, `no-space`, `build-failed`, `aborted`
  */
 export async function ensureInstallation(options: InstallOptions): Promise<Installation> {

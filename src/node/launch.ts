@@ -27,16 +27,16 @@ const planSchema = z.object({
   settingsFile: z.string().nullable(),
   /** Path of the socket; null requests TCP on the loopback address. */
   socketPath: z.string().nullable(),
-  /** File with the bearer token; only with TCP. */
+  /** File with the bearer token; null without TCP. */
   tokenFile: z.string().nullable(),
-  /** 0 means never. */
+  /** Seconds without a request after which the node stops itself; 0 means never. */
   idleExitSeconds: z.int().nonnegative(),
   heapMegabytes: z.int().positive(),
 });
 
 /**
- * Everything that the supervisor needs to start the JVM repeatedly. Plain data that travels on a
- * command line.
+ * The input of a supervisor, with which it starts the JVM repeatedly. Plain data for a command
+ * line.
  */
 export type LaunchPlan = Readonly<z.infer<typeof planSchema>>;
 
@@ -65,7 +65,8 @@ export const DEFAULT_HEAP_MEGABYTES: Readonly<Record<NodeProfile, number>> = {
 };
 
 const PROFILE_FLAGS: Readonly<Record<NodeProfile, readonly string[]>> = {
-  // Short lives: with the C1 compiler alone the JVM starts sooner and leaves cores to the tests.
+  // A memory node usually serves tests. With only the C1 compiler, it starts sooner and leaves
+  // cores to the tests.
   memory: ['-XX:TieredStopAtLevel=1'],
   rocksdb: [],
   postgres: [],
@@ -81,14 +82,15 @@ export function commonJvmFlags(javaMajor: number): readonly string[] {
     '-Djava.awt.headless=true',
     // Writes failures to the log instead of a separate file.
     '-Dclojure.main.report=stderr',
-    // Java 24 and later warn about undeclared native code and about agrona's memory access.
+    // Without these flags, Java 24 and later warn about native code and about agrona's memory
+    // access.
     ...(javaMajor >= 24 ? ['--enable-native-access=ALL-UNNAMED', '--sun-misc-unsafe-memory-access=allow'] : []),
   ];
 }
 
 /**
- * Whether an archive is an ahead-of-time cache. Java 25 and later make one in a single run, without
- * an archive of Java's own classes. It halves the CPU time of a start.
+ * Returns whether an archive is an ahead-of-time cache, which halves the CPU time of a start. Java
+ * 25 and later make one in a single run, without an archive of Java's own classes.
  */
 export const isAheadOfTime = (archive: string): boolean => archive.endsWith('.aot');
 
@@ -98,8 +100,8 @@ function archiveFlags(archive: string | null): readonly string[] {
 }
 
 /**
- * Starts the optimising compiler (C2) twenty times later than usual. A node without an archive
- * starts with its first import, and C2 would take a third of the processor time from it.
+ * Flags that start the optimising compiler (C2) twenty times later than usual. The first start of a
+ * node, without an archive, is often followed by an import. C2 would take a third of its CPU time.
  */
 const LATE_OPTIMISING = [
   '-XX:Tier4InvocationThreshold=100000',
@@ -123,7 +125,7 @@ export function frontArguments(plan: LaunchPlan): readonly string[] {
     '-XX:MaxHeapFreeRatio=40',
     '-XX:+ExitOnOutOfMemoryError',
     `-XX:ErrorFile=${join(logs, 'hs_err_%p.log')}`,
-    // Java starts without an archive that does not fit it.
+    // If the archive does not fit this Java, Java starts without it.
     ...archiveFlags(plan.archive),
     `-Djava.io.tmpdir=${join(plan.dataDir, 'tmp')}`,
     '-cp',
@@ -196,8 +198,8 @@ export interface FrontProcess {
   /** Resolves when it has ended; never rejects. */
   readonly ended: Promise<FrontExit>;
   /**
-   * Lets it open its database; idempotent. Call it once the JVM's identity is on disk. If this
-   * process dies earlier, the JVM exits, because no other process could find and stop it.
+   * Lets the JVM open its database; idempotent. Call it once the JVM's identity is on disk. If this
+   * process dies before that, the JVM exits, because no other process could find and stop it.
    */
   proceed(): void;
   kill(signal: NodeJS.Signals): void;
@@ -223,10 +225,10 @@ export function startFront(
     cwd: plan.dataDir,
     stdio: ['pipe', 'pipe', 'pipe'],
     windowsHide: true,
-    // Otherwise RocksDB's memory spreads over one arena per thread.
+    // Without this limit, RocksDB's memory is spread over one arena per thread.
     env: { ...options.env, MALLOC_ARENA_MAX: '2' },
   });
-  // A JVM that already ended has closed its input.
+  // If the JVM has already ended, a write to its input fails.
   child.stdin.on('error', () => undefined);
   const tail: string[] = [];
   const note = (line: string): void => {
@@ -246,7 +248,7 @@ export function startFront(
   });
   const ended = new Promise<FrontExit>((resolve) => {
     child.on('error', (error) => resolve({ code: 127, signal: null, tail: [...tail, error.message].join('\n') }));
-    // `close` follows the last line, `exit` may not.
+    // `close` is emitted after the last line; `exit` may be emitted earlier.
     child.on('close', (code, signal) => resolve({ code, signal, tail: tail.join('\n') }));
   });
   return {

@@ -63,7 +63,7 @@ export async function readLogTail(path: string, lines: number): Promise<string |
     const start = Math.max(0, size - TAIL_BYTES);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
     const all = buffer.toString('utf8', 0, bytesRead).split('\n');
-    // A line break at the end begins no further line.
+    // A line break at the end does not begin another line.
     if (all.at(-1) === '') all.pop();
     return all.slice(-lines).join('\n');
   } finally {

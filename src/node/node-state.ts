@@ -10,9 +10,9 @@ import type { NodeErrorCode } from './errors.js';
 /** All profiles, for messages and for parsing. */
 export const NODE_PROFILES = ['memory', 'rocksdb', 'postgres', 'kafka'] as const;
 /**
- * Where the node stores log and documents. `memory` loses everything when it stops; `rocksdb`
- * stores them in the data folder. `postgres` and `kafka` share them with other nodes, and only the
- * index is in the data folder.
+ * Where the node stores log and documents. `memory`: they are lost when the node stops. `rocksdb`:
+ * in the data folder. `postgres` and `kafka`: shared with other nodes; only the index is in the
+ * data folder.
  */
 export type NodeProfile = (typeof NODE_PROFILES)[number];
 
@@ -20,7 +20,9 @@ export type NodeProfile = (typeof NODE_PROFILES)[number];
 export const sharesLog = (profile: string | undefined): profile is 'postgres' | 'kafka' =>
   profile === 'postgres' || profile === 'kafka';
 
-/** The phase of a started node. `restarting`: it crashed and will be back. `failed` is final. */
+/**
+ * The phase of a started node. `restarting`: it crashed and is being restarted. `failed` is final.
+ */
 export type NodePhase = 'starting' | 'ready' | 'restarting' | 'stopping' | 'failed';
 
 const addressSchema = z.discriminatedUnion('kind', [
@@ -53,7 +55,7 @@ const stateSchema = z.object({
   restarts: z.int().nonnegative(),
   /**
    * The last exit of the JVM; null if it never exited. `reason` is set if the supervisor ended the
-   * JVM because it accepted no more writes, and says why it did not.
+   * JVM, and says why the JVM accepted no more writes.
    */
   frontExit: z
     .object({ code: z.int().nullable(), signal: z.string().nullable(), at: z.string(), reason: z.string().optional() })
@@ -100,8 +102,8 @@ export function startingState(supervisor: ProcessIdentity, profile: NodeProfile)
 }
 
 /**
- * Reads the state file. Undefined if it is missing or unreadable (half written, or from another
- * version), which means that no node is known.
+ * Reads the state file. Undefined if it is missing, incomplete or from another version. The node is
+ * then unknown.
  */
 export async function readState(path: string): Promise<NodeState | undefined> {
   const text = await readFile(path, 'utf8').catch(() => undefined);
@@ -121,10 +123,7 @@ export async function announceState(path: string, state: NodeState): Promise<voi
   await createWholeFile(path, JSON.stringify(state));
 }
 
-/**
- * Removes the state file if it still belongs to that supervisor, so that a successor's state is
- * kept.
- */
+/** Removes the state file if it still belongs to this supervisor. A successor's file is kept. */
 export async function removeState(path: string, supervisor: ProcessIdentity): Promise<void> {
   const state = await readState(path);
   if (
@@ -135,9 +134,9 @@ export async function removeState(path: string, supervisor: ProcessIdentity): Pr
   }
 }
 
-/** The combined liveness of the state file and its processes. */
+/** Whether the processes in the state file are alive. */
 export type NodeLiveness =
-  /** No process runs: there is no state, or a crash left it behind. */
+  /** No process runs. There is no state, or a crash left the file. */
   | { readonly kind: 'none'; readonly state: NodeState | undefined }
   | { readonly kind: 'supervised'; readonly state: NodeState }
   /** The supervisor was killed. The JVM still works, but no process would restart it. */

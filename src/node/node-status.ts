@@ -79,7 +79,8 @@ export type NodeStatusReport = {
       readonly answers: boolean;
       readonly ingesterFailed: boolean;
       /**
-       * Why its indexer is dead, as one line; null while it lives, or if the node gives no reason.
+       * Why its indexer has stopped, as one line. Null while it runs, or if the node gives no
+       * reason.
        */
       readonly ingesterError: string | null;
       readonly storeFailed: boolean;
@@ -95,8 +96,8 @@ export type NodeStatusReport = {
 );
 
 /**
- * Returns whether a node accepts no more writes until its supervisor restarts it, which happens
- * once there is space.
+ * Returns whether a node accepts no more writes until its supervisor restarts it. The supervisor
+ * does so once there is space.
  */
 export const hasFailedWrites = (status: NodeStatusReport): boolean =>
   status.running && (status.ingesterFailed || status.storeFailed);

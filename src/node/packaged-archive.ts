@@ -18,7 +18,10 @@ const ARCHIVE = 'front.aot';
 const MANIFEST = 'installation.json';
 const manifestSchema = z.object({ archive: z.boolean() });
 
-/** Returns the plan of a packaged node's archive, which fits only this place of the package. */
+/**
+ * Returns the plan of a packaged node's archive. The archive fits only the current place of the
+ * package.
+ */
 export function archivePlan(
   node: PackagedNode,
   files: FrontFiles,
@@ -37,7 +40,7 @@ export async function findArchive(plan: ArchivePlan): Promise<string | null | un
   const dir = archiveFolder(plan);
   try {
     const { archive } = manifestSchema.parse(JSON.parse(await readFile(join(dir, MANIFEST), 'utf8')));
-    // The clean-up of old installations uses this time.
+    // The clean-up of old installations reads this time.
     await utimes(dir, new Date(), new Date()).catch(() => undefined);
     if (!archive) return null;
     await access(join(dir, ARCHIVE));
@@ -57,7 +60,7 @@ export async function makePackagedArchive(plan: ArchivePlan): Promise<void> {
     await mkdir(dir, { recursive: true, mode: 0o700 });
     await removeDeadDrafts(tmpdir(), { isOurs: (name) => name.startsWith('palimpsest.'), recursive: true });
     const { java, jars, memoryConfig: configFile } = plan;
-    // A short path, because it contains a socket.
+    // The path must be short, because a socket's path is limited.
     const workDir = await draftOf(join(tmpdir(), 'palimpsest'));
     const limitMs = TIME_LIMITS.idleArchiveMs;
     const work = { java, jars, configFile, workDir, archive: join(dir, ARCHIVE), limitMs };
@@ -77,7 +80,7 @@ export function makeArchiveApart(plan: ArchivePlan, cli: string): void {
     windowsHide: true,
     stdio: 'ignore',
   });
-  // The node runs without an archive.
+  // Ignored, because the node runs without an archive, too.
   child.on('error', () => undefined);
   child.unref();
 }

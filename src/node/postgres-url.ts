@@ -73,8 +73,7 @@ function parametersOf(query: string): Readonly<Record<string, string>> {
 }
 
 /**
- * The content of a PostgreSQL URL: the database, and the password, which is passed to the node
- * only.
+ * The content of a PostgreSQL URL: the database, and the password. Only the node gets the password.
  */
 export interface ParsedDatabaseUrl {
   readonly database: DatabaseUrl;

@@ -5,8 +5,8 @@ import { unlessMissing } from '../process/system-error.js';
 import { NodeError } from './errors.js';
 
 /**
- * The entries that this program creates in a data folder. The drafts of each begin with its name
- * and a dot.
+ * The entries that this program creates in a data folder. The name of a draft begins with the
+ * entry's name and a dot.
  */
 const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'palimpsest.json',
@@ -45,7 +45,7 @@ const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'watch-gateway.json',
 ]);
 
-/** A new filesystem has it in its top folder, which may be a data folder. */
+/** The entry at the top of a new filesystem. That top may be a data folder. */
 const LOST_AND_FOUND = 'lost+found';
 
 /** Permission bits of all users but the owner. */
@@ -77,7 +77,7 @@ async function closeEntry(path: string, dir: string, uid: number): Promise<void>
   if (found.uid !== uid) throw foreign(path, dir);
   const isFolder = found.isDirectory();
   if (!isFolder && !found.isFile() && !found.isSocket()) return;
-  // The folder first: from then on no other user can exchange its content.
+  // The folder comes first. Then no other user can replace its content.
   if ((found.mode & OTHERS) !== 0) await chmod(path, found.mode & (isFolder ? 0o700 : 0o600));
   if (isFolder) await closeEntries(path, await readdir(path), { dir, uid });
 }
@@ -87,7 +87,7 @@ async function closeEntries(
   names: readonly string[],
   { dir, uid }: { readonly dir: string; readonly uid: number },
 ): Promise<void> {
-  // A running node and other clients remove files meanwhile.
+  // A running node and other clients may remove files during this.
   await Promise.all(names.map((name) => unlessMissing(closeEntry(join(folder, name), dir, uid))));
 }
 
@@ -136,6 +136,6 @@ export async function makePrivate(dir: string): Promise<void> {
     }
     await chmod(dir, 0o700);
   }
-  // Read again: only now can no other user add to it.
+  // Reads the folder again, because only now other users can no longer add entries.
   await closeEntries(dir, (await readdir(dir)).filter(isOwnEntry), { dir, uid });
 }

@@ -7,13 +7,15 @@ import type { OwnNodeAddress } from './node-state.js';
 export interface ProbeAnswer {
   readonly version: string | undefined;
   /**
-   * True if its indexer is dead: it still answers queries, from stale data, and accepts no more
-   * writes.
+   * True if its indexer has stopped. The node still answers queries, from stale data, and accepts
+   * no more writes.
    */
   readonly ingesterFailed: boolean;
-  /** Why the indexer is dead, as one line; null while it lives, or if the node gives no reason. */
+  /**
+   * Why the indexer has stopped, as one line. Null while it runs, or if the node gives no reason.
+   */
   readonly ingesterError: string | null;
-  /** True if its store has refused a write: it accepts no more until its restart. */
+  /** True if its store has refused a write. The node accepts no more writes until its restart. */
   readonly storeFailed: boolean;
   /** The state of its shared log; undefined if it shares none. */
   readonly log: LogHealth | undefined;

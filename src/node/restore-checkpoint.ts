@@ -91,8 +91,8 @@ export async function refuseOverIndex(dir: string): Promise<void> {
 
 /**
  * Copies the index of a checkpoint into a data folder without one. It uses the named checkpoint, or
- * the newest in a store. Every file is verified by its hash; the index appears whole or not at all.
- * The node itself checks whether the index belongs to its shared log. The caller must hold the
+ * the newest in a store. Verifies every file by its hash. The index appears completely or not at
+ * all. The node itself checks whether the index belongs to its shared log. The caller must hold the
  * start lock.
  * @throws {CheckpointError} `index-exists`, `missing`, `damaged`, `unfit`, `io`
  */

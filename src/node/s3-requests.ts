@@ -16,7 +16,10 @@ export interface S3Request {
   readonly body?: S3Body;
 }
 
-/** A request body: its length and hash, which the store checks, and a new stream per attempt. */
+/**
+ * A request body: its length and hash, which the store checks, and a function that opens a new
+ * stream for each attempt.
+ */
 export interface S3Body {
   readonly size: number;
   readonly sha256: string;
@@ -31,12 +34,15 @@ export interface S3Answer {
   text(): Promise<string>;
 }
 
-/** Maximum attempts of a request that a busy store or a broken connection may have failed. */
+/** Maximum attempts of a request if the store is busy or the connection breaks. */
 export const ATTEMPTS = 4;
 const LIMIT_MS = 60_000;
 /** SHA-256 of an empty body. */
 const EMPTY = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
-/** Proxies and certificates split names at dots, so such a bucket is part of the path. */
+/**
+ * Matches a bucket name with a dot. It goes into the path, because certificates do not cover such a
+ * host name.
+ */
 const DOTTED = /\./;
 
 /** Returns every value of an XML element in a store's answer, verbatim. */

@@ -20,7 +20,7 @@ const databaseSchema = z.object({
 });
 
 const kafkaSchema = z.object({
-  /** `host:port` of some brokers, which know the others. */
+  /** `host:port` of some brokers. They know the other brokers. */
   brokers: z.array(z.string()).min(1),
   topic: z.string(),
   /** Required number of brokers with a copy of the topic. */
@@ -84,7 +84,7 @@ export async function writeSharedLog(dir: string, log: SharedLog): Promise<void>
   await replaceFile(sharedLogFile(dir), `${JSON.stringify({ format: DATA_FORMAT, ...log }, null, 2)}\n`);
 }
 
-/** Forgets a log that a data folder was never used with. */
+/** Removes the log's file from a data folder that was never used with the log. */
 export const forgetSharedLog = (dir: string): Promise<void> => rm(sharedLogFile(dir), { force: true });
 
 const databaseText = ({ user, hosts, name }: SharedDatabase): string => {
@@ -107,8 +107,8 @@ export interface ChosenLog {
 }
 
 /**
- * Returns the profile and log of a data folder: the requested ones, or those that the folder names,
- * or its own database.
+ * Returns the profile and log of a data folder: those requested, or otherwise those that the folder
+ * names, or otherwise the folder's own database.
  * @throws {NodeError} `profile-mismatch` – the folder has another database; `log-missing` – a
  *   shared log is requested and its address is unknown. `data-unwritable` or `data-corrupt` – the
  *   folder's file cannot be read, so that the folder does not pass for one with its own database
@@ -121,7 +121,7 @@ export async function chooseLog(
     asked.profile === 'memory'
       ? undefined
       : await readSharedLog(folder.dir).catch((error) => {
-          // A log named anew replaces the damaged file.
+          // A requested log replaces the damaged file.
           if (asked.log !== undefined && codeOf(error) === 'data-corrupt') return undefined;
           throw error;
         });

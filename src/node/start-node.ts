@@ -92,7 +92,7 @@ export function runningNode(state: NodeState | undefined): RunningNode | undefin
 
 /** Returns the error of a state in phase `failed`. */
 export function failureOf(state: NodeState): NodeError {
-  // Only this program writes the state file, with these codes.
+  // The cast is safe, because only this program writes the state file, with these codes.
   return new NodeError(
     (state.failure?.code ?? 'start-failed') as NodeErrorCode,
     state.failure?.message ?? 'The node did not start. See: palimpsest node logs',
@@ -100,8 +100,8 @@ export function failureOf(state: NodeState): NodeError {
 }
 
 /**
- * Returns the error of a node that was not ready in time. The node keeps starting, because a long
- * log takes long to index.
+ * Returns the error of a node that was not ready in time. The node keeps starting, because indexing
+ * a long log takes long.
  */
 function readyTimeout(folder: DataFolder, limitMs: number, indexing: Indexing | undefined): NodeError {
   const reached = indexing === undefined ? '' : ` (${indexing.indexed} of ${indexing.of} transactions are indexed)`;

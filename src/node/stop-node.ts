@@ -17,8 +17,8 @@ export async function endProcess(identity: ProcessIdentity): Promise<boolean> {
 }
 
 /**
- * Asks a node on TCP to end in order and waits for that. Windows has no signal that asks: there
- * each one ends a process at once, as a crash does.
+ * Requests a node on TCP to close and waits for that. On Windows, a signal cannot do this: any
+ * signal ends a process at once, like a crash.
  */
 async function askToEnd({ address, supervisor, jvm }: NodeState): Promise<void> {
   if (address?.kind !== 'tcp') return;
@@ -30,8 +30,8 @@ async function askToEnd({ address, supervisor, jvm }: NodeState): Promise<void> 
 }
 
 /**
- * Stops the node of an existing data folder and removes the leftovers of a crash. Returns true if
- * one ran.
+ * Stops the node of an existing data folder and removes files that a crash left. Returns true if a
+ * node ran.
  */
 export async function stopNodeOf(folder: DataFolder): Promise<boolean> {
   const { kind, state } = await readLiveness(folder);
@@ -44,7 +44,7 @@ export async function stopNodeOf(folder: DataFolder): Promise<boolean> {
     );
   };
   if (kind !== 'none') await askToEnd(state);
-  // The supervisor first: otherwise it would restart the JVM.
+  // The supervisor ends first, because it would restart the JVM.
   if (kind === 'supervised') await end(state.supervisor);
   if (state.jvm !== null) await end(state.jvm);
   await removeState(folder.stateFile, state.supervisor);

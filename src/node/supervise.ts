@@ -25,7 +25,7 @@ export type ExitVerdict =
   | { readonly kind: 'failed'; readonly error: NodeError };
 
 /**
- * Reasons of a failed start, by the front's own code if it has one: the error, and what to do next.
+ * The error and the next step for each reason of a failed start. The keys are codes of the front.
  */
 const FAILURES = {
   'corrupt-data': {
@@ -95,8 +95,8 @@ function failure(why: keyof typeof FAILURES, dataDir: string, said: string): Exi
 
 /**
  * Classifies the exit of a JVM: clean (requested, or idle), crashed (worth a restart), or failed
- * (the next start would fail too). An abnormal exit before it was ever ready counts as failed,
- * except by a signal, which predicts nothing about the next start.
+ * (the next start would fail too). An abnormal exit before it was ever ready counts as failed. An
+ * exit by a signal does not, because it says nothing about the next start.
  */
 export function judgeFrontExit(
   exit: FrontExit,
@@ -138,7 +138,9 @@ export function outlastsFailure(code: NodeErrorCode, profile: NodeProfile): bool
   return code === 'log-unreachable' || (code === 'start-failed' && sharesLog(profile));
 }
 
-/** Consecutive crashes without ever being ready after which the supervisor gives up. */
+/**
+ * Number of consecutive crashes after which the supervisor gives up, if the node was never ready.
+ */
 const GIVE_UP_AFTER = 3;
 /** Exit code for a full disk, on which no state file can be written. */
 export const NO_SPACE_EXIT = 28;
@@ -177,7 +179,7 @@ class Supervision {
     this.#state = startingState(self, options.plan.profile);
   }
 
-  /** Changes the state in memory at once and on disk in order. */
+  /** Changes the state in memory at once, and writes it to disk after earlier changes. */
   #set(change: Partial<NodeState>): Promise<void> {
     this.#state = { ...this.#state, ...change };
     const state = this.#state;
@@ -198,8 +200,8 @@ class Supervision {
   }
 
   /**
-   * Runs the JVM once. `patienceMs` is how long it still answers after it stopped accepting writes.
-   * `replaced` is why it stopped, if this run ended it for that.
+   * Runs the JVM once. `patienceMs` is the time that it keeps answering after it stopped accepting
+   * writes. `replaced` is the reason if this run then ended it.
    */
   async #runOnce(
     plan: LaunchPlan,
@@ -212,7 +214,7 @@ class Supervision {
     const { tmpDir } = dataFolderAt(plan.dataDir);
     await rm(tmpDir, { recursive: true, force: true });
     await mkdir(tmpDir, { recursive: true, mode: 0o700 });
-    // The socket of a killed JVM would keep the next one from binding.
+    // The socket file of a killed JVM would keep the next JVM from binding.
     if (plan.socketPath !== null) await rm(plan.socketPath, { force: true });
     let readyAt: number | undefined;
     let over = false;
@@ -239,8 +241,8 @@ class Supervision {
       onFailed: (reason) => {
         // A restart would lose all data of this node.
         if (plan.profile === 'memory') return;
-        // It still answers queries from its index, so it is ended only once the next one can do
-        // better.
+        // The JVM still answers queries from its index, so it is ended only once the next one can
+        // accept writes.
         this.#say(
           `the indexer or the store of the node has failed (${reason}); it restarts as soon as its disk has space`,
         );
@@ -294,8 +296,8 @@ class Supervision {
     let plan = this.#plan;
     await this.#set({});
     for (;;) {
-      // The cause of the failure may persist. From the second time on, the JVM keeps answering for
-      // a while before another one starts.
+      // The cause of a failure may persist. From the second failure on, the JVM keeps answering for
+      // a while before it is replaced.
       const { exit, readyForMs, replaced } = await this.#runOnce(plan, restartDelayMs(crashes + 1));
       const wasReady = readyForMs !== undefined;
       wasEverReady ||= wasReady;
@@ -343,8 +345,7 @@ class Supervision {
         await this.#set({ phase: 'failed', jvm: null, address: null, frontExit, failure });
         return failure.code === 'no-space' ? NO_SPACE_EXIT : 1;
       }
-      // A JVM that dies before it is ready may have loaded a class-data archive that does not fit
-      // it.
+      // If a JVM dies before it is ready, its class-data archive may be the cause.
       if (!wasReady) plan = { ...plan, archive: null };
       const pauseMs = replaced === undefined ? restartDelayMs(crashes) : 0;
       this.#say(`the node crashed (${verdict.reason}); starting it again${pauseMs > 0 ? ` in ${pauseMs} ms` : ''}`);

@@ -1,18 +1,24 @@
 /** All time limits of the node, in milliseconds unless the name says another unit. */
 export const TIME_LIMITS = {
-  /** `java -version` answers at once; only a machine that swaps needs longer. */
+  /** Limit of `java -version`, which answers at once except on a machine that swaps. */
   javaVersionMs: 20_000,
-  /** Maven fetches about 100 libraries, on the first start only. */
+  /** Limit of Maven, which fetches about 100 libraries on the first start. */
   mavenMs: 600_000,
-  /** Compiling the front with all that it requires takes half a minute on two free cores. */
+  /**
+   * Limit of compiling the front with its dependencies. It takes half a minute on two free cores.
+   */
   compileMs: 600_000,
-  /** The trial run of the node that makes the class-data archive takes some seconds. */
+  /**
+   * Limit of the trial run of the node that makes the class-data archive. It takes some seconds.
+   */
   archiveMs: 180_000,
-  /** The same at the lowest priority, which takes minutes on a busy machine. No process waits. */
+  /**
+   * Limit of that run at the lowest priority, when it can take minutes. No process waits for it.
+   */
   idleArchiveMs: 1_800_000,
   /**
-   * Maximum wait for another process that builds, starts or stops the node: a generous limit for a
-   * first start.
+   * Maximum wait for another process that builds, starts or stops the node. A first start can take
+   * long.
    */
   lockMs: 900_000,
   /**
@@ -28,10 +34,7 @@ export const TIME_LIMITS = {
   probeMs: 10_000,
   /** The same for `palimpsest node status`, where a user waits. */
   statusProbeMs: 5_000,
-  /**
-   * Limit for a node to set its index aside for a checkpoint: it links files and flushes its
-   * memory.
-   */
+  /** Limit for a node to copy its index for a checkpoint. It flushes its memory and links files. */
   checkpointMs: 600_000,
   /**
    * Limit for a JVM to close before its supervisor kills it. XTDB itself waits up to ten seconds
@@ -39,13 +42,13 @@ export const TIME_LIMITS = {
    */
   frontStopMs: 20_000,
   /**
-   * Limit for a process of the node to end before `node stop` kills it: its supervisor waits for
+   * Limit for a process of the node to end before `node stop` kills it. The supervisor waits for
    * the JVM.
    */
   processEndMs: 25_000,
   /** Limit for the system to remove a killed process. */
   killedMs: 5_000,
-  /** A JVM with this uptime is healthy again: its next crash counts as a first one. */
+  /** Uptime from which a JVM counts as healthy again. Its next crash then counts as the first. */
   healthyMs: 60_000,
   /** The delay before the second restart in a row; it doubles with each further crash. */
   firstRestartMs: 500,
@@ -57,6 +60,6 @@ export const TIME_LIMITS = {
   touchMs: 600_000,
   /** How long an unused installation stays in the cache. */
   unusedInstallationMs: 7 * 86_400_000,
-  /** An older draft was left by a build that died. */
+  /** Age from which a draft counts as left by a dead build. */
   draftMs: 86_400_000,
 } as const;

@@ -29,7 +29,10 @@ export interface WriteCheckpointOptions {
   /** The checkpoint store for all hosts of this log. */
   readonly store: CheckpointStore;
   readonly dataDir: string;
-  /** Maximum lag of the newest checkpoint, in steps of the log, at which no new one is written. */
+  /**
+   * Maximum steps of the log that the newest checkpoint may be behind. Up to this lag, no new one
+   * is written.
+   */
   readonly behind: number;
   /** Number of checkpoints of this log to keep, including this one. */
   readonly keep: number;
@@ -45,15 +48,15 @@ export interface CheckpointWritten {
 }
 
 const claimSchema = processIdentitySchema.extend({ host: z.string() });
-/** No checkpoint takes this long: an older claim was left by a host that died. */
+/** Age from which a claim counts as left by a dead host. No checkpoint takes this long. */
 const CLAIM_MS = 3_600_000;
 
 const CLAIM = 'writing.json';
 
 /**
- * Elects this process among all hosts to write into a store, by a file that only one can create.
- * Then it runs `work` exclusively. A claim of this host is valid while its process lives; one of
- * another host for an hour by the store's clock.
+ * Runs `work` while this process is the only writer of a store among all hosts. The claim is a file
+ * that only one process can create. A claim of this host is valid while its process lives. A claim
+ * of another host is valid for an hour by the store's clock.
  */
 async function whileElected<T>(store: CheckpointStore, work: () => Promise<T>): Promise<T> {
   const content = JSON.stringify({ ...(await identifySelf()), host: hostname(), run: randomUUID() });
@@ -71,7 +74,7 @@ async function whileElected<T>(store: CheckpointStore, work: () => Promise<T>): 
     await store.sweep();
     return await work();
   } finally {
-    // A remaining claim expires after an hour; the result of the work is more important.
+    // Ignores a failure: the claim expires after an hour, and the result of the work matters more.
     await store.removeIf(CLAIM, content).catch(() => undefined);
   }
 }
@@ -79,7 +82,7 @@ async function whileElected<T>(store: CheckpointStore, work: () => Promise<T>): 
 async function standsClaim(store: CheckpointStore, claim: z.infer<typeof claimSchema> | undefined): Promise<boolean> {
   if (claim !== undefined && claim.host === hostname() && (await ranHere(claim))) return isAlive(claim);
   const age = await store.ageMs(CLAIM);
-  // A claim that has just vanished is checked again.
+  // If the claim has just vanished, the caller tries again.
   return age === undefined || age < CLAIM_MS;
 }
 
@@ -111,8 +114,8 @@ async function take(data: DataFolder, store: CheckpointStore): Promise<FoundChec
   const name = checkpointName({ log, txId });
   try {
     let manifest: CheckpointManifest | undefined;
-    // An existing entry of this name is not a readable checkpoint; otherwise this write would be
-    // skipped.
+    // An existing entry with this name is not a readable checkpoint. Otherwise this write would
+    // have been skipped.
     await store.write(name, ready, (files) => {
       manifest = {
         format: 1,
@@ -137,7 +140,7 @@ async function take(data: DataFolder, store: CheckpointStore): Promise<FoundChec
 /**
  * Writes a checkpoint of the index of a data folder's running node, unless the newest one is recent
  * enough, and removes the oldest. Hosts that write at the same time elect one. A checkpoint appears
- * whole; the next one removes the leftovers of a killed process.
+ * only when complete. The next write removes files that a killed process left.
  * @throws {CheckpointError} `busy`, `unreachable`, `unfit`, `io`
  */
 export async function writeCheckpoint({

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /** Returns the bytes of a file, or of all files below a folder. 0 if it does not exist. */
 export async function bytesBelow(path: string): Promise<number> {
-  // A running database removes files meanwhile.
+  // A running database may remove files during the count.
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined) return 0;
   if (!found.isDirectory()) return found.size;

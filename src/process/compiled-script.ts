@@ -6,16 +6,17 @@ import { setFlagsFromString } from 'node:v8';
 import { Script } from 'node:vm';
 
 /**
- * V8 flags for a process that gives one answer: each flag and its default. The HTTP client's parser
- * is WebAssembly. Optimising it, at once or per function, takes longer than a question and delays
- * the exit. V8 would also optimise JavaScript after a seventh of this budget. Code that runs a
- * thousand times in a question does not pay for that; code that runs for a second does. Concurrent
- * marking does not pay either: the question ends before the collection, or needs it at once.
+ * V8 flags for a process that gives one answer: each flag with its default. The HTTP client's
+ * parser is WebAssembly. Optimising it, at once or per function, takes longer than a question and
+ * delays the exit. By default, V8 would optimise JavaScript after a seventh of this budget. That
+ * pays only for code that runs for a second. Concurrent marking does not pay either, because the
+ * question ends before the collection, or needs it at once.
  */
 const FLAGS: readonly (readonly [ours: string, first: string])[] = [
   ['--no-wasm-tier-up', '--wasm-tier-up'],
   ['--no-wasm-dynamic-tiering', '--wasm-dynamic-tiering'],
-  // V8 of Node 22 and later counts calls under another flag, and prints an error for unknown flags.
+  // V8 of Node 22 and later has another flag for this budget, and prints an error for unknown
+  // flags.
   ...(process.versions.v8.startsWith('11.3.')
     ? [['--interrupt-budget=500000', '--interrupt-budget=67584'] as const]
     : []),
@@ -26,7 +27,8 @@ let isLoading = false;
 
 /**
  * Runs `work` under V8's default flags, then restores ours. V8 accepts cached code only under the
- * flags that compiled it. Node's own modules ship with such code, which takes a third of the time.
+ * flags with which it was compiled. Node's own modules have such code, which loads in a third of
+ * the time.
  */
 export function underFirstFlags<T>(work: () => T): T {
   if (isLoading) return work();
@@ -110,7 +112,7 @@ function load(path: string): CompiledScript {
   const url = pathToFileURL(path).href;
   const isBeside = (name: string): boolean => name.startsWith('./');
   const required = (name: string): unknown => (isBeside(name) ? besides(name) : underFirstFlags(() => others(name)));
-  // A script that runs from compiled code has no `import` of its own.
+  // Replaces `import`, which a script cannot use if it runs from compiled code.
   const later = async (name: string): Promise<object> =>
     isBeside(name) ? besides(name) : import(name.startsWith('../') ? new URL(name, url).href : name);
   body(module.exports, required, module, later, (name: string) => lateModule(() => others(name)), url);

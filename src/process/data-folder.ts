@@ -5,12 +5,12 @@ import { addressesIn } from '../values/address-list.js';
 /** Returns the folder, inside a data folder, that holds one folder per foreign node. */
 export const remoteFolders = (dataDir: string): string => join(dataDir, 'remote');
 
-/** A list of addresses names the same database in any order. */
+/** Sorts the addresses, because a list names the same database in any order. */
 const inOrder = (nodeUrl: string): string => addressesIn(nodeUrl).sort().join(',');
 
 /**
- * Returns the folder for a client's leases, journals and reports. They belong to one database, so a
- * foreign node gets a folder of its own.
+ * Returns the folder for a client's leases, journals and reports. They belong to one database, so
+ * each foreign node has its own folder.
  */
 export function clientFolder(dataDir: string, nodeUrl: string | undefined): string {
   return nodeUrl === undefined ? dataDir : join(remoteFolders(dataDir), hash('sha256', inOrder(nodeUrl)).slice(0, 16));

@@ -3,16 +3,17 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { identifyProcess, identifySelf, UNKNOWN_START } from './process-identity.js';
 
-/** The name of a draft: its target and the process that writes it. */
+/** Matches the name of a draft: its target and the process that writes it. */
 const DRAFT = /.\.(\d{1,10})-([0-9a-f]{16})-[0-9a-f]{16}\.draft$/;
-/** Draft names of earlier versions, which do not name the process. */
+/** Matches draft names of earlier versions, which do not name the process. */
 const FORMER = /^\.palimpsest-[0-9a-f]{16}\.tmp$/;
 /**
- * Draft names of earlier versions in data folders. Elsewhere a user's file may have such a name.
+ * Matches draft names of earlier versions in data folders. In other folders, a user's file may have
+ * such a name.
  */
 const FORMER_DATA =
   /(?:\.json|\.lock|filesystem-id)\.(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{1,10}|new)$|^\.probe-\d+$/;
-/** A draft older than a day was abandoned. */
+/** Age in milliseconds from which a draft of an earlier version counts as abandoned. */
 const FORMER_MS = 86_400_000;
 
 const startHash = (started: string): string => createHash('sha256').update(started).digest('hex').slice(0, 16);
@@ -40,9 +41,9 @@ async function isDead(folder: string, name: string, isDataFolder: boolean): Prom
 
 /**
  * Removes the drafts that killed processes left in a folder, if `isOurs` accepts the name of their
- * target. Removes draft folders only with `recursive`. With `isDataFolder`, for folders that hold
- * only our files, it also removes drafts of earlier versions. It touches nothing else and no draft
- * of a living process. Never rejects; a draft that cannot be removed stays.
+ * target. Removes draft folders only with `recursive`. With `isDataFolder`, for folders with only
+ * our files, also removes drafts of earlier versions. Touches no draft of a living process. Never
+ * rejects: a draft that cannot be removed stays.
  */
 export async function removeDeadDrafts(
   folder: string,

@@ -5,8 +5,8 @@ const LIMIT_MS = 5_000;
 const MOST_BYTES = 1_048_576;
 
 /**
- * Settings for git. It reads the objects of this repository only: the repository's own settings
- * could else make it fetch missing objects, and run a program for that.
+ * Settings with which git reads only objects of the local repository. Otherwise the repository's
+ * settings could make git fetch missing objects, and run a program for that.
  */
 const SETTINGS = [
   'allow',

@@ -4,14 +4,19 @@ import { SYSTEM, type SystemTraits } from './system.js';
 import { systemCode } from './system-error.js';
 import { pollUntil } from './within-limit.js';
 
-/** Codes of a change of a name that waits for a process with the file open, such as a scanner. */
+/**
+ * Error codes of a rename or removal while another process, such as a scanner, has the file open.
+ */
 const HELD: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'EBUSY']);
-/** Scanners and indexers of Windows close a file after moments, and report nothing. */
+/**
+ * Maximum time in milliseconds to try again. Scanners and indexers on Windows close a file soon,
+ * without an event.
+ */
 const HELD_MS = 2_000;
 
 /**
- * Changes a name. Where open files keep their names, it tries again until the other process closes
- * the file, for at most two seconds. Throws system errors.
+ * Runs a change of a name. On systems where an open file keeps its name, tries again until the
+ * other process closes the file, for at most two seconds. Throws system errors.
  */
 export async function whenReleased<T>(
   change: () => Promise<T>,
@@ -38,7 +43,7 @@ export async function whenReleased<T>(
 /** Renames a file or a folder, like the function of Node.js, once no process holds its name. */
 export const rename = (from: string, to: string): Promise<void> => whenReleased(() => renameNow(from, to));
 
-/** Flushes the names in an open folder, so that they survive a power loss, where a system can. */
+/** Flushes the names in an open folder if the system can, so that they survive a power loss. */
 export async function flushFolder(folder: FileHandle): Promise<void> {
   if (SYSTEM.flushesFolders) await folder.sync();
 }

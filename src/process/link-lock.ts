@@ -18,14 +18,14 @@ export interface LinkKind {
   readNow(path: string): string;
 }
 
-/** A symbolic link. Nothing in the folder is opened. */
+/** Stores the owner in a symbolic link. Opens nothing in the folder. */
 export const LINKS: LinkKind = {
   make: (content, path) => symlink(content, path).then(() => true),
   read: (path) => readlink(path),
   readNow: (path) => readlinkSync(path),
 };
 
-/** A file, where symbolic links take a privilege. */
+/** Stores the owner in a file, for systems where symbolic links need a privilege. */
 export const FILES: LinkKind = {
   make: (content, path) => createWholeFile(path, content),
   read: async (path) => {
@@ -59,7 +59,7 @@ async function contentOf(kind: LinkKind, path: string): Promise<string | undefin
   }
 }
 
-/** Ignores system errors: the end of this process frees the lock anyway. */
+/** Frees the lock. Ignores system errors, because the end of this process frees the lock anyway. */
 function release(kind: LinkKind, path: string, content: string): void {
   try {
     if (kind.readNow(path) === content) unlinkSync(path);
@@ -69,8 +69,8 @@ function release(kind: LinkKind, path: string, content: string): void {
 }
 
 /**
- * Frees the lock of a dead owner. This requires a claim, a second such lock named after the dead
- * owner's content. The claim keeps the lock from changing hands between the check and the removal.
+ * Frees the lock of a dead owner. Takes a claim first: a second lock, named after the dead owner's
+ * content. The claim keeps the lock's owner from changing between the check and the removal.
  */
 async function removeDead(kind: LinkKind, path: string, seen: string): Promise<void> {
   const claim = `${path}.${hash('sha256', seen).slice(0, 16)}`;

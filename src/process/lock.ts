@@ -20,8 +20,8 @@ import { systemCode } from './system-error.js';
 import { pollUntil } from './within-limit.js';
 
 /**
- * Reports why a lock was not acquired: the living owner. Undefined if other processes interfered
- * with every attempt.
+ * Says why a lock was not acquired. `heldBy` is the living owner, or undefined if other processes
+ * interfered with every attempt.
  */
 export interface HeldLock<Owner> {
   readonly heldBy: Owner | undefined;
@@ -51,19 +51,21 @@ export interface Lock<Owner extends ProcessIdentity> {
 
 /** Options for acquiring a lock. */
 export interface AcquireOptions {
-  /** Takes the lock from a living owner too. That owner notices through `isStillOurs`. */
+  /**
+   * Whether to take the lock even from a living owner. That owner notices it through `isStillOurs`.
+   */
   readonly takeOver?: boolean;
   /**
-   * Keeps older generations until the owner calls `remove`, so that no generation is ever created
-   * twice.
+   * Whether to keep older generations until the owner calls `remove`, so that no generation is
+   * created twice.
    */
   readonly keepsOlder?: boolean;
 }
 
 const GENERATION = /^(.+)\.(\d{1,15})\.lock$/;
 /**
- * Maximum attempts before contention is reported. In each failed attempt another process made
- * progress.
+ * Maximum attempts before contention is reported. An attempt fails only if another process
+ * interferes.
  */
 const ATTEMPTS = 50;
 
@@ -129,9 +131,10 @@ async function tryAcquire<Owner extends ProcessIdentity>(
 }
 
 /**
- * Acquires a lock for this process. `mine` is the content of its file and must be unique. The lock
- * of a dead process is taken silently. The start time distinguishes it from a later process with
- * its pid. If several processes try at once, exactly one succeeds. Rejects with system errors.
+ * Acquires a lock for this process. `mine` is the content of its file and must be unique. Takes the
+ * lock of a dead process without a report. The start time distinguishes a dead process from a later
+ * one with its pid. If several processes try at once, exactly one succeeds. Rejects with system
+ * errors.
  */
 export async function acquireLock<Owner extends ProcessIdentity>(
   lock: Lock<Owner>,
@@ -162,9 +165,9 @@ export function namedLockOwner(path: string): Promise<ProcessIdentity | undefine
 }
 
 /**
- * Removes the file of a dead owner. A lock with generations admits one process at a time. Earlier
- * versions have no such lock, so the file is first moved aside and read again. If another process
- * took the lock meanwhile, its file is put back.
+ * Removes the file of a dead owner. A second lock, with generations, lets one process at a time do
+ * so. Earlier versions do not use that lock, so the file is first moved aside and read again. If
+ * another process has taken the lock since, its file is put back.
  */
 async function removeDead(path: string, seen: string): Promise<void> {
   const guard = { folder: dirname(path), name: `${basename(path)}.takeover`, schema: tokenSchema };
@@ -223,7 +226,7 @@ export async function withLock<T>(keeping: LockKeeping, options: LockWait, work:
     const owner = await livingOwnerIn(text, tokenSchema);
     if (owner === undefined) {
       await keeping.removeDead(text);
-      // A caller that does not wait makes no further attempt.
+      // If the caller does not wait, this was the last attempt.
       return (await keeping.take(content)) ? true : undefined;
     }
     if (waitingFor === undefined) options.onWait?.(owner.pid);

@@ -88,8 +88,8 @@ export async function livingOwner<Owner extends ProcessIdentity>(
 }
 
 /**
- * Ignores system errors. If the folder is missing or read-only, the end of this process frees the
- * file.
+ * Runs `work` and ignores system errors. If the folder is missing or read-only, the end of this
+ * process frees the file.
  */
 function attempt(work: () => void): void {
   try {
@@ -104,8 +104,8 @@ const isSameFile = (a: Stats, b: Stats): boolean =>
   a.ino === b.ino && a.dev === b.dev && a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs;
 
 /**
- * Returns the file at `path` as owned by this process. It was created with this content; `older`
- * are earlier generations of the same lock.
+ * Returns the owned file at `path`, which this process has created with `content`. `older` are
+ * earlier generations of the same lock.
  */
 export function ownedFile(path: string, content: string, older: readonly string[] = []): OwnedFile {
   let over = false;
@@ -117,7 +117,7 @@ export function ownedFile(path: string, content: string, older: readonly string[
       const now = statSync(path);
       if (seen !== undefined && isSameFile(seen, now)) return true;
       const isOurs = readFileSync(path, 'utf8') === content;
-      // A write after this `stat` is noticed by the next one.
+      // The next call notices a write after this `stat`.
       if (isOurs) seen = now;
       return isOurs;
     } catch {
@@ -132,8 +132,8 @@ export function ownedFile(path: string, content: string, older: readonly string[
     isStillOurs,
     remove: () =>
       end(() => {
-        // Oldest first: a process that lists generations meanwhile still sees that the newest one
-        // is taken.
+        // Removes the oldest first. A process that lists generations at the same time still sees
+        // that the newest one is taken.
         for (const one of [...older, path]) attempt(() => unlinkSync(one));
       }),
     vacate: () => end(() => attempt(() => truncateSync(path))),
@@ -146,8 +146,8 @@ export async function namesIn(folder: string): Promise<readonly string[]> {
 }
 
 /**
- * Reads the JSON files of a folder that match a schema. Skips files that are incomplete or vanish
- * meanwhile.
+ * Reads the JSON files of a folder that match a schema. Skips files that are incomplete or have
+ * vanished.
  */
 export async function readJsonFiles<T>(folder: string, schema: z.ZodType<T>): Promise<readonly T[]> {
   const files = (await namesIn(folder)).filter((name) => name.endsWith('.json'));

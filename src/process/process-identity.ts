@@ -15,10 +15,7 @@ export interface ProcessIdentity {
   readonly started: string;
 }
 
-/**
- * Schema of a process in files: its pid, and its start, which no later process with that pid
- * shares.
- */
+/** Schema of a process identity in files. */
 export const processIdentitySchema = z.object({ pid: z.int().positive(), started: z.string().min(1) });
 
 /**
@@ -54,8 +51,8 @@ function readBootId(): Promise<string> {
 }
 
 /**
- * The start of a process that Windows does not report. It equals every start: a lock then waits
- * for a later process with that pid, but never has two owners.
+ * Stands for the start of a process if Windows does not report it. It equals every start. So a lock
+ * may wait for a later process with that pid, but never has two owners.
  */
 export const UNKNOWN_START = 'unknown';
 
@@ -64,7 +61,10 @@ export function startFromPowerShell(text: string): string {
   return /^\s*(\d{15,20})\s*$/.exec(text)?.[1] ?? UNKNOWN_START;
 }
 
-/** PowerShell takes a third of a second to answer. */
+/**
+ * Time in milliseconds that a start is cached, because PowerShell takes a third of a second to
+ * answer.
+ */
 const KEPT_MS = 10_000;
 const POWERSHELL_MS = 20_000;
 const windowsStarts = new Map<number, { readonly at: number; readonly start: Promise<string> }>();
@@ -74,7 +74,7 @@ async function windowsStart(pid: number): Promise<string | undefined> {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // Another user's process.
+    // `EPERM` means that the process exists and belongs to another user.
     if (codeOf(error) !== 'EPERM') return undefined;
   }
   const known = windowsStarts.get(pid);
@@ -104,7 +104,7 @@ async function processStart(pid: number): Promise<string | undefined> {
   return ps === undefined ? undefined : startFromPs(ps.stdout);
 }
 
-/** Returns the identity of a living process; undefined if no process has this pid. */
+/** Returns the identity of a living process. Undefined if no process has this pid. */
 export async function identifyProcess(pid: number): Promise<ProcessIdentity | undefined> {
   const started = await processStart(pid);
   return started === undefined ? undefined : { pid, started };

@@ -9,7 +9,7 @@ import { systemCode } from './system-error.js';
 const stateSchema = z.object({
   /** Sources that are watched for changes. */
   attached: z.int().nonnegative(),
-  /** Sources without a tracker or unreadable ones. */
+  /** Sources that are unreadable or not tracked. */
   orphaned: z.int().nonnegative(),
   /** Sessions whose sources are still being checked. */
   resuming: z.int().nonnegative(),
@@ -62,7 +62,7 @@ export class TrackerReportFile {
   /** Replaces the last report. Rejects if the data folder is not writable, or is gone. */
   async write(state: TrackerState): Promise<void> {
     if (!this.#begun) {
-      // A deleted data folder is not made anew.
+      // Creates only this folder, so that a deleted data folder is not created again.
       await mkdir(this.#folder, { mode: 0o700 }).catch((error: unknown) => {
         if (systemCode(error) !== 'EEXIST') throw error;
       });
@@ -87,7 +87,10 @@ export class TrackerReportFile {
 const troubleSchema = z.object({
   what: z.string(),
   pid: z.int().positive(),
-  /** Distinguishes the process from a later one with its pid. Files of earlier versions lack it. */
+  /**
+   * The start of the process, which no later process with its pid shares. Absent in files of
+   * earlier versions.
+   */
   started: z.string().min(1).optional(),
   session: z.string(),
   /** Model calls that used the harness's own prompt because our context was late or failed. */
@@ -108,8 +111,8 @@ export interface LoopTrouble extends Omit<LoopTroubleFile, 'started'> {
 }
 
 /**
- * How long the report of an ended process is shown after its last such call. A run of one command
- * ends before its user runs doctor.
+ * Time in milliseconds after its last such call that the report of an ended process is shown. A
+ * harness that runs one command ends before its user runs doctor.
  */
 const SHOWN_AFTER_END_MS = 3_600_000;
 

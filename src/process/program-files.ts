@@ -28,16 +28,21 @@ export interface Spawned {
   readonly options: { readonly windowsHide: boolean; readonly windowsVerbatimArguments?: true };
 }
 
-/** The shell of Windows replaces the first, and the second ends a quoted argument. */
+/**
+ * Characters that cannot be quoted. The Windows shell replaces `%`, and `"` ends a quoted argument.
+ */
 const UNQUOTABLE = /[%"\0\r\n]/;
 
-/** Quotes an argument of a command file. A last backslash would else escape the quote after it. */
+/**
+ * Quotes an argument of a command file. Doubles last backslashes, which would otherwise escape the
+ * closing quote.
+ */
 const quoted = (arg: string): string => `"${arg.replace(/\\+$/, '$&$&')}"`;
 
 /**
- * Returns how to start a program with these arguments, and no others. Windows runs command files
- * (`.cmd`, `.bat`), as npm installs them, only through its shell. Everything is quoted there.
- * Undefined if a text cannot be quoted.
+ * Returns how to start a program with exactly these arguments. Windows runs command files (`.cmd`,
+ * `.bat`), as npm installs them, only through its shell, so all texts are quoted for it. Undefined
+ * if a text cannot be quoted.
  */
 export function spawnedAs(program: string, args: readonly string[]): Spawned | undefined {
   if (!/\.(?:cmd|bat)$/i.test(program)) return { command: program, args, options: { windowsHide: true } };

@@ -2,22 +2,23 @@ import { dirname, win32 } from 'node:path';
 
 /** The traits of an operating system on which other code depends. */
 export interface SystemTraits {
-  /** How a node of this machine is reached. Node.js has no unix sockets on Windows. */
+  /** How a node on this machine is reached. Node.js has no unix sockets on Windows. */
   readonly nodeTransport: 'unix' | 'tcp';
-  /** The ending of a program's file, and of a script that stands for one. */
+  /** The ending of a program's file name. */
   readonly programEnding: '' | '.exe';
   readonly scriptEnding: '' | '.cmd';
   /**
-   * Where a program is started by its name alone, if not in the folder of this process. Windows
-   * searches that folder before the PATH, and a cloned project must not choose the program.
+   * The working folder in which a program is started by its bare name; undefined for that of this
+   * process. Windows searches the working folder before the PATH, and a cloned project must not
+   * choose the program.
    */
   readonly searchedFolder: string | undefined;
-  /** Whether every user may make symbolic links. On Windows that takes a privilege. */
+  /** Whether every user may create symbolic links. On Windows that needs a privilege. */
   readonly hasLinks: boolean;
   /** Whether the names in a folder can be flushed. NTFS logs them by itself. */
   readonly flushesFolders: boolean;
   /**
-   * Whether a signal asks a process, or a group of them, to end. On Windows every signal ends one
+   * Whether a signal can ask a process or a process group to end. On Windows, every signal ends one
    * process at once.
    */
   readonly hasSignals: boolean;
@@ -40,12 +41,12 @@ const LINUX: SystemTraits = {
 };
 
 /**
- * Returns the place of a program of Windows itself. Windows would search a bare name in the working
- * folder first, which may be a cloned project.
+ * Returns the path of a program that is part of Windows. Windows would first search a bare name in
+ * the working folder, which may be a cloned project.
  */
 export const windowsProgram = (...names: readonly string[]): string => win32.join('C:\\Windows', 'System32', ...names);
 
-/** Returns the traits of a system. An unnamed one is taken for a Linux. */
+/** Returns the traits of a system. Treats an unknown system as Linux. */
 export function traitsOf(platform: NodeJS.Platform): SystemTraits {
   if (platform === 'darwin') return { ...LINUX, opener: ['open'] };
   if (platform !== 'win32') return LINUX;

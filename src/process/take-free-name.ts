@@ -19,8 +19,8 @@ const NO_LINKS: ReadonlySet<string> = new Set([
 export const hasNoLinks = (error: unknown): boolean => NO_LINKS.has(systemCode(error) ?? '');
 
 /**
- * Gives a draft its final name only if that is free. Without hard links, the name is checked right
- * before the rename. The draft may still exist afterwards. Throws system errors, `EEXIST` if the
+ * Gives a draft its final name if that name is free. Without hard links, the name is checked right
+ * before the rename. The draft may still exist afterwards. Throws system errors; `EEXIST` if the
  * name is taken.
  */
 export async function takeFreeName(draft: string, path: string): Promise<void> {

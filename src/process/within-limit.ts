@@ -14,7 +14,8 @@ export type TimeLimit = number | { readonly ms: number; readonly keepsAlive: boo
 export function withinLimit<T>(work: Promise<T>, limit: TimeLimit, late: () => T | Promise<T>): Promise<T> {
   const { ms, keepsAlive } = typeof limit === 'number' ? { ms: limit, keepsAlive: false } : limit;
   return new Promise((resolve, reject) => {
-    // No abortable timer: its AbortError with a stack took a tenth of the time of a small read.
+    // Does not use an abortable timer, because its AbortError with a stack took a tenth of the time
+    // of a small read.
     const timer = setTimeout(() => Promise.resolve().then(late).then(resolve, reject), ms);
     if (!keepsAlive) timer.unref();
     work.finally(() => clearTimeout(timer)).then(resolve, reject);

@@ -8,7 +8,8 @@ export abstract class CodedError<Code extends string> extends Error {
   readonly code: Code;
 
   constructor(code: Code, message: string, options?: { readonly cause?: unknown }) {
-    // Without a cause the property is absent, so that the error prints without one.
+    // Without a cause, the property must be absent. Otherwise the error would print `cause:
+    // undefined`.
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
   }

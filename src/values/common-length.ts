@@ -1,6 +1,6 @@
 /**
- * Returns the length of the longest common prefix. `isSame` compares one stretch and is only called
- * if everything before it is equal. Bisection needs few comparisons.
+ * Returns the length of the longest common prefix, by bisection. `isSame` compares one range and is
+ * called only if everything before it is equal.
  */
 function longestSame(most: number, isSame: (from: number, to: number) => boolean): number {
   // Usually everything is equal.

@@ -1,12 +1,12 @@
 /**
- * Maximum delay in milliseconds. Meanwhile the process sleeps, so that the client gets the CPU to
- * read the response.
+ * Maximum delay in milliseconds. During the delay the process sleeps, so that the client gets the
+ * CPU to read the response.
  */
 const LATEST_MS = 1;
 
 /**
- * A queue of work that runs in order, after at most a millisecond. A reader of its result calls
- * `flush` first. The work must not throw.
+ * A queue of work that runs in order, after at most a millisecond. Code that reads the work's
+ * result calls `flush` first. The work must not throw.
  */
 export class DeferredWork {
   #waiting: (() => void)[] = [];

@@ -1,6 +1,6 @@
 /**
- * Returns the index of the first item whose place is `at` or later, by binary search. The items
- * must be sorted by place. Returns the number of items if all places are earlier.
+ * Returns the index of the first item whose place is `at` or later, by binary search. Items must be
+ * sorted by place. If all places are earlier, returns the number of items.
  */
 export function firstFrom<T>(things: readonly T[], at: number, placeOf: (thing: T) => number): number {
   let [low, high] = [0, things.length];

@@ -1,7 +1,7 @@
 /**
- * An append-only, immutable list. Lists of one line share their items. Appending to the newest list
- * costs only the new items; appending to an older one copies it. An older list keeps later items
- * alive in memory.
+ * An immutable list to which items can be appended. A list and those appended from it form a line,
+ * which shares the items. Appending to the newest list costs only the new items; appending to an
+ * older one copies it. An older list keeps later items in memory.
  */
 export class PersistentList<T> implements Iterable<T> {
   readonly size: number;
@@ -20,7 +20,7 @@ export class PersistentList<T> implements Iterable<T> {
   /** Returns the list with more items appended. */
   concat(more: readonly T[]): PersistentList<T> {
     if (more.length === 0) return this;
-    // The empty list is one constant shared by all lines.
+    // All lines begin with the same constant empty list, so it is never the newest of its line.
     const isNewest = this.size > 0 && this.#items.length === this.size;
     const items = isNewest ? this.#items : this.#items.slice(0, this.size);
     for (const item of more) items.push(item);
@@ -82,7 +82,7 @@ interface Line<T> {
   over: number;
 }
 
-/** Ended periods that a line always tolerates. */
+/** Number of ended periods that a line may always have. */
 const SPARE_STAYS = 32;
 
 function newLine<T>(values: Iterable<T>): Line<T> {
@@ -98,9 +98,9 @@ function begin<T>(line: Line<T>, value: T): void {
 }
 
 /**
- * An immutable set in insertion order. States of one line share their data. A change of the newest
- * state costs only the change; a change of an older one copies it. An older state keeps later
- * values alive in memory.
+ * An immutable set in insertion order. A set and those changed from it are states of one line and
+ * share data. A change of the newest state costs only the change; a change of an older one copies
+ * it. An older state keeps later values in memory.
  */
 export class PersistentSet<T> implements Iterable<T> {
   readonly size: number;
@@ -120,7 +120,8 @@ export class PersistentSet<T> implements Iterable<T> {
   }
 
   /**
-   * Takes constant time. On an older state, each later removal or addition of the value adds to it.
+   * Takes constant time. On an older state, each later removal or addition of the value makes it
+   * slower.
    */
   has(value: T): boolean {
     let stay = this.#line.newest.get(value);
@@ -164,8 +165,8 @@ export class PersistentSet<T> implements Iterable<T> {
   }
 
   /**
-   * Returns the most recently added values, newest first. Costs only its result if none of them was
-   * removed.
+   * Returns the most recently added values, newest first. If no value was removed since, it costs
+   * only its result.
    */
   newest(count: number): readonly T[] {
     const { stays } = this.#line;
@@ -187,7 +188,7 @@ export class PersistentSet<T> implements Iterable<T> {
    */
   #writable(): Line<T> {
     const { changes, over } = this.#line;
-    // The empty set is one constant shared by all lines.
+    // All lines begin with the same constant empty set, so it is never the newest of its line.
     const own = this.size > 0 && changes === this.#at && over <= this.size + SPARE_STAYS;
     return own ? this.#line : newLine(this.toArray());
   }

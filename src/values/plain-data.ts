@@ -1,4 +1,4 @@
-/** Maximum depth of comparison and copy; deeper values count as different. */
+/** Maximum depth of comparison and copy. Deeper values count as different. */
 const DEEPEST = 200;
 
 function isPlain(value: object): boolean {
@@ -29,8 +29,8 @@ function same(a: unknown, b: unknown, depth: number): boolean {
 
 /**
  * Returns whether two values are the same plain JSON data. Allocates nothing and stops at the first
- * difference. Other values are never equal, not even to themselves, because they may change
- * unnoticed. Values nested deeper than 200 levels are never equal either.
+ * difference. Other values are never equal, not even to themselves, because a change in them would
+ * not be noticed. Values nested deeper than 200 levels are never equal either.
  */
 export const sameData = (a: unknown, b: unknown): boolean => same(a, b, 0);
 

@@ -1,6 +1,6 @@
 /**
- * Returns the known or pending value of a key. Without one, calls `ask` once and caches its
- * promise. Failures are not cached.
+ * Returns the cached promise of a key. If there is none, calls `ask` and caches its promise.
+ * Failures are not cached.
  */
 export function askOnce<Key, Value>(
   known: Map<Key, Promise<Value>>,
@@ -16,8 +16,8 @@ export function askOnce<Key, Value>(
 }
 
 /**
- * Returns work in progress that is awaited later. Its failure surfaces only when it is awaited and
- * never as an unhandled rejection.
+ * Returns a promise that is awaited later. Its failure surfaces only when it is awaited, never as
+ * an unhandled rejection.
  */
 export function begun<T>(work: Promise<T>): Promise<T> {
   work.catch(() => undefined);

@@ -27,7 +27,7 @@ export function editDistance(left: string, right: string, most = 8): number {
   return previous[right.length] ?? 0;
 }
 
-/** Maximum edit distance of a name that is still worth a suggestion. */
+/** Returns the maximum edit distance of a name that is still suggested. */
 const reach = (wanted: string): number => Math.max(1, Math.min(6, Math.floor(wanted.length / 3)));
 
 /** Normalises a name for comparison: ignores case and Unicode composition (NFC, NFD). */
