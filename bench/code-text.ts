@@ -1,4 +1,4 @@
-/** A source of repeatable random numbers from 0 to 1. */
+/** Returns a generator of random numbers from 0 to 1. The same seed gives the same numbers. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0 || 1;
   return () => {
@@ -17,8 +17,8 @@ const SYLLABLES = ONSETS.flatMap((onset) => ENDS.map((end) => onset + end));
 const WORDS = 40_000;
 
 /**
- * Returns a writer of code-like texts: identifiers of common and rare words, calls, comments, data
- * and numbers. Each call writes another text of about that many characters.
+ * Returns a generator of code-like texts: identifiers of common and rare words, calls, comments,
+ * data and numbers. Each call returns a new text of about `size` characters.
  */
 export function codeWriter(seed: number): (size: number) => string {
   const random = seeded(seed);

@@ -1,6 +1,6 @@
 /**
- * Measures the first reading of a long transcript of Claude Code: `palimpsest open` of a file that
- * this program writes, against a node that runs already.
+ * Measures the first import of a long transcript of Claude Code: `palimpsest open` of a file that
+ * this program writes, with a running node.
  *
  * Usage: npm run build && node bench/first-reading.mjs [MEGABYTES]
  */
@@ -18,7 +18,7 @@ const folder = join(home, '.claude', 'projects', '-project');
 for (const one of [project, folder]) mkdirSync(one, { recursive: true });
 mkdirSync(data, { mode: 0o700 });
 
-/** Writes a session of about so many bytes and returns its path and its number of calls. */
+/** Writes a session of about `size` bytes and returns its path and its number of calls. */
 function transcript(size) {
   const session = randomUUID();
   const [lines, texts] = [[], new Map()];
@@ -74,7 +74,7 @@ function cli(...args) {
   if (status !== 0) throw new Error(`palimpsest ${args.join(' ')}: ${stderr || stdout}`);
   return stdout;
 }
-/** Seconds of processor time of the database so far. */
+/** Returns the seconds of processor time that the database has used so far. */
 const databaseSeconds = () => processorTime(JSON.parse(readFileSync(join(data, 'node.json'), 'utf8')).jvm.pid) / 1_000;
 
 const reads = (path) => {
@@ -84,7 +84,7 @@ const reads = (path) => {
 };
 
 try {
-  // Starts the node, whose JVM has compiled nothing yet.
+  // Starts the node. Its JVM has not compiled anything yet.
   reads(transcript(100_000).path);
   for (const which of ['first', 'second']) {
     const { path, calls, lines, size } = transcript(bytes);

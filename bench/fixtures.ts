@@ -43,7 +43,7 @@ export function textOf(mark: string, bytes: number, lineLength: number): string 
   const random = chance(mark);
   const word = (): string =>
     Array.from({ length: 2 + random(2) }, () => SYLLABLES[random(random(SYLLABLES.length) + 1)]).join('');
-  // Words repeat, as names do in a program.
+  // Words repeat, like names in a program.
   const words = Array.from({ length: 120 }, word);
   const lines: string[] = [];
   for (let length = 0; length < bytes; length += lineLength) {
@@ -68,7 +68,7 @@ export async function makeFiles(
   return paths;
 }
 
-/** A process may have about a thousand files open. */
+/** Number of files that are open at a time. A process may have about a thousand. */
 const OPEN_AT_ONCE = 64;
 
 /** Makes folders of small files: `{mark}-{n}/`. */

@@ -5,8 +5,8 @@
  * Usage: npm run build && node bench/gateway.mjs [CALLS]
  *
  * With `steer`, it measures how long a request waits for its context once the session has 200
- * objects. The upstream takes ANSWER_MS for an answer, 300 by default. The record of a call is
- * stored meanwhile.
+ * objects. The upstream takes ANSWER_MS for an answer, by default 300. During this time, the record
+ * of the call is stored.
  *
  * npm run build && node bench/gateway.mjs steer [CALLS] [ANSWER_MS]
  */
@@ -24,10 +24,10 @@ const isSteering = process.argv[2] === 'steer';
 const calls = Number(process.argv[isSteering ? 3 : 2] ?? 300);
 const answerMs = Number(process.argv[4] ?? 300);
 const OBJECTS = 200;
-/** `answer`: to a steered request. Before the measured calls it ends at once. */
+/** `answer`: the response to a steered request. Before the measured calls, it ends at once. */
 let [received, answer, isMeasured] = [0, undefined, false];
 
-/** Sends one event every two milliseconds; each carries the moment when it was written. */
+/** The upstream. Sends one event every two milliseconds, with the time at which it was written. */
 const upstream = createServer({ keepAliveTimeout: 0 }, (incoming, response) => {
   received = 0;
   incoming.on('data', ({ length }) => (received += length));
@@ -53,7 +53,7 @@ const direct = `http://127.0.0.1:${upstream.address().port}`;
 
 const folder = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
 const inFolder = (...args) => spawnSync(process.execPath, ['dist/cli.js', ...args, '--data', folder]);
-// A first start builds the database node, which no call may wait for.
+// Starts the node first, because no call may wait for the build of a first start.
 if (isSteering && inFolder('node', 'start').status !== 0) throw new Error(`no node started in ${folder}`);
 const gateway = spawn(
   process.execPath,
@@ -93,7 +93,7 @@ const body = (session) =>
 const agent = new Agent({ keepAlive: true, maxSockets: 200 });
 const session = (index) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
 
-/** Answers the milliseconds before the first byte, and the lag of each event. */
+/** Returns the milliseconds before the first byte, and the lag of each event. */
 function call(address, text) {
   return new Promise((resolve, reject) => {
     const from = performance.now();
@@ -129,7 +129,7 @@ const quantile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor(
 const row = (name, values) =>
   `| ${name} | ${[0.5, 0.95, 0.99].map((share) => quantile(values, share).toFixed(2)).join(' | ')} |`;
 
-/** Waits until a process uses less than a twentieth of a processor: the records are stored. */
+/** Waits until a process uses less than a twentieth of a processor. All records are stored then. */
 async function rested(pid) {
   for (let before = 0, now = processorTime(pid); now - before > 50; [before, now] = [now, processorTime(pid)])
     await new Promise((resolve) => setTimeout(resolve, 1_000));

@@ -1,5 +1,6 @@
 /**
- * Measures the client of hooks from the agent's side: from its start to its end, with its answer.
+ * Measures the client of hooks as the agent sees it: from its start to its end, including its
+ * answer.
  *
  * Usage: node bench/hook-client.mjs [RUNS]
  */

@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sample } from './results.js';
 
-/** A timed subject. Prepares a round untimed, and returns the timed work. */
+/** A compared subject. Its preparation of a round is not timed; the work that it returns is. */
 export interface Contender {
   readonly name: string;
   /** `round` counts from 0, through the warm-up too. */
   prepare(round: number): Promise<() => Promise<Outcome>>;
-  /** Waits, untimed, until the background work is done, so that it slows no other contender. */
+  /**
+   * Waits until the background work is done, so that it does not slow other contenders. Not timed.
+   */
   settle?(outcome: Outcome): Promise<void>;
 }
 
@@ -18,21 +20,21 @@ export interface Outcome {
   readonly call?: string;
 }
 
-/** The length of a case. */
+/** Numbers and limits of a case's rounds. */
 export interface Rounds {
   readonly warmUp: number;
   readonly measured: number;
-  /** No further round begins after this time, once three were measured. */
+  /** Time in milliseconds after which no round begins, if three were measured. */
   readonly limitMs: number;
-  /** Rest of all contenders before each piece of work; none if left out. */
+  /** Pause in milliseconds before each piece of work. Default: none. */
   readonly restMs?: number;
 }
 
 const FEWEST = 3;
 
 /**
- * Returns the order of a round. It differs each round, so that no contender always follows the same
- * one. It is the same in every run.
+ * Returns the order of the contenders in a round. It changes with the round, so that no contender
+ * always follows the same one. It is equal in every run.
  */
 function orderOf(count: number, round: number): readonly number[] {
   const order = Array.from({ length: count }, (_, i) => i);
@@ -46,8 +48,8 @@ function orderOf(count: number, round: number): readonly number[] {
 }
 
 /**
- * Times contenders in alternation, call by call, in another order each round. Load of the machine
- * and leftovers of earlier work then affect all of them alike.
+ * Times contenders alternately, call by call, in another order each round. So the load of the
+ * machine and the effects of earlier work are the same for all.
  */
 export async function interleave(
   contenders: readonly Contender[],

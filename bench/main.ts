@@ -1,7 +1,7 @@
 /**
- * The benchmark. Compares a call with the public filesystem server, a bare transaction of the same
- * documents, and the bare file. Also measures starts, storage, memory and assemblies. Prints
- * Markdown, writes JSON to bench/results, and asserts nothing.
+ * The benchmark. Compares a call with the public filesystem server, with a bare transaction of the
+ * same documents, and with the bare file. Also measures starts, storage, memory and assemblies.
+ * Prints Markdown and writes JSON to bench/results. Asserts nothing.
  */
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -72,7 +72,7 @@ const CASES = [
   'page',
   'cluster',
 ] as const;
-/** Cases that need programs of their own. They run only if named. */
+/** Cases that need additional programs. They run only if named. */
 const NAMED_ONLY: ReadonlySet<string> = new Set(['page', 'cluster']);
 type Case = (typeof CASES)[number];
 
@@ -139,7 +139,7 @@ async function measure(workshop: Workshop, only: ReadonlySet<string>): Promise<M
     try {
       found.push(await table[name]());
     } catch (error) {
-      // A failed case has no figures; the others keep theirs.
+      // A failed case has no figures. The other cases still run.
       workshop.tell(`the case ${name} failed: ${error instanceof Error ? error.stack : String(error)}`);
       failed.push(name);
     }

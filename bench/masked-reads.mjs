@@ -1,6 +1,6 @@
 /**
- * Measures what masking costs: reads of unseen files of 100 kB in turns by two servers, one without
- * masks. Prints processor time and clock time of each server for a read.
+ * Measures the cost of masking. Two servers, one without masks, alternately read unseen files of
+ * 100 kB. Prints the processor time and clock time of each server per read.
  *
  * Usage: node scripts/build.mjs && node bench/masked-reads.mjs [READS]
  */
@@ -18,7 +18,7 @@ const reads = Number(process.argv[2] ?? 100);
 const folder = mkdtempSync(join(tmpdir(), 'masked-reads-'));
 const cli = join(import.meta.dirname, '..', 'dist', 'cli.js');
 
-/** Ordinary code: this project's own. */
+/** Ordinary code: the source of this project. */
 const code = readdirSync('src', { recursive: true })
   .filter((name) => name.endsWith('.ts'))
   .map((name) => readFileSync(join('src', name), 'utf8'))
@@ -46,7 +46,7 @@ for (let n = 0; n < reads + WARM_UP; n += 1) {
     if (isError) throw new Error(`${path} was not read`);
     if (n >= WARM_UP) server.ms.push(performance.now() - at);
     if (n === WARM_UP - 1) server.before = processorTime(server.pid);
-    // Until the step is delivered.
+    // Waits until the step is delivered.
     await new Promise((resolve) => setTimeout(resolve, 60));
   }
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Milliseconds of processor time of a process and its children so far. Linux counts 100 ticks a
- * second.
+ * Returns the milliseconds of processor time that a process and its children have used so far.
+ * Linux counts 100 ticks a second.
  */
 export function processorTime(pid) {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 
-/** A synthetic recording for measuring. */
+/** A synthetic recording. */
 export interface MadeRecording {
   readonly path: string;
   readonly calls: number;
@@ -28,8 +28,8 @@ const gutter = (text: string): string =>
     .join('\n');
 
 /**
- * Writes a recording in the format of Claude Code. Each turn reads and edits one of a few files. It
- * continues until the recording has the required calls and bytes.
+ * Writes a recording in the format of Claude Code, with at least the required calls and bytes. Each
+ * turn reads and edits one of a few files.
  */
 export async function makeRecording(
   path: string,

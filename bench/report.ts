@@ -16,7 +16,7 @@ const NOT_SHOWN = `## What this does not show
 - The rivals differ. The public server keeps nothing, sends every text twice and never cuts it; ours stores every call.
 `;
 
-/** Writes every figure of a run, with each single time, to `{folder}/{date}.json`. */
+/** Writes all figures of a run, including every measured time, to `{folder}/{date}.json`. */
 export async function keepResults(folder: string, machine: Machine, { cases, goals }: CaseResult): Promise<string> {
   const file = join(folder, `${machine.date.replaceAll(/[:.]/g, '-')}.json`);
   await mkdir(folder, { recursive: true });
@@ -30,7 +30,7 @@ export async function keepResults(folder: string, machine: Machine, { cases, goa
 }
 
 /**
- * Writes the figures of a run into a report: between its two marks if it has them, else as a new
+ * Writes the figures of a run into a report, between its two marks. Without marks, writes a new
  * report.
  */
 export async function writeReport(file: string, machine: Machine, figures: string): Promise<void> {

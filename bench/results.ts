@@ -9,13 +9,16 @@ export interface Sample {
   readonly answerBytes?: number;
 }
 
-/** A case that times its contenders side by side. */
+/** A case that times several contenders. */
 export interface TimedCase {
   readonly kind: 'timed';
   readonly title: string;
   readonly remark?: string;
   readonly samples: readonly Sample[];
-  /** Names of the contenders to which the others are compared as multiples. */
+  /**
+   * Names of the contenders to which the others are compared. A time is shown as a multiple of
+   * theirs.
+   */
   readonly yardsticks: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 import { createTools } from '../src/tools/create-tools.js';
 import type { ToolAnswer, ToolContext } from '../src/tools/tool.js';
 
-/** Built once, as in a server. */
+/** The tools, built once, as in a server. */
 const TOOLS = new Map(createTools().map((tool) => [tool.name, tool]));
 
 /** Calls a tool in this process. Throws if the call fails. */

@@ -12,7 +12,7 @@ export type Action =
 
 const CALLS_A_TURN = 10;
 
-/** Three of five calls read, mostly unseen files; one lists, one searches. */
+/** Returns a call. Three of five calls read, mostly unseen files; one lists, one searches. */
 function call(
   folders: readonly (readonly string[])[],
   n: number,
@@ -21,7 +21,7 @@ function call(
   const folder = dirname(folders[n % folders.length]?.[0] ?? '');
   if (n % 5 === 1) return { tool: 'ls', args: { path: folder } };
   if (n % 5 === 3) return { tool: 'grep', args: { pattern: `needle${n % 40}\\b`, path: folder } };
-  // Every fourth read repeats a file that was read a little earlier.
+  // Every fourth call reads a file that was read a little earlier.
   const at = n % 4 === 0 && n > 20 ? n - 20 : n;
   return { tool: 'read', args: { path: files[(at * 7) % files.length] ?? '' } };
 }

@@ -13,7 +13,7 @@ const [megabytes, minutes] = [Number(process.argv[2] ?? 1_000), Number(process.a
 const kept = process.argv[4] ?? '';
 const SESSIONS = 40;
 const QUERIES = 200;
-/** Words of nearly every text: an expression with nothing else compares everything. */
+/** Words of nearly every text. An expression with only such words is compared with all texts. */
 const KEYWORDS = new Set(['import', 'await', 'const', 'export', 'function', 'Promise', 'return', 'undefined', 'error']);
 
 const root = kept === '' ? await mkdtemp(join(tmpdir(), 'palimpsest-search-')) : kept;
@@ -31,11 +31,13 @@ const client = await ContextClient.create({
 
 const say = (what: string, value: unknown): void => console.log(`${what}: ${JSON.stringify(value)}`);
 const since = (at: number): number => Math.round(performance.now() - at);
-/** CPU time of this process, milliseconds. Other load changes it less than the clock's time. */
+/**
+ * Returns the CPU time of this process in milliseconds. Other load affects it less than clock time.
+ */
 const cpu = (): number => Math.round((process.cpuUsage().user + process.cpuUsage().system) / 1_000);
 const samples: string[] = [];
 
-/** Writes texts through the client, as a replay does, up to a number or a time. */
+/** Writes texts through the client, like a replay, up to a number of texts or a time. */
 async function fill(): Promise<number> {
   const [begun, cpuBefore] = [performance.now(), cpu()];
   let units = 0;
@@ -107,7 +109,7 @@ if (ready !== undefined) {
     const slow: { query: string; ms: number; texts: number; hits: number }[] = [];
     for (const query of queries()) {
       const at = performance.now();
-      // A later question has a timeline of its own unless nothing was written.
+      // Reuses one timeline, like questions between which nothing is written.
       const answer = await askSearch(timeline, { pattern: query, limit: 20, around: 1 }, ready);
       const ms = performance.now() - at;
       times.push(ms);

@@ -1,5 +1,5 @@
 /**
- * Measures the search index: its size, the time to build it beside the time of a replay, and
+ * Measures the search index: its size, the time to build it compared with that of a replay, and
  * searches.
  *
  * Usage: node bench/search.mjs [MEGABYTES] [MINUTES] [FOLDER]

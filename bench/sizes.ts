@@ -8,17 +8,17 @@ export interface Sizes {
   /** Number of times an agent is killed while its node starts. */
   readonly left: number;
   readonly sessionCalls: number;
-  /** Calls in one turn, and calls of a stretch. */
+  /** Number of calls in one turn. */
   readonly calls: number;
   readonly callStretch: number;
-  /** The compared turns, each the last of a stretch; ascending. */
+  /** The compared turns, ascending. Each is the last of a series. */
   readonly turns: readonly [number, number, number];
-  /** Turns of a stretch. */
+  /** Number of turns of a series. */
   readonly stretch: number;
   readonly assemblies: number;
-  /** Files of the session that another client writes to. */
+  /** Number of files of the session whose files another client writes. */
   readonly foreign: number;
-  /** Files of the resumed session, and number of resumes. */
+  /** Number of files of the resumed session. */
   readonly resumed: number;
   readonly resumes: number;
   /** Numbers of watched files. */
@@ -29,16 +29,16 @@ export interface Sizes {
   readonly replay: { readonly calls: number; readonly rounds: number; readonly bytes: number };
   /** Turns of the session with the queried history, rounds, and versions of an object. */
   readonly history: { readonly turns: number; readonly rounds: number; readonly versions: number };
-  /** Objects that one session knows, sessions of one database, and rounds of each query. */
+  /** Objects in the index of one session, sessions of one database, and rounds of each query. */
   readonly large: { readonly known: number; readonly sessions: readonly number[]; readonly rounds: number };
   /** Sessions over HTTP and the calls of each, and files of one folder. */
   readonly load: { readonly sessions: number; readonly calls: number; readonly files: number };
   /** Messages of the lists that OpenCode passes, and measured model calls for each. */
   readonly loop: { readonly lists: readonly number[]; readonly calls: number };
   /**
-   * Nodes over one log: rounds of calls, rounds of reading per number of nodes and their
-   * milliseconds. Also the transactions that a new node catches up with, and the calls of the
-   * stored session.
+   * For nodes over one log: rounds of calls, rounds of reads for each number of nodes, and the
+   * milliseconds of a round. Also the transactions that a new node catches up with, and the calls
+   * of the stored session.
    */
   readonly cluster: {
     readonly calls: number;
@@ -51,7 +51,7 @@ export interface Sizes {
   readonly limitMs: number;
 }
 
-/** The whole benchmark: under five minutes. */
+/** The whole benchmark. It takes less than five minutes. */
 export const FULL: Sizes = {
   reads: { small: 150, middle: 120, large: 20 },
   lists: 10,
@@ -77,7 +77,10 @@ export const FULL: Sizes = {
   limitMs: 20_000,
 };
 
-/** A check that everything runs: under a minute, too few rounds for quotable figures. */
+/**
+ * A check that all cases run. It takes less than a minute and has too few rounds for reliable
+ * figures.
+ */
 export const QUICK: Sizes = {
   reads: { small: 20, middle: 6, large: 3 },
   lists: 3,

@@ -39,9 +39,9 @@ export function residentMiB(pid: number): number | undefined {
 }
 
 /**
- * An MCP server as a child process, with plain JSON-RPC lines: a client library would distort the
- * measurement. The time of a request runs from writing it to the parsed answer. The caller closes
- * the server.
+ * An MCP server as a child process. Sends plain JSON-RPC lines, because a client library would
+ * distort the measurement. A request is timed from its write to the parsed answer. The caller
+ * closes the server.
  */
 export class StdioServer {
   readonly #process: ChildProcessByStdio<Writable, Readable, Readable>;

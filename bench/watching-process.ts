@@ -1,7 +1,7 @@
 /**
- * Tracks the files of a folder in a process of its own and prints the cost as JSON. The figures are
+ * Tracks the files of a folder in a separate process and prints the cost as JSON. The figures are
  * milliseconds until all are attached, and the added bytes of resident memory and heap. Arguments:
- * the folder, then the number of files. Creates them in folders of a hundred.
+ * the folder, and the number of files. Creates the files in folders of a hundred.
  */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';

@@ -26,7 +26,7 @@ export class Workshop {
   readonly #scratch: string;
   readonly #cpuProfiles: string | undefined;
   readonly #dataDirs = new Set<string>();
-  /** Data folders of nodes that share a log; their configuration says so. */
+  /** Data folders of nodes that share a log. */
   readonly #sharing = new Set<string>();
   readonly #closers: (() => Promise<unknown>)[] = [];
 
@@ -45,7 +45,7 @@ export class Workshop {
     return workshop;
   }
 
-  /** Returns the data folder of a name. Its node stops at the end. */
+  /** Returns the data folder with a name. Closing the workshop stops the folder's node. */
   dataDir(name: string): string {
     const dir = join(this.#scratch, name);
     this.#dataDirs.add(dir);
@@ -53,8 +53,8 @@ export class Workshop {
   }
 
   /**
-   * Starts the node of a data folder on the default profile. `log` makes it share a log;
-   * `restoreFrom` starts its index from a checkpoint.
+   * Starts the node of a data folder with the default profile. With `log`, the node shares a log.
+   * With `restoreFrom`, it starts with the index of a checkpoint.
    */
   async node(
     dataDir: string,
@@ -86,7 +86,8 @@ export class Workshop {
   }
 
   /**
-   * Starts our server on the node of a data folder; without a session name it opens a new session.
+   * Starts our server on the node of a data folder. Without a session name, the server opens a new
+   * session.
    */
   ours(dataDir: string, session: string | undefined, flags: readonly string[] = []): StdioServer {
     const profiling = this.#cpuProfiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${this.#cpuProfiles}`];

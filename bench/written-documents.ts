@@ -12,7 +12,7 @@ import { type Answer, callOf } from './stdio-server.js';
 export interface WrittenTransaction {
   readonly txId: number;
   readonly puts: readonly Extract<TxOp, { op: 'put' }>[];
-  /** Bytes of the same puts on the wire. */
+  /** Bytes of these puts as they are sent. */
   readonly bytes: number;
 }
 
@@ -26,7 +26,8 @@ export class LogClient extends XtdbClient {
   }
 
   /**
-   * Returns the id of the latest submitted transaction, indexed or not; undefined on an empty node.
+   * Returns the id of the latest submitted transaction, even if it is not indexed yet. Undefined on
+   * an empty node.
    */
   async latestSubmittedTx(): Promise<number | undefined> {
     const answer = await this.#log.send({
@@ -86,7 +87,7 @@ export async function writtenAfter(
 /** Resolves once the node has indexed a call. The call may have been acknowledged earlier. */
 export async function untilStored(xtdb: XtdbClient, call: string | undefined): Promise<void> {
   const limit = performance.now() + 30_000;
-  // Another process writes the call, so this one has to poll.
+  // Another process writes the call, so this process must poll.
   while (call !== undefined && (await (await xtdb.db()).entity(call)) === undefined) {
     if (performance.now() > limit) throw new Error(`the node has not indexed ${call} after 30 s`);
     await delay(1);
@@ -106,9 +107,8 @@ export async function captureWrite(xtdb: LogClient, work: () => Promise<Answer>)
 const DIGEST = /[0-9a-f]{64}/g;
 
 /**
- * Copies the puts under ids and hashes that the database has not seen. Replaces every digest and
- * every one of the `marks` (a session id, a file name that also occurs in its text). Everything
- * keeps its length.
+ * Copies puts with ids and hashes that the database does not have. Replaces every digest and each
+ * of the `marks`, such as a session id or a file name. Every replacement has the same length.
  */
 export function freshCopy({ puts }: WrittenTransaction, marks: readonly string[], salt: string): readonly TxOp[] {
   return puts.map((put) => {

@@ -1,6 +1,6 @@
 /**
- * Builds the review page: bundles `src/page/` into one folder and splits the code of the first
- * view from the code loaded later.
+ * Builds the review page: bundles `src/page/` into one folder. Code that the first view does not
+ * need is loaded later.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const MOST_FIRST_KB = 60;
 const MOST_ALL_KB = 200;
 
 /**
- * Builds the page for exported files: one script and one style sheet. An export embeds them with
+ * Builds the page for exported files: one script and one style sheet. An export embeds both with
  * their hashes.
  */
 export async function buildPageOfFiles(outDir) {
@@ -36,14 +36,15 @@ export async function buildPageOfFiles(outDir) {
     logLevel: 'warning',
   });
   recordInputs(Object.keys(metafile.inputs));
-  // HTML reads these inside of a script element; strings and patterns mean the same with the code.
+  // HTML would interpret these texts inside of a script element. Escapes in strings and patterns
+  // mean the same.
   const file = join(outDir, 'page.js');
   writeFileSync(file, readFileSync(file, 'utf8').replace(/<(?=\/script|!--)/gi, '\\x3C'));
 }
 
 /** Builds the page into a folder and returns its sizes. Throws if a size exceeds its limit. */
 export async function buildPage(outDir) {
-  // Vite and its plugins read the variable, so the shell of a build could change the page.
+  // Vite and its plugins read the variable, so its value in the shell could change the page.
   const before = process.env.NODE_ENV;
   process.env.NODE_ENV = 'production';
   const { output } = await build({
@@ -53,7 +54,8 @@ export async function buildPage(outDir) {
     logLevel: 'warn',
     mode: 'production',
     publicDir: false,
-    // Vite chose the development form, which names the files of the building machine.
+    // Otherwise Vite chooses the development form, which contains file paths of the building
+    // machine.
     oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
     build: {
       outDir,

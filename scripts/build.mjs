@@ -1,7 +1,7 @@
 /**
- * Builds dist/: one ESM bundle per entry with shared chunks, which halves the start-up of
- * `palimpsest mcp`. The reviewers' verbs get a bundle of their own. Also builds the review page
- * and, with `--types`, the type declarations of the library. `--sizes` prints the size of the page.
+ * Builds dist/: one ESM bundle per entry with shared chunks, which halves the start-up time of
+ * `palimpsest mcp`. The reviewers' verbs have their own bundle. Also builds the review page and,
+ * with `--types`, the type declarations of the library. `--sizes` prints the size of the page.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -38,9 +38,9 @@ const entries = {
 };
 
 /**
- * The reviewers' verbs and the command line in front of them. A process loads them for a single
- * answer. One file loads in a third of the time of the sixty files that it would share with other
- * entries. `compile-scripts.mjs` turns each into precompiled scripts.
+ * The reviewers' verbs and their command line. A process loads them for a single answer. One file
+ * loads in a third of the time of the sixty files that it would share with other entries.
+ * `compile-scripts.mjs` turns each entry into precompiled scripts.
  */
 const questions = Object.fromEntries([
   ['program', 'src/question-program.ts'],
@@ -49,7 +49,7 @@ const questions = Object.fromEntries([
     `src/review/cli/${name}.ts`,
   ]),
   ['restore', 'src/restore/restore-action.ts'],
-  // The reports of each contract that has some.
+  // The reports of each contract that has any.
   ...readdirSync(join(root, 'src/contracts')).flatMap((name) => {
     const file = `src/contracts/${name}/reports.ts`;
     return existsSync(join(root, file)) ? [[name, file]] : [];
@@ -62,7 +62,7 @@ function askedBy({ path, importer, kind }) {
   const file = join(dirname(importer), path.replace(/\.js$/, '.ts'));
   return asked.find((name) => join(root, questions[name]) === file);
 }
-/** Imports of a verb that load as a script, from dist/ or a folder beside the scripts. */
+/** Makes some imports of a verb load as scripts, from dist/ or from a folder beside the scripts. */
 const verbsApart = {
   name: 'verbs-apart',
   setup(build) {
@@ -84,8 +84,8 @@ const verbsApart = {
   },
 };
 /**
- * The same for imports between the scripts. The declarations of contracts load only reports there,
- * so their other imports are left out.
+ * Does the same for imports between the scripts. In scripts, the declarations of contracts load
+ * only reports, so their other imports are left out.
  */
 const scriptsApart = {
   name: 'scripts-apart',
@@ -102,8 +102,8 @@ const scriptsApart = {
 };
 
 /**
- * Loads rarely needed code from the bundles of the other entries. Delivering steps of dead
- * processes needs a client; a checkpoint in a bucket needs its requests.
+ * Loads rarely needed code from the bundles of other entries. Such code is the client, which
+ * delivers steps of dead processes, and the requests to a bucket of checkpoints.
  */
 const sharedWithEntries = {
   name: 'shared-with-entries',
@@ -115,14 +115,14 @@ const sharedWithEntries = {
   },
 };
 
-/** Returns the names that a file of the verbs exports. */
+/** Returns the names that a file exports. */
 function exportsOf(name) {
   const source = readFileSync(join(root, questions[name]), 'utf8');
   return [...source.matchAll(/^export (?:async )?(?:function|const) (\w+)/gm)].map(([, exported]) => exported);
 }
 
-// Builds aside and then moves, so that a program started meanwhile finds only old or only new
-// files.
+// Builds into a draft folder and renames it, so that a program that starts during the build finds
+// only old or only new files.
 const draft = join(root, 'node_modules', `.dist-${process.pid}`);
 await bundle({
   entryPoints: Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(join(root, file)))),
@@ -132,7 +132,7 @@ await bundle({
   chunkNames: 'chunks/[name]-[hash]',
   plugins: [verbsApart, packedVocabulary('../review')],
 });
-// The command line's entry is one file because it loads faster than several.
+// The command line's entry is one file, which loads faster than several.
 await bundle({
   entryPoints: { cli: 'src/main.ts' },
   outdir: draft,
@@ -168,10 +168,10 @@ if (process.argv.includes('--sizes'))
   console.log(`The review page: ${first.toFixed(1)} kB gzipped for the first view, ${all.toFixed(1)} kB in total.`);
 // The packages' licences and the bill of materials list what the bundles contain.
 writeFileSync(join(draft, 'bundled-packages.json'), `${JSON.stringify(bundledFolders(), null, 2)}\n`);
-// pi and OpenCode require a default export; the source has none.
+// pi and OpenCode require a default export, which the source does not have.
 writeFileSync(join(draft, 'pi.js'), "export { palimpsestForPi as default } from './pi-extension.js';\n");
 writeFileSync(join(draft, 'opencode.js'), "export { palimpsestForOpencode as default } from './opencode-plugin.js';\n");
-// Where no platform package is installed, setup compiles the client of hooks or uses the script.
+// Without a platform package, setup compiles the client of hooks or uses the script.
 for (const name of ['palimpsest-hook.c', 'palimpsest-hook.mjs'])
   copyFileSync(join(root, 'src/hooks/native', name), join(draft, name));
 if (existsSync(join(draft, 'cli.js'))) chmodSync(join(draft, 'cli.js'), 0o755);

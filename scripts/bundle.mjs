@@ -29,9 +29,9 @@ export async function bundle(options) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    // Ships a native binary next to its own package.json and resolves it from there.
+    // This package finds its native binary next to its own package.json.
     external: ['@vscode/ripgrep'],
-    // Its main file loads its parts in a way that no bundler follows.
+    // The main file of this package loads its parts in a way that bundlers cannot follow.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     // Bundled CommonJS dependencies still call require() for Node's modules and read `__filename`.
     banner: {

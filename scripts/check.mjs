@@ -1,6 +1,6 @@
 /**
- * Runs the package.json scripts that check the source in parallel: `npm run check`. Prints their
- * output in this order. Exits with 1 if one failed.
+ * Runs the source checks of package.json in parallel: `npm run check`. Prints their output in a
+ * fixed order. Exits with 1 if one failed.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';

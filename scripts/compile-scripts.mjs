@@ -6,8 +6,8 @@ import { transform } from 'esbuild';
 import { bundle } from './bundle.mjs';
 
 /**
- * Modules of Node that most queries do not need. Loading them takes a quarter of an answer's time.
- * The bundles import them by member name.
+ * Matches Node modules that most questions do not need. Loading them takes a quarter of an answer's
+ * time. The bundles import them by member name.
  */
 const LATE =
   /(?<==)(?:__require\d*|require|\(0,import_chunk_\w+\.__require\d*\))(?=\("node:(?:child_process|worker_threads|zlib|tls)"\))/g;
@@ -35,8 +35,8 @@ async function asScript(text) {
 
 /**
  * Converts the modules of a folder into scripts. Compiles those with the given names (also
- * `NAME-HASH`) together with their static imports. Compiles every function, not only those that run
- * at load: loading unused code costs less than compiling one needed function.
+ * `NAME-HASH`), with their static imports. Compiles all functions, even those that do not run at
+ * load: loading unused code costs less than compiling one needed function.
  */
 export async function compileScripts({ from, to, names }) {
   mkdirSync(to, { recursive: true });
@@ -61,7 +61,7 @@ export async function compileScripts({ from, to, names }) {
     import { codeFileOf, loadedScripts, loadScript, underFirstFlags } from ${JSON.stringify(loaderUrl)};
     setFlagsFromString('${compile}');
     for (const path of ${JSON.stringify(paths)}) loadScript(path);
-    // The code is that of the flags that it is written under.
+    // V8 accepts the code only under the flags with which it was written.
     setFlagsFromString('--lazy');
     underFirstFlags(() => {
       for (const [path, { script }] of loadedScripts()) ${statement};

@@ -12,7 +12,7 @@ const COMMAND = 'npm run demo';
 const LINE_PX = 18;
 const CHAR_PX = 7.85;
 const MARGIN_PX = 16;
-/** Time between two lines, and the time after which the picture begins again. */
+/** Time in seconds between two lines. */
 const LINE_SECONDS = 0.35;
 const REST_SECONDS = 8;
 
@@ -53,7 +53,7 @@ function pictureOf(lines) {
     const y = MARGIN_PX + (at + 0.75) * LINE_PX;
     return `<text x="${MARGIN_PX}" y="${y}" class="l" style="animation-name:l${at}">${spansOf(line)}</text>`;
   });
-  // A line is hidden until its turn. Without animation all lines are there.
+  // A line is hidden until its time. Without animation, all lines are visible.
   const frames = lines.map((_line, at) => {
     const from = share(at * LINE_SECONDS);
     return `@keyframes l${at}{0%,${from}%{opacity:0}${(Number(from) + 0.01).toFixed(2)}%,100%{opacity:1}}`;
@@ -77,7 +77,7 @@ const { stdout } = await promisify(execFile)(process.execPath, [join(projectRoot
   cwd: projectRoot,
   env: { ...process.env, FORCE_COLOR: '1' },
 });
-// The address of the page has a folder of this machine.
+// The address of the page contains a folder of this machine.
 const shown = stdout
   .trimEnd()
   .split('\n')

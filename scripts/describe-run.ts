@@ -13,7 +13,7 @@ export function describeRun(command: string, args: readonly string[]) {
   // Stops the node together with the run.
   for (const name of ['SIGINT', 'SIGTERM'] as const)
     process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
-  // Hides paths of this machine: they mean nothing to other readers.
+  // Hides paths of this machine, which mean nothing to other readers.
   const said = args.map((one) => (isAbsolute(one.replace(/^--[a-z]+=/, '')) ? '…' : one));
   const changed = git('status', '--porcelain', '--', 'src') === '' ? '' : ' with changes';
   return {

@@ -1,7 +1,7 @@
 /**
- * Makes the npm packages: the program, and one package a platform with the node and its Java. Then
- * makes the parcels of other ecosystems in OUT/parcels. Run it by
- * `npm run pack:all -- [--out FOLDER] [--jdk FOLDER] [--platform NAME]…`.
+ * Makes the npm packages: the program, and for each platform a package with the node and its Java.
+ * Then makes the parcels in OUT/parcels. Run it by `npm run pack:all -- [--out FOLDER] [--jdk
+ * FOLDER] [--platform NAME]…`.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';

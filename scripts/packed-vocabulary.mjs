@@ -23,14 +23,16 @@ export async function writeVocabulary(folder) {
 }
 
 /**
- * The library builds a map of 200,000 texts at each load and uses it only for ranks of texts. It
- * iterates its list once with `forEach`, which a map of non-texts also has.
+ * The line of the library that creates a map of 200,000 texts at each load. The library uses the
+ * map only for ranks of texts. It iterates over its list once with `forEach`, which a map of the
+ * other tokens also has.
  */
 const MAP = 'this.bytePairStringRankEncoder = /* @__PURE__ */ new Map();';
 
 /**
- * Makes the library read ranks from the packed vocabulary. Loading takes 5 ms of CPU time; the
- * library's own list and map take 130 to 200 ms and 40 MB of memory.
+ * Returns an esbuild plugin that makes the library read ranks from the packed vocabulary. Loading
+ * then takes 5 ms of CPU time. The library's own list and map take 130 to 200 ms and 40 MB of
+ * memory.
  *
  * `folder` is the vocabulary's folder, seen from the bundled files.
  */
@@ -38,7 +40,7 @@ export const packedVocabulary = (folder) => ({
   name: 'packed-vocabulary',
   setup(build) {
     build.onResolve({ filter: /\/bpeRanks\/o200k_base\.js$/ }, ({ path, resolveDir }) => ({
-      // A comment of the bundle names it.
+      // A comment in the bundle contains this path.
       path: relative(root, join(resolveDir, path)),
       namespace: 'packed',
     }));

@@ -1,7 +1,7 @@
 /**
- * Writes a parcel for each ecosystem: Claude Code (a plug-in with its marketplace), MCP (a bundle
- * and a registry entry) and Gemini CLI (an extension). pi and OpenCode take the npm package.
- * `npm run pack:all` writes them too, with a bundle that brings its own Java.
+ * Writes the parcels: for Claude Code (a plug-in with its marketplace), MCP (a bundle and a
+ * registry entry) and Gemini CLI (an extension). pi and OpenCode use the npm package. `npm run
+ * pack:all` also writes parcels, with a bundle that contains Java.
  *
  * Usage after a build: `npm run parcels [-- FOLDER]`.
  */
@@ -28,7 +28,7 @@ const WHY_NOT_PUBLISHED =
 const REGISTRY_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
 const SUMMARY = 'Records the files and results of an agent, with all versions, and gives them back.';
 const HOOK_SUMMARY = 'Records sessions, and warns the agent of files that changed since it read them.';
-/** Agents put the name before each tool, so it is short. */
+/** Name of the server. Short, because agents put it before each tool's name. */
 const SERVER = 'ctx';
 const ARGUMENTS = ['mcp', '--short-ids'];
 const INSTALLED = { [SERVER]: { command: 'palimpsest', args: ARGUMENTS } };
@@ -57,7 +57,8 @@ const claudeHooks = () =>
     const options = { outdir: draft, splitting: false, outExtension: { '.js': '.mjs' } };
     await bundle({ entryPoints: ['scripts/pack/hook-groups.ts'], ...options });
     const { hookGroups } = await import(pathToFileURL(join(draft, 'hook-groups.mjs')).href);
-    // Claude Code replaces the variable. An installed script may have lost its right to run.
+    // Claude Code replaces the variable. `sh` runs the script even if it is not executable after
+    // the installation.
     const script = 'sh "$' + '{CLAUDE_PLUGIN_ROOT}/hooks/event.sh"';
     const groups = hookGroups('claude-code', (ms, event) => `${script} ${ms} ${event}`);
     return Object.fromEntries(Object.entries(groups).map(([event, group]) => [event, [group]]));
@@ -99,7 +100,7 @@ async function writeGeminiExtension(to, { name, version }) {
     contextFileName: 'GEMINI.md',
     mcpServers: INSTALLED,
   });
-  // Gemini CLI has no front matter in context files.
+  // Gemini CLI does not support front matter in context files.
   const skill = await readFile(text('SKILL.md'), 'utf8');
   await writeFile(join(to, 'GEMINI.md'), skill.replace(/^---\n.*?\n---\n\n/s, ''));
 }
@@ -168,7 +169,7 @@ const bundleManifest = ({ name, version, license, engines }, java) => ({
   compatibility: { platforms: [process.platform], runtimes: { node: engines.node } },
 });
 
-/** Puts the checkout's built program into a folder, with the search program of this platform. */
+/** Copies the checkout's built program into a folder, with ripgrep for this platform. */
 async function addCheckout(server, draft) {
   const packed = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', draft], {
     cwd: projectRoot,
@@ -183,7 +184,9 @@ async function addCheckout(server, draft) {
     });
 }
 
-/** Writes the bundle: of the npm packages if they are given, else of the checkout's program. */
+/**
+ * Writes the bundle from the npm packages if they are given, otherwise from the checkout's program.
+ */
 async function writeBundle(path, manifest, { program, node }) {
   await inDraft(async (draft) => {
     const content = join(draft, 'content');
@@ -201,8 +204,8 @@ async function writeBundle(path, manifest, { program, node }) {
 }
 
 /**
- * Writes all parcels into a folder, which it empties first. The program must be built. `packages`
- * has the tarballs of the program and of this platform's node for the bundle.
+ * Empties a folder and writes all parcels into it. The program must be built. `packages` has the
+ * tarballs of the program and of this platform's node, for the bundle.
  */
 export async function writeParcels(folder, packages = {}) {
   const manifest = JSON.parse(await readFile(join(projectRoot, 'package.json'), 'utf8'));

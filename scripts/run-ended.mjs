@@ -1,6 +1,6 @@
 /**
- * Resolves once a child process has ended, with whether it passed and with its output where that is
- * not shown at once.
+ * Resolves once a child process has ended. The result says whether it passed. It has the output if
+ * that was piped.
  */
 export function runEnded(child) {
   let output = '';

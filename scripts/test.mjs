@@ -1,6 +1,6 @@
 /**
  * Runs `npm run check` and all suites in parallel: `npm test`. Passes the arguments after `--` to
- * Jest. Exits with 1 if either failed; a failure of one does not stop the other.
+ * Jest. Exits with 1 if checks or suites failed. A failure of one does not stop the other.
  */
 import { spawn } from 'node:child_process';
 import { projectRoot } from './bundle.mjs';
@@ -8,7 +8,8 @@ import { runEnded } from './run-ended.mjs';
 
 const run = (args, stdio) => runEnded(spawn('npm', ['run', '-s', ...args], { cwd: projectRoot, stdio }));
 
-// The suites begin with a build and the start of a node, which leave one of two cores idle.
+// Runs the checks at the same time, because the suites begin with a build and the start of a node.
+// These leave one of two cores idle.
 const checking = run(['check'], ['ignore', 'pipe', 'pipe']).then((check) => {
   process.stdout.write(check.output);
   return check;

@@ -1,17 +1,17 @@
 /**
- * Counts source files that decide something in a warm call. Run `node scripts/walks.mjs` after a
- * build. With `--files` it lists them. The calls are a `read` over MCP, a call that a harness
+ * Counts the source files that decide something in a warm call. Run `node scripts/walks.mjs` after
+ * a build. `--files` lists the files. The calls are a `read` over MCP, a call that a harness
  * reports, the context after it, and a question about the past.
  *
- * V8 reports the blocks that ran. A file decides something if a function of it ran one block and
- * skipped another. These do not decide how a call goes that succeeds:
+ * V8 reports the blocks that ran. A file decides something if one of its functions ran one block
+ * and skipped another. These do not count, because they decide nothing in a call that succeeds:
  *
  * - a skipped block that handles a failure: it throws or catches
  * - a loop, whose block V8 reports because it ran more often than its function
- * - a file of the vocabulary (floors 0 and 1), whose names say what it does; counted apart
- * - a file that ran beside one measured call and not beside each, such as a tracker's timer
+ * - a file of the vocabulary (floors 0 and 1), whose names say what it does; counted separately
+ * - a file that did not run in every measured call, such as a tracker's timer
  *
- * Opening the database is not part of a warm question. It is counted apart, too.
+ * Opening the database is not part of a warm question, and is also counted separately.
  */
 import { fork, spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
@@ -24,9 +24,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { projectRoot } from './bundle.mjs';
 
-/** Unmeasured calls before the measured ones. */
+/** Number of unmeasured calls before the measured ones. */
 const WARM_UP = 6;
-/** Measured calls of a walk. Only a file that each of them ran belongs to it. */
+/** Number of measured calls of a walk. Only a file that ran in each of them counts. */
 const MEASURED = 3;
 
 /** Returns the files that are in each of some counts. */
@@ -42,10 +42,13 @@ const VOCABULARY = new Set(
     .flat(),
 );
 
-/** Texts in the built code, which may hold any character. */
+/** Matches string literals in the built code, which may contain any character. */
 const TEXTS = /(["'`])(?:\\.|(?!\1)[^\\])*\1/gs;
 
-/** Whether a block only runs if the call fails: it begins or ends with `throw`, or is a `catch`. */
+/**
+ * Returns whether a block runs only if the call fails: it begins or ends with `throw`, or is a
+ * `catch`.
+ */
 function handlesFailure(block) {
   const code = block.replace(TEXTS, '""');
   return /^[\s{?:&|]*(throw|catch)\b/.test(code) || /\bthrow [^;]*;[\s}]*$/.test(code);
@@ -62,13 +65,15 @@ function decidesIn(text, ranges) {
   });
 }
 
-/** Starts to count what runs. `taken` returns the files that ran since the last call. */
+/**
+ * Starts to record the functions that run. `taken` returns the files that ran since its last call.
+ */
 function coverage(source) {
   const session = new Session();
   session.connect();
   const post = (method, params) => {
     let answer;
-    // An inspector of the own process answers before `post` returns.
+    // For its own process, the inspector answers before `post` returns.
     session.post(method, params, (_, result) => {
       answer = result;
     });
@@ -89,7 +94,7 @@ function coverage(source) {
   };
 }
 
-/** Waits until no delivery of an earlier call runs, which would be counted with the next call. */
+/** Waits until no delivery of an earlier call runs. It would be counted with the next call. */
 async function quiet(take) {
   do {
     take();
@@ -100,7 +105,7 @@ async function quiet(take) {
 const source = (folder) => pathToFileURL(join(folder, 'src/')).href;
 const load = (folder, path) => import(new URL(`${path}.js`, source(folder)).href);
 
-/** A `read` from its line on stdin to its answer, which follows the acknowledgement. */
+/** Counts a `read`, from its line on stdin to its answer after the acknowledgement. */
 async function read(folder, project) {
   const take = coverage(source(folder));
   let measured = Number.NaN;
@@ -121,8 +126,8 @@ async function read(folder, project) {
 }
 
 /**
- * The next context of a session in a loop, whose harness has added a call since the last one.
- * Counts the report of the call apart.
+ * Counts the next context of a session in a loop, after the harness reported a call. Counts that
+ * report separately.
  */
 async function loop(folder, project) {
   const take = coverage(source(folder));
@@ -172,8 +177,8 @@ async function loop(folder, project) {
 }
 
 /**
- * `palimpsest context SESSION@turn:1`, asked again in one process. Each time it opens the database.
- * Files that decide something then, and nothing once the database is open, are counted apart.
+ * Counts `palimpsest context SESSION@turn:1`, asked several times in one process. Each time it
+ * opens the database. Files that decide something only during the opening are counted separately.
  */
 async function past(folder) {
   const take = coverage(source(folder));
@@ -204,7 +209,7 @@ async function past(folder) {
 
 const WALKS = { read, loop, past };
 
-/** Runs a walk in a process of its own. `talk` speaks with it until it has counted. */
+/** Runs a walk in a separate process. `talk` sends it requests until it has counted. */
 function run(walk, folders, talk = async () => undefined) {
   const stdio = ['pipe', 'pipe', 'inherit', 'ipc'];
   const child = fork(fileURLToPath(import.meta.url), [walk, ...folders], { stdio });
@@ -216,7 +221,7 @@ function run(walk, folders, talk = async () => undefined) {
   });
 }
 
-/** Speaks MCP: reads files, and measures the last reads. */
+/** Speaks MCP. Reads files and measures the last reads. */
 async function talkOfRead(child) {
   const answered = (id) =>
     new Promise((resolve) => {

@@ -25,7 +25,8 @@ const BESIDE = {
 const SETTLE_MS = 240_000;
 
 /**
- * The samples, and the number of contexts that reported to lag behind the other client's writes.
+ * The samples, and the number of contexts whose records report a lag behind the other client's
+ * writes.
  */
 interface Beside {
   readonly samples: readonly Sample[];
@@ -33,8 +34,9 @@ interface Beside {
 }
 
 /**
- * Measures `assemble()` of a session that knows very many files. Another client writes one of them
- * before every call. The context must contain that text, or its record must report the lag.
+ * Measures `assemble()` of a session with very many files in its index. Another client writes one
+ * of them before every call. The context must contain the new text, or its record must report the
+ * lag.
  */
 async function besideAnother(workshop: Workshop, address: NodeAddress): Promise<Beside> {
   const { assemblies, limitMs, foreign } = workshop.sizes;
@@ -112,8 +114,8 @@ async function besideAnother(workshop: Workshop, address: NodeAddress): Promise<
 }
 
 /**
- * Measures `assemble()` of sessions that know this many files, five of them in context, each time
- * after a step.
+ * Measures `assemble()` after a step, for sessions with different numbers of files in their index.
+ * Five files are active.
  */
 export async function measureAssembling(
   workshop: Workshop,

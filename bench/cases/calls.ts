@@ -13,7 +13,7 @@ const ONE_TURN = 'palimpsest, all calls in one turn';
 const MANY_TURNS = `palimpsest, ${CALLS_OF_A_TURN} calls in each turn`;
 const PEER = 'server-filesystem';
 
-/** One of the servers that get the same calls. */
+/** One of the compared servers. */
 interface Caller {
   readonly name: string;
   /** Makes a call and returns the id of its object. */
@@ -30,8 +30,8 @@ function ours(
 }
 
 /**
- * Makes a stretch of calls without pauses. Returns the milliseconds until the last answer, and
- * until the node has stored them.
+ * Makes a series of calls without pauses. Returns the milliseconds until the last answer, and until
+ * the node has stored all calls.
  */
 async function stretch(
   { call }: Caller,
@@ -47,9 +47,9 @@ async function stretch(
 }
 
 /**
- * Measures thousands of calls in one turn against the same calls in many turns and on the public
- * server, in alternating stretches. Then compares a call late in a turn with one early in a turn,
- * in the same process.
+ * Compares thousands of calls in one turn with the same calls in many turns and on the public
+ * server. Series of the three alternate. Then compares a late call of a turn with an early one, in
+ * the same process.
  */
 export async function measureCalls(workshop: Workshop, readers: Readers, dataDir: string): Promise<CaseResult> {
   const { calls: count, callStretch, limitMs } = workshop.sizes;

@@ -35,7 +35,7 @@ async function flushedBytes(workshop: Workshop, dataDir: string): Promise<number
   return (await storeBytes(dataDir)).total;
 }
 
-/** Records the context many times, each as a part of its own. */
+/** Stores the context's record many times, each time as a new part. */
 async function deliverOften(session: ContextSession, record: SessionAssemblyRecord): Promise<void> {
   for (let i = 0; i < RECORDS; i++) {
     await session.deliver(record, {
@@ -67,8 +67,8 @@ const p50 = (samples: readonly Sample[], name: string): number =>
   median(samples.find((sample) => sample.name === name)?.ms ?? []);
 
 /**
- * Compares rebuilding any context of a long session with fetching the current one. Also measures
- * the size of its record and the history of an object with many versions.
+ * Compares the time to rebuild a context of a long session with that of reading the current one.
+ * Also measures the size of a context's record, and queries about an object with many versions.
  */
 export async function measureHistory(workshop: Workshop): Promise<CaseResult> {
   const { turns, rounds, versions } = workshop.sizes.history;

@@ -13,9 +13,9 @@ import { runVerb } from './verbs.js';
 
 /** Files per listing. */
 const LISTED = 2_000;
-/** Sessions written in parallel. */
+/** Number of sessions that are written in parallel. */
 const AT_ONCE = 8;
-/** Calls of the session for the documented queries. */
+/** Number of calls of the session for the documented queries. */
 const CALLS = 1_000;
 
 /** Opens a data folder with a node and a client that writes to it. */
@@ -54,8 +54,8 @@ const within = (samples: readonly Sample[], bar: (name: string) => number | unde
   });
 
 /**
- * Measures queries about a session that knows very many objects: listings of 2,000 files each, then
- * a few turns that read files.
+ * Measures queries about a session with very many objects in its index. It lists 2,000 files at a
+ * time and then reads files in a few turns.
  */
 export async function measureKnown(workshop: Workshop): Promise<CaseResult> {
   const { known, rounds } = workshop.sizes.large;
@@ -105,7 +105,10 @@ export async function measureKnown(workshop: Workshop): Promise<CaseResult> {
   };
 }
 
-/** Measures queries about very many sessions of one turn each. One database grows. */
+/**
+ * Measures queries in a database with very many sessions of one turn each. The number of sessions
+ * grows.
+ */
 export async function measureMany(workshop: Workshop): Promise<CaseResult> {
   const { dataDir, client, close } = await openLarge(workshop, 'many-data');
   const results: CaseResult[] = [];
@@ -167,7 +170,7 @@ async function questionsAbout(workshop: Workshop, dataDir: string, sessions: num
   };
 }
 
-/** Returns the examples of docs/review.md: each query in its table, for the session S. */
+/** Returns the queries in the table of examples in docs/review.md, for the session S. */
 function documentedQueries(): readonly string[] {
   const page = readFileSync(join(projectFolder, 'docs', 'review.md'), 'utf8');
   return [...page.matchAll(/^\| `:[^`]+` \| [^|]+ \| `(.+)` \|$/gm)].map(([, query = '']) => query);

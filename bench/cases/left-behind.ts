@@ -18,8 +18,8 @@ async function waitFor(what: string, limitMs: number, holds: () => Promise<boole
 }
 
 /**
- * Kills an agent while its node starts. Returns the milliseconds from the ready node to the stored
- * steps of the agent.
+ * Kills an agent while its node starts. Returns the milliseconds from the time the node is ready
+ * until it has the agent's steps.
  */
 async function leftBehind(workshop: Workshop, round: number): Promise<number> {
   const dataDir = workshop.dataDir(`left-${round}`);
@@ -39,7 +39,10 @@ async function leftBehind(workshop: Workshop, round: number): Promise<number> {
   return delivered - ready;
 }
 
-/** Measures how long after its node is ready the database has the steps of a killed agent. */
+/**
+ * Measures the time until the database has the steps of a killed agent, counted from the time its
+ * node is ready.
+ */
 export async function measureLeftBehind(workshop: Workshop): Promise<CaseResult> {
   workshop.tell('what a dead process left');
   const ms: number[] = [];

@@ -74,10 +74,10 @@ async function startServed(dataDir: string, root: string): Promise<Served> {
   return { url, pid: child.pid ?? -1, close };
 }
 
-/** The calls of a session in turn: two of three read. */
+/** The calls that a session repeats in this order. */
 const MIX = ['read', 'ls', 'read', 'grep', 'read', 'write', 'read', 'context'] as const;
 
-/** Measures sessions that call one server over HTTP at the same time. */
+/** Measures concurrent sessions that call one server over HTTP. */
 export async function measureHttp(workshop: Workshop): Promise<CaseResult> {
   const { sessions, calls } = workshop.sizes.load;
   workshop.tell(`${sessions} sessions of ${calls} calls over HTTP`);

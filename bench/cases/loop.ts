@@ -18,9 +18,12 @@ interface Plugin {
 }
 
 const MODEL = { id: 'bench', limit: { context: 1_000_000 } };
-/** Unmeasured calls at the start: code that runs for the first time is slow. */
+/** Number of unmeasured calls at the start. Code that runs for the first time is slow. */
 const WARM_UP = 8;
-/** The first call imports a whole history; no harness waits for that. */
+/**
+ * Limit in milliseconds of the first call, which imports a whole history. No harness waits that
+ * long.
+ */
 const LIMIT_MS = 600_000;
 const POLL_EVERY_MS = 100;
 /**

@@ -5,12 +5,12 @@ import { script } from '../script.js';
 import { residentMiB } from '../stdio-server.js';
 import type { Workshop } from '../workshop.js';
 
-/** 120 MB in MiB. */
+/** The goal for our server, 120 MB, in MiB. */
 const OWN_MIB = 120e6 / 1_048_576;
 
 /**
  * Measures the resident memory of our server and of the node's JVM after a scripted session over
- * MCP. MCP does not report the agent's messages.
+ * MCP. The session has no messages, because MCP does not report them.
  */
 export async function measureMemory(workshop: Workshop): Promise<CaseResult> {
   const { sessionCalls } = workshop.sizes;

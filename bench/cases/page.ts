@@ -10,16 +10,16 @@ import { median, quantile } from '../quantile.js';
 import type { CaseResult, Sample } from '../results.js';
 import { projectFolder, type Workshop } from '../workshop.js';
 
-/** Calls of the long session, of the one that becomes a file, and milliseconds of scrolling. */
+/** Number of calls of the long session. */
 const LONG_CALLS = 1_600;
 const FILE_CALLS = 200;
 const SCROLL_MS = 4_000;
-/** Calls that are followed live. */
+/** Number of calls that the followed session makes. */
 const LIVE_CALLS = 10;
 /** The recording of 100 MB: number of outputs and characters of each. */
 const OUTPUTS = 500;
 const OUTPUT_CHARS = 200_000;
-/** Milliseconds of a frame at 60 frames a second. */
+/** Milliseconds per frame at 60 frames per second. */
 const FRAME_MS = 1_000 / 60;
 
 interface Server {
@@ -142,8 +142,8 @@ interface ScrolledBox {
 }
 
 /**
- * Runs in the page, whose policy allows functions only. Returns whether a view is shown and no
- * request is pending.
+ * Runs in the page. Returns whether a view is shown and no request is pending. It is a function,
+ * because the page's policy allows no evaluated text.
  */
 function isShown(): boolean {
   const { document } = globalThis as unknown as PageGlobals;
@@ -203,7 +203,7 @@ function scrolled(ms: number): Promise<readonly number[]> {
   });
 }
 
-/** Runs in the page. Returns whether its head counts this many calls. */
+/** Runs in the page. Returns whether the page's head shows this number of calls. */
 function counts(calls: number): boolean {
   const { document } = globalThis as unknown as PageGlobals;
   return new RegExp(`of ${calls}(?!\\d)`).test(document.querySelector('.call-number')?.innerText ?? '');

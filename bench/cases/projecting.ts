@@ -16,7 +16,7 @@ export const UNCHANGED_VIEW = 'view, nothing changed';
 /** The samples that write a whole session in another program's files. */
 export const EXPORTS = { cortexfs: 'session directory of CortexFS', agentContext: 'bundle of Agent Context' } as const;
 
-/** A share of the session small enough that turns must be dropped. */
+/** Limit of the view as a share of the session. It is so small that turns must be dropped. */
 const SHARE = 0.2;
 
 /** Writes a session into a new folder each time. Removing the folder is not timed. */

@@ -41,9 +41,9 @@ const WARM_UP = 3;
 /** Maximum rounds for the parts of a call. */
 const MOST_PARTS = 40;
 /**
- * Rest before each call, milliseconds. An agent calls after its model has spoken; by then the
- * server has finished the work of the previous call. Calls without pauses are measured separately,
- * below and as `calls`.
+ * Pause before each call in milliseconds. An agent makes a call after its model's answer, when the
+ * server has finished the previous call. Calls without pauses are measured separately, here and in
+ * the case `calls`.
  */
 const REST_MS = 40;
 
@@ -73,14 +73,16 @@ async function readHere(context: ToolContext, path: string): Promise<Outcome> {
 /** Returns the file that a contender reads in a round. */
 type PathOf = (contender: string, round: number) => string;
 
-/** The parts of a transaction that is written again. */
+/** A captured transaction, and the texts that a new copy of it replaces. */
 interface Bare {
   readonly template: WrittenTransaction;
   readonly marks: readonly string[];
   readonly salt: string;
 }
 
-/** Makes contenders that read one file per round. Each settles once the node has its write. */
+/**
+ * Returns contenders that read one file per round. Each settles once the node has stored its call.
+ */
 function readsOf(
   { xtdb }: Readers,
   pathOf: PathOf,
@@ -96,8 +98,8 @@ function readsOf(
 }
 
 /**
- * One of our servers and the public one, without a third: its work for the node would take CPU time
- * from our calls.
+ * Returns one of our servers and the public server. A third contender's work in the node would take
+ * CPU time from our calls.
  */
 function serversOf(readers: Readers, name: typeof OURS | typeof WHOLE, pathOf: PathOf): readonly Contender[] {
   const { ours, whole, peer } = readers;
@@ -109,8 +111,8 @@ function serversOf(readers: Readers, name: typeof OURS | typeof WHOLE, pathOf: P
 }
 
 /**
- * The parts of a call: the same tool without a protocol, the transaction that it writes, and the
- * bare file.
+ * Returns the parts of a call as contenders: the same tool without a protocol, the transaction that
+ * it writes, and the bare file.
  */
 function partsOf(readers: Readers, pathOf: PathOf, { template, marks, salt }: Bare): readonly Contender[] {
   const { library, xtdb } = readers;
@@ -135,7 +137,7 @@ function partsOf(readers: Readers, pathOf: PathOf, { template, marks, salt }: Ba
   ];
 }
 
-/** One way of reading files of a size: its name, its files, and the write of one call. */
+/** A series of reads of one file size: its name, its files, and the transaction of one call. */
 interface Reading {
   readonly title: string;
   readonly pathOf: PathOf;
@@ -143,7 +145,7 @@ interface Reading {
 }
 
 /**
- * Times our server, and our server with whole texts, each in alternation with the public one. Then
+ * Times our server and our server with whole texts, each alternating with the public server. Then
  * times the parts of a call.
  */
 async function readInTurns(
@@ -198,8 +200,8 @@ async function readSeen(workshop: Workshop, readers: Readers, size: Size): Promi
 }
 
 /**
- * Reads unseen files of 1 KB without pauses. Measures until the last answer, and until the node has
- * indexed the last.
+ * Reads unseen files of 1 KB without pauses. Measures the time until the last answer, and until the
+ * node has indexed the last call.
  */
 async function readBackToBack({ files, sizes }: Workshop, { ours, xtdb }: Readers): Promise<CountedCase> {
   const count = sizes.reads.small;

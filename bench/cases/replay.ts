@@ -15,8 +15,8 @@ import { freshCopy, LogClient, writtenAfter } from '../written-documents.js';
 const cacheDir = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'palimpsest');
 
 /**
- * Compares replays with the bare submission of the same transactions, in alternation. Each writes
- * documents that the database has not seen.
+ * Compares replays with bare submissions of the same transactions. Both alternate, and each writes
+ * documents that the database does not have.
  */
 async function measureSpeed(workshop: Workshop): Promise<CaseResult> {
   const { calls, rounds } = workshop.sizes.replay;
@@ -46,7 +46,7 @@ async function measureSpeed(workshop: Workshop): Promise<CaseResult> {
         `replay: ${made.calls} calls in ${Math.round(took)} ms, ` +
           `${written.length} transactions bare in ${Math.round(submitted)} ms`,
       );
-      // The first round warms up both.
+      // The first round is a warm-up.
       if (round === 0) continue;
       replayed.push((made.calls * 1_000) / took);
       bare.push((made.calls * 1_000) / submitted);
@@ -88,7 +88,7 @@ async function measureSpeed(workshop: Workshop): Promise<CaseResult> {
 
 const LOOK_EVERY_MS = 100;
 
-/** Returns the rise of the peak per step after the warm-up, kB. */
+/** Returns by how many kB the peak memory rises per step after the warm-up. */
 function risePerStep(seen: readonly { readonly steps: number; readonly peak: number }[]): number {
   const last = seen.at(-1);
   const first = seen.find(({ steps }) => steps >= (last?.steps ?? 0) / 3);

@@ -4,7 +4,7 @@ import type { CaseResult } from '../results.js';
 import type { Workshop } from '../workshop.js';
 
 /**
- * Measures reviewers' queries on a long session. Each starts with an empty cache except for the
+ * Measures reviewers' questions about a long session. Each starts with a cache that has only the
  * current state.
  */
 export async function measureReviewing(

@@ -5,8 +5,8 @@ import type { ContextClient, ContextSession } from '../../src/index.js';
 const FILES = 40;
 
 /**
- * Runs turns: the user asks, a tool answers, every third turn reads a file whole, and the model
- * speaks. A context goes out before each call.
+ * Runs turns: a user's message, a tool call, in every third turn a read of a whole file, and the
+ * model's answer. A context is handed out before each model call.
  */
 export async function runTurns(
   session: ContextSession,

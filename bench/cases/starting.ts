@@ -14,7 +14,7 @@ function starts(name: string, start: () => StdioServer): Contender {
   let running: StdioServer | undefined;
   return {
     name,
-    // Stops the previous process outside the timed part.
+    // Stops the previous process, which is not timed.
     prepare: async () => {
       await running?.close();
       return async () => {
@@ -60,8 +60,8 @@ async function coldStarts(workshop: Workshop, dataDir: string): Promise<CaseResu
 }
 
 /**
- * Measures from the start of a process to its answer to `initialize`, and to the first read if no
- * node runs.
+ * Measures the time from the start of a process to its answer to `initialize`. Without a running
+ * node, also measures the time to the first read.
  */
 export async function measureStarting(workshop: Workshop, nodeDir: string): Promise<CaseResult> {
   workshop.tell('initialize');

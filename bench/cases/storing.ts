@@ -11,7 +11,7 @@ import { LogClient, type WrittenTransaction, writtenAfter } from '../written-doc
 
 const STEP_BYTES = 12 * 1_024;
 
-/** Returns the content of the log: the bytes of its distinct texts, and the number of steps. */
+/** Returns the number of steps in a log, and the bytes of its distinct texts. */
 export function contentOf(transactions: readonly WrittenTransaction[]): {
   readonly bytes: number;
   readonly steps: number;
@@ -52,7 +52,7 @@ export async function runScript(
   const node = await workshop.node(dataDir, defined({ log }));
   const xtdb = new LogClient(node.address);
   try {
-    // The first transaction of a shared log identifies the log.
+    // Skips the first transaction of a shared log, which identifies the log.
     const before = await xtdb.latestSubmittedTx();
     const client = await workshop.client(node, dataDir);
     const session = await client.openSession({ id: 'bench-stored' });

@@ -18,7 +18,7 @@ async function turn(context: LongContext, path: string, n: number): Promise<void
   await session.reportMessage({ role: 'assistant', text: `Answer ${n}: it names a fox and a dog.` });
 }
 
-/** The tools' environment, with the whole session. */
+/** The context of the tools, with a whole `ContextSession`. */
 type LongContext = ToolContext & { readonly session: ContextSession };
 
 interface LongSession {
@@ -30,8 +30,8 @@ interface LongSession {
 }
 
 /**
- * Runs turns up to one stretch before the timed ones. Returns the growth of the stores per turn in
- * the stretch before that.
+ * Runs turns until only one series is left before the timed turns. Returns the growth of the stores
+ * per turn in the last series.
  */
 async function advance(
   context: LongContext,
@@ -49,8 +49,8 @@ async function advance(
 }
 
 /**
- * Compares late turns with early ones. Sessions of different lengths run side by side. So a warming
- * JVM or another program's load does not look like growth.
+ * Compares late turns with early ones. Sessions of different lengths run at the same time, so that
+ * a warming JVM or another program's load does not look like growth.
  */
 export async function measureTurns(
   workshop: Workshop,

@@ -9,13 +9,13 @@ import { projectFolder, type Workshop } from '../workshop.js';
 import { runTurns } from './session-turns.js';
 
 const ALONE = 'the program alone (--version)';
-/** A query from the shell. */
+/** A verb that a reviewer runs in the shell. */
 interface Verb {
   readonly name: string;
   readonly args: readonly string[];
 }
 
-/** Turns of the queried session. */
+/** Number of turns of the queried session. */
 const TURNS = 100;
 
 /** Runs the built program once, from start to end. */
@@ -94,7 +94,7 @@ export async function measureVerbs(workshop: Workshop, writer: ContextClient, da
   };
 }
 
-/** The same in a database that holds only this session. */
+/** Measures the same verbs in a database with only this session. */
 export async function measureVerbsAlone(workshop: Workshop): Promise<CaseResult> {
   const dataDir = workshop.dataDir('verbs-data');
   const node = await workshop.node(dataDir);

@@ -12,8 +12,8 @@ const measured = z.object({ ms: z.number(), attached: z.number(), rss: z.number(
 const MIB = 1_048_576;
 
 /**
- * Measures the cost of watching files [§5.8], each time in a process of its own. Up to 2,000 files
- * use chokidar; more do not.
+ * Measures the cost of watching files [§5.8], each time in a new process. Up to 2,000 files are
+ * watched with chokidar, more without it.
  */
 export async function measureWatching(workshop: Workshop): Promise<CaseResult> {
   const rows: { readonly name: string; readonly value: number; readonly unit: string }[] = [];

@@ -10,7 +10,7 @@ import type { ClusterServers, Layout } from './servers.js';
 const EMBEDDED = 'one embedded node';
 const WARM_UP = 5;
 
-/** The node of an agent's server, and another node over the same log. */
+/** The node that an agent's server uses, and another node over the same log. */
 interface Place {
   readonly name: string;
   readonly server: StdioServer;
@@ -40,9 +40,9 @@ async function openPlace(workshop: Workshop, servers: ClusterServers, layout: La
 }
 
 /**
- * Measures how long an agent waits for a read, and how long its step takes to the database and to
- * another node over the log. Compares each with an embedded node. Polls the other node once a
- * millisecond, like a client that waits for no transaction.
+ * Measures how long an agent waits for a read. Also measures the time until its step is in the
+ * database, and in another node over the log. Compares all with an embedded node. Polls the other
+ * node once a millisecond, like a client that does not wait for a transaction.
  */
 export async function measureCalls(workshop: Workshop, servers: ClusterServers): Promise<CaseResult> {
   const { calls } = workshop.sizes.cluster;

@@ -1,10 +1,10 @@
 /**
- * Models a thousand agents over one log: their need of each resource, and the resource that runs
- * out first.
+ * Models a thousand agents over one log: how much of each resource they need, and which resource
+ * runs out first.
  *
  * `node bench/cluster/capacity.mjs FIGURES.json [PAGE.md]` computes the tables from a run of `npm
- * run bench -- --only cluster`, which writes its figures to `bench/results`. It puts the tables
- * between the marks of the page.
+ * run bench -- --only cluster`, which writes its figures to `bench/results`. With PAGE.md, it
+ * writes the tables between the marks of that page.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -21,15 +21,18 @@ export const ASSUMED = {
   steps: 100_000_000,
   /** Seconds from one step of a busy agent to the next: a model's answer and a tool. */
   secondsAStep: 10,
-  /** Database reads per step: a context reads the newest moment and the changes since. */
+  /**
+   * Database reads per step. A context reads the newest transaction and the changes since the last
+   * read.
+   */
   readsAStep: 1,
-  /** Nodes, and the cores and disk of each node's host. The servers of the log have other hosts. */
+  /** Number of nodes. The servers of the log have other hosts. */
   nodes: 4,
   cores: 8,
   diskBytes: 2e12,
   /** Permitted load of a core or a log. */
   share: 0.7,
-  /** Bytes a second at which a disk and a network copy an index. */
+  /** Bytes per second at which a disk and a network copy an index. */
   copyBytesASecond: 200e6,
 };
 
@@ -47,8 +50,8 @@ export function figureOf(run, title, name) {
 }
 
 /**
- * Returns the needs of the agents, one row per resource: the need, the supply, and their ratio. The
- * tightest comes first.
+ * Returns the need, the supply and their ratio for each resource. The scarcest resource comes
+ * first.
  */
 export function capacity(run, assumed = ASSUMED) {
   const { agents, steps, secondsAStep, readsAStep, nodes, cores, diskBytes, share } = assumed;
@@ -61,8 +64,8 @@ export function capacity(run, assumed = ASSUMED) {
     postgres: stored('log in PostgreSQL: files of PostgreSQL') / storedSteps.postgres,
     documents: stored('log in Kafka: files of PostgreSQL') / storedSteps.kafka,
     kafka: stored('log in Kafka: records of Kafka') / storedSteps.kafka,
-    // The index of the small session is mostly an empty write-ahead log. The index of many
-    // transactions shows the size of one.
+    // Index bytes per transaction come from the index of many transactions. That of the small
+    // session is mostly an empty write-ahead log.
     index: caught('index of a node') / caught('transactions'),
   };
   const caughtUpASecond =

@@ -11,12 +11,12 @@ import { captureWrite, freshCopy, LogClient, type WrittenTransaction } from '../
 import { processorMs } from './processor-time.js';
 import type { ClusterServers } from './servers.js';
 
-/** Transactions in flight at once. */
+/** Number of transactions that are in flight at a time. */
 const AT_ONCE = 16;
 const SESSION = 'bench-caught';
 /**
- * Only the rates are compared with PostgreSQL here, so these runs get fewer transactions by this
- * factor.
+ * Factor by which these runs have fewer transactions, because only their rates are compared with
+ * PostgreSQL.
  */
 const FEWER = 10;
 
@@ -49,8 +49,8 @@ interface Filled {
 }
 
 /**
- * Writes the same call `count` times under different ids, as several agents do: without waiting for
- * one another. Returns the ids of some documents of the first `read` transactions.
+ * Writes the same call `count` times under different ids, many at a time, like several agents.
+ * Returns the ids of some documents of the first `read` transactions.
  */
 async function fill(
   node: NodeHandle,
@@ -98,7 +98,7 @@ async function caughtUp(
   }
 }
 
-/** Nodes that have caught up with the log, and the ids of some documents in it. */
+/** Nodes that have caught up with a log, and the ids of some documents in the log. */
 export interface CaughtUp {
   readonly embedded: NodeHandle;
   readonly shared: readonly NodeHandle[];
@@ -107,8 +107,8 @@ export interface CaughtUp {
 }
 
 /**
- * Measures how fast a log takes transactions, and how long a new node needs to catch up: from
- * nothing, and from a checkpoint. Leaves four nodes over one log.
+ * Measures how fast a log accepts transactions, and how long a new node needs to catch up, without
+ * an index and with a checkpoint. Leaves four nodes over one log.
  */
 export async function measureCatchingUp(workshop: Workshop, servers: ClusterServers): Promise<CaughtUp> {
   const transactions = Number(process.env.CLUSTER_TRANSACTIONS ?? workshop.sizes.cluster.transactions);

@@ -1,9 +1,9 @@
 /**
- * A client process that reads from a node as fast as it can. Each read is that of a context: the
- * newest moment, and twenty documents as of it.
+ * A client process that reads from a node as fast as it can. Each read is like that of a context:
+ * the newest transaction, and twenty documents at that transaction.
  *
  * Arguments: the node's socket, milliseconds, and a file with document ids. Prints `ready` once its
- * connections are open, begins at a line on standard input, and prints its results as JSON.
+ * connections are open. Begins when it reads a line on standard input. Prints its results as JSON.
  */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

@@ -115,7 +115,7 @@ export async function measureReads(
   ];
   const all = `0-${cpus().length - 1}`;
   const found = groups.map((): Reading[] => []);
-  // The first round only warms up.
+  // The first round is a warm-up.
   for (let round = 0; round <= rounds; round++) {
     for (const [i, { name, nodes, isHeld = false }] of groups.entries()) {
       workshop.tell(`${CLIENTS} clients read from ${name}, round ${round}`);

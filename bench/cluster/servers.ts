@@ -7,7 +7,10 @@ import { type PostgresServer, postgresServer } from '../../test/cluster/postgres
 import { copyJars } from '../../test/cluster/server-jars.mjs';
 import { projectFolder, type Workshop } from '../workshop.js';
 
-/** The measurements that need their own log: a database, and with Kafka another for documents. */
+/**
+ * The measurements that need their own log. Each has a database, and with Kafka another one for
+ * documents.
+ */
 export type LogOf = 'calls' | 'stored' | 'caught';
 export type Layout = 'postgres' | 'kafka';
 
@@ -44,7 +47,7 @@ export class ClusterServers {
     workshop.tell('PostgreSQL and Kafka');
     const { dir, paths } = await copyJars(join(projectFolder, 'test', 'cluster', 'pom.xml'), { name: 'bench-servers' });
     process.env.PALIMPSEST_TEST_JARS = JSON.stringify(paths);
-    // The defaults. The tests' PostgreSQL does not wait for the disk (-F); this one does.
+    // Uses the defaults. Unlike the tests' PostgreSQL (-F), this one waits for the disk.
     const postgres = await postgresServer(DATABASES, { settings: ['fsync=on'] });
     await writeFile(join(postgres.dir, 'node-password'), postgres.password, { mode: 0o600 });
     const kafka = await kafkaBroker();

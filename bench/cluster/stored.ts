@@ -17,7 +17,7 @@ interface Stored {
 async function store(workshop: Workshop, servers: ClusterServers, layout: Layout): Promise<Stored> {
   const dataDir = servers.dataDir(`stored-${layout}`);
   const log = servers.log(layout, 'stored');
-  // An empty log has a size, too. It is not counted for the session.
+  // Starts the node once before the session, because the size of an empty log does not count.
   await (await workshop.node(dataDir, { log })).release();
   const before = await servers.bytes();
   const written = await runScript(workshop, dataDir, { log, calls: workshop.sizes.cluster.sessionCalls });

@@ -30,7 +30,10 @@ function clip(text: string, lines: number, width = 150): string {
   return [...shown, ...(all.length > lines ? [`… ${all.length - lines} more lines`] : [])].join('\n');
 }
 
-/** Prints every event with its ids and hashes, in colour also off a terminal: `--verbose`. */
+/**
+ * Prints every event with its ids and hashes, for `--verbose`. Uses colours even if the output is
+ * not a terminal.
+ */
 export function verboseNarrator(print: (text: string) => void): Narrator {
   return {
     heading: (text) => print(`\n\x1b[1m== ${text}\x1b[0m`),

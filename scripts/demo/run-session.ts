@@ -42,7 +42,7 @@ export async function runSession(
   cpSync(join(repository, 'docs'), join(copy, 'docs'), { recursive: true });
   const agent = new Client({ name: 'demo-agent', version: '1.0.0' });
   const calls: DemoCall[] = [];
-  /** Makes one tool call. Names the turn as agents do that send their own turn ids. */
+  /** Makes one tool call. Sends the turn's id, as some agents do. */
   const call = async (turn: string, name: string, args: Readonly<Record<string, unknown>>): Promise<void> => {
     const result = await agent.callTool({ name, arguments: args, _meta: { turnId: turn } });
     const answer = (result.content as { readonly text: string }[])[0]?.text ?? '';
@@ -68,8 +68,8 @@ export async function runSession(
     );
     const client = await ContextClient.create({ address, roots: [repository, copy], cwd: repository, filesystemId });
     reviewer = client;
-    // The agent has its answers before the database has its steps. The reviewer is another process
-    // and polls until all steps are stored.
+    // The agent gets its answers before the database has its steps. The reviewer is another
+    // process, so it polls until all steps are stored.
     const contextNow = async (): Promise<SessionAssembly> => {
       const until = Date.now() + 10_000;
       let snapshot = await client.store.now();
@@ -101,7 +101,8 @@ export async function runSession(
     });
     await call('two', 'activate', { ids: ['src/objects/sets.ts'] });
     const before = await contextNow();
-    // The answer of the read has the same text, which the context would show in the file's place.
+    // Deactivates the read too. Otherwise the context would show the same text as the read's
+    // result.
     await call('two', 'deactivate', { ids: ['src/objects/hashes.ts', read] });
     const after = await contextNow();
     await call('two', 'pin', { ids: [edited] });

@@ -24,7 +24,7 @@ function numberIn({ name, answer }: DemoCall, key: string): string {
 
 type Row = readonly [verb: string, path: string, about: string];
 
-/** Returns the row of each tool; undefined for a call that moves no file. */
+/** Returns the row for a call. Undefined for a tool that the summary leaves out. */
 function rowOf(call: DemoCall, { copy, repository, editedChars }: DemoRun): Row | undefined {
   const { path = '', ids = [] } = call.args as { readonly path?: string; readonly ids?: readonly string[] };
   const at = pathHere(ids[0] ?? path, { copy, repository });
@@ -54,7 +54,7 @@ function pathHere(path: string, { copy, repository }: Pick<DemoRun, 'copy' | 're
 
 const tokens = (text: string): string => `${grouped(countTokens(text))} tokens`;
 
-/** Returns how a context shows an object: the tokens of its whole text, or one line. */
+/** Describes how a context shows an object: with its whole text, by tokens, or as one line. */
 function shownIn({ text, record }: SessionAssembly, id: string): string {
   const place = record.blocks.find((block) => block.id === id);
   return place === undefined ? '1 line' : tokens(text.slice(place.offset, place.offset + place.chars));

@@ -16,7 +16,9 @@ export async function jarComponents(folder) {
   return JSON.parse(await readFile(join(folder, 'jars.json'), 'utf8')).components;
 }
 
-/** SPDX's ids and expressions are marked as such, and other names are free text. */
+/**
+ * Returns a licence in CycloneDX's form: an SPDX id or expression, or another name as free text.
+ */
 function licenceOf(license) {
   if (/ (OR|AND|WITH) /.test(license)) return { expression: license };
   return { license: Object.hasOwn(spdx, license) ? { id: license } : { name: license } };

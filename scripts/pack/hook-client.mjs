@@ -3,10 +3,13 @@ import { join } from 'node:path';
 import { projectRoot as root } from '../bundle.mjs';
 import { run } from './run.mjs';
 
-/** Zig's C compiler makes programs for all platforms. The hash is that of Linux on x64. */
+/**
+ * Zig, whose C compiler makes programs for all platforms. The hash is that of its package for Linux
+ * on x64.
+ */
 const ZIG = { version: '0.17.1', sha256: 'ea6cc5d87b033cf0aedfbc8f9549a908cae6c50ac31f1698188fa48a74524b54' };
 
-/** Names of platforms for Zig. With musl a program for Linux needs no library of the system. */
+/** Zig's names of the platforms. With musl, a program for Linux needs no system library. */
 const TARGETS = {
   'linux-x64': 'x86_64-linux-musl',
   'linux-arm64': 'aarch64-linux-musl',
@@ -16,7 +19,7 @@ const TARGETS = {
 
 const SOURCE = join(root, 'src', 'hooks', 'native', 'palimpsest-hook.c');
 
-/** Puts Zig into a folder. Returns the variables that make Python find it, and musl's licence. */
+/** Puts Zig into a folder. Returns the variables with which Python finds it, and musl's licence. */
 async function fetchZig(folder) {
   await mkdir(folder, { recursive: true });
   const wanted = join(folder, 'wanted.txt');
@@ -30,9 +33,9 @@ async function fetchZig(folder) {
 }
 
 /**
- * Returns a function that puts the client of hooks for a platform into a file, and returns the
- * licences of the code in it. It fetches Zig once. Windows gets no client, because Node.js has no
- * Unix sockets there.
+ * Returns a function that compiles the client of hooks for a platform into a file, and returns the
+ * licences of its code. Fetches Zig once. Windows has no such client, because Node.js has no Unix
+ * sockets on Windows.
  */
 export function hookCompiler(draft) {
   let zig;

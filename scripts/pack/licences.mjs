@@ -37,8 +37,8 @@ export async function textsInJar(jar, scratch, jdk) {
 const line = '-'.repeat(80);
 
 /**
- * Makes the text of all licences. Each of `parts` has a name, a version, licence names and its own
- * texts. A licence without a text of its own gets SPDX's. Equal texts appear once.
+ * Returns one text with all licences. Each of `parts` has a name, a version, licence names and its
+ * own texts. If a part has no text for a licence, SPDX's text is used. Equal texts appear once.
  */
 export function licenceText(title, parts) {
   const shown = new Map();

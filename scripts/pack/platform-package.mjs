@@ -8,7 +8,7 @@ import { run } from './run.mjs';
 import { jdkTool, makeRuntime } from './runtime.mjs';
 import { fetchPackage, packFolder } from './tarball.mjs';
 
-/** Keeps one platform's library in RocksDB's jar, which has fifteen. */
+/** Removes all but one platform's library from RocksDB's jar, which has fifteen. */
 async function keepOneLibrary(jar, platform, { scratch, jdk }) {
   await mkdir(scratch, { recursive: true });
   await run(jdkTool(jdk, 'jar'), ['xf', jar], { cwd: scratch });
@@ -18,7 +18,7 @@ async function keepOneLibrary(jar, platform, { scratch, jdk }) {
   const others = names.filter((name) => name.startsWith('librocksdbjni') && name !== kept);
   for (const name of others) await rm(join(scratch, name));
   await rm(jar);
-  // The same bytes from every packing.
+  // A fixed date, so that each run gives the same bytes.
   const date = '--date=2022-10-24T00:00:00Z';
   await run(jdkTool(jdk, 'jar'), ['--create', '--file', jar, date, '--no-manifest', '-C', scratch, '.']);
   await rm(scratch, { recursive: true });
@@ -103,7 +103,7 @@ export async function packPlatform(platform, { draft, out, front, jars, jdk, isO
     licenses: [{ license: { id: 'GPL-2.0-with-classpath-exception' } }],
     purl: `pkg:generic/openjdk@${encodeURIComponent(runtime.version)}`,
   };
-  // The hashes of the jar that was cut are not those of the published one.
+  // The jar without the other libraries has other hashes than the published one.
   const shipped = jars.map((jar) => {
     if (jar.name !== 'rocksdbjni') return jar;
     return {

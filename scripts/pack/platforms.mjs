@@ -1,6 +1,6 @@
 /**
- * The platforms that get a package. Each has npm's `os`, `cpu` and `libc`, its Java on PyPI,
- * and the name of RocksDB's library in its jar.
+ * The platforms with a package. Each has npm's `os`, `cpu` and `libc`, the name of its Java on
+ * PyPI, and that of RocksDB's library in the jar.
  */
 export const PLATFORMS = {
   'linux-x64': {

@@ -5,7 +5,10 @@ import { npmComponent, writeBill } from './bills.mjs';
 import { licenceNames, licenceText, textsIn } from './licences.mjs';
 import { npm, packFolder, unpack } from './tarball.mjs';
 
-/** The npm packages that the library's types name. Only programs compiled against it need them. */
+/**
+ * Returns the npm packages that the library's types import. Only programs that are compiled against
+ * the library need them.
+ */
 async function packagesOfTypes(folder) {
   const files = await readdir(join(folder, 'dist/types'), { recursive: true, withFileTypes: true });
   const texts = await Promise.all(
@@ -18,8 +21,8 @@ async function packagesOfTypes(folder) {
 }
 
 /**
- * Packs the program: `palimpsest-<version>.tgz`. Its npm packages are bundled, so it depends on the
- * packages of the platforms alone, which npm chooses by `os` and `cpu`.
+ * Packs the program: `palimpsest-<version>.tgz`. Its npm packages are bundled, so it depends only
+ * on the platform packages. npm chooses among them by `os` and `cpu`.
  */
 export async function packProgram({ draft, out, platformNames }) {
   const [{ filename }] = JSON.parse(

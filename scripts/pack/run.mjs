@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 /**
- * Runs a program and returns its standard output. Throws with the program's own words if it fails.
- * `missing` says how to install a program that is not there.
+ * Runs a program and returns its standard output. If it fails, throws with the program's own
+ * output. `missing` says how to install a missing program.
  */
 export async function run(program, args, { missing = 'Install it and put it on the PATH.', ...options } = {}) {
   try {

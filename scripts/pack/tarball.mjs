@@ -2,11 +2,13 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { run } from './run.mjs';
 
-/** npm under the Node.js that runs this script. On Windows npm is a script of the shell. */
+/** Runs npm. On Windows, npm is a shell script. */
 export const npm = (args, options) =>
   run(process.platform === 'win32' ? 'npm.cmd' : 'npm', args, { shell: process.platform === 'win32', ...options });
 
-/** Packs a folder with npm. Returns the tarball's path and sizes. Throws if a file is left out. */
+/**
+ * Packs a folder with npm. Returns the tarball's path and sizes. Throws if npm leaves out a file.
+ */
 export async function packFolder(folder, out) {
   await mkdir(out, { recursive: true });
   const [packed] = JSON.parse(await npm(['pack', folder, '--ignore-scripts', '--json', '--pack-destination', out]));

@@ -2,9 +2,8 @@
  * Checks the prose that people read: Markdown, comments, messages and test names. `npm run prose
  * [-- PATH...]`. Ends with 1 if it finds anything.
  *
- * textlint checks words and sentences by the rules of `rules.mjs`. It is the prose linter of the
- * npm ecosystem; vale would need a binary that npm does not carry, and write-good is no longer
- * maintained.
+ * textlint checks words and sentences by the rules of `rules.mjs`. We use textlint because vale
+ * needs a binary that npm does not provide, and write-good is no longer maintained.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

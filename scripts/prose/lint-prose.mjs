@@ -19,10 +19,7 @@ const options = {
 
 const lint = async (filePath, text) => (await kernel.lintText(text, { ...options, filePath })).messages;
 
-/**
- * Puts pieces into one text with a blank line between them, and keeps the source line of each of
- * its lines.
- */
+/** Joins pieces to one text with blank lines between them. Records the source line of each line. */
 const joined = (pieces) => {
   const text = [];
   const lines = [];
@@ -37,7 +34,7 @@ const joined = (pieces) => {
   return { text: text.join('\n'), lines };
 };
 
-/** A line that cannot be broken: a single word, or a line with a long address. */
+/** Returns whether a line cannot be broken, because it is a single word or has a long address. */
 const isUnbreakable = (line) => /^\s*(?:\/\/|\*|[-*])?\s*\S+$/.test(line) || /https?:\/\/\S{60}/.test(line);
 
 const linesOfComments = (pieces) => {
@@ -48,13 +45,13 @@ const linesOfComments = (pieces) => {
   return lines;
 };
 
-/**
- * Returns the number of lines of a Markdown file's front matter, whose readers take one line per
- * field.
- */
+/** Returns the number of lines of a Markdown file's front matter. Its fields must not be broken. */
 const frontMatter = (source) => (/^---\n[\s\S]*?\n---\n/.exec(source)?.[0].split('\n').length ?? 1) - 1;
 
-/** Lines that are too long; front matter, fenced blocks and tables of Markdown do not count. */
+/**
+ * Returns the lines that are too long. Front matter, fenced blocks and tables of Markdown do not
+ * count.
+ */
 const longLines = (path, source, pieces) => {
   const found = [];
   const comments = linesOfComments(pieces);
@@ -83,8 +80,8 @@ export const lintMarkdown = async (path, source) =>
   ]);
 
 /**
- * Returns the findings `{ line, message }` of a source file: its comments, test names and, outside
- * suites, its messages.
+ * Returns the findings `{ line, message }` in a source file's comments and test names and, outside
+ * of tests, in its messages.
  */
 export const lintCode = async (path, source) => {
   const pieces = piecesOf(path, source);

@@ -28,8 +28,7 @@ const BANNED = [
 ];
 
 /**
- * A statement that begins with a pronoun in place of its subject. A question ends with a question
- * mark.
+ * Matches a statement that begins with a pronoun instead of its subject. Does not match questions.
  */
 const RIDDLE = /^(?:What|Who|Whom|Whose|Which)\b(?![^?]*\?)/;
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}'’./_-]*/gu;
@@ -60,14 +59,14 @@ const words = (text) => (text.replace(/`[^`]*`/g, 'code').match(WORD) ?? []).len
 
 /**
  * Returns whether `plainSentences` can find anything in a text. Most texts are shorter than one
- * long sentence, and finding the ends of sentences takes the time. A piece of code counts as a
- * word.
+ * long sentence, so the slow search for the ends of sentences is skipped. A piece of code counts as
+ * a word.
  */
 const mayNeedSplitting = (text) =>
   (text.match(WORD) ?? []).length + text.split('`').length - 1 > MAX_WORDS ||
   /\b(?:What|Who|Whom|Whose|Which)\b/.test(text);
 
-/** Returns whether the rules can find anything in a text that a blank line ends. */
+/** Returns whether the rules can find anything in a text that ends at a blank line. */
 export const mayBreakRules = (text) => mayNeedSplitting(text) || BANNED.some(([pattern]) => pattern.test(text));
 
 /**
@@ -82,7 +81,7 @@ export const plainSentences = (context) => {
       for (const sentence of splitAST(node).children) {
         if (sentence.type !== SentenceSplitterSyntax.Sentence || skips(sentence, Syntax)) continue;
         const padding = locator.at(sentence.range[0] - node.range[0]);
-        // The splitter takes a bold lead and the sentence after it for one.
+        // The splitter does not separate a bold lead from the sentence after it.
         for (const text of sentence.raw.split(/(?<=[.?!:]\*\*)\s+/)) {
           const count = words(text);
           if (count > MAX_WORDS)

@@ -1,11 +1,11 @@
 /** Finds the prose of a source file: comments, and strings and markup that a person reads. */
 import { parseSync, Visitor } from 'oxc-parser';
 
-/** Directives for tools are not prose. */
+/** Matches directives for tools, which are not prose. */
 const DIRECTIVE = /^\s*(biome-ignore|@ts-|eslint|#!|\/ <reference|v8 ignore|istanbul)/;
 /**
- * A string counts as prose from four words on; shorter ones are names and keys. Code of another
- * language begins with a bracket.
+ * Matches strings that count as prose: those of four words or more. Shorter ones are names and
+ * keys. A string that begins with a bracket is code of another language.
  */
 const PROSE = /^(?!\s*\()[^<>{}=;]*(?:[a-zA-Z',.:()-]+\s+){3,}[a-zA-Z]/;
 const TESTS = new Set(['test', 'it', 'describe', 'property']);
@@ -21,7 +21,9 @@ const stripped = (comment) =>
         .join('\n')
         .trim();
 
-/** Returns whether two line comments are one paragraph: adjacent lines, each alone on its line. */
+/**
+ * Returns whether two line comments form one paragraph: they are on adjacent lines without code.
+ */
 const continues = (source, former, next) =>
   former.type === 'Line' && next.type === 'Line' && /^[ \t]*\r?\n[ \t]*$/.test(source.slice(former.end, next.start));
 
@@ -45,7 +47,7 @@ const commentsOf = (source, comments) => {
   return pieces;
 };
 
-/** The text of a string or template, with `x` in place of each expression. */
+/** Returns the text of a string or template, with `x` in place of each expression. */
 const literalText = (node) =>
   node.type === 'TemplateLiteral' ? node.quasis.map((part) => part.value.cooked ?? '').join('`x`') : node.value;
 

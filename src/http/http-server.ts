@@ -42,7 +42,10 @@ export interface HttpServer {
 /** The addresses of a server. */
 export interface ServedAddresses {
   readonly mcp: string;
-  /** The generated bearer token. Undefined if a file has the token, or if the server needs no token. */
+  /**
+   * The generated bearer token. Undefined if the token is in a file, or if the server requires no
+   * token.
+   */
   readonly token: string | undefined;
   /** Returns the address of a view of the page, which works while the server runs. */
   readonly page?: (view?: string) => string;
