@@ -61,7 +61,7 @@ export async function compileScripts({ from, to, names }) {
     import { codeFileOf, loadedScripts, loadScript, underFirstFlags } from ${JSON.stringify(loaderUrl)};
     setFlagsFromString('${compile}');
     for (const path of ${JSON.stringify(paths)}) loadScript(path);
-    // V8 accepts the code only under the flags with which it was written.
+    // The code is that of the flags that it is written under.
     setFlagsFromString('--lazy');
     underFirstFlags(() => {
       for (const [path, { script }] of loadedScripts()) ${statement};
