@@ -15,10 +15,7 @@ export interface TimedCase {
   readonly title: string;
   readonly remark?: string;
   readonly samples: readonly Sample[];
-  /**
-   * Names of the contenders to which the others are compared. A time is shown as a multiple of
-   * theirs.
-   */
+  /** Names of the contenders to whose times the others are compared. */
   readonly yardsticks: readonly string[];
 }
 

@@ -77,10 +77,7 @@ export const FULL: Sizes = {
   limitMs: 20_000,
 };
 
-/**
- * A check that all cases run. It takes less than a minute and has too few rounds for reliable
- * figures.
- */
+/** A check that all cases run, in less than a minute. Its figures are not reliable. */
 export const QUICK: Sizes = {
   reads: { small: 20, middle: 6, large: 3 },
   lists: 3,

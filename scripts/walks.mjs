@@ -45,10 +45,7 @@ const VOCABULARY = new Set(
 /** Matches string literals in the built code, which may contain any character. */
 const TEXTS = /(["'`])(?:\\.|(?!\1)[^\\])*\1/gs;
 
-/**
- * Returns whether a block runs only if the call fails: it begins or ends with `throw`, or is a
- * `catch`.
- */
+/** Returns whether a block handles a failure: it begins or ends with `throw`, or is a `catch`. */
 function handlesFailure(block) {
   const code = block.replace(TEXTS, '""');
   return /^[\s{?:&|]*(throw|catch)\b/.test(code) || /\bthrow [^;]*;[\s}]*$/.test(code);

@@ -105,10 +105,7 @@ export async function measureKnown(workshop: Workshop): Promise<CaseResult> {
   };
 }
 
-/**
- * Measures queries in a database with very many sessions of one turn each. The number of sessions
- * grows.
- */
+/** Measures queries in a database with a growing number of sessions of one turn each. */
 export async function measureMany(workshop: Workshop): Promise<CaseResult> {
   const { dataDir, client, close } = await openLarge(workshop, 'many-data');
   const results: CaseResult[] = [];

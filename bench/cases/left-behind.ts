@@ -39,10 +39,7 @@ async function leftBehind(workshop: Workshop, round: number): Promise<number> {
   return delivered - ready;
 }
 
-/**
- * Measures the time until the database has the steps of a killed agent, counted from the time its
- * node is ready.
- */
+/** Measures the time from a ready node until it has the steps of a killed agent. */
 export async function measureLeftBehind(workshop: Workshop): Promise<CaseResult> {
   workshop.tell('what a dead process left');
   const ms: number[] = [];

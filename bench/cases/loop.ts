@@ -20,10 +20,7 @@ interface Plugin {
 const MODEL = { id: 'bench', limit: { context: 1_000_000 } };
 /** Number of unmeasured calls at the start. Code that runs for the first time is slow. */
 const WARM_UP = 8;
-/**
- * Limit in milliseconds of the first call, which imports a whole history. No harness waits that
- * long.
- */
+/** Limit in milliseconds of the first call. It imports a history; no harness waits so long. */
 const LIMIT_MS = 600_000;
 const POLL_EVERY_MS = 100;
 /**

@@ -21,10 +21,7 @@ export const ASSUMED = {
   steps: 100_000_000,
   /** Seconds from one step of a busy agent to the next: a model's answer and a tool. */
   secondsAStep: 10,
-  /**
-   * Database reads per step. A context reads the newest transaction and the changes since the last
-   * read.
-   */
+  /** Database reads per step: a context reads the changes since the previous one. */
   readsAStep: 1,
   /** Number of nodes. The servers of the log have other hosts. */
   nodes: 4,

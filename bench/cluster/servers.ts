@@ -7,10 +7,7 @@ import { type PostgresServer, postgresServer } from '../../test/cluster/postgres
 import { copyJars } from '../../test/cluster/server-jars.mjs';
 import { projectFolder, type Workshop } from '../workshop.js';
 
-/**
- * The measurements that need their own log. Each has a database, and with Kafka another one for
- * documents.
- */
+/** The measurements with their own log, each with one database, and with Kafka another. */
 export type LogOf = 'calls' | 'stored' | 'caught';
 export type Layout = 'postgres' | 'kafka';
 

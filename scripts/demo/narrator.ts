@@ -30,10 +30,7 @@ function clip(text: string, lines: number, width = 150): string {
   return [...shown, ...(all.length > lines ? [`… ${all.length - lines} more lines`] : [])].join('\n');
 }
 
-/**
- * Prints every event with its ids and hashes, for `--verbose`. Uses colours even if the output is
- * not a terminal.
- */
+/** Prints every event with ids and hashes, always in colour, for `--verbose`. */
 export function verboseNarrator(print: (text: string) => void): Narrator {
   return {
     heading: (text) => print(`\n\x1b[1m== ${text}\x1b[0m`),

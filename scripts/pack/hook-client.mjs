@@ -3,10 +3,7 @@ import { join } from 'node:path';
 import { projectRoot as root } from '../bundle.mjs';
 import { run } from './run.mjs';
 
-/**
- * Zig, whose C compiler makes programs for all platforms. The hash is that of its package for Linux
- * on x64.
- */
+/** Zig compiles C for all platforms. The hash is that of its package for Linux on x64. */
 const ZIG = { version: '0.17.1', sha256: 'ea6cc5d87b033cf0aedfbc8f9549a908cae6c50ac31f1698188fa48a74524b54' };
 
 /** Zig's names of the platforms. With musl, a program for Linux needs no system library. */

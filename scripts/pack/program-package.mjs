@@ -5,10 +5,7 @@ import { npmComponent, writeBill } from './bills.mjs';
 import { licenceNames, licenceText, textsIn } from './licences.mjs';
 import { npm, packFolder, unpack } from './tarball.mjs';
 
-/**
- * Returns the npm packages that the library's types import. Only programs that are compiled against
- * the library need them.
- */
+/** Returns the npm packages that the library's types import, for programs in TypeScript. */
 async function packagesOfTypes(folder) {
   const files = await readdir(join(folder, 'dist/types'), { recursive: true, withFileTypes: true });
   const texts = await Promise.all(

@@ -48,10 +48,7 @@ const linesOfComments = (pieces) => {
 /** Returns the number of lines of a Markdown file's front matter. Its fields must not be broken. */
 const frontMatter = (source) => (/^---\n[\s\S]*?\n---\n/.exec(source)?.[0].split('\n').length ?? 1) - 1;
 
-/**
- * Returns the lines that are too long. Front matter, fenced blocks and tables of Markdown do not
- * count.
- */
+/** Returns the lines that are too long, except Markdown's front matter, code and tables. */
 const longLines = (path, source, pieces) => {
   const found = [];
   const comments = linesOfComments(pieces);

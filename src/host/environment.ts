@@ -6,10 +6,7 @@ export const MASK_SETTINGS = ['off', 'known', 'strict'] as const;
 /** A value of `--mask`. */
 export type MaskSetting = (typeof MASK_SETTINGS)[number];
 
-/**
- * The environment of a process. Entry points pass it on, and no other code reads that of the
- * process itself.
- */
+/** The environment of a process. Only entry points read it from the process and pass it on. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Returns the value of a variable. An empty value counts as unset, as the XDG rules ask. */

@@ -13,10 +13,7 @@ const importedSchema = z.object({
   folder: z.string().optional(),
   /** Our id of the session that started this one as a sub-agent. */
   subagentOf: z.string().optional(),
-  /**
-   * The recording, and its size and time when it was imported. `size` is -1 until an import is
-   * complete.
-   */
+  /** The recording when it was imported. `size` is -1 until an import is complete. */
   path: z.string(),
   size: z.number(),
   mtime: z.number(),

@@ -38,10 +38,7 @@ export interface InspectedNodes {
   readonly own: InspectedNode;
   /** The nodes of XTDB_URL, in its order. */
   readonly remote: readonly RemoteNode[];
-  /**
-   * Whether every node of XTDB_URL is ready, and the data folder's node too if it runs or no other
-   * is named.
-   */
+  /** Whether all nodes of XTDB_URL are ready, and the data folder's own if it is used. */
   readonly healthy: boolean;
 }
 

@@ -13,10 +13,7 @@ export interface BegunSpan {
   end(facts: Facts, name: string): void;
 }
 
-/**
- * Exports spans and metrics with OpenTelemetry's SDK. The implementation is loaded only if an
- * export is enabled.
- */
+/** Exports spans and metrics with OpenTelemetry's SDK, which is loaded only for an export. */
 export interface Instruments {
   begin(activity: ActivityName, facts: Facts, parent: TraceContext | undefined): BegunSpan | undefined;
   add(measure: MeasureName, value: number, facts: Facts): void;

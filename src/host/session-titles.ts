@@ -4,10 +4,7 @@ import { isSaid } from '../history/rebuild/said-text.js';
 import type { StoreSnapshot } from '../store/store-snapshot.js';
 import type { ImportedSession } from './imported-sessions.js';
 
-/**
- * Maximum number of steps that are read to find a first prompt. A harness's texts may come before
- * it.
- */
+/** Maximum steps read to find a first prompt. A harness's texts may come before it. */
 const FIRST_STEPS = 16;
 const AT_ONCE = 8;
 /** Maximum number of first prompts read per list. Imported sessions bring their titles. */

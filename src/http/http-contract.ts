@@ -171,10 +171,7 @@ export interface ServedPaths {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
-/**
- * Pages for people. Requests for them need no token of the server. Their visitors may ask
- * questions.
- */
+/** Pages for people, without a token of the server. Their visitors may ask questions. */
 export interface ServedPage extends ServedPaths {
   /** Returns the address of a view of the page, which works while the server runs. */
   link(origin: string, view?: string): string;

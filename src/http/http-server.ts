@@ -42,10 +42,7 @@ export interface HttpServer {
 /** The addresses of a server. */
 export interface ServedAddresses {
   readonly mcp: string;
-  /**
-   * The generated bearer token. Undefined if the token is in a file, or if the server requires no
-   * token.
-   */
+  /** The generated bearer token. Undefined if a file has the token, or there is no token. */
   readonly token: string | undefined;
   /** Returns the address of a view of the page, which works while the server runs. */
   readonly page?: (view?: string) => string;

@@ -16,10 +16,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonMap {
   return rest;
 }
 
-/**
- * Returns the schemas of requests and answers. The schema of a problem includes the members that
- * contracts add.
- */
+/** Returns the schemas of requests and answers. A problem includes the members of contracts. */
 function allSchemas(contracts: readonly HttpContract[]): { readonly requests: Schemas; readonly answers: Schemas } {
   const problem = ANSWERS.Problem.extend(Object.assign({}, ...contracts.map((contract) => contract.problem)));
   return {
@@ -34,8 +31,7 @@ function allSchemas(contracts: readonly HttpContract[]): { readonly requests: Sc
 }
 
 /**
- * Returns the schemas of the document. If a request and an answer have the same name, the answer's
- * schema is used.
+ * Returns the schemas of the document. Of a request and an answer with one name, the answer wins.
  */
 function schemas({ requests, answers }: ReturnType<typeof allSchemas>): JsonMap {
   return Object.fromEntries([

@@ -2,10 +2,7 @@ import * as z from 'zod';
 
 type CamelCase<Name> = Name extends `${infer Head}_${infer Rest}` ? `${Head}${Capitalize<CamelCase<Rest>>}` : Name;
 
-/**
- * The type of a value before its conversion to the wire: names in camelCase, times as dates,
- * undefined instead of null.
- */
+/** The type of a value before `wireShape`: camelCase names, dates, undefined instead of null. */
 export type Shaped<T> = T extends readonly (infer E)[]
   ? readonly Shaped<E>[]
   : T extends object

@@ -1,10 +1,7 @@
 import { join } from 'node:path';
 import * as z from 'zod';
 
-/**
- * The schema of an archive plan, which is passed as plain data to the process that makes the
- * archive.
- */
+/** Schema of an archive plan, which the process that makes the archive gets as plain data. */
 export const archivePlanSchema = z.object({
   java: z.object({ command: z.string(), major: z.int(), fingerprint: z.string() }),
   jars: z.array(z.string()).min(2),
@@ -14,8 +11,7 @@ export const archivePlanSchema = z.object({
 });
 
 /**
- * A plan to make the ahead-of-time cache of a packaged node: its place in the cache folder, and its
- * input.
+ * A plan of a packaged node's ahead-of-time cache: its place in the cache folder, and its input.
  */
 export type ArchivePlan = Readonly<z.infer<typeof archivePlanSchema>>;
 

@@ -6,8 +6,7 @@ import { join, relative, sep } from 'node:path';
 export type FrontFiles = ReadonlyMap<string, Buffer>;
 
 /**
- * Part of every key. Increase it when the layout of an installation changes, so that older
- * installations do not match.
+ * Part of every key. Increase it if the layout changes, so that older installations do not match.
  */
 const LAYOUT = 'installation-2';
 

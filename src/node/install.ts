@@ -42,10 +42,7 @@ export function expiredEntries(
     .map((entry) => entry.name);
 }
 
-/**
- * Removes unused installations from the cache folder. Ignores failures, because the next call tries
- * again.
- */
+/** Removes unused installations from the cache folder. A failed removal is tried again later. */
 export async function removeOldInstallations(cacheDir: string, currentKey: string): Promise<void> {
   const names = await readdir(cacheDir).catch(() => []);
   const entries = await Promise.all(

@@ -18,10 +18,7 @@ const ARCHIVE = 'front.aot';
 const MANIFEST = 'installation.json';
 const manifestSchema = z.object({ archive: z.boolean() });
 
-/**
- * Returns the plan of a packaged node's archive. The archive fits only the current place of the
- * package.
- */
+/** Returns the plan of a packaged node's archive, which fits only the package's current place. */
 export function archivePlan(
   node: PackagedNode,
   files: FrontFiles,

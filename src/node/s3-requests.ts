@@ -16,10 +16,7 @@ export interface S3Request {
   readonly body?: S3Body;
 }
 
-/**
- * A request body: its length and hash, which the store checks, and a function that opens a new
- * stream for each attempt.
- */
+/** A request body: its length and hash, which the store checks, and a new stream per attempt. */
 export interface S3Body {
   readonly size: number;
   readonly sha256: string;
@@ -39,10 +36,7 @@ export const ATTEMPTS = 4;
 const LIMIT_MS = 60_000;
 /** SHA-256 of an empty body. */
 const EMPTY = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
-/**
- * Matches a bucket name with a dot. It goes into the path, because certificates do not cover such a
- * host name.
- */
+/** Matches a bucket name with a dot. It goes into the path: no certificate covers such a host. */
 const DOTTED = /\./;
 
 /** Returns every value of an XML element in a store's answer, verbatim. */

@@ -29,10 +29,7 @@ export interface WriteCheckpointOptions {
   /** The checkpoint store for all hosts of this log. */
   readonly store: CheckpointStore;
   readonly dataDir: string;
-  /**
-   * Maximum steps of the log that the newest checkpoint may be behind. Up to this lag, no new one
-   * is written.
-   */
+  /** Steps of the log that the newest checkpoint may be behind before a new one is written. */
   readonly behind: number;
   /** Number of checkpoints of this log to keep, including this one. */
   readonly keep: number;

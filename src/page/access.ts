@@ -22,10 +22,7 @@ export class Refused extends Error {
   }
 }
 
-/**
- * Converts a response to a Refused error. If its body is not a problem report, only the status is
- * used.
- */
+/** Converts a response to a Refused error, from its problem report or only its status. */
 export async function refusedBy(response: Response): Promise<Refused> {
   const problem: unknown = await response.json().catch(() => undefined);
   const { code = 'unknown', detail = response.statusText } = (problem ?? {}) as {
@@ -35,10 +32,7 @@ export async function refusedBy(response: Response): Promise<Refused> {
   return new Refused(code, response.status, detail);
 }
 
-/**
- * Why the page cannot ask the server at the moment, and what the reader can do. Undefined if it
- * can.
- */
+/** Why the page cannot reach the server now, and what the reader can do. Undefined if it can. */
 export const trouble = signal<
   { readonly kind: 'gone' | 'ended' | 'starting' | 'stopped'; readonly text: string } | undefined
 >(undefined);

@@ -66,10 +66,7 @@ export function answerFrom(other: AnswerSource): void {
 /** Whether there is a server. Without one, only the file's content is available, read-only. */
 export const isServed = (): boolean => source.isServed;
 
-/**
- * Views that need a database. A file offers none of them, except those in the main row, where it
- * shows why.
- */
+/** Views that need a database. A page in a file hides them, or explains why in the main row. */
 const SERVED_VIEWS: ReadonlySet<ViewName> = new Set(['query']);
 
 /** Returns the available views, in navigation order. */

@@ -4,10 +4,7 @@ import { makerOf } from './strip-layout.js';
 import type { Authors, LoggedVersion, Strip } from './wire.js';
 import { counted, plural } from './words.js';
 
-/**
- * Maximum number of calls that are listed, and of parts of a file that are named, before the reader
- * asks for more.
- */
+/** Maximum calls that are listed, and parts that are named, before the reader asks for more. */
 const [MOST_CALLS, MOST_PARTS] = [12, 4];
 
 type FileCalls = Authors['calls'];

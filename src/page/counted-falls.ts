@@ -2,10 +2,7 @@ import { fallOf, SHORTENING } from '../history/rebuild/counted-fall.js';
 import { usedTokens } from './strip-layout.js';
 import type { Strip } from './wire.js';
 
-/**
- * A request that the provider counted shorter than the previous one, although the transcript shows
- * no removal.
- */
+/** A request with a smaller count than the previous one, without a removal in the transcript. */
 export interface CountedFall {
   readonly step: number;
   /** Number of the model call, from 1. */

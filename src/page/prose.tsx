@@ -4,10 +4,7 @@ import { Markdown } from './markdown.js';
 /** Maximum characters and lines of a message that are shown before the reader asks for all. */
 const MOST_CHARS = 2_400;
 const MOST_LINES = 24;
-/**
- * Minimum characters behind the button. A shorter rest is shown at once, because the button would
- * take as much room.
- */
+/** Minimum hidden characters. The button for a shorter rest would take as much room. */
 const LEAST_REST = 200;
 
 /** Returns the beginning of a text, within both limits. */

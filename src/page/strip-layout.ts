@@ -16,10 +16,7 @@ export interface BandRow {
   readonly spans: readonly BandSpan[];
 }
 
-/**
- * Returns the first column whose request includes a step. Returns the number of columns if none
- * does.
- */
+/** Returns the first column whose request includes a step, or the number of columns. */
 export function columnOf(calls: readonly Pick<StripCall, 'step'>[], step: number): number {
   let [low, high] = [0, calls.length];
   while (low < high) {
@@ -49,10 +46,7 @@ export function requestOf(strip: Pick<Strip, 'calls'> | undefined, step: number)
   return call === undefined || call.step >= step ? Math.max(0, step - 1) : call.step;
 }
 
-/**
- * Returns the last step of the first request that includes a step. Returns the step itself if none
- * does.
- */
+/** Returns the last step of the first request that includes a step, or the step itself. */
 export const requestWith = (strip: Pick<Strip, 'calls'> | undefined, step: number): number =>
   strip?.calls[columnOf(strip.calls, step)]?.step ?? step;
 
@@ -106,10 +100,7 @@ export function sortedRows(
   return { present, elsewhere: others.filter(wasShown), lines: others.filter((row) => !wasShown(row)) };
 }
 
-/**
- * Returns the visible range of columns or rows: the first visible one, and the first one after the
- * range.
- */
+/** Returns the visible range of columns or rows: the first one, and the first one after it. */
 export function seenRange(
   scroll: number,
   window: number,
@@ -247,10 +238,7 @@ export function neighbour(
   return before === undefined ? undefined : calls.find(({ turn }) => turn === before.turn);
 }
 
-/**
- * Arranges facts about some calls by the columns of the strip. A column without a fact gets
- * undefined.
- */
+/** Arranges facts about some calls by column. A column without a fact gets undefined. */
 export function inColumns<T extends { readonly step: number }>(
   known: readonly T[],
   strip: Strip | undefined,

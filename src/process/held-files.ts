@@ -9,8 +9,7 @@ import { pollUntil } from './within-limit.js';
  */
 const HELD: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'EBUSY']);
 /**
- * Maximum time in milliseconds to try again. Scanners and indexers on Windows close a file soon,
- * without an event.
+ * Maximum time in milliseconds to retry. Scanners on Windows close a file soon, without an event.
  */
 const HELD_MS = 2_000;
 

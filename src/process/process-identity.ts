@@ -61,10 +61,7 @@ export function startFromPowerShell(text: string): string {
   return /^\s*(\d{15,20})\s*$/.exec(text)?.[1] ?? UNKNOWN_START;
 }
 
-/**
- * Time in milliseconds that a start is cached, because PowerShell takes a third of a second to
- * answer.
- */
+/** Milliseconds that a start is cached, because PowerShell takes a third of a second. */
 const KEPT_MS = 10_000;
 const POWERSHELL_MS = 20_000;
 const windowsStarts = new Map<number, { readonly at: number; readonly start: Promise<string> }>();

@@ -87,10 +87,7 @@ export class TrackerReportFile {
 const troubleSchema = z.object({
   what: z.string(),
   pid: z.int().positive(),
-  /**
-   * The start of the process, which no later process with its pid shares. Absent in files of
-   * earlier versions.
-   */
+  /** The process's start, unlike that of a later one with its pid. Absent in earlier versions. */
   started: z.string().min(1).optional(),
   session: z.string(),
   /** Model calls that used the harness's own prompt because our context was late or failed. */

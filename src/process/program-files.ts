@@ -33,10 +33,7 @@ export interface Spawned {
  */
 const UNQUOTABLE = /[%"\0\r\n]/;
 
-/**
- * Quotes an argument of a command file. Doubles last backslashes, which would otherwise escape the
- * closing quote.
- */
+/** Quotes an argument of a command file. Doubles last backslashes to protect the closing quote. */
 const quoted = (arg: string): string => `"${arg.replace(/\\+$/, '$&$&')}"`;
 
 /**

@@ -137,10 +137,7 @@ const CONTENTS: DatalogQuery = {
   where: [triple(e, 'content_hash', hash), triple(e, 'content', text)],
 };
 
-/**
- * Starts from the lists of chunks, which are few. In their ids, `chunks:` has seven characters and
- * the hash 64.
- */
+/** Starts from the few lists of chunks. An id has seven characters (`chunks:`), then the hash. */
 const LONG_CONTENTS: DatalogQuery = {
   find: [e, hash],
   in: [type, from, to],

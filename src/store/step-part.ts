@@ -93,10 +93,7 @@ export interface SnapshotInput {
   readonly indexedBefore: number;
 }
 
-/**
- * Returns the part of a snapshot. Its body is one nested value, which costs one index key (decision
- * G3).
- */
+/** Returns the part of a snapshot, as one nested value with one index key (decision G3). */
 export function toSnapshotPart({ session, seq, sets, indexedBefore }: SnapshotInput): StoredDocument {
   const body = { seq, indexed: sets.index.slice(indexedBefore), active: sets.active, pinned: sets.pinned };
   return { 'xt/id': partId('snapshot', session, seq), type: 'snapshot', snapshot_ref: sessionObjectId(session), body };

@@ -16,10 +16,7 @@ function* linesOf(segments: readonly Segment[]): Generator<Uint8Array> {
   for (const segment of segments) yield* segment.lines();
 }
 
-/**
- * Yields the merged groups of all segments. The blocks of a segment follow those of earlier
- * segments.
- */
+/** Yields the merged groups of all segments. Blocks follow those of earlier segments. */
 function* groupsOf(segments: readonly Segment[]): Generator<Buffer> {
   const shifts = starts(segments.map(({ owners }) => owners.length));
   const total = segments.reduce((sum, { owners }) => sum + owners.length, 0);

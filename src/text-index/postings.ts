@@ -14,10 +14,7 @@ export function checksum(bytes: Uint8Array): number {
 /** Maximum bytes that one write appends: a number with seven bits per byte, or a run of bits. */
 const MOST_WRITTEN = 8;
 
-/**
- * A growing byte buffer. Takes numbers with seven bits per byte, then bits, the lowest bit of each
- * byte first.
- */
+/** A growing buffer: numbers with seven bits per byte, then bits, the lowest of a byte first. */
 class ByteSink {
   #bytes = Buffer.allocUnsafe(8_192);
   #size = 0;
@@ -73,10 +70,7 @@ export interface BucketBlocks {
   readonly blocks: Uint32Array;
 }
 
-/**
- * Returns how many low bits of a gap are written plainly (Rice coding). Assumes that the blocks are
- * spread evenly.
- */
+/** Returns the number of plain low bits of a gap (Rice coding), for evenly spread blocks. */
 const plainBits = (blocks: number, found: number): number =>
   Math.max(0, Math.floor(Math.log2((0.69 * blocks) / Math.max(1, found))));
 

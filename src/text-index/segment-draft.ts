@@ -16,10 +16,7 @@ export interface IndexEntry {
   readonly hash?: string | undefined;
 }
 
-/**
- * UTF-16 units of a block. A long text has several blocks. Otherwise almost any search would find
- * it.
- */
+/** UTF-16 units of a block. As one block, a long text would be found by almost any search. */
 const BLOCK = 16_384;
 /** Number of pairs of bucket and block after which a draft is full. Each pair takes eight bytes. */
 const MANY_PAIRS = 6_000_000;
@@ -125,10 +122,7 @@ const count = (counts: Uint32Array, at: number): void => {
   counts[place] = (counts[place] ?? 0) + 1;
 };
 
-/**
- * Turns counts into the offsets at which the items of each count begin. Returns a copy that the
- * caller advances.
- */
+/** Turns counts into the offsets at which their items begin. Returns a copy to advance. */
 function summed(counts: Uint32Array): Uint32Array {
   for (let i = 1; i < counts.length; i += 1) counts[i] = (counts[i] ?? 0) + (counts[i - 1] ?? 0);
   return counts.slice();

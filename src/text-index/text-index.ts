@@ -78,10 +78,7 @@ export class TextIndex {
     return index;
   }
 
-  /**
-   * The last transaction that it covers. For an empty index, a position before the first
-   * transaction.
-   */
+  /** The last transaction that it covers; before the first one for an empty index. */
   get position(): IndexPosition {
     return this.#manifest.position;
   }
@@ -141,10 +138,7 @@ export class TextIndex {
     });
   }
 
-  /**
-   * Removes files that the manifest does not name, such as the unfinished segment of a killed
-   * process.
-   */
+  /** Removes files that the manifest does not name, such as those of a killed process. */
   async #removeStrays(): Promise<void> {
     const known = new Set(this.#manifest.segments.map(({ name }) => name));
     for (const name of await readdir(this.#folder))

@@ -82,10 +82,7 @@ const CODE_OF_STATUS: Readonly<Record<number, XtdbErrorCode>> = {
   504: 'timeout',
 };
 
-/**
- * The parts of an error body that we read. We ignore the rest, because it may repeat documents and
- * queries.
- */
+/** The parts of an error body that we read. The rest may repeat documents and queries. */
 interface ErrorBody {
   readonly type: string;
   readonly key: string;

@@ -60,10 +60,7 @@ export interface RememberedDocument {
 export class DocumentMemory {
   readonly #documents = new Map<string, RememberedDocument | undefined>();
 
-  /**
-   * Returns whether the document of an id is known. With `dated`, the beginning of its valid time
-   * must be known too.
-   */
+  /** Returns whether an id's document is known, and with `dated` also its valid time. */
   knows(id: string, dated = false): boolean {
     const known = this.#documents.get(id);
     return known === undefined ? this.#documents.has(id) : !dated || known.since !== undefined;

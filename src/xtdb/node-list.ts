@@ -11,10 +11,7 @@ import { type NodeStatus, readStatus } from './requests.js';
  */
 export type NodeHealth = 'ready' | 'lagging' | 'restoring' | 'failed' | 'unreachable';
 
-/**
- * The health of nodes that may be used. A lagging one may, because readers wait for writes that
- * went through another node.
- */
+/** The health of usable nodes. Readers wait until a lagging node has the writes of others. */
 const USABLE: readonly NodeHealth[] = ['ready', 'lagging'];
 /**
  * Maximum steps of the log that a ready node may be behind. A busy log is always a few steps ahead

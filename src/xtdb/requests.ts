@@ -58,10 +58,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * Maximum time in milliseconds that the node may hold back one request. Longer waits use several
- * requests.
- */
+/** Maximum milliseconds that the node holds back a request. Longer waits use several. */
 const MAX_HELD_MS = 10_000;
 /** Extra time for the node beyond the requested wait. */
 const MARGIN_MS = 5_000;

@@ -32,10 +32,7 @@ interface Anchor {
   readonly device: bigint | undefined;
 }
 
-/**
- * Folders of the kernel that contain no real files. They are outside of every root, unless the root
- * itself lies in one.
- */
+/** Folders without real files. They are outside of every root that does not lie in them. */
 const KERNEL_FOLDERS = ['/proc', '/sys', '/dev'] as const;
 const MOST_LINKS = 40;
 const LONGEST_PATH = 4096;

@@ -30,10 +30,7 @@ const MOST_RULES = 20_000;
  * be tried at every byte of a path.
  */
 const MOST_COSTLY = 64 * 1024;
-/**
- * Maximum comparisons per path, which take some milliseconds. Rules beyond it do not apply to that
- * path.
- */
+/** Maximum comparisons per path (some milliseconds). Rules beyond it do not apply to that path. */
 const MOST_STEPS = 1_000_000;
 /** Milliseconds after which matching yields to other work of the process. */
 const TURN = 20;

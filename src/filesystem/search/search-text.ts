@@ -25,10 +25,7 @@ export interface SearchOptions {
   /** Time limit in milliseconds; default 30,000. The matches found until then are returned. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
-  /**
-   * The path of ripgrep. By default it is looked up. `null` searches without ripgrep, in this
-   * process.
-   */
+  /** The path of ripgrep; default: it is looked up. `null` searches without ripgrep. */
   readonly ripgrep?: string | null | undefined;
   /** The path as the agent gave it, for messages. */
   readonly shown?: string;

@@ -28,10 +28,7 @@ interface OpenedFile {
 }
 
 const NEWLINE = 10;
-/**
- * Number of files of the first run. Small, because a frequent text usually reaches the limit in a
- * few files.
- */
+/** Files of the first run. A frequent text usually reaches the limit in these few files. */
 const FIRST_RUN = 64;
 /** Maximum descriptors of one run: half the limit of a process on the strictest systems. */
 const MOST_AT_ONCE = 512;

@@ -4,10 +4,7 @@ import { systemCode } from '../../process/system-error.js';
 import { fromNative, toNative } from '../access/native-path.js';
 import type { AllowedRoots } from '../access/roots.js';
 
-/**
- * Properties of a file that can be read without opening it. If two marks are equal, the file has
- * not changed.
- */
+/** Properties of a file that need no open. If two marks are equal, the file has not changed. */
 export interface FileStamp {
   /** Inode, size and both times to the nanosecond as one text; `absent` if there is no file. */
   readonly mark: string;

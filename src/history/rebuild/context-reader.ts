@@ -34,10 +34,7 @@ export interface WantedContext {
   readonly objects?: (state: SessionState) => Pick<SessionSets, 'index' | 'active'>;
 }
 
-/**
- * One of many contexts to read together, and the versions that it shows although they are newer
- * than its basis.
- */
+/** One of many contexts to read together, with the versions newer than its basis. */
 export interface ForeseenContext extends WantedContext {
   readonly step: number;
   /** The valid time of its basis; undefined if it has none. */

@@ -1,7 +1,4 @@
-/**
- * Minimum fall of a provider's count that has a meaning, in tokens. Smaller ones come from
- * rounding.
- */
+/** Minimum meaningful fall of a provider's count, in tokens. Rounding causes smaller ones. */
 export const LEAST_COUNTED = 1_024;
 
 /** The kinds of history events that explain a shorter request. */

@@ -20,10 +20,7 @@ export interface HiddenTexts {
   readonly objects: ReadonlySet<string>;
 }
 
-/**
- * Finds the texts that the redaction rules of a session hide. Returns `NOTHING_HIDDEN` without
- * rules.
- */
+/** Finds the texts that a session's redaction rules hide; `NOTHING_HIDDEN` without rules. */
 export type FindHiddenTexts = (timeline: Timeline, session: SessionId) => Promise<HiddenTexts>;
 
 /** Hides nothing. */

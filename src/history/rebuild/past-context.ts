@@ -246,10 +246,7 @@ export class PastContexts {
     return { ...where, kind: 'unseen', source: 'assembled', delivered: undefined, matches: undefined, ...how };
   }
 
-  /**
-   * Reads the session at a point, with the objects that `objects` selects. Default: those of its
-   * sets.
-   */
+  /** Reads the session at a point, with the selected objects (default: those of its sets). */
   async #read(session: SessionId, point: Point, objects?: WantedContext['objects']): Promise<ReadContext> {
     const { place, snapshot } = point;
     const last = (await this.records(session)).at(-1);

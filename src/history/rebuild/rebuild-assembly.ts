@@ -30,10 +30,7 @@ import {
 /** A record whose context is to be rebuilt. */
 interface WantedRebuild {
   readonly proof: AssemblyProof;
-  /**
-   * Whether to read the whole context. If false, a request of an epoch is read without earlier
-   * text.
-   */
+  /** Whether to read the whole context. If false, a request of an epoch lacks earlier text. */
   readonly whole: boolean;
 }
 

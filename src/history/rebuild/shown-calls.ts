@@ -25,10 +25,7 @@ const NUMBERED: readonly ((line: string, number: number) => string)[] = [
   (line, number) => `${number}: ${line}`,
 ];
 
-/**
- * Returns a file's text with line numbers in the way that gives the shown answer. Undefined if no
- * way does.
- */
+/** Returns a file's text with the line numbers of the shown answer. Undefined if none fit. */
 function numbered(text: string, { sha256, chars }: { readonly sha256: string; readonly chars: number }) {
   if (chars <= text.length) return undefined;
   const all = text.split('\n');
@@ -52,10 +49,7 @@ const joined = (pieces: readonly AnswerPiece[], output: string): string =>
 
 type ToolCall = Extract<ObjectVersion, { readonly type: 'toolcall' }>;
 
-/**
- * Returns the call in its recorded form. If that was stored only in part, returns tool and
- * arguments.
- */
+/** Returns the call in its recorded form, or tool and arguments if that form was cut. */
 function headOf({ tool, args, args_display: display }: ToolCall): string {
   const own = `${tool} ${canonicalJson(args as Json)}`;
   return typeof display === 'string' && !display.endsWith('…') ? display : own;

@@ -91,9 +91,6 @@ export function transcriptEntries(steps: readonly Step[]): TranscriptEntries {
 export const entriesAt = ({ entries }: TranscriptEntries, step: number): readonly TranscriptEntry[] =>
   entries.filter((entry) => entry.step.seq <= step && step < entry.until);
 
-/**
- * Returns the text that a request shows in place of a call's result. Undefined if it shows the
- * result.
- */
+/** Returns the text that replaces a call's result in a request. Undefined without one. */
 export const replacedAt = ({ replaced }: TranscriptEntry, step: number): string | undefined =>
   replaced.findLast(({ from }) => from <= step)?.text;

@@ -3,10 +3,7 @@ import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import { kindOfCall, linesAsked, type NamedCall, namedCall, showsText } from './call-names.js';
 import type { TranscriptEntries, TranscriptEntry } from './transcript-entries.js';
 
-/**
- * Consecutive requests that had an object: those that end at a step from `from` up to before
- * `until`.
- */
+/** Consecutive requests that had an object. They end at a step from `from` to before `until`. */
 export interface Presence {
   readonly from: number;
   /** Infinite if the object was never dropped. */
@@ -14,8 +11,7 @@ export interface Presence {
   /** Whether the requests had its whole text, and not only a part, such as some lines of a file. */
   readonly whole: boolean;
   /**
-   * When the object came into the requests, in milliseconds since 1970. A file's version is that of
-   * this time.
+   * When it came, in milliseconds since 1970. The requests have the file's version of that time.
    */
   readonly at: number;
 }

@@ -22,10 +22,7 @@ export type IndexProgress = (done: number, all: number) => void;
 export interface CatchUpOptions {
   /** The transaction that the index must cover. */
   readonly upto: number;
-  /**
-   * Maximum time to wait, in milliseconds; default: no limit. After it, indexing continues in the
-   * background.
-   */
+  /** Maximum wait in milliseconds; default: none. Indexing then continues in the background. */
   readonly limitMs?: number | undefined;
   readonly onProgress?: IndexProgress | undefined;
   /** Called with the reason if the index cannot be used. */
@@ -138,10 +135,7 @@ export class SearchIndex {
   }
 }
 
-/**
- * Returns whether an index was built from this database: the time of the index's last transaction
- * must be equal.
- */
+/** Returns whether an index was built from this database, by its last transaction's time. */
 async function isOf(store: ObjectStore, { txId, txTime }: IndexPosition): Promise<boolean> {
   if (txId < 0) return true;
   const [first] = await store.loggedAfter(txId - 1, 1);

@@ -230,10 +230,7 @@ export async function* readPlaces(places: readonly SearchedPlace[]): AsyncGenera
   }
 }
 
-/**
- * Compares texts and returns the matches. `others` are texts that were compared earlier and do not
- * match.
- */
+/** Compares texts and returns the matches. `others` are known not to match. */
 async function matching(
   batches: AsyncIterable<readonly ReadPlace[] | { readonly others: readonly string[] }>,
   { ranges }: TextPattern,

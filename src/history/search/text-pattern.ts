@@ -28,10 +28,7 @@ function refused(pattern: string, why: string): HistoryError {
   return new HistoryError('malformed-pattern', `the pattern ${quoted(pattern)} is refused: ${why}`);
 }
 
-/**
- * Yields the matches of an expression. The engine needs time linear in the text for every
- * expression.
- */
+/** Yields the matches of an expression, in time linear in the text for every expression. */
 function* expressionRanges(expression: RE2JS, text: string): Generator<TextRange> {
   const matcher = expression.matcher(text);
   while (matcher.find()) yield { at: matcher.start(), end: matcher.end() };

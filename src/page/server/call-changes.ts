@@ -41,10 +41,7 @@ export interface CallChanges {
   readonly prefix?: PrefixDiff;
   /** Why a request has no record. */
   readonly why?: string;
-  /**
-   * One sentence about the tokens written again and the cause, by the provider's count if there is
-   * one.
-   */
+  /** One sentence about the tokens written again, by the provider's count if known, and why. */
   readonly sentence: string;
   /** The provider's count of the second request, if the first one directly precedes it. */
   readonly counted?: {

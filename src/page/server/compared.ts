@@ -77,10 +77,7 @@ async function sideOf({ session, timeline, steps }: ComparedSide) {
   };
 }
 
-/**
- * Returns the row of a session. On a server of several agents there is no list, so the row is
- * computed here.
- */
+/** Returns the row of a session, from the list or, on a server of several agents, computed here. */
 async function rowOf({ session, timeline, steps }: ComparedSide, listed: SessionRow | undefined): Promise<SessionRow> {
   const { present } = timeline;
   const [figures, lineage] = await Promise.all([sessionFigures(present, session), present.lineage(session)]);
@@ -98,10 +95,7 @@ async function rowOf({ session, timeline, steps }: ComparedSide, listed: Session
   };
 }
 
-/**
- * Joins the changed files of two sessions by name. Ids do not help: the sessions may have different
- * ids for a file.
- */
+/** Joins the changed files of two sessions by name, because their ids for a file may differ. */
 function besideEachOther(sides: readonly { readonly files: readonly ChangedFile[] }[]) {
   const names = [...new Set(sides.flatMap(({ files }) => files.map(({ name }) => name)))].sort();
   return names.map((name) => {

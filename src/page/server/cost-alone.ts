@@ -21,10 +21,7 @@ export interface CostAlone {
   readonly why: string;
 }
 
-/**
- * Maximum tokens of a history that the estimate covers. The agent would have compacted a larger
- * one.
- */
+/** Maximum tokens of an estimated history. The agent would have compacted a larger one. */
 const USUAL_WINDOW = 200_000;
 
 /** Returns the estimated tokens of all messages and calls up to each step. */

@@ -50,10 +50,7 @@ type Counts = Pick<CountedCall, 'number' | 'step' | 'turn' | 'at' | 'usage' | 'r
 /** The counts of a call, and whether the session made it itself. */
 type OwnCounts = Counts & { readonly isOwn: boolean };
 
-/**
- * Compares each call with the previous one. Skips failed calls, which have no prompt to compare
- * with.
- */
+/** Compares each call with the previous one. A failed call, without a prompt, is skipped. */
 export function comparedCalls<T extends Counts>(counts: readonly T[]): readonly (CountedCall & T)[] {
   let last: T | undefined;
   return counts.map((one) => {

@@ -44,10 +44,7 @@ export interface PageManifest {
   readonly format: string;
   readonly version: number;
   readonly session: string;
-  /**
-   * The ancestors of a fork, the oldest first. Only the steps that it shares with them are in the
-   * page.
-   */
+  /** A fork's ancestors, the oldest first. The page has only the steps that it shares with them. */
   readonly parents?: readonly string[];
   /** The first words of the user, masked; empty if there are none. */
   readonly title?: string;

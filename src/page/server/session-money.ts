@@ -48,10 +48,7 @@ const TOKENS: Readonly<Record<Cause, (call: CountedCall) => number>> = {
 };
 const CAUSES = Object.keys(TOKENS) as readonly Cause[];
 
-/**
- * Compares the sent requests of some calls with the previous requests. Keys are the steps of the
- * calls.
- */
+/** Compares the sent requests of some calls with the previous ones, by the calls' steps. */
 async function comparisons(
   timeline: Timeline,
   session: SessionId,

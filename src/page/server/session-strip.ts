@@ -59,10 +59,7 @@ export interface SessionStrip {
   readonly budget?: number;
 }
 
-/**
- * Maximum number of files whose versions are read for marks. The most recently activated ones
- * count.
- */
+/** Maximum files whose versions are read for marks: the most recently activated ones. */
 const MOST_WATCHED = 200;
 const AT_ONCE = 8;
 
@@ -191,10 +188,7 @@ export const epochMarks = (records: readonly AssemblyProof[]): readonly StripMar
     return { kind: 'epoch', step, at: new Date(at), number, reason, ...defined({ price }) };
   });
 
-/**
- * Returns the last step that a point includes: the point's step, or the last step known at its
- * basis.
- */
+/** Returns the last step of a point: its own step, or the last one known at its basis. */
 async function lastOf(
   { place, basis, snapshot }: Point,
   { present, session, steps }: { present: StoreSnapshot; session: SessionId; steps: readonly Step[] },

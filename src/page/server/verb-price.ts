@@ -28,10 +28,7 @@ export interface VerbPrice {
   readonly layout: 'ssot' | 'epoch';
   /** Tokens of the object's text in a request. */
   readonly text: number;
-  /**
-   * Tokens that the next request additionally writes to the cache, behind its common beginning with
-   * the last request.
-   */
+  /** Additional tokens of the next request behind its common beginning with the last one. */
   readonly written: number;
   /** Tokens by which every request from the next one on grows; negative if requests shrink. */
   readonly perCall: number;

@@ -196,10 +196,7 @@ export class SessionActors {
     return { touches, unrecorded, versions: acted };
   }
 
-  /**
-   * Returns the last command between two versions that may have restored an earlier text of the
-   * file.
-   */
+  /** Returns the last command between two versions that may have restored an earlier text. */
   #putBack({ path, after, upto }: Stretch): { readonly run: ShellRun; readonly command: string } | undefined {
     for (const run of this.#runs.toReversed()) {
       if (run.step.at <= after || run.step.at > upto) continue;
@@ -294,10 +291,7 @@ interface Stretch {
 const pathOf = (described: Described | undefined): string | undefined =>
   described?.type === 'file' ? described.displayPath : undefined;
 
-/**
- * Returns the number of the last earlier version with the same text, if a version between them
- * differs.
- */
+/** Returns the last earlier version with the same text, if a version between them differs. */
 function earlierAlike(versions: readonly HistoryHead[], at: number): number | undefined {
   const hash = versions[at]?.document?.file_hash;
   const isAlike = (one: HistoryHead | undefined): boolean =>

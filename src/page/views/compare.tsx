@@ -14,10 +14,7 @@ import { counted, duration, localTime, money, pathEnd, plural, shortCount } from
 /** Lines of a last answer that are shown before the reader asks for all. */
 const OUTCOME_LINES = 8;
 
-/**
- * Names the models that answered. If there are several, each has its number of calls. The list of
- * sessions names only one.
- */
+/** Names the models that answered. If there are several, each has its number of calls. */
 function modelsOf({ id, model }: ListedSession, moneys: readonly Money[]): string | null {
   const used = moneys.find(({ session }) => session === id)?.prices.filter((price) => price.model !== '') ?? [];
   if (used.length < 2) return model;

@@ -81,10 +81,7 @@ function CopyTo({ plan }: { readonly plan: RestorePlan }) {
   );
 }
 
-/**
- * Restores files. Shows the obstacles, then the restore into a folder, then the command for the
- * files themselves.
- */
+/** Restores files: shows obstacles, the restore into a folder, and the command for in place. */
 function PutBack({ plan, call }: { readonly plan: RestorePlan; readonly call: number }) {
   const restore = command('restore', `${plan.session}@step:${plan.step}`, '--apply', '--in-place');
   return (
@@ -138,10 +135,7 @@ interface FileRow {
   readonly id: string;
   readonly name: string;
   readonly band: StripBand | undefined;
-  /**
-   * Number of calls that changed it. Until they are known, the number of versions during the
-   * session.
-   */
+  /** Number of calls that changed it. Until known, of versions during the session. */
   readonly changes: number;
   readonly plan: RestorePlan['files'][number] | undefined;
   readonly stale: number;

@@ -307,10 +307,7 @@ function useName(id: string, strip: Strip | undefined): string {
   return shown.state === 'there' ? (shown.value.version.display ?? id) : id;
 }
 
-/**
- * Shows a file or the result of a call: its versions, their authors, and the model calls that had
- * them.
- */
+/** Shows a file or call: its versions, their authors, and the model calls that had them. */
 function Shown({ id }: { readonly id: string }) {
   const strip = useStrip();
   const there = strip.state === 'there' ? strip.value : undefined;

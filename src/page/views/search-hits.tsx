@@ -10,10 +10,7 @@ import { counted, localTime, pathEnd, plural, speaker } from '../words.js';
 type Ranges = SearchHit['whole'];
 const MOST_RANGES = 12;
 
-/**
- * Qualifies the claim that a text stayed. Where the provider's count fell, only the transcript
- * supports it.
- */
+/** Warns that only the transcript shows that a text stayed, if the provider's count fell. */
 function Falls({ ranges, strip }: { readonly ranges: Ranges; readonly strip: Strip }) {
   const falls = countedFalls(strip).filter(({ step }) =>
     ranges.some(({ from: first, to }) => step > first && step <= to),

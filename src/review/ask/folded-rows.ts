@@ -29,10 +29,7 @@ export function grouped(rows: readonly FoldedRow[], by: 0 | 1): EdnMap {
   return new EdnMap([...groups].flat());
 }
 
-/**
- * Returns whether the values of all rows can be keys of a map. A turn cannot, because it is a map
- * itself.
- */
+/** Returns whether the values of all rows can be keys. A turn cannot, because it is a map. */
 export const isPlain = (rows: readonly FoldedRow[]): boolean => rows.every(([, one]) => typeof one !== 'object');
 
 /** Returns the rows that match the constants of a clause. */

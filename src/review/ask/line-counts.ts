@@ -12,10 +12,7 @@ interface CountedText {
 
 /** How to split a text into lines and count one line. */
 interface LineCounting {
-  /**
-   * Whether the line that begins at an offset is counted separately. A line end precedes the
-   * offset.
-   */
+  /** Whether the line that begins at an offset, behind a line end, is counted on its own. */
   readonly isApart: (text: string, at: number) => boolean;
   readonly count: (line: string) => number;
 }

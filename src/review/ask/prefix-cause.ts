@@ -32,10 +32,7 @@ export interface PrefixCause {
   readonly version?: { readonly number: number; readonly validTime: Date; readonly txId: number };
 }
 
-/**
- * Two requests and the first pieces that differ. A piece is undefined if its request ends before
- * it.
- */
+/** Two requests and the first pieces that differ. Undefined where a request has ended. */
 export interface Parted {
   readonly acts: ActsBetween;
   readonly pieceFrom: RequestPiece | undefined;

@@ -62,10 +62,7 @@ export interface PrefixDiff extends ProviderVerdicts {
    * Tokens of the second request after the common beginning.
    */
   readonly written: number;
-  /**
-   * The part of `written` in lines that the first request also had. These tokens are paid for
-   * again.
-   */
+  /** The part of `written` that is paid for again: lines that the first request also had. */
   readonly again: number;
   readonly difference: FirstDifference | undefined;
   readonly cause: PrefixCause | undefined;

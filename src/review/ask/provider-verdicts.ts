@@ -3,10 +3,7 @@ import type { ModelUsage } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
 import type { RequestPiece } from './request-pieces.js';
 
-/**
- * The tokens that the provider read from its cache for a request, and our estimate of their
- * maximum.
- */
+/** The tokens that the provider read from its cache for a request, and our upper estimate. */
 export interface CacheVerdict {
   readonly read: number;
   /** The provider's count of the previous request, less the tokens behind the first difference. */
@@ -40,10 +37,7 @@ export interface ThinkingVerdict {
   readonly verdict: 'agrees' | 'dropped-none' | 'dropped-more';
 }
 
-/**
- * The provider's statements about a request, compared with ours. A member is undefined if the
- * provider made no statement.
- */
+/** The provider's statements about a request, compared with ours. Undefined without one. */
 export interface ProviderVerdicts {
   readonly cache: CacheVerdict | undefined;
   readonly miss: MissVerdict | undefined;

@@ -65,10 +65,7 @@ export class AnswerSize {
   readonly #most: number;
   #characters = 0;
 
-  /**
-   * `what` names the counted values in the error. `way` is the error's advice on how to stay below
-   * the limit `most`.
-   */
+  /** The error at the limit `most` names the counted values (`what`) and a remedy (`way`). */
   constructor({
     what = 'the documents that the query pulls',
     way = 'ask for fewer rows (--limit), or for fewer attributes',

@@ -120,10 +120,7 @@ function textParts({ whole, sections, record }: Rendered): Parts {
   });
 }
 
-/**
- * Returns the steps of calls by each id that an agent may use for the call. If several calls have
- * an id, the last one wins.
- */
+/** Returns the steps of calls by each id that an agent may use. The last call of an id wins. */
 function stepsByCall(steps: readonly Step[]): ReadonlyMap<string, Step> {
   return new Map(
     steps.flatMap((step) =>

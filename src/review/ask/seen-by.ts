@@ -231,10 +231,7 @@ async function readCalls({ sessions, object }: Asked, turns: readonly TurnSpan[]
   if (first >= 0) await sessions.filesOf(steps.slice(first));
 }
 
-/**
- * Returns where a session had an object in full: by its transcript if it has one, otherwise by its
- * sets.
- */
+/** Returns where a session had an object in full, by its transcript or otherwise its sets. */
 async function seenWhole(
   asked: Asked,
   session: SessionId,

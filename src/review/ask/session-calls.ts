@@ -19,10 +19,7 @@ export interface SessionCall {
   readonly name: string;
   readonly tool: string;
   readonly failed: boolean;
-  /**
-   * Whether no result was recorded: the call was interrupted, or the recording ends before its
-   * result.
-   */
+  /** Whether no result was recorded: the call was interrupted, or the recording ends. */
   readonly unanswered: boolean;
   readonly chars: number;
   readonly fileRefs: readonly ObjectId[];

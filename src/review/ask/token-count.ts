@@ -28,10 +28,7 @@ const longCounts = new LRUCache<string, number>(counted(MOST_KEPT));
  * would take three times as long.
  */
 const shortCounts = new Map<string, number>();
-/**
- * Counts by piece between numbers. Only short pieces are kept, because longer ones rarely occur
- * again.
- */
+/** Counts by piece between numbers, only of short ones. Longer ones rarely occur again. */
 const pieceCounts = new Map<string, number>();
 const LONGEST_PIECE = 48;
 /**

@@ -89,10 +89,7 @@ function objectLines({ view, display, text, withContent }: ShownObject, colours:
 interface Style {
   readonly nameOf: NameOf;
   readonly colours: Colours;
-  /**
-   * Undefined if the output is not a terminal. Lines are not broken then, because other programs
-   * read them.
-   */
+  /** Undefined without a terminal: lines are then not broken, for other programs. */
   readonly width: number | undefined;
 }
 

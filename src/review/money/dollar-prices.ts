@@ -18,10 +18,7 @@ export interface CallTokens {
   readonly output: number;
 }
 
-/**
- * The day on which the prices below were collected. Their source are price lists that third parties
- * publish.
- */
+/** The day on which the prices below were collected, from price lists of third parties. */
 export const DOLLAR_PRICES_AS_OF = '2026-10-24';
 
 interface PriceRow extends DollarPrices {

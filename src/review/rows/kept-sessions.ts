@@ -15,10 +15,7 @@ export interface SessionState extends z.output<typeof stateSchema> {
   readonly id: string;
 }
 
-/**
- * A file of facts in a data folder. Raise its version if code changes the facts of unchanged
- * sessions.
- */
+/** A file of facts. Raise its version if a change of code alters facts of the same session. */
 interface KeptFile<V> {
   readonly name: string;
   readonly version: number;

@@ -81,10 +81,7 @@ export class SessionRows {
     this.#clientDir = clientDir;
   }
 
-  /**
-   * Returns the rows that a filter admits, most recently used first, with figures if they are
-   * cached.
-   */
+  /** Returns the rows that a filter admits, most recently used first, with cached figures. */
   async list(snapshot: StoreSnapshot, filter: RowFilter = {}): Promise<readonly SessionRow[]> {
     this.#known ??= KeptSessions.open(this.#dataDir, FIGURES);
     const roots = new Map<string, string | undefined>();

@@ -55,10 +55,7 @@ export function orDamage<T>(reading: Promise<T>): Promise<T | DamageError> {
   });
 }
 
-/**
- * Returns the kind of damage that an error reports. `missing` is the caller's word for missing
- * data.
- */
+/** Returns the kind of damage in an error. `missing` is the caller's word for missing data. */
 export function damageKind<M extends string>(error: Error, missing: M): M | 'damaged' {
   return isMissingPart(error) ? missing : 'damaged';
 }

@@ -158,10 +158,7 @@ async function writesOf(present: StoreSnapshot, session: SessionId): Promise<Log
     : present.documents.writes(lineage, head?.marks.upto ?? 0);
 }
 
-/**
- * Returns the objects to verify: the session's own, its calls, and the objects that its contexts
- * show.
- */
+/** Returns the objects to verify: the session's own, its calls, and those in its contexts. */
 function objectsOf(session: SessionId, steps: readonly Step[], proofs: readonly AssemblyProof[]): readonly ObjectId[] {
   const shown = proofs.length === 0 ? [] : steps.flatMap(({ changes }) => changes?.index ?? []);
   return [...new Set([...ownObjects(session), ...callsIn(steps), ...shown])];
