@@ -11,7 +11,7 @@ import { projectFolder, type Workshop } from '../workshop.js';
 import { startReviewed } from './load.js';
 import { runVerb } from './verbs.js';
 
-/** Files per listing. */
+/** Number of files per listing. */
 const LISTED = 2_000;
 /** Number of sessions that are written in parallel. */
 const AT_ONCE = 8;

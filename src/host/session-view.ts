@@ -37,7 +37,8 @@ const isInside = (client: ContextClient, folder: string): Promise<boolean> =>
 /**
  * Opens a session that `palimpsest watch` writes. Files inside the options' roots are read from
  * disk, as files of the session. Undefined if the database does not have such a session yet, or if
- * its folder is unknown. Also if the folder is outside the roots, unless `shareSessions` is set.
+ * its folder is unknown. Also undefined if the folder is outside the roots, unless `shareSessions`
+ * is set.
  */
 export async function openSessionView(
   store: ObjectStore,

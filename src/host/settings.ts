@@ -136,7 +136,7 @@ export interface ServerFlags extends DatabaseFlags {
   readonly allowBash?: boolean;
   readonly readOnly?: boolean;
   readonly maxOutputChars?: number;
-  /** Seconds. */
+  /** Pause in seconds after which a turn ends. */
   readonly turnPause?: number;
   readonly window?: { readonly perTurn: number; readonly turns: number };
 }

@@ -103,7 +103,7 @@ export interface Operation {
   readonly statuses?: readonly number[];
   /** The queue of the operation. */
   readonly kind?: QuestionKind;
-  /** Takes the parsed body. */
+  /** Performs the operation with the parsed body. */
   handle(exchange: Exchange, body: never): Promise<unknown>;
   /** Returns the status of an answer; default: the usual one. */
   statusOf?(answer: never): number;
@@ -121,7 +121,7 @@ export interface ContractQuestion {
   readonly answer: string | null;
   /** The media type of a file, whose lines are compressed and streamed. */
   readonly media?: string;
-  /** Default: `short`. */
+  /** The cost of the question. Default: `short`. */
   readonly kind?: QuestionKind;
   /**
    * Whether the parameter `tx` always hides later transactions. Otherwise it does so only without

@@ -23,7 +23,7 @@ export interface NodeRuntime {
   readonly missing: ArchivePlan | null;
 }
 
-/** Options of the choice. */
+/** Options for choosing a runtime. */
 export interface RuntimeOptions {
   readonly isShared: boolean;
   readonly memoryConfig: string;

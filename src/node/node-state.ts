@@ -45,7 +45,7 @@ const stateSchema = z.object({
   supervisor: processIdentitySchema,
   /** The JVM; null if none runs. */
   jvm: processIdentitySchema.nullable(),
-  /** Null until the node is ready. */
+  /** The node's address. Null until it is ready. */
   address: addressSchema.nullable(),
   profile: z.enum(NODE_PROFILES),
   /** XTDB's version; null until the node has reported it. */
@@ -60,7 +60,7 @@ const stateSchema = z.object({
   frontExit: z
     .object({ code: z.int().nullable(), signal: z.string().nullable(), at: z.string(), reason: z.string().optional() })
     .nullable(),
-  /** Only set in phase `failed`. */
+  /** The reason of the failure. Only set in phase `failed`. */
   failure: z.object({ code: z.string(), message: z.string() }).nullable(),
   /** The indexing progress of a starting node in transactions; absent or null while unknown. */
   indexing: indexingSchema.nullish(),

@@ -24,7 +24,7 @@ import { TIME_LIMITS } from './time-limits.js';
 export interface NewestCheckpoint {
   /** The store of the log's checkpoints. */
   readonly folder: string;
-  /** Null if there is none, or the store cannot be read. */
+  /** The newest checkpoint. Null if there is none, or if the store cannot be read. */
   readonly newest: Pick<FoundCheckpoint, 'path' | 'txId' | 'txTime' | 'host'> | null;
 }
 

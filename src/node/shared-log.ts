@@ -102,7 +102,7 @@ export function describeSharedLog(log: SharedLog): string {
 /** The profile and log of a start. */
 export interface ChosenLog {
   readonly profile: NodeProfile;
-  /** Undefined for profiles without a shared log. */
+  /** The shared log. Undefined for other profiles. */
   readonly log: SharedLog | undefined;
 }
 

@@ -19,7 +19,7 @@ export interface ChartSeries {
 interface ChartProps {
   readonly label: string;
   readonly series: readonly ChartSeries[];
-  /** Pixels. */
+  /** Height in pixels. */
   readonly height: number;
   readonly left: { readonly label: string; readonly size: number };
   readonly leftFormat?: (n: number) => string;

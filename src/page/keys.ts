@@ -10,7 +10,7 @@ const isTyped = (target: EventTarget | null): boolean =>
 
 /** Actions of keys that work everywhere. */
 interface KeysEverywhere {
-  /** Cmd-K or Ctrl-K. */
+  /** The action of Cmd-K or Ctrl-K. */
   readonly onPalette: () => void;
   readonly onEscape: () => void;
 }

@@ -6,7 +6,7 @@ import { seenRange } from './strip-layout.js';
 interface VirtualListProps {
   readonly label: string;
   readonly count: number;
-  /** Pixels. */
+  /** Height of a row in pixels. */
   readonly rowHeight: number;
   /** Maximum height of the list, pixels; it scrolls inside. */
   readonly height: number;

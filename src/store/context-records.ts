@@ -106,7 +106,7 @@ export function recordTexts({ text }: StoredDocument): readonly Sha256[] {
 
 const inOrder = (a: ContextRecord, b: ContextRecord): number => a.seq - b.seq || a.at - b.at;
 
-/** Selects records. */
+/** Selects context records. */
 export interface WantedContextRecords<Kind extends RecordKind> extends StepRange {
   readonly kinds: readonly Kind[];
   /**

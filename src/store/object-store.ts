@@ -70,7 +70,7 @@ export function reportedTime(time: Date): Date | undefined {
 
 /** The write lane for pages of steps. A session cannot have this name. */
 const PAGES_LANE = '.pages';
-/** Pages per transaction. */
+/** Number of pages per transaction. */
 const PAGES_AT_ONCE = 4;
 
 /**

@@ -73,7 +73,7 @@ interface Stay<T> {
 
 /** The sequence of changes of one set, shared by all its states. */
 interface Line<T> {
-  /** Ordered by their beginning. */
+  /** The periods, ordered by their beginning. */
   readonly stays: Stay<T>[];
   readonly newest: Map<T, Stay<T>>;
   /** Number of the last change. */

@@ -93,7 +93,7 @@ interface SnapshotSettings {
 
 /** The media type of bulk answers. */
 const TRANSIT = 'application/transit+json';
-/** Documents per query. */
+/** Number of documents per query. */
 const BATCH = 500;
 /** Maximum concurrent batches; the node runs few queries at a time. */
 const BATCHES_IN_FLIGHT = 3;

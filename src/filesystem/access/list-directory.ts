@@ -26,7 +26,7 @@ export interface DirectoryEntry {
 
 /** The entries of a folder. */
 export interface DirectoryListing {
-  /** Sorted by the code units of their names. */
+  /** The entries, sorted by the code units of their names. */
   readonly entries: readonly DirectoryEntry[];
   /** Number of entries whose names are not UTF-8. */
   readonly unaddressable: number;

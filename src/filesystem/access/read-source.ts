@@ -29,7 +29,7 @@ class TextScan {
   #start = '';
   #end = '';
 
-  /** UTF-16 units so far. */
+  /** Number of UTF-16 units so far. */
   get length(): number {
     return this.#length;
   }
@@ -126,10 +126,10 @@ export interface TextReading extends Readable {
   readonly content: string;
 }
 
-/** UTF-8 text of more bytes (decision C6). */
+/** UTF-8 text of more than 1,048,576 bytes (decision C6). */
 export interface LargeTextReading extends Readable {
   readonly kind: 'large-text';
-  /** Head, marker line, tail. */
+  /** Head, marker line and tail of the text. */
   readonly content: string;
   /** UTF-16 units of the whole text. */
   readonly length: number;

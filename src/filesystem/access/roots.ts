@@ -9,7 +9,7 @@ import { fromNative, refusedPath, toNative } from './native-path.js';
 
 /** A path verified to lie inside the allowed roots. */
 export interface ResolvedPath {
-  /** Absolute, with every symbolic link resolved. */
+  /** The absolute path with every symbolic link resolved. */
   readonly path: CanonicalPath;
   /** False for a file or folder that could be created there. */
   readonly exists: boolean;

@@ -188,7 +188,7 @@ function partsMatch(parts: readonly Part[], text: string, effort: MatchEffort): 
 
 /** One rule of a `.gitignore`. */
 export interface IgnorePattern {
-  /** Reverses earlier ignore rules. */
+  /** Whether it reverses earlier ignore rules. */
   readonly negated: boolean;
   /**
    * Number of its characters that are compared with every byte of a path. 0 if it is compared only

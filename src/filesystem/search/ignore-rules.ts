@@ -56,7 +56,7 @@ const WHOLE_ROOM: Room = { rules: MOST_RULES, costly: MOST_COSTLY };
 
 /** The rules of nested folders, deepest first, and the remaining room. */
 interface Chain {
-  /** Deepest first. */
+  /** The rules of the deepest folder come first. */
   readonly rules: readonly Rules[];
   readonly room: Room;
 }

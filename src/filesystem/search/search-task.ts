@@ -6,7 +6,7 @@ import type { AllowedRoots } from '../access/roots.js';
 export interface FoundLine {
   /** Canonical path of a regular file inside the roots. */
   readonly path: string;
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number;
   /**
    * The line without its end. Bytes that are not UTF-8 are replaced. At most 2,000 UTF-16 units

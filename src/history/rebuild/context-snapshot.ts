@@ -34,7 +34,7 @@ export interface ContextSnapshot
     | 'times'
     | 'stepTimes'
   > {
-  /** Undefined if it would be no faster than reading the heads. */
+  /** Reads the sources of objects. Undefined if reading the heads is as fast. */
   readonly sourcesOf?: StoreSnapshot['sourcesOf'];
   earlier(basis: { readonly validTime: Date; readonly txId: number }): ContextSnapshot | undefined;
   stepsAlong(lineage: Lineage, range: PagedRange, later?: ContextSnapshot): Promise<readonly Step[]>;

@@ -23,7 +23,7 @@ export interface HiddenTexts {
 /** Finds the texts that a session's redaction rules hide; `NOTHING_HIDDEN` without rules. */
 export type FindHiddenTexts = (timeline: Timeline, session: SessionId) => Promise<HiddenTexts>;
 
-/** Hides nothing. */
+/** The result for a session without rules. */
 export const NOTHING_HIDDEN: HiddenTexts = {
   rules: 0,
   inForce: 0,

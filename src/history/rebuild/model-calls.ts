@@ -3,7 +3,7 @@ import { defined } from '../../values/defined.js';
 
 /** A call of the model: one answer, with the tool calls that it made. */
 export interface ModelCall {
-  /** From 1 in its session. */
+  /** Number in its session, from 1. */
   readonly number: number;
   readonly turn: number;
   /** The last step that its request includes: the one before its answer. */

@@ -15,7 +15,7 @@ export interface TranscriptPart {
   /** Length of the text as the model saw it. */
   readonly chars: number;
   readonly object: ObjectId;
-  /** Undefined for the system prompt. */
+  /** The step that it comes from. Undefined for the system prompt. */
   readonly step?: Step;
 }
 

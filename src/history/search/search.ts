@@ -53,14 +53,14 @@ export interface SearchHit extends SearchedText, FoundText {}
 
 /** The result of a search. */
 export interface SearchAnswer {
-  /** Absent if every session was searched. */
+  /** The searched session. Absent if every session was searched. */
   readonly session?: SessionId;
   readonly basis: Basis;
-  /** In the order of the search. */
+  /** The matching texts, in the order of the search. */
   readonly hits: readonly SearchHit[];
   /** Number of texts searched. */
   readonly texts: number;
-  /** UTF-16 units searched. */
+  /** Number of UTF-16 units searched. */
   readonly chars: number;
   /** Whether more texts exist than were searched or listed. */
   readonly isCut: boolean;
@@ -70,7 +70,7 @@ export interface SearchAnswer {
 
 /** The scope of a search. */
 export interface SearchScope extends MomentText {
-  /** Default: every session. */
+  /** The session to search. Default: every session. */
   readonly session?: string | undefined;
   readonly kind?: SearchedKind | undefined;
   /** A path, a folder or a glob of files. */

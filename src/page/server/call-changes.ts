@@ -37,7 +37,7 @@ export interface CallChange {
 export interface CallChanges {
   readonly session: SessionId;
   readonly tokenizer: typeof TOKENIZER;
-  /** Undefined if one of the requests has no record. */
+  /** Where the requests diverge. Undefined if one of them has no record. */
   readonly prefix?: PrefixDiff;
   /** Why a request has no record. */
   readonly why?: string;

@@ -47,7 +47,7 @@ export interface ViewedItem extends Omit<RequestItem, 'section'> {
 export interface RequestView {
   readonly session: SessionId;
   readonly tokenizer: typeof TOKENIZER;
-  /** Undefined without a record. */
+  /** The size and origin of the request. Undefined without a record. */
   readonly request?: RequestSide;
   /** Why there is no record. */
   readonly why?: string;

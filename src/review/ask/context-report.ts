@@ -16,7 +16,7 @@ import { shownTokens } from './request-pieces.js';
 
 /** The size of an item in a context. */
 export interface ShownSize {
-  /** UTF-16 units. */
+  /** Number of UTF-16 units. */
   readonly chars: number;
   readonly tokens: number;
 }

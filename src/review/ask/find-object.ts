@@ -15,7 +15,7 @@ const SHOWN = 5;
 
 /** Options of an object search. */
 export interface ObjectSearch {
-  /** Only objects of this session's index. */
+  /** Restricts the search to objects of this session's index. */
   readonly session?: SessionId | undefined;
   /** Shows the paths of files [§5.3]. */
   readonly paths: DisplayPaths;

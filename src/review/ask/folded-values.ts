@@ -20,7 +20,7 @@ export type FoldedRow = readonly [id: string, value: EdnValue];
 
 /** Maximum number of chats or sessions that a query folds for one attribute. */
 const MOST_SESSIONS = 1_000;
-/** Sessions folded concurrently. */
+/** Number of sessions that are folded concurrently. */
 const SESSIONS_AT_ONCE = 8;
 
 const ID_OF = { chat: chatObjectId, session: sessionObjectId } as const;

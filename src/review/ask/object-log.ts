@@ -9,7 +9,7 @@ export type VersionState = 'stub' | 'text' | 'not-text' | 'deleted' | 'removed';
 
 /** One version of an object in a log, with both its times [decision F7]. */
 export interface LoggedVersion {
-  /** From 1, in the order of valid time. */
+  /** Number of the version, from 1, in the order of valid time. */
   readonly number: number;
   readonly type: ObjectType | undefined;
   readonly state: VersionState;

@@ -28,7 +28,7 @@ const FIND_FUNCTIONS: ReadonlySet<string> = new Set(
   'pull sum min max count count-distinct avg median variance stddev distinct'.split(' '),
 );
 
-/** Names that join clauses. */
+/** The names of clauses that contain other clauses. */
 const JOINS: ReadonlySet<string> = new Set(['not', 'or', 'and', 'not-join', 'or-join']);
 
 /**

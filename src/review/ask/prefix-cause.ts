@@ -22,7 +22,7 @@ export type PrefixCauseKind = 'epoch' | 'verb' | 'call' | 'message' | 'version' 
 /** Why a request does not begin with the whole previous request. */
 export interface PrefixCause {
   readonly kind: PrefixCauseKind;
-  /** One sentence. */
+  /** The cause in one sentence. */
   readonly why: string;
   /** The step that caused it, counted from the session's beginning. */
   readonly step?: number;

@@ -58,19 +58,17 @@ export interface PrefixDiff extends ProviderVerdicts {
   readonly isPrefix: boolean;
   /** Size of the common beginning. */
   readonly shared: RequestSize;
-  /**
-   * Tokens of the second request after the common beginning.
-   */
+  /** Tokens of the second request behind the common beginning. */
   readonly written: number;
   /** The part of `written` that is paid for again: lines that the first request also had. */
   readonly again: number;
   readonly difference: FirstDifference | undefined;
   readonly cause: PrefixCause | undefined;
-  /** Undefined if the request consists of a context only. */
+  /** The model's answers in the harness's own list. Undefined if a request has no such list. */
   readonly answers: Answers | undefined;
 }
 
-/** Comparisons, newest first. */
+/** The comparisons of a session, newest first. */
 export interface PrefixDiffs {
   readonly session: SessionId;
   readonly tokenizer: typeof TOKENIZER;

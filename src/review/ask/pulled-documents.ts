@@ -21,7 +21,7 @@ export interface PullShape {
 
 /** Maximum characters of documents and contents in the answer of one query. */
 const MOST_CHARACTERS = 64 * 1_048_576;
-/** Documents read concurrently. */
+/** Number of documents that are read concurrently. */
 const PAGE = 200;
 /** How heads store an attribute if they have it as the document does. */
 const ON_HEADS: ReadonlySet<Kept | undefined> = new Set(['direct', 'shared', 'map', 'list']);

@@ -31,7 +31,7 @@ export function symbolNames(values: readonly EdnValue[]): readonly string[] {
   });
 }
 
-/** `(name ?a ?b)` */
+/** Builds a list such as `(name ?a ?b)`. */
 export const call = (name: string, ...terms: readonly EdnValue[]): EdnList => list(sym(name), ...terms);
 
 /** Returns a triple clause. Undefined for any other clause. */

@@ -28,7 +28,7 @@ import {
 
 /** The size of a request, or of a part of one, from its recorded texts. */
 export interface RequestSize {
-  /** Bytes of UTF-8. */
+  /** Number of bytes in UTF-8. */
   readonly bytes: number;
   readonly tokens: number;
 }
@@ -61,7 +61,7 @@ export interface RequestSide {
 /** A request in parts. */
 export interface Request {
   readonly of: SessionRequest;
-  /** Undefined for a request that only a transcript shows. */
+  /** The rebuilt context. Undefined for a request that only a transcript shows. */
   readonly rebuilt?: RebuiltAssembly;
   readonly pieces: readonly RequestPiece[];
   /** The objects that its lines may name. */

@@ -18,7 +18,7 @@ export interface ReviewNote {
   /** The last step that the note covers. */
   readonly seq: number;
   readonly at: Date;
-  /** Undefined for a note about the session or about its state at that step. */
+  /** The object of the note. Undefined for a note about the session or its state at the step. */
   readonly object: ObjectId | undefined;
   readonly verdict: Verdict | undefined;
   readonly text: string | undefined;

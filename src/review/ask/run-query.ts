@@ -31,7 +31,7 @@ import { rewriteQuery } from './rewrite-query.js';
 const DEFAULT_ROWS = 1_000;
 /** Maximum limit of a query's rows. */
 const MOST_ROWS = 100_000;
-/** Contents read concurrently. */
+/** Number of contents that are read concurrently. */
 const CONTENTS_AT_ONCE = 100;
 /** Default time limit of a query in milliseconds. */
 const DEFAULT_TIMEOUT_MS = 10_000;

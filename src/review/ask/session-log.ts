@@ -23,7 +23,7 @@ export interface LogOptions {
   readonly object?: ObjectId | undefined;
   /** Maximum number of turns, counted from the newest. Default: all. */
   readonly limit?: number | undefined;
-  /** Up to this step, counted from the session's beginning. */
+  /** The last step of the log, counted from the session's beginning. */
   readonly upto?: number | undefined;
   /** Only turns that existed by this time, in milliseconds since 1970. */
   readonly until?: number | undefined;
@@ -140,7 +140,7 @@ export async function sessionLog(
   return detailed(timeline, { session, spans: touching.slice(0, limit), calls });
 }
 
-/** Sessions read concurrently. */
+/** Number of sessions that are read concurrently. */
 const SESSIONS_AT_ONCE = 8;
 
 /**

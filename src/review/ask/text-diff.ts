@@ -22,8 +22,8 @@ export interface TextDiff {
   readonly added: number;
   readonly removed: number;
   /**
-   * Undefined if the texts differ too much to compare within the limits. Then only the line counts
-   * are known.
+   * The hunks. Undefined if the texts differ too much for the limits; then only the line counts are
+   * known.
    */
   readonly hunks: readonly DiffHunk[] | undefined;
 }

@@ -147,7 +147,7 @@ function ledgerLines(ledger: ContextLedger, { colours, width, nameOf = (id) => i
   ];
 }
 
-/** `context <session>[@when]` */
+/** Runs `context <session>[@when]`. */
 export async function contextAction(reference: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
     const context = await askContext(timeline, reference, flags);
@@ -162,7 +162,7 @@ export async function contextAction(reference: string, flags: ReviewFlags): Prom
   });
 }
 
-/** `report list <session>` */
+/** Runs `report list <session>`. */
 export async function reportListAction(reference: string, flags: ReviewFlags, count: CountTexts): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
     const list = await reportList(timeline, { reference, limit: flags.limit, assemble: flags.assemble, count });
@@ -174,7 +174,7 @@ export async function reportListAction(reference: string, flags: ReviewFlags, co
   });
 }
 
-/** `report detail <session>[@when]` */
+/** Runs `report detail <session>[@when]`. */
 export async function reportDetailAction(reference: string, flags: ReviewFlags, count: CountTexts): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
     const reported = await reportDetail(timeline, { reference, text: flags, count });

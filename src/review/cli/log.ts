@@ -74,7 +74,7 @@ async function logVersions(timeline: Timeline, object: string, flags: ReviewFlag
   };
 }
 
-/** `log [session] [--object ID]` */
+/** Runs `log [session] [--object ID]`. */
 export async function logAction(session: string | undefined, flags: ReviewFlags): Promise<void> {
   const { object } = flags;
   await answerReview(flags, ({ timeline }) =>
@@ -125,7 +125,7 @@ function sightingLines(sighting: Sighting, colours: Colours, width: number | und
   ];
 }
 
-/** `who <object>` */
+/** Runs `who <object>`. */
 export async function whoAction(object: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
     const { id, sightings } = await askWho(timeline, { object, session: flags.session });

@@ -13,7 +13,7 @@ export interface NoteFlags extends ReviewFlags {
   readonly by?: string;
 }
 
-/** `note <session>` */
+/** Runs `note <session>`. */
 export async function noteAction(session: string, flags: NoteFlags): Promise<void> {
   const { object, verdict, text, by, at, validTime, tx } = flags;
   await answerReview(flags, async ({ timeline, dataDir }): Promise<Answer> => {

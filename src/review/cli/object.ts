@@ -183,7 +183,7 @@ function sessionDiffLines({ session, from, to, sets, active }: SessionDiff, styl
   ];
 }
 
-/** `show <object>[@when]` */
+/** Runs `show <object>[@when]`. */
 export async function showAction(reference: string, flags: ReviewFlags): Promise<void> {
   await answerReview(flags, async ({ timeline }) => {
     const view = await askObject(timeline, { ...flags, object: reference });
@@ -216,7 +216,7 @@ export async function catAction(reference: string, flags: ReviewFlags): Promise<
   });
 }
 
-/** `diff <object> [A..B]`, `diff <session> [turnA..turnB]` */
+/** Runs `diff <object> [A..B]` or `diff <session> [turnA..turnB]`. */
 export async function diffAction(
   name: string,
   range: string | undefined,

@@ -108,7 +108,7 @@ export function prefixLines(diff: PrefixDiff, nameOf: NameOf, colours: Colours):
   ];
 }
 
-/** `diff <session> [A..B] --prefix` */
+/** Runs `diff <session> [A..B] --prefix`. */
 export async function prefixAction(
   { name, range }: { readonly name: string; readonly range: string | undefined },
   flags: ReviewFlags,

@@ -17,7 +17,7 @@ function rowLines({ columns: headings, rows, limit, isCut }: QueryAnswer, colour
   return [...table, colours.dim(`# ${rows.length} rows`), ...cut];
 }
 
-/** `query '<datalog>'` */
+/** Runs `query '<datalog>'`. */
 export async function queryAction(
   text: string,
   { at, asOf, validTime, tx, session, limit, args, timeout, storage, ...flags }: ReviewFlags,

@@ -14,7 +14,7 @@ export interface SearchFlags extends ReviewFlags {
   readonly type?: SearchedKind;
   readonly path?: string;
   readonly rebuild?: boolean;
-  /** False with `--no-index`. */
+  /** Whether to use the index. False with `--no-index`. */
   readonly index?: boolean;
 }
 
@@ -91,7 +91,7 @@ async function indexFor(
   return index.of(timeline, { onProgress, onFailure }).finally(() => progress.end());
 }
 
-/** `search <text>` */
+/** Runs `search <text>`. */
 export async function searchAction(pattern: string, flags: SearchFlags): Promise<void> {
   const { session, type: kind, path, asOf, at = asOf, validTime, tx, limit = LISTED, context: around = 1 } = flags;
   await answerReview(flags, async ({ timeline, clientDir }): Promise<Answer> => {

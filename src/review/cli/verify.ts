@@ -119,7 +119,7 @@ async function keep({ timeline, dataDir }: Review, found: readonly Found[]): Pro
   await keepChecks(dataDir, checks);
 }
 
-/** `verify` */
+/** Runs `verify`. */
 export async function verifyAction(names: readonly string[], flags: VerifyFlags): Promise<void> {
   await reportFailure(flags, async () => {
     const review = await openReview(flags);

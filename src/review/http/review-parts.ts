@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** A number of things. */
+/** A count. */
 export const count = z.int().nonnegative();
 /** Ids of objects. */
 export const ids = z.array(z.string());

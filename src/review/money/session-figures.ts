@@ -7,14 +7,14 @@ import { addCall, noSpending, type Spending } from './call-cost.js';
 
 /** The figures of a session in a list. */
 export interface SessionFigures {
-  /** Calls of the model. */
+  /** Number of calls of the model. */
   readonly calls: number;
   readonly toolCalls: number;
   readonly spent: Spending;
   /** The model of most calls. */
   readonly model?: string;
   readonly filesChanged: number;
-  /** Tool calls that failed. */
+  /** Number of tool calls that failed. */
   readonly failures: number;
   /** Beginning of the first step, milliseconds since 1970. */
   readonly from?: number;

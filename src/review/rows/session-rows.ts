@@ -32,7 +32,7 @@ export interface SessionRow {
   };
   /** Id of the process that has the session open. */
   readonly owner?: number;
-  /** Undefined if they have not been counted yet. */
+  /** The figures. Undefined if they have not been counted yet. */
   readonly figures?: SessionFigures;
   /** The last verification. Undefined if the session was never checked, or has changed since. */
   readonly check?: SessionCheck;

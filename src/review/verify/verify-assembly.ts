@@ -49,7 +49,7 @@ export interface AssemblyMismatch {
   readonly delivered: string;
   readonly sha256: Sha256;
   readonly cause: MismatchCause;
-  /** One sentence. */
+  /** The explanation in one sentence. */
   readonly why: string;
   readonly rebuilt?: Sha256;
   readonly section?: string;
