@@ -36,7 +36,7 @@ async function openBrowser(address: string): Promise<void> {
 }
 
 /**
- * Returns the session that a reviewer names by its id or by the beginning of its id.
+ * Returns the session with an id, or with a unique prefix of its id.
  * @throws {HistoryError} `unknown-session` with the most similar ids; `ambiguous`
  */
 async function namedSession(name: string, { data }: ShowFlags): Promise<string> {
