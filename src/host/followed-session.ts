@@ -94,9 +94,9 @@ async function followedLater(dataDir: string, native: string): Promise<WatchedSe
 }
 
 /**
- * Returns the session in which `palimpsest watch` records a call. The agent's name of its
- * conversation identifies it. Otherwise the transcript that has the call does, or the session that
- * started this process. Undefined if there is no such session.
+ * Returns the session in which `palimpsest watch` records a call. Looks for the conversation that
+ * the agent names, then for a transcript with the call, then for the session that started this
+ * process. Undefined if all three are unknown.
  */
 export async function followedSession(
   dataDir: string,

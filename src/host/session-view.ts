@@ -15,8 +15,9 @@ export interface SessionView {
 }
 
 /**
- * Returns the filesystem id of a followed session. Each has its own, because its files have the
- * texts of its transcript, not those on disk. Undefined for another kind of session.
+ * Returns the filesystem id of a followed session. Each followed session has its own filesystem id,
+ * because its files have the texts of the transcript, not those on disk. Undefined for any other
+ * session.
  */
 async function filesystemOf(store: ObjectStore, id: SessionId): Promise<FilesystemId | undefined> {
   const key = sessionObjectId(id);

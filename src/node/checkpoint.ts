@@ -164,8 +164,8 @@ function passOver(error: unknown): undefined {
 }
 
 /**
- * Returns the checkpoints of a store, or those of one log, newest first per log. Skips damaged ones
- * and other formats.
+ * Returns the checkpoints of a store, or those of one log. For each log, the newest comes first.
+ * Skips damaged checkpoints and those of other formats.
  * @throws {CheckpointError} io – the store cannot be read
  */
 export async function listCheckpoints(store: CheckpointStore, log?: string): Promise<readonly FoundCheckpoint[]> {

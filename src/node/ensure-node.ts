@@ -152,8 +152,8 @@ async function startOver(folder: DataFolder, options: ChosenStart): Promise<Runn
   }
   if (log === undefined) return startNode(folder, options);
   const takeBack = await restoreIndex(folder, options);
-  // Even a damaged file shows that the folder was used with a log. After a failed start the folder
-  // then keeps a log, so that it does not count as one with its own database.
+  // Even a damaged file shows that the folder was used with a log. So after a failed start the
+  // folder keeps `log`, and does not count as one with its own database.
   const before = await readSharedLog(folder.dir).catch(() => log);
   await writeSharedLog(folder.dir, log);
   try {

@@ -272,8 +272,8 @@ export async function findInstallation(options: InstallOptions): Promise<Install
 }
 
 /**
- * Returns the installation for these sources and this Java. The first use builds it, in about a
- * minute, and so does the first use after a change of either. If several processes need it, one
+ * Returns the installation for these sources and this Java. The first use builds it in about a
+ * minute. It is built again if the sources or the Java change. If several processes need it, one
  * builds it and the others wait.
  * @throws {NodeError} `no-maven`, `no-network`, `no-space`, `build-failed`, `aborted`
  */

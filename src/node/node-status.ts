@@ -96,8 +96,8 @@ export type NodeStatusReport = {
 );
 
 /**
- * Returns whether a node accepts no more writes until its supervisor restarts it. The supervisor
- * does so once there is space.
+ * Returns whether a node has stopped accepting writes. Its supervisor restarts it once there is
+ * space.
  */
 export const hasFailedWrites = (status: NodeStatusReport): boolean =>
   status.running && (status.ingesterFailed || status.storeFailed);

@@ -92,8 +92,8 @@ async function closeEntries(
 }
 
 /**
- * Windows keeps other users out of a user's profile. This program does not change the rights of a
- * folder elsewhere, so it keeps no data there.
+ * Rejects a data folder outside of the user's profile. Windows keeps other users out of the
+ * profile. Elsewhere, this program would have to change a folder's rights, which it does not do.
  * @throws {NodeError} data-unwritable
  */
 export function requireInProfile(dir: string, home: string): void {

@@ -42,8 +42,8 @@ export function ownRuntimeFolder(dataDir: string, runtimeDir: string | undefined
 
 /**
  * Creates the runtime folder of a data folder for its owner only, and returns its path.
- * @throws {NodeError} `data-unwritable` if another user owns it or has access to it; shared
- *   temporary folders invite such attacks
+ * @throws {NodeError} `data-unwritable` if another user owns it or has access to it, which is
+ * possible in a shared temporary folder
  */
 export async function makeRuntimeFolder(dataDir: string, runtimeDir: string | undefined): Promise<string> {
   const { uid } = userInfo();

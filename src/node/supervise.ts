@@ -200,8 +200,8 @@ class Supervision {
   }
 
   /**
-   * Runs the JVM once. `patienceMs` is the time that it keeps answering after it stopped accepting
-   * writes. `replaced` is the reason if this run then ended it.
+   * Runs the JVM once. If the JVM stops accepting writes, it keeps answering for `patienceMs` and
+   * is then ended. `replaced` is the reason for that.
    */
   async #runOnce(
     plan: LaunchPlan,

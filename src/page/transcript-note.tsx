@@ -3,8 +3,8 @@ import type { Sessions, Strip } from './wire.js';
 
 /**
  * Returns whether an agent continues a session with its own requests, so that only its transcript
- * is known. A fork of such a session does not count until it has own calls. Undefined while this is
- * not known.
+ * is known. A fork of such a session does not count until it has its own calls. Undefined until
+ * this is known.
  */
 export function useForeign(strip: Strip | undefined): boolean | undefined {
   const last = strip?.calls.at(-1);

@@ -102,9 +102,9 @@ async function generationsOf({
 }
 
 /**
- * Makes one attempt. It creates the generation after the newest one, which only one process can do.
- * Then it checks that the state behind its decision is unchanged. Returns undefined if another
- * process interfered.
+ * Makes one attempt. Creates the generation after the newest one, which only one process can do.
+ * Then checks that the locks on which this decision was based have not changed. Returns undefined
+ * if another process interfered.
  */
 async function tryAcquire<Owner extends ProcessIdentity>(
   lock: Lock<Owner>,

@@ -132,8 +132,8 @@ export function ownedFile(path: string, content: string, older: readonly string[
     isStillOurs,
     remove: () =>
       end(() => {
-        // Removes the oldest first. A process that lists generations at the same time still sees
-        // that the newest one is taken.
+        // Removes the oldest generation first, so that a process that lists them at the same time
+        // still sees the newest.
         for (const one of [...older, path]) attempt(() => unlinkSync(one));
       }),
     vacate: () => end(() => attempt(() => truncateSync(path))),

@@ -87,7 +87,7 @@ export class TrackerReportFile {
 const troubleSchema = z.object({
   what: z.string(),
   pid: z.int().positive(),
-  /** The process's start, unlike that of a later one with its pid. Absent in earlier versions. */
+  /** The start of the process, see `ProcessIdentity`. Absent in files of earlier versions. */
   started: z.string().min(1).optional(),
   session: z.string(),
   /** Model calls that used the harness's own prompt because our context was late or failed. */
@@ -108,7 +108,7 @@ export interface LoopTrouble extends Omit<LoopTroubleFile, 'started'> {
 }
 
 /**
- * Time in milliseconds after its last such call that the report of an ended process is shown. A
+ * Time in milliseconds after the last reported call for which an ended process is still shown. A
  * harness that runs one command ends before its user runs doctor.
  */
 const SHOWN_AFTER_END_MS = 3_600_000;

@@ -298,9 +298,9 @@ export interface NamedSource {
 }
 
 /**
- * Returns those of many objects that have been read. Most objects of a long list were only
- * mentioned, so it walks the index of hashes. If very many files have been read, it looks up each
- * object.
+ * Returns those of many objects that have been read. Walks the index of hashes, because most
+ * objects of a long list were only mentioned. If the database has very many read files, looks up
+ * each object instead.
  */
 async function readAmong(db: DbSnapshot, ids: readonly string[]): Promise<ReadonlySet<unknown>> {
   const limit = Math.ceil(ids.length / 4);

@@ -244,8 +244,8 @@ export class WritePath {
   }
 
   /**
-   * Plans and submits a write. If a receipt is lost, the next plan looks it up before it submits
-   * anything else.
+   * Plans and submits a write. If a receipt is lost, the next plan looks up the transaction before
+   * anything else is submitted.
    */
   async #submit<Result>(
     plan: Plan<Result>,

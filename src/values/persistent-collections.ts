@@ -20,7 +20,7 @@ export class PersistentList<T> implements Iterable<T> {
   /** Returns the list with more items appended. */
   concat(more: readonly T[]): PersistentList<T> {
     if (more.length === 0) return this;
-    // All lines begin with the same constant empty list, so it is never the newest of its line.
+    // The empty list is a constant that all lines share, so it never counts as the newest.
     const isNewest = this.size > 0 && this.#items.length === this.size;
     const items = isNewest ? this.#items : this.#items.slice(0, this.size);
     for (const item of more) items.push(item);
@@ -188,7 +188,7 @@ export class PersistentSet<T> implements Iterable<T> {
    */
   #writable(): Line<T> {
     const { changes, over } = this.#line;
-    // All lines begin with the same constant empty set, so it is never the newest of its line.
+    // The empty set is a constant that all lines share, so it never counts as the newest.
     const own = this.size > 0 && changes === this.#at && over <= this.size + SPARE_STAYS;
     return own ? this.#line : newLine(this.toArray());
   }

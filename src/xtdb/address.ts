@@ -10,8 +10,8 @@ export type NodeAddress =
   | { readonly kind: 'unix'; readonly socketPath: string; readonly token?: string; readonly isListed?: boolean }
   | { readonly kind: 'tcp'; readonly origin: string; readonly token: string }
   /**
-   * `prefix` is the path before `/_xtdb`, such as `/db`. `isListed` means that there are other
-   * nodes over the same log.
+   * `prefix` is the path before `/_xtdb`, such as `/db`. `isListed` means that the setting names
+   * other nodes over the same log.
    */
   | {
       readonly kind: 'url';

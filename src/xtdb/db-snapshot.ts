@@ -326,8 +326,8 @@ export class DbSnapshot {
     } catch (error) {
       if (!(error instanceof XtdbError) || error.code !== 'out-of-sync') throw error;
     }
-    // A node that has indexed nothing rejects every transaction id. So it is asked without one, and
-    // the answer counts only if it has still indexed nothing.
+    // A node that has indexed nothing rejects every transaction id. So the request is sent without
+    // an id. The answer counts only if the node has still indexed nothing.
     const answer = await ask(undefined);
     const latest = await this.#http.send({
       method: 'GET',

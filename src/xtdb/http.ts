@@ -346,7 +346,7 @@ export class XtdbHttp {
     if (this.#closing !== undefined) throw new XtdbError('closed', 'The client is closed.');
     const connection = { address, work, wait };
     this.#opened = connection;
-    // Requests to the former node may finish; do not wait for them here.
+    // Requests to the former node may finish. Does not wait for them.
     if (before !== undefined) this.#retired.push(before.work.close(), before.wait.close());
     return connection;
   }

@@ -6,8 +6,8 @@ import { type NodeStatus, readStatus } from './requests.js';
 
 /**
  * The health of a node, from best to worst. `lagging`: far behind a log that it shares.
- * `restoring`: it builds its index and answers nothing else yet. `failed`: its indexer has stopped
- * and it answers stale data.
+ * `restoring`: it builds its index and answers only status requests. `failed`: its indexer has
+ * stopped and it answers stale data.
  */
 export type NodeHealth = 'ready' | 'lagging' | 'restoring' | 'failed' | 'unreachable';
 

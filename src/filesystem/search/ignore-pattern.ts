@@ -64,8 +64,8 @@ class PatternReader {
   readonly #parts: Part[] = [];
 
   /**
-   * `start` is the position of the first wildcard. Git compares the text before it separately and
-   * then ignores it.
+   * `start` is the position of the first wildcard. Git compares the text before that wildcard
+   * separately, and then ignores that text.
    */
   constructor(text: string, start: number) {
     this.#text = text;

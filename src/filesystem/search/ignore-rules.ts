@@ -21,8 +21,8 @@ const EXCLUDE_FILE = [REPOSITORY, 'info', 'exclude'] as const;
 
 const LARGEST_FILE = 1024 * 1024;
 /**
- * Maximum number of rules for one folder, including those of its parents. Later ones are skipped,
- * because each rule is tried for every path.
+ * Maximum number of rules for one folder, including those of its parents. Further rules are
+ * skipped, because each rule is tried for every path.
  */
 const MOST_RULES = 20_000;
 /**
@@ -65,7 +65,7 @@ const NO_RULES: Chain = { rules: [], room: WHOLE_ROOM };
 
 /** A folder's own rules. */
 interface OwnRules {
-  /** The path for reading its entries: its own, or one through its handle. */
+  /** The path for reading the folder's entries: the folder's path, or one through its handle. */
   readonly at: string;
   /** Whether it is the top of a repository. */
   readonly isTop: boolean;

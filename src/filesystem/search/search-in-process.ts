@@ -6,8 +6,8 @@ import { type FoundText, invalidRegex, LARGEST_SEARCHED, LineCollector, type Sea
 
 const LINES_AT_ONCE = 2000;
 /**
- * Matches anchors that mean the ends of a line if lines are matched one by one. In a match of the
- * whole text they mean its ends, so that match would not be a valid test.
+ * Matches the anchors `\A` and `\z`. If lines are matched one by one, they mean the ends of a line.
+ * In a match of the whole text, they mean its ends.
  */
 const TEXT_ANCHOR = /\\[Az]/;
 

@@ -37,7 +37,7 @@ export function bordersOf(records: readonly AssemblyProof[]): readonly EpochReco
 }
 
 /**
- * Returns the texts that an epoch shows after one of its requests. `before` is undefined at its
+ * Returns the texts that an epoch has shown after one of its requests. `before` is undefined at the
  * border.
  */
 export function stateAfter(

@@ -52,9 +52,9 @@ export interface ContextStore {
 }
 
 /**
- * Rebuilds contexts from the database alone (decision E7). Reads each at its own basis, with both
- * clocks fixed. Caches immutable data, so another context of the same session costs only its
- * differences.
+ * Rebuilds contexts with the database as the only source (decision E7). Reads each at its own
+ * basis, with both clocks fixed. Caches immutable data, so another context of the same session
+ * costs only its differences.
  */
 export class AssemblyRebuilder {
   readonly #store: ContextStore;

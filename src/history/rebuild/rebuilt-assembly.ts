@@ -23,8 +23,8 @@ export interface RebuiltAssembly {
   /** Whether it equals the handed-out context byte for byte. */
   readonly equal: boolean;
   /**
-   * The basis of its reads. A record without a basis uses that of its step. If the record shows
-   * versions newer than its basis, the valid time is that of its hand-out.
+   * The basis of the reads. Without a basis in the record, it is that of the record's step. If the
+   * record shows versions newer than its basis, the valid time is that of the hand-out.
    */
   readonly basis: { readonly validTime: Date; readonly txId: number };
   /** The texts that the epoch has shown up to this request. */

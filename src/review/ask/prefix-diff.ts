@@ -156,7 +156,7 @@ async function differenceOf(
 ): Promise<Pick<PrefixDiff, 'difference' | 'cause'>> {
   if (split === undefined) return { difference: undefined, cause: undefined };
   const { pieceFrom, pieceTo, bytes, text } = split;
-  // If only one side is ours, attribute the change to it.
+  // If only one of the pieces belongs to the context, that piece decides.
   const pieces = [pieceTo, pieceFrom].flatMap((one) => one ?? []);
   const piece = (
     isAlike(pieceFrom, pieceTo) ? pieces[0] : (pieces.find(({ section }) => section !== 'list') ?? pieces[0])

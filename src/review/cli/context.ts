@@ -101,8 +101,8 @@ function reportLines({ reported, unseen }: ContextList, { colours, width }: Styl
 }
 
 /**
- * Formats the ledger of one context: its sections, then its largest objects, stored against shown
- * size.
+ * Formats the ledger of one context: its sections, then its largest objects with stored and shown
+ * sizes.
  */
 function ledgerLines(ledger: ContextLedger, { colours, width, nameOf = (id) => id }: Style): readonly string[] {
   const { sections, total, objects, rawChars } = ledger;

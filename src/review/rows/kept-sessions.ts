@@ -24,8 +24,8 @@ interface KeptFile<V> {
 
 /**
  * A cache of facts about sessions, in a file of the data folder. A fact holds until its session
- * gets another step. A damaged or older file counts as empty. The file contains titles, so only its
- * user can read it.
+ * gets another step. A damaged file, or one of an earlier version, counts as empty. The file
+ * contains titles, so only its user can read it.
  */
 export class KeptSessions<V extends object> {
   readonly #path: string;
