@@ -30,7 +30,7 @@ const seconds = (): string => ((Date.now() - started) / 1000).toFixed(1);
 const narrator = verbose ? verboseNarrator((text) => console.log(text)) : SILENT;
 const progress = progressLine();
 
-/** Replaces the page of the last run as a whole, because two demonstrations may run at once. */
+/** Replaces the page of the last run as a whole, because two demonstrations may run at a time. */
 async function writeDemoPage({ store }: ContextClient): Promise<void> {
   const draft = join(scratch, 'demo.html');
   await writePage(await Timeline.open(store), {

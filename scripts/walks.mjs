@@ -51,7 +51,7 @@ function handlesFailure(block) {
   return /^[\s{?:&|]*(throw|catch)\b/.test(code) || /\bthrow [^;]*;[\s}]*$/.test(code);
 }
 
-/** Returns whether a function ran one block and skipped another, apart from failures. */
+/** Returns whether a function ran one block and skipped another that handles no failure. */
 function decidesIn(text, ranges) {
   const around = [];
   return ranges.some((range) => {

@@ -185,8 +185,8 @@ export const raiseDataFormat = (dir: string): Promise<void> =>
 const DRAFTED_FOLDERS = ['users', 'trackers', 'loops', 'sessions', 'journal'] as const;
 
 /**
- * Removes unfinished files of killed processes from a data folder. Leaves files of living processes
- * and foreign files alone. Never rejects.
+ * Removes unfinished files of killed processes from a data folder. Does not touch files of living
+ * processes or of other programs. Never rejects.
  */
 export async function sweepDataFolder(dir: string): Promise<void> {
   await removeDeadDrafts(dir, { isOurs: isOwnEntry, isDataFolder: true });
@@ -246,8 +246,8 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
 }
 
 /**
- * Bytes that a node needs for a restart beside its logs: new logs, manifests, and writes until it
- * is ready.
+ * Bytes that a restarting node needs in addition to the size of its logs: for new logs, manifests,
+ * and writes until it is ready.
  */
 const LEAST_ROOM = 16_777_216;
 

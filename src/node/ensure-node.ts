@@ -209,9 +209,9 @@ async function leave(folder: DataFolder, registration: Registration, onExit: 'le
 
 /**
  * Finds or starts the node of a data folder and waits until it answers. All processes that use the
- * folder share one node. If several start it at once, one does and the others wait. The very first
- * start builds the node (about a minute). Later starts take some seconds. Files that a crash left
- * (lock, socket, state) are repaired.
+ * folder share one node. If several processes start it at the same time, one does and the others
+ * wait. The very first start builds the node (about a minute). Later starts take some seconds.
+ * Files that a crash left (lock, socket, state) are repaired.
  *
  * @throws {NodeError} see its codes
  *

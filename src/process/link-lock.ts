@@ -89,11 +89,11 @@ async function removeIfDead(kind: LinkKind, path: string): Promise<void> {
 }
 
 /**
- * Runs `work` while this process alone owns the lock `path`. The lock is a symbolic link whose
- * target names its owner and is never followed. Unlike a lock file, it is safe in a folder that
- * others write to, because nothing there is opened or read. The folder must exist. If it does not
- * support symbolic links, there is no lock and `work` runs at once. On Windows the lock is a file,
- * because links take a privilege there. Throws the errors of `withLock` and system errors.
+ * Runs `work` while this process owns the lock `path`. The lock is a symbolic link whose target
+ * names its owner and is never followed. Unlike a lock file, it is safe in a folder that other
+ * users write to, because nothing there is opened or read. The folder must exist. If it does not
+ * support symbolic links, `work` runs without a lock. On Windows the lock is a file, because links
+ * take a privilege there. Throws the errors of `withLock` and system errors.
  * @throws {LockError} occupied – something other than a lock exists at `path`
  */
 export function withLinkLock<T>(

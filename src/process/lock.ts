@@ -133,8 +133,8 @@ async function tryAcquire<Owner extends ProcessIdentity>(
 /**
  * Acquires a lock for this process. `mine` is the content of its file and must be unique. Takes the
  * lock of a dead process without a report. The start time distinguishes a dead process from a later
- * one with its pid. If several processes try at once, exactly one succeeds. Rejects with system
- * errors.
+ * one with its pid. If several processes try at the same time, exactly one succeeds. Rejects with
+ * system errors.
  */
 export async function acquireLock<Owner extends ProcessIdentity>(
   lock: Lock<Owner>,
@@ -211,8 +211,8 @@ export interface LockWait {
 }
 
 /**
- * Runs `work` while this process alone owns a lock. Waits for a living owner and takes over from a
- * dead one.
+ * Runs `work` while this process owns a lock. Waits for a living owner and takes over from a dead
+ * one.
  * @throws {LockError} held – a living owner kept it longer than `limitMs`
  * @throws {AbortError} the signal fired
  */
@@ -246,9 +246,7 @@ export async function withLock<T>(keeping: LockKeeping, options: LockWait, work:
   }
 }
 
-/**
- * Runs `work` while this process alone owns the lock file `path`. Throws the errors of `withLock`.
- */
+/** Runs `work` while this process owns the lock file `path`. Throws the errors of `withLock`. */
 export function withNamedLock<T>(path: string, options: LockWait, work: () => Promise<T>): Promise<T> {
   const file: LockKeeping = {
     path,

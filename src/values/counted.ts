@@ -1,6 +1,6 @@
 /**
  * Returns the options of an `LRUCache` with at most `most` entries. The library's own option `max`
- * would allocate all entries at once. For 100,000 entries, that would add tens of milliseconds to
+ * allocates all entries in advance. For 100,000 entries, that would add tens of milliseconds to
  * every start.
  */
 export function counted(most: number): { readonly maxSize: number; readonly sizeCalculation: () => number } {

@@ -131,7 +131,7 @@ function errorBody(answer: RawAnswer): ErrorBody {
     try {
       value = DECODERS[media](answer.text);
     } catch {
-      // The body may repeat an operation with unreadable forms. The status alone then decides.
+      // The body may repeat an operation with unreadable forms. Then only the status counts.
     }
   }
   const field = (name: string): string => (value instanceof EdnMap ? scrub(value.get(name)) : '');

@@ -16,9 +16,7 @@ export interface Basis {
   readonly validTime: Date;
   /** `undefined` if no transaction was indexed yet. */
   readonly txId: number | undefined;
-  /**
-   * `undefined` if the basis was requested by transaction id alone, or if there is no transaction.
-   */
+  /** `undefined` if the basis was requested by transaction id, or if there is no transaction. */
   readonly txTime: Date | undefined;
 }
 

@@ -37,9 +37,9 @@ const DEFAULT_TIMEOUT = 30_000;
 /**
  * Searches the lines of a regular file, or of the files below a folder. {@link walkFiles} decides
  * which files of a folder are searched. A file given as `path` is searched even if it is ignored.
- * Files with a NUL are skipped, unless a byte order mark shows that they are UTF-16. Each file is
- * opened, then checked to be a regular file inside the roots, then searched through the same
- * handle. So a path that changes meanwhile cannot lead outside. Rejects with the signal's reason on
+ * Files with a NUL are skipped, unless a byte order mark shows that they are UTF-16. Opens each
+ * file, checks that it is a regular file inside the roots, and searches it through the same handle.
+ * So a path that changes during the search cannot lead outside. Rejects with the signal's reason on
  * abort.
  * @throws {PatternError}
  * @throws {SourceError} `not-regular` for a named pipe, socket or device

@@ -175,7 +175,7 @@ export function callName(call: NamedCall): string {
   return what === '' ? shortTool(call.tool) : `${shortTool(call.tool)} ${what}`;
 }
 
-/** Returns the name of a stored call, or its tool alone. */
+/** Returns the name of a stored call, or only that of its tool. */
 export const storedCallName = (document: Readonly<Record<string, unknown>>, plainCalls?: true): string =>
   plainCalls === true ? shortTool(String(document.tool)) : callName(namedCall(document));
 

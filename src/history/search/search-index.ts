@@ -7,7 +7,7 @@ import { type IndexPosition, TextIndex } from '../../text-index/text-index.js';
 import type { Timeline } from '../rebuild/timeline.js';
 import { indexEntries } from './index-entries.js';
 
-/** Bytes of the log that are read at once. */
+/** Number of bytes of the log that are read at a time. */
 const LOG_BYTES = 8 * 1_048_576;
 /** Maximum time that a writer waits for another writer, in milliseconds. */
 const OTHERS_MS = 600_000;

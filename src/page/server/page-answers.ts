@@ -70,7 +70,7 @@ interface WalkedSession extends PagedSession {
 
 /** Number of objects queried in parallel. */
 const AT_ONCE = 8;
-/** Number of versions whose texts are in memory at once. */
+/** Number of versions whose texts are in memory at a time. */
 const VERSIONS_AT_ONCE = 16;
 /** Maximum versions of one object; the page requests no more. */
 const MOST_VERSIONS = 1_000;

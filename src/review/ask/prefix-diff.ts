@@ -268,7 +268,7 @@ export async function askPrefixes(
     const requests = await reader.requestsOf(some.slice(from, from + HELD), once);
     const all = before === undefined ? requests : [before, ...requests];
     const pairs = all.slice(1).map((to, i) => splitPair({ from: all[i] as Request, to }));
-    // Reads the steps between all differing requests at once.
+    // Reads the steps between all differing requests together.
     await reader.read(pairs.flatMap((pair) => (pair.split === undefined ? [] : stepsBetween(reader, pair))));
     const diffs = await Promise.all(pairs.map((pair) => compareSplit(timeline, reader, { ...pair, count: once })));
     compared.push(...diffs);

@@ -73,9 +73,7 @@ function endLine({ hits, texts, chars, isCut, isIndexed }: SearchAnswer): string
   return `${found} in ${grouped(texts)} ${how} (${grouped(chars)} characters)${more}`;
 }
 
-/**
- * Brings the index up to date, with a progress line. With `--rebuild`, it builds the index anew.
- */
+/** Brings the index up to date, with a progress line. With `--rebuild`, it rebuilds the index. */
 async function indexFor(
   timeline: Timeline,
   clientDir: string,
