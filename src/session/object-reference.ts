@@ -11,15 +11,19 @@ const SHORTEST_PREFIX = 8;
 export function shortIds(ids: Iterable<ObjectId>): ReadonlyMap<ObjectId, string> {
   // In sorted order, neighbours have the longest common prefixes.
   const sorted = [...new Set(ids)].sort();
-  const short = sorted.map((id, i): readonly [ObjectId, string] => {
-    const length = Math.max(
-      SHORTEST_PREFIX,
-      1 + Math.max(commonLength(id, sorted[i - 1] ?? ''), commonLength(id, sorted[i + 1] ?? '')),
-    );
-    const prefix = id.slice(0, length);
-    return [id, prefix.isWellFormed() ? prefix : id.slice(0, length + 1)];
-  });
-  return new Map(short);
+  return new Map(
+    sorted.map((id, i) => {
+      const common = Math.max(commonLength(id, sorted[i - 1] ?? ''), commonLength(id, sorted[i + 1] ?? ''));
+      return [id, prefixAfter(common, id)] as const;
+    }),
+  );
+}
+
+/** Returns the prefix of an id that shares `common` characters with the most similar other id. */
+function prefixAfter(common: number, id: ObjectId): string {
+  const length = Math.max(SHORTEST_PREFIX, 1 + common);
+  const prefix = id.slice(0, length);
+  return prefix.isWellFormed() ? prefix : id.slice(0, length + 1);
 }
 
 /**
@@ -29,9 +33,16 @@ export function shortIds(ids: Iterable<ObjectId>): ReadonlyMap<ObjectId, string>
 export const showsShortIds = (of: { readonly strict?: boolean; readonly shortIds?: boolean }): boolean =>
   of.shortIds ?? of.strict !== true;
 
-/** Returns the short form of one id among others; see `shortIds`. */
+/** Returns the short form of one id among others; see `shortIds`. Does not sort them. */
 export function shortId(id: ObjectId, ids: Iterable<ObjectId>): string {
-  return shortIds([...ids, id]).get(id) as string;
+  let common = 0;
+  let longer = id.slice(0, 1);
+  for (const other of ids) {
+    if (other === id || !other.startsWith(longer)) continue;
+    common = commonLength(id, other);
+    longer = id.slice(0, common + 1);
+  }
+  return prefixAfter(common, id);
 }
 
 /**
