@@ -14,9 +14,7 @@ import { failureText, type Tool, type ToolAnnotations, type ToolAnswer, type Too
 export interface ToolSettings {
   /** Maximum size of an answer, header and hints included. */
   readonly limits: OutputLimits;
-  /**
-   * Whether to follow the specification literally in every divergence that allows it (decision E8).
-   */
+  /** Whether to follow the specification literally where docs/ssot.md allows it (decision E8). */
   readonly strict: boolean;
   /** Whether to show the shortest unique prefixes of ids (decision D6). */
   readonly shortIds: boolean;

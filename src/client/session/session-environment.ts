@@ -22,9 +22,7 @@ export interface SessionEnvironment {
   readonly policy: StepPolicy;
   /** Whether sessions that used other folders can be opened. */
   readonly shareSessions: boolean;
-  /**
-   * Whether the specification is followed literally where a divergence allows that (decision E8).
-   */
+  /** Whether the specification is followed literally where docs/ssot.md allows it (decision E8). */
   readonly strict: boolean;
   /** Whether the shortest unique id prefixes replace full ids (decision D6). */
   readonly shortIds: boolean;
