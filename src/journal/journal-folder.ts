@@ -15,8 +15,8 @@ import { noteFile } from './refused-note.js';
 export const journalFolder = (dataDir: string): string => join(dataDir, 'journal');
 
 /**
- * Returns the folder for damaged files that an operator has settled. Their records still count as
- * lost.
+ * Returns the folder for damaged files that `palimpsest journal salvage --apply` has moved away.
+ * Their records still count as lost.
  */
 export const settledFolder = (dataDir: string): string => join(journalFolder(dataDir), 'settled');
 
@@ -31,7 +31,7 @@ export interface SegmentName {
 export interface FolderListing {
   /** Sorted by owner, then in the order of writing. */
   readonly segments: readonly SegmentName[];
-  /** The locks of the journals, named after their owners, oldest generation first per lock. */
+  /** The lock files of the journals, named after their owners; the newest file of a lock is last. */
   readonly locks: readonly LockFile[];
   /** The damaged files set aside, with their original names. */
   readonly aside: readonly (SegmentName & { readonly original: string })[];
@@ -153,10 +153,10 @@ export async function lastWriter(owner: string, { locks }: FolderListing): Promi
 }
 
 /**
- * Locks a journal for this process. Returns undefined if another process has it. A lock's
- * generations are removed only after the journal's files, so no generation is created twice while
- * files need protection. `vacate` leaves a journal with records to the next process; `remove` ends
- * a journal without files.
+ * Locks a journal for this process. Returns undefined if another process has it. Older lock files
+ * stay until the journal's files are removed, so no lock file is created a second time.
+ * `vacate` leaves a journal with records to the next process; `remove` ends a journal without files.
+ *
  * @throws {JournalError} unwritable, no-space, io – the lock file could not be created
  */
 export async function lockJournal(folder: string, owner: string, what: string): Promise<OwnedFile | undefined> {
@@ -169,7 +169,10 @@ export async function lockJournal(folder: string, owner: string, what: string): 
   }
 }
 
-/** Removes the locks of dead processes whose journals have no files left, and their notes. */
+/**
+ * Removes the locks of dead processes whose journals have no files left. Also removes the lists of
+ * refused records beside these journals.
+ */
 export async function sweepLocks(folder: string): Promise<void> {
   const listing = await listJournalFolder(folder);
   const needed = new Set(listing.segments.map(({ owner }) => owner));
