@@ -21,7 +21,7 @@ const HINTS: Readonly<Record<ViewName, string>> = {
   request: 'what the model saw at a call, part by part',
   changes: 'what changed since the call before, and why',
   money: 'what the session cost, and why',
-  files: 'who changed each file, and stale copies; put files back',
+  files: 'authors of changes, stale copies, and restoring files',
   object: 'versions of one file',
   search: 'every message and every version',
   compare: 'two sessions side by side',
@@ -44,7 +44,7 @@ function verbs(): readonly Verb[] {
     ...views,
     {
       name: 'Removed from the context',
-      hint: 'objects that left or collapsed at this call',
+      hint: 'objects that were removed or collapsed at this call',
       run: () => goTo(from('changes', { kind: 'gone' })),
     },
     ...(command === undefined
@@ -106,7 +106,7 @@ interface PaletteProps {
   readonly onClose: () => void;
 }
 
-/** The command palette of Cmd-K. */
+/** The command palette, opened with Cmd-K. */
 export function Palette({ strip, onClose }: PaletteProps) {
   const [wanted, setWanted] = useState('');
   const [chosen, setChosen] = useState(0);

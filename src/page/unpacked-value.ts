@@ -1,6 +1,6 @@
 import type { Packed } from './server/page-format.js';
 
-/** Unpacks a value. A missing node becomes undefined. */
+/** Unpacks a value. `nodeOf` returns a deduplicated part; a missing part becomes undefined. */
 export function unpackedValue(packed: Packed, nodeOf: (node: number) => Packed | undefined): unknown {
   const of = (node: number): unknown => {
     const known = nodeOf(node);

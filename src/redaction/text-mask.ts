@@ -17,21 +17,18 @@ export interface MaskRules {
   readonly texts: readonly string[];
   /** Patterns of content to hide. */
   readonly patterns: readonly RE2JS[];
-  /** Texts that are hidden only as a separate word or as a whole text. */
+  /** Texts hidden only as separate words; very short ones only if they are the whole text. */
   readonly words?: readonly string[];
 }
 
 /** Minimum length of a text in a rule. A shorter text would occur almost everywhere. */
 export const LEAST_TEXT = 4;
 /**
- * Minimum length of a line of a text, of its truncated beginning, or of an encoded form, to be
- * hidden anywhere.
+ * A line of a text, a remainder of a cut text and an encoded form are hidden anywhere only from
+ * this length on.
  */
 const LEAST_PART = 12;
-/**
- * Minimum length of a shorter form to be hidden as a word. Even shorter forms are hidden only as a
- * whole text.
- */
+/** Encoded forms of a short text are hidden as words from this length on; shorter ones are not. */
 const LEAST_WORD_FORM = 6;
 
 /**
@@ -71,23 +68,23 @@ export function parseMaskRules(text: string): MaskRules {
 /** A place where text may have been cut off: the end, an ellipsis, or before the next line. */
 const CUT = String.raw`(?=\s*(?:$|…|\.\.\.|\n|\\n|["'\[]))`;
 const CUT_HERE = new RegExp(`^${CUT}`);
-/** A place after text that may have been cut off. */
+/** A place where text may begin after a cut: the beginning, an ellipsis, or after a line end. */
 const LEFT_BEFORE = /(?:^|…|\.\.\.|\n|\\n|[\]"'])\s*$/;
 
-/** Beginnings of secrets of a known form, whose rest was cut off. */
+/** Beginnings of secrets of known forms whose end was cut off. */
 const CUT_SECRETS = new RegExp(
   String.raw`(?<![\w-])(?:(?:sk|gh[a-z]_|github_pat_|glpat|xox[a-z]|[sr]k_(?:live|test)_|whsec_|AIza)-?(?<=[-_]|AIza)(?=[\w-]*[A-Z\d])[\w-]{6,}|(?:AKIA|ASIA)[A-Z0-9]{4,}|eyJ[\w-]{8,}(?:\.[\w-]*)?)${CUT}`,
   'g',
 );
 
-/** The password of an address that was truncated before its `@`. A port is not a password. */
+/** The password of a URL that was cut off before its `@`. A port is not a password. */
 const CUT_ADDRESS = new RegExp(
   String.raw`(:\/\/[^\s/:@[]{1,200}:)(?!\d{1,5}(?![^\s/?#]))[^\s"'<>@/?#…]{2,256}${CUT}`,
   'g',
 );
 /**
- * Signs that text was certainly cut off after, or before, a place. There a shorter remainder is
- * hidden than at an ordinary line end.
+ * Signs that text was certainly cut off: `SURELY_CUT` follows text without its end, `SURELY_LEFT`
+ * precedes text without its beginning. Here even a short remainder is hidden.
  */
 const SURELY_CUT = /^(?:…|\.\.\.|\s*\[\.\.\.)/;
 const SURELY_LEFT = /(?:…|\.\.\.|omitted \.\.\.\]\n)$/;
@@ -95,7 +92,10 @@ const SURELY_LEFT = /(?:…|\.\.\.|omitted \.\.\.\]\n)$/;
 /** Returns a text as JSON escapes it inside another text. */
 const escapedOnce = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** Returns the base64 forms of a text, without characters that depend on other bytes. */
+/**
+ * Returns the base64 of a text at each of the three offsets that it may have in longer data. Leaves
+ * out the characters that also encode a neighbouring byte.
+ */
 function encodedForms(text: string): readonly string[] {
   const bytes = Buffer.from(text);
   return [0, 1, 2].flatMap((before) => {
@@ -128,7 +128,7 @@ function wordsOf(text: string): readonly string[] {
   return forms.filter((form) => form.length < LEAST_PART && form.length >= LEAST_WORD_FORM);
 }
 
-/** Returns every form in which other texts may contain a text. */
+/** Returns every form in which a text may occur in other texts. */
 function formsOf(text: string): readonly string[] {
   const plain = [
     ...new Set([text, text.trim(), ...text.split('\n').filter((line) => line.trim().length >= LEAST_PART)]),
@@ -206,7 +206,8 @@ export class TextMask implements ValueMask {
       : Object.fromEntries(
           Object.entries(value).map(([name, one]) => [this.masked(name), this.#entry(name, this.#maskedValue(one))]),
         );
-    // If the JSON has escapes, it is not searched as a whole, because its lines have no line ends.
+    // Escaped line ends would not end a pattern's match. So JSON with escapes is not searched as a
+    // whole.
     const json = JSON.stringify(made);
     if (json.includes('\\') || this.masked(json) === json) return made;
     return Array.isArray(made) ? [MASK] : { [MASK]: MASK };
@@ -246,7 +247,7 @@ export class TextMask implements ValueMask {
         const isCut = end - at < LEAST_PART ? SURELY_CUT : CUT_HERE;
         if (!isCut.test(shown.slice(end, end + 80))) continue;
         shown = `${shown.slice(0, at)}${MASK}${shown.slice(end).replace(/^…$/, '')}`;
-        // A form may begin inside the mask. Continuing there would never end.
+        // A form may begin like the mask. A search inside the mask would never end.
         next = at + MASK.length;
       }
       const tail = form.slice(-least);

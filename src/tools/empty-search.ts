@@ -8,8 +8,8 @@ const inBraces = (glob: string): string =>
     .join(',')}}`;
 
 /**
- * Explains glob syntax of other programs that our globs take literally, and how to write it here.
- * Undefined if there is none.
+ * Explains glob syntax of other programs that means something else here, and how to write it.
+ * Undefined for a glob without such syntax.
  */
 function globAdvice(glob: string): string | undefined {
   const outside = glob.replace(/\\.|\{[^{}]*\}/g, '');

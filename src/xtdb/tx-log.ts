@@ -7,8 +7,8 @@ import { askIndexed, type RequestOptions } from './requests.js';
 import { END_OF_TIME, entityId, readReceipt } from './transactions.js';
 
 /**
- * Type byte of a short string in the serializer of XTDB's hashes. Other bytes mark longer strings,
- * by the number of bytes that their length takes.
+ * Type bytes of strings in the serializer of XTDB's hashes. The length follows in one byte, or in
+ * two or four for longer strings.
  */
 const SHORT_STRING = 105;
 const MIDDLE_STRING = 16;
@@ -37,8 +37,8 @@ const PUT = 'xtdb.api/put';
  */
 export const NO_DOCUMENT = '0'.repeat(40);
 /**
- * Whether an operation in the log writes its entity. Other operations may write entities that the
- * log does not name.
+ * Whether an operation in the log writes its entity. Operations missing here may write entities
+ * that the log does not name.
  */
 const WRITES: ReadonlyMap<string, boolean> = new Map([
   [PUT, true],
@@ -66,7 +66,7 @@ export interface LoggedWrite {
   readonly txId: number;
   /** The entity's first write in the part of the log that was read. */
   readonly first: Pick<LoggedWrite, 'validTime' | 'txId'>;
-  /** Whether each of its writes in that part was a put without an end, and none a removal. */
+  /** Whether each of its writes in that part was a put whose valid time has no end. */
   readonly isKept: boolean;
   /** Whether its first write required that the entity did not exist. */
   readonly isNew: boolean;
@@ -85,7 +85,7 @@ const MOST_WITH_DOCUMENTS = 256 * 1_048_576;
 const [OPEN, CLOSE, COMMA] = [0x5b, 0x5d, 0x2c];
 const [OPEN_MAP, CLOSE_MAP] = [0x7b, 0x7d];
 const [QUOTE, ESCAPE] = [0x22, 0x5c];
-/** The beginning of a list in transit, whose items are one level deeper. */
+/** The beginning of a list in transit+json. Its items are one level deeper than an array's. */
 const LIST = '["~#list",[';
 
 /** Returns the complete items of a list or array in transit+json whose end is missing. */
@@ -118,7 +118,8 @@ export class TransactionLog {
 
   /**
    * Returns the last write per entity hash in the transactions after `txId`. Undefined if one of
-   * them has other operations, if reading them costs too much, or if the log is unavailable.
+   * them has an operation missing in `WRITES`, if reading them costs too much, or if the log is
+   * unavailable.
    */
   async writesAfter(txId: number, options: RequestOptions = {}): Promise<ReadonlyMap<string, LoggedWrite> | undefined> {
     let answer: EdnValue | undefined;
@@ -143,8 +144,8 @@ export class TransactionLog {
 
   /**
    * Returns the hashes of the entities written after `txId`, up to the last transaction. Undefined
-   * if this is unknown: the node computes hashes differently, a transaction has other operations,
-   * or there are too many. `known` is an entity that the node contains; its hash is verified once.
+   * in the cases of `writesAfter`, and if the node computes hashes differently. `known` is an entity
+   * that the node contains. Its hash is verified once.
    */
   async writtenAfter(
     txId: number,
@@ -161,9 +162,8 @@ export class TransactionLog {
   }
 
   /**
-   * Returns the transactions after `txId` with their documents, as many as fit into about
-   * `maxBytes` of the answer, at least one if there is one. Foreign and evicted documents are left
-   * out.
+   * Returns the transactions after `txId` with their documents: as many as fit into an answer of
+   * about `maxBytes`, and at least the first. Leaves out foreign and evicted documents.
    *
    * @throws {XtdbError}
    */
@@ -224,7 +224,7 @@ function writesOf(transactions: readonly EdnValue[]): ReadonlyMap<string, Logged
       const hash = hashOf(entity);
       if (isWrite === undefined || hash === undefined) return undefined;
       if (!isWrite) {
-        // An entity matched as absent earlier may exist later.
+        // An entity that is absent at an earlier valid time may exist later.
         if (hashOf(content) === NO_DOCUMENT && from instanceof Date && from.getTime() === END_OF_TIME.getTime())
           absent.add(hash);
         continue;

@@ -40,8 +40,8 @@ async function metadataAt(
 
 /**
  * Returns the objects whose heads must be read at a snapshot. They were written since the last
- * read, were never read, or had a future valid time that has come. Returns all if it is unknown
- * which were written.
+ * read, were never read, or were dated in the future, and that time has come. Returns all if it is
+ * unknown which were written.
  */
 async function outdatedAt(
   { metadata, store }: SessionEnvironment,
@@ -107,7 +107,7 @@ interface Parts {
   readonly prompt: string | null;
   readonly metadata: MetadataOf;
   readonly version: (id: ObjectId) => MarkedVersion | undefined;
-  /** The basis of the read, and the objects shown in another version than at the basis. */
+  /** The basis of the read, and the objects that are not shown in their version at the basis. */
   readonly place: Pick<SessionAssemblyRecord, 'basis' | 'ahead' | 'aheadOf' | 'behind' | 'absent'>;
 }
 
@@ -163,7 +163,7 @@ function assemblyOf(
     return text;
   };
   return {
-    // Lazy, because a loop needs another form, and a model call waits for it.
+    // Lazy, because a loop uses another form, and rendering the text would delay its model call.
     get sections() {
       return asText().sections;
     },

@@ -15,7 +15,10 @@ export const ENTRY_KINDS = ['message', 'toolcall', 'file', 'system_prompt', 'for
   | 'fork'
 )[];
 
-/** A text that may be stored separately. Such a text can be compared before its version is read. */
+/**
+ * A text. If it is stored under its hash, a search reads the text first, and its step or version
+ * only on a match.
+ */
 interface StoredText {
   /** The hash under which the text is stored. Absent if the text is in its document. */
   readonly hash?: Sha256;

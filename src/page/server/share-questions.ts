@@ -43,7 +43,7 @@ export const shareQuestions = (web: string) => ({
   }),
   sharedPage: plainQuestion({
     path: '/v1/sessions/{id}/page',
-    summary: 'A session as one page that needs no server, gzipped; an error breaks the connection off',
+    summary: 'A session as one page that needs no server, gzipped; after an error the connection breaks',
     parameters: z.strictObject({ id: sessionName, ...maskParameters }),
     example: { id: 'fix-cart' },
     media: 'application/gzip',
