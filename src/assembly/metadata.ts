@@ -48,16 +48,19 @@ export interface DisplayPaths {
   display(source: FilesystemSource): string;
   /** Returns whether a file is shown. Default: all are. */
   shows?(source: FilesystemSource): boolean;
-  /** Whether a call's name is only its tool. A mask cannot find secrets in shortened arguments. */
+  /**
+   * Whether calls are named by their tool alone. A mask cannot find secrets in the shortened
+   * arguments of a longer name.
+   */
   readonly plainCalls?: true;
   /**
-   * Returns the paths that a relative one may mean in the agent's folder. Without it a relative
-   * path names no file.
+   * Returns the paths that a relative path may mean in the agent's folder. Without this method a
+   * relative path names no file.
    */
   here?(path: string): readonly string[];
   /**
-   * Returns the sources that an absolute path may name on this machine. Without it a path is
-   * compared with those of all files.
+   * Returns the sources that an absolute path may name on this machine. Without this method a path
+   * is compared with the paths of all files.
    */
   sourcesAt?(path: string): readonly FilesystemSource[];
 }
@@ -93,7 +96,7 @@ const TELLING = ['path', 'file_path', 'filePath', 'command', 'cmd', 'pattern', '
 /** Maximum characters of shown arguments, about ten tokens. */
 const ARGS_CHARS = 40;
 
-/** Shortens a path from the left, and another text from the right, to one line. */
+/** Shortens a path from the left, and any other text from the right, to one line. */
 function shortened(text: string): string {
   const [line = ''] = text.trim().split('\n');
   if (line.length <= ARGS_CHARS) return line;
@@ -174,8 +177,8 @@ type LineOf<T extends ContentType> = (
 ) => readonly string[];
 
 /**
- * The end of a file's line [§4.1]. Taken literally, a deleted file is unread, because its file_hash
- * is null (divergence C3).
+ * The end of a file's line [§4.1]. The wording of the specification makes a deleted file unread,
+ * because its file_hash is null (divergence C3).
  */
 const FILE_ENDINGS: Readonly<Record<FileState, (charCount: number, strict: boolean) => string>> = {
   stub: () => '[unread]',
@@ -222,8 +225,8 @@ export const argsMark = (metadata: ObjectMetadata | undefined): string =>
   metadata?.type === 'toolcall' && metadata.args !== undefined ? ` args=${renderedValue(metadata.args)}` : '';
 
 /**
- * Cached pool lines with full ids, by metadata. A client keeps an object's metadata while it is
- * unchanged.
+ * Cached pool lines with full ids. The key is the metadata value, which a client keeps while the
+ * metadata is unchanged.
  */
 const known: Readonly<Record<'strict' | 'plain', WeakMap<ObjectMetadata, string>>> = {
   strict: new WeakMap(),

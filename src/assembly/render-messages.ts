@@ -30,8 +30,8 @@ export interface MessageAssembly {
   readonly system: string | null;
   readonly messages: readonly RenderedMessage[];
   /**
-   * Its hashes and lengths are of canonical JSON: of `{system, messages}` for the whole, and of its
-   * messages for a section. For the system section, they are of its text.
+   * The whole is hashed and measured as the canonical JSON of `{system, messages}`, a section as
+   * that of its messages, and the system section as its text.
    */
   readonly record: AssemblyRecord;
 }

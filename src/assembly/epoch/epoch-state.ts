@@ -30,8 +30,8 @@ export const charsOf = ({ before, notes }: EpochState): number =>
   sum(textsOf([...before, ...notes.map(({ message }) => message)]).map(({ length }) => length));
 
 /**
- * Returns the length of the beginning that two bases share, in UTF-16 units of whole parts. A
- * provider's cache can reuse it.
+ * Returns the length of the whole parts with which two bases begin alike, in UTF-16 units. A
+ * provider's cache can reuse these parts.
  */
 export function sharedChars(a: Pick<EpochState, 'before'>, b: Pick<EpochState, 'before'>): number {
   const [one, other] = [textsOf(a.before), textsOf(b.before)];
@@ -39,11 +39,9 @@ export function sharedChars(a: Pick<EpochState, 'before'>, b: Pick<EpochState, '
   return sum(other.slice(0, differs < 0 ? other.length : differs).map(({ length }) => length));
 }
 
-/**
- * The input of an epoch's request. It adds all ids of the session's index in order, including those
- * not shown.
- */
+/** The input of an epoch's request. */
 export interface EpochInput extends AssemblyInput {
+  /** All ids of the session's index in order, including those not shown. */
   readonly index: readonly ObjectId[];
   /** Returns the chat additions of each step after the given one. */
   readonly chatSince: (step: number) => readonly ChatMark[];
@@ -71,7 +69,7 @@ export interface EpochState {
    * Excludes results in the harness's own messages.
    */
   readonly shown: ReadonlyMap<ObjectId, string | null>;
-  /** The active blocks and contents in the request. */
+  /** The blocks of active contents in the request. */
   readonly blocks: readonly Block[];
   /** The lines that replace some calls' results in the harness's own list. */
   readonly lines: ReadonlyMap<ObjectId, string>;
@@ -174,8 +172,8 @@ export function noteInputOf({ index, options, pool, active, chatSince }: EpochIn
 
 /**
  * Appends a request's additions to an epoch: the new chat if the harness sends no list, then lines,
- * texts, and changes of texts shown before. Earlier text is unchanged. Pure: a context's record
- * names its additions, so that they can be rendered again from the database alone.
+ * texts, and changes of texts shown before. Earlier text is unchanged. Pure: the additions that a
+ * context's record names can be rendered again from the database alone.
  * @throws {AssemblyError} `unknown-object` for an unknown call of the chat
  */
 export function withNote(state: EpochState, note: NoteProof, input: NoteInput): EpochState {
@@ -242,7 +240,7 @@ export const shownBy = ({ contents = [], refs = [], changes = [], seen = [] }: N
   ...seen,
 ];
 
-/** Returns the line that replaces a call's output that equals a file's text [divergence E4]. */
+/** Returns the line that replaces a call's output if it equals a file's text [divergence E4]. */
 function fileRef(call: ObjectMetadata | undefined, nameOf: NameOf): string | null {
   const [file] = call?.type === 'toolcall' ? call.fileRefs : [];
   return file === undefined ? null : `file_ref id=${nameOf(file)}`;
@@ -265,8 +263,8 @@ export interface EpochContext extends Pick<EpochState, 'before' | 'notes' | 'lin
   /** Null if there is none, or an empty one. */
   readonly system: string | null;
   /**
-   * Its hashes and lengths are of canonical JSON: of `{system, before, notes}`, including `lines`
-   * if there are any, and of each section.
+   * The whole is hashed and measured as the canonical JSON of `{system, before, notes}`, with
+   * `lines` if there are any. A section is hashed and measured as that of its messages.
    */
   readonly record: AssemblyRecord;
 }
@@ -288,7 +286,7 @@ const textBehind = ({ system, notes, lines }: Omit<EpochContext, 'record' | 'bef
 export const epochText = ({ before, ...others }: Omit<EpochContext, 'record'>): string =>
   `${baseText(before)}${textBehind(others)}`;
 
-/** Hashes of bases, cached as long as their epochs. */
+/** Hashes of bases. Each is cached as long as its base exists. */
 const bases = new WeakMap<EpochState['before'], GrowingHash>();
 
 function baseHash(before: EpochState['before']): GrowingHash {
@@ -302,7 +300,7 @@ function baseHash(before: EpochState['before']): GrowingHash {
 
 type ToldSection = Omit<SectionRecord, 'name'>;
 
-/** Cached records of sections with a single message, like those of a base, by that message. */
+/** Records of sections with a single message, such as those of a base. The message is the key. */
 const sections = new WeakMap<RenderedMessage, ToldSection>();
 
 function toldOf(messages: readonly RenderedMessage[]): ToldSection {
