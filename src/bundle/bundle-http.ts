@@ -19,13 +19,13 @@ export const maskParameters = {
 export const BUNDLE_QUESTIONS = {
   bundle: plainQuestion({
     path: '/v1/sessions/{id}/bundle',
-    summary: 'A session as one file for other databases, as gzipped lines; an error breaks the connection off',
+    summary: 'A session as one file for other databases, as gzipped lines; after an error the connection breaks',
     parameters: z.strictObject({
-      id: sessionName.describe('The session, perhaps with @MOMENT'),
+      id: sessionName.describe('The session, optionally followed by @MOMENT'),
       with_redacted: z
         .enum(['true', 'false'])
         .optional()
-        .describe('Also write a session with redaction rules, without masking its text'),
+        .describe('Write the session without masking its text, even if it has redaction rules'),
       ...maskParameters,
     }),
     example: { id: 'fix-cart' },

@@ -23,10 +23,10 @@ export const CLINE: Agent = {
   ways: {
     mcp: {
       gives: SERVER_GIVES,
-      note: 'Cline starts the server outside of your project. The server sees the folder of this setup.',
+      note: 'Cline starts the server outside of your project. The server sees the folder in which you run setup.',
       edits: ({ at, scope, server }) =>
         scope === 'project'
-          ? { refused: 'Cline has no servers of a single project. Leave out --project.' }
+          ? { refused: 'Cline has no settings for a single project. Leave out --project.' }
           : [
               {
                 paths: files(at),

@@ -51,7 +51,7 @@ const VARIED = [
 
 /** Settings of our retention: lifetimes in calls, and a factor for the lifetimes of edits. */
 const RETENTIONS = [
-  // The previous default. Later, edits stay with the text that they wrote.
+  // The previous default. The present one also keeps the text that an edit wrote.
   { shown: 22, used: 11, inputs: false, edits: 0.4, mostShare: 0.2 },
   { shown: 14, used: 6, edits: 50 },
 ] as const;
@@ -65,7 +65,8 @@ const BOUNDS = [
 const DEFAULT_POLICIES: readonly PolicyInput[] = [...PUBLISHED, ...OURS, ...BOUNDS];
 
 /**
- * Every family with further settings. Each setting also appears with the rights of our own policy.
+ * Every family with further settings. Each setting appears a second time with the rights that our
+ * own policy has.
  */
 const SWEPT_POLICIES: readonly PolicyInput[] = [
   ...PUBLISHED,
@@ -89,7 +90,7 @@ const labConfigSchema = z
       .min(1)
       .max(1_000_000)
       .default(30)
-      .describe('Model calls that a session has at least; shorter ones are left out'),
+      .describe('Minimum number of model calls of a session; shorter sessions are left out'),
     window: z
       .int()
       .min(1_000)
@@ -111,7 +112,7 @@ export function parseLabConfig(value: unknown, name: string): LabConfig {
     const written = result.data.policies.map((one) => JSON.stringify(one));
     const twice = written.find((one, at) => written.indexOf(one) !== at);
     if (twice === undefined) return result.data;
-    throw new ReplayError('bad-config', `${name}: policies: ${twice} stands there twice; leave one out`);
+    throw new ReplayError('bad-config', `${name}: policies: ${twice} is listed twice; remove one`);
   }
   const [issue] = result.error.issues;
   const where = issue === undefined || issue.path.length === 0 ? 'the configuration' : issue.path.join('.');

@@ -19,7 +19,7 @@ const connect = (): never => {
   throw new Error('nobody connects');
 };
 
-/** Routes that answer with their methods. Access is decided before them. */
+/** Routes that answer with the request's method. Access is decided before they run. */
 const routes: ApiRoutes = {
   owns: ({ url = '' }) => url.startsWith('/v1'),
   refuse: (response, { status }) => void response.writeHead(status).end(),
@@ -78,7 +78,7 @@ describe('access to the review page', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('lets visitors in by the printed link, also again, to read and change nothing', async () => {
+  test('lets visitors in by the printed link, more than once, and only to read', async () => {
     const link = page.link(new URL(server.url).origin, 'strip?session=S');
     expect(link).toMatch(/\/review\/strip\?session=S#token=[\w-]{32}$/);
     const first = await enter(tokenOf(link));
@@ -96,7 +96,7 @@ describe('access to the review page', () => {
     expect((await send('/mcp', { method: 'POST', headers: { authorization }, body: {} })).status).toBe(401);
   });
 
-  test('lets a visitor do what a person may do, only from the page’s own origin', async () => {
+  test('lets a visitor change sets, undo, fork, restore and note, only from the page’s own origin', async () => {
     const authorization = `Bearer ${secretOf(await enter(TOKEN))}`;
     const { origin, port } = new URL(server.url);
     const post = async (path: string, headers: Record<string, string>) =>

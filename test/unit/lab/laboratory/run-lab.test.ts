@@ -126,7 +126,7 @@ describe('its configuration', () => {
     [{ policies: [{ policy: 'forget-everything' }] }, /policies\.0\.policy/],
     [{ least: 0 }, /least/],
     [{ budget: 3 }, /configuration may hold policies, sweep, least, window/],
-    [{ policies: [{ policy: 'clairvoyant' }, { policy: 'clairvoyant', where: 'at borders' }] }, /stands there twice/],
+    [{ policies: [{ policy: 'clairvoyant' }, { policy: 'clairvoyant', where: 'at borders' }] }, /is listed twice/],
   ])('names its error: %j', (value, message) => {
     expect(() => parseLabConfig(value, 'lab.json')).toThrow(message);
   });
