@@ -21,8 +21,8 @@ export interface AroundTail {
   /** The tail's inactive results, each with the reference line that replaces it [§4.1]. */
   readonly references: ReadonlyMap<ObjectId, string>;
   /**
-   * The whole is hashed and measured as the canonical JSON of `{system, before, references, after}`,
-   * and a section as that of its messages.
+   * The whole is hashed and measured as canonical JSON of `{system, before, references, after}`. A
+   * section is hashed and measured as that of its messages.
    */
   readonly record: AssemblyRecord;
 }

@@ -31,7 +31,7 @@ export interface SegmentName {
 export interface FolderListing {
   /** Sorted by owner, then in the order of writing. */
   readonly segments: readonly SegmentName[];
-  /** The lock files of the journals, named after their owners; the newest file of a lock is last. */
+  /** The lock files of the journals, named after their owners; a lock's newest file is last. */
   readonly locks: readonly LockFile[];
   /** The damaged files set aside, with their original names. */
   readonly aside: readonly (SegmentName & { readonly original: string })[];
@@ -155,7 +155,8 @@ export async function lastWriter(owner: string, { locks }: FolderListing): Promi
 /**
  * Locks a journal for this process. Returns undefined if another process has it. Older lock files
  * stay until the journal's files are removed, so no lock file is created a second time.
- * `vacate` leaves a journal with records to the next process; `remove` ends a journal without files.
+ * `vacate` leaves a journal with records to the next process; `remove` ends a journal without
+ * files.
  *
  * @throws {JournalError} unwritable, no-space, io – the lock file could not be created
  */

@@ -35,7 +35,7 @@ export class LockError extends CodedError<'held' | 'occupied'> {
   override readonly name = 'LockError';
 }
 
-/** One generation of a lock: the file `<name>.<generation>.lock`. Each owner creates the next one. */
+/** One generation of a lock: the file `<name>.<generation>.lock`. Each new owner creates one. */
 export interface LockFile {
   readonly name: string;
   readonly generation: number;

@@ -144,8 +144,8 @@ export class TransactionLog {
 
   /**
    * Returns the hashes of the entities written after `txId`, up to the last transaction. Undefined
-   * in the cases of `writesAfter`, and if the node computes hashes differently. `known` is an entity
-   * that the node contains. Its hash is verified once.
+   * in the cases of `writesAfter`, and if the node computes hashes differently. `known` is an
+   * entity that the node contains. Its hash is verified once.
    */
   async writtenAfter(
     txId: number,
