@@ -294,7 +294,7 @@ describe('a fork of a session [decision F2]', () => {
     expect(fork.state.sets.active).toEqual([]);
   });
 
-  test('marks an id that its parent used, also if the parent repeats it later [decision B2]', async () => {
+  test('marks an id that its parent used, even if the parent repeats it later [decision B2]', async () => {
     const id = `call-${randomUUID()}`;
     await calls(parent, 1, { callId: id });
     const fork = await client.forkSession(parent.id);

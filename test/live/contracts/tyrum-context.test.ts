@@ -104,7 +104,7 @@ describe('context reports', () => {
     expect(JSON.parse(detail.stdout)).toEqual(report);
   });
 
-  test('come from the session with a running turn, like its tools, also if another one ended a turn', async () => {
+  test('come from the session with a running turn, like its tools, even if another one ended a turn', async () => {
     const { id: running } = await api.call('openSession', undefined, {});
     await api.call('announceTools', running, { tools: [{ id: 'mine', chars: 3 }] });
     await api.call('reportMessages', running, { messages: [{ role: 'user', content: 'a long task' }] });

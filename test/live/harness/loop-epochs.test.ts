@@ -216,7 +216,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(3);
   });
 
-  test('excludes an undelivered context from the epoch, also if its process ends', async () => {
+  test('excludes an undelivered context from the epoch, even if its process ends', async () => {
     const messages: ReportedMessage[] = [user(`begin ${name}`)];
     const before = loop();
     await request(before, messages);

@@ -48,7 +48,7 @@ describe('the pipeline of a sole writer', () => {
     expect(new Set(ids).size).toBe(40);
   });
 
-  test('passes outcomes on in log order, also if an answer overtakes an earlier one', async () => {
+  test('passes outcomes on in log order, even if an answer overtakes an earlier one', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'palimpsest-pipeline-'));
     const proxy = await LateAnswers.open(folder);
     const late = new XtdbClient(proxy.address);

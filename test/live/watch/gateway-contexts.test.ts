@@ -93,7 +93,7 @@ describe('requests in the gateway’s log', () => {
     ]);
   });
 
-  test('that go on from an earlier answer become whole contexts, and say so', async () => {
+  test('that continue an earlier answer become whole contexts, marked as rebuilt', async () => {
     await watched.start({}, [gatewayCompanion]);
     const user = (content: string) => ({ role: 'user', content: [{ type: 'text', text: content }] });
     const block = { type: 'text', text: 'one' };
@@ -145,7 +145,7 @@ describe('requests in the gateway’s log', () => {
     expect((await readdir(folder)).sort()).toEqual([fresh, living].sort());
   });
 
-  test('are recorded once, also if the process begins again, and after it was away', async () => {
+  test('are recorded once, even if the watcher restarts or was away', async () => {
     await watched.append(at(), transcript());
     await watched.start({}, [gatewayCompanion]);
     await sends('go', 'one');
@@ -164,7 +164,7 @@ describe('requests in the gateway’s log', () => {
     expect((await sent()).map(([step]) => step)).toEqual([1, 3]);
   });
 
-  test('of Gemini CLI, which name no session, belong to the one whose transcript has prompt and answer', async () => {
+  test('of Gemini CLI belong to the session whose transcript has their prompt and answer', async () => {
     const path = (name: string): string => `.gemini/tmp/p/chats/session-${name}.jsonl`;
     const chat = (name: string, prompt: string): string =>
       [
@@ -233,7 +233,7 @@ describe('requests in the gateway’s log', () => {
         },
       ],
     },
-  ])('of an unknown client on the wire $wire make a session of their own', async ({ wire, path, bodies }) => {
+  ])('of an unknown client of the API $wire make a session of their own', async ({ wire, path, bodies }) => {
     await watched.start({}, [gatewayCompanion]);
     const tools = [{ type: 'function', name: 'ls' }];
     const texts: string[] = [];

@@ -103,7 +103,7 @@ describe('an interrupted import', () => {
     await Promise.all([node.stop(), files.remove(), folder.remove()]);
   });
 
-  test('leaves nothing visible and nothing to finish before all is stored, also when killed', async () => {
+  test('leaves nothing visible and nothing to finish before all is stored, even if it is killed', async () => {
     const { path, bytes } = await write(client.store, fork, 'killed.bundle');
     const { named, texts } = idsIn(bytes);
     const child = spawn(process.execPath, [cliPath, 'import', path, '--data', node.dataDir, '--json'], {
@@ -127,7 +127,7 @@ describe('an interrupted import', () => {
     expect(await listed()).not.toContain(`${name}-none`);
   });
 
-  test('is later finished without its file, also if that is killed, while others share its files', async () => {
+  test('is later finished without its file, even if that is killed, while others share its files', async () => {
     const bundle = await write(client.store, fork, 'fork.bundle');
     const shared = await write(client.store, other, 'other.bundle');
     const { transactions } = bundle.manifest;

@@ -69,7 +69,7 @@ describe('the fifteen rules of a gateway, in observe', () => {
         '{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"}]}]}',
     ));
 
-  test('6: calls and results go together, also if the client sends them in another order', () =>
+  test('6: calls and results go together, even if the client sends them in another order', () =>
     passes(
       JSON.stringify({
         messages: [

@@ -119,7 +119,7 @@ describe('a message thread', () => {
   });
 });
 
-describe('a response that goes on from another', () => {
+describe('a response that continues another', () => {
   const item = (said: string): Json => ({ type: 'message', role: 'user', content: said });
   const ITEMS = [
     { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'b3BhcXVl' },

@@ -96,7 +96,7 @@ describe('a tool call as a step [§5.6, §5.7]', () => {
     expect(codeOf(() => planPersonStep(state, { verbs: { activate: ids('missing') }, at: 9 }))).toBe('unknown-object');
   });
 
-  test('never moves time back, also if the clock does; numbers order steps of one millisecond (decision F7)', () => {
+  test('never moves time back, even if the clock does; numbers order steps of one millisecond (decision F7)', () => {
     const { state } = new Story().call('c1', { at: 100 });
     const at = (moment: number) =>
       planCall(state, { call: objectId('c2'), at: moment, activateFiles: [], index: [] }, DEFAULT_POLICY).at;

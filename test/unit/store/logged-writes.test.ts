@@ -65,7 +65,7 @@ describe('documents according to the transaction log', () => {
     expect(logged({ [step]: written([5, 10]) }).isUnwritten(step)).toBe(false);
   });
 
-  test('are absent before a write to a free id, also if it existed before the log; others stay unknown', () => {
+  test('are absent before a write to a free id, even if it existed before the log; others stay unknown', () => {
     const fresh = { ...written([5, 10]), isNew: true };
     expect(logged({ [step]: fresh }, null).isThere(step, at(5, 9))).toBe(false);
     expect(logged({ [step]: fresh }, null).isThere(step, at(5, 10))).toBe(true);

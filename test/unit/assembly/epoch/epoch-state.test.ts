@@ -386,7 +386,7 @@ describe('an epoch (divergence E9)', () => {
         const lines = text.split('\n');
         for (const metadata of input.pool) {
           const name = base.names.get(metadata.id) ?? '';
-          // A whole id names its object, also if it is the beginning of another id.
+          // A whole id names its object, even if it is the beginning of another id.
           const named = world.index.filter((id) => (name === metadata.id ? id === name : id.startsWith(name)));
           expect(named).toEqual([metadata.id]);
           const shown =

@@ -262,7 +262,7 @@ describe('the obligations of a checkpoint', () => {
     expect(one.view.state.gone).toEqual([]);
   });
 
-  test('appear in the next checkpoint if they came later, also if nothing else is dropped', async () => {
+  test('appear in the next checkpoint if they came later, even if nothing else is dropped', async () => {
     const first = conversationOf(turns(20));
     const one = await made(first, wishOf(3_200));
     const later = conversationOf(turns(20), { notes: noted('constraint', 2), state: one.view.state });

@@ -85,7 +85,7 @@ describe('locating a path that an agent names', () => {
     });
   });
 
-  test('reports a mount that is away for paths below it, also if the mount is the allowed folder', async () => {
+  test('reports a mount that is away for paths below it, even if the mount is the allowed folder', async () => {
     const share = join(folder.inside, 'share');
     roots = await AllowedRoots.open([folder.inside], [folder.inside, share]);
     const access = mapped();

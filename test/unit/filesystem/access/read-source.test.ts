@@ -109,7 +109,7 @@ describe('readSource', () => {
   });
 
   describe('missing and unreadable files (decision C5)', () => {
-    test('are missing below an existing root, also if a parent is gone or became a file', async () => {
+    test('are missing below an existing root, even if a parent is gone or became a file', async () => {
       await folder.put('root/file', 'x');
       for (const name of ['none.txt', 'no/such/file', 'file/below'])
         expect(await readInside(name)).toEqual({ kind: 'missing' });
