@@ -32,13 +32,13 @@ export interface Rendered {
 export interface RenderedHow {
   readonly layout: LayoutName | SentLayout;
   readonly tail: FrozenTail | undefined;
-  /** For an epoch's request: the epoch's state and the proof of its place in it. */
+  /** For an epoch's request: the epoch's state, and the proof of the request's place there. */
   readonly epoch?: { readonly state: EpochState; readonly proof: EpochProof };
   /** For a request that an agent built itself: its body. */
   readonly body?: string;
 }
 
-/** Renders contexts: its version, the layouts that it knows, and the function. */
+/** A renderer of contexts: its version, its layouts and its function. */
 export interface Renderer {
   /** Increase this when the same state gives other bytes than before. */
   readonly version: number;

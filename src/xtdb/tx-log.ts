@@ -32,8 +32,8 @@ export function entityHash(id: string): string {
 
 const PUT = 'xtdb.api/put';
 /**
- * The hash that stands for no document. A version that ends an entity has it, and so does a match
- * for absence.
+ * The hash that stands for no document. In a version it ends the entity; in a match it requires
+ * that the entity is absent.
  */
 export const NO_DOCUMENT = '0'.repeat(40);
 /**

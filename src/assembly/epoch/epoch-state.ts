@@ -260,7 +260,7 @@ function namesAfter(
 
 /** A request of an epoch without the harness's own messages. */
 export interface EpochContext extends Pick<EpochState, 'before' | 'notes' | 'lines'> {
-  /** Null if there is none, or an empty one. */
+  /** The system prompt; null if it is missing or empty. */
   readonly system: string | null;
   /**
    * The whole is hashed and measured as the canonical JSON of `{system, before, notes}`, with
