@@ -12,7 +12,7 @@ export const maskParameters = {
     .enum(['true', 'false'])
     .optional()
     .describe("Mask text by the session's rules, by `rules`, and by the known forms of secrets"),
-  rules: z.string().max(4_000).optional().describe('More texts to mask, each on a line; a pattern between slashes'),
+  rules: z.string().max(4_000).optional().describe('More texts to mask, one per line; write a pattern between slashes'),
 };
 
 /** The route that returns a session as a bundle, by its OpenAPI id. */

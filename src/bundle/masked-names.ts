@@ -107,7 +107,7 @@ export class MaskedNames {
   }
 
   /**
-   * Masks a text. Ids of files in it are replaced by their masked ids, also if the text contains
+   * Masks a text. Ids of files in it are replaced by their masked ids, even if the text contains
    * only the start of an id.
    */
   text(text: string): string {

@@ -120,7 +120,7 @@ export async function adoptJournal(
 }
 
 /**
- * Returns the number of damaged files kept in a data folder, settled or not. Each may have
+ * Returns the number of damaged files kept in a data folder, archived or not. Each may have
  * contained the last record of some session.
  */
 export async function damagedFiles(dataDir: string): Promise<number> {
@@ -138,7 +138,7 @@ export interface AsideFile {
   readonly loss: JournalLoss;
 }
 
-/** Returns the damaged files that are not settled yet. Read-only. */
+/** Returns the damaged files that are not archived yet. Read-only. */
 export async function asideFiles(dataDir: string): Promise<readonly AsideFile[]> {
   const folder = journalFolder(dataDir);
   const { aside } = await listJournalFolder(folder);
@@ -153,8 +153,8 @@ export async function asideFiles(dataDir: string): Promise<readonly AsideFile[]>
 }
 
 /**
- * Moves damaged files, unchanged, to the folder of settled files, where they no longer count as a
- * problem. Returns their new paths.
+ * Archives damaged files: moves them, unchanged, to the folder `settled`, where they are no longer
+ * a problem. Returns their new paths.
  */
 export async function settleAside(dataDir: string): Promise<readonly string[]> {
   const folder = settledFolder(dataDir);

@@ -28,8 +28,8 @@ export function refusedText({ session, steps, records, reason, at }: RefusedReco
 export const noteFile = (folder: string, owner: string): string => join(folder, `${owner}.refused.json`);
 
 /**
- * Reads the refused records from the note beside a journal. Empty if the note is missing or
- * unreadable. Read-only.
+ * Reads the refused records from the note beside a journal. Returns an empty list if the note is
+ * missing or unreadable.
  */
 export async function readRefused(folder: string, owner: string): Promise<readonly RefusedRecords[]> {
   const text = await readFile(noteFile(folder, owner), 'utf8').catch(() => '');
@@ -38,8 +38,8 @@ export async function readRefused(folder: string, owner: string): Promise<readon
 
 /**
  * A file beside a journal that lists its permanently refused records. Other processes can read it
- * while the process lives and afterwards. It may be missing if the disk is full; the records
- * themselves are in the journal.
+ * while the journal's process lives and afterwards. It may be missing if the disk is full; the
+ * records themselves are in the journal.
  */
 export class RefusedNote {
   readonly #path: string;
@@ -51,8 +51,8 @@ export class RefusedNote {
   }
 
   /**
-   * Replaces the content of the note. A pending earlier content is skipped and not even computed,
-   * because thousands of records may be refused in a row.
+   * Replaces the content of the note. Earlier content that is not yet written is skipped and not
+   * even computed, because thousands of records may be refused in a row.
    */
   set(refused: () => readonly RefusedRecords[]): void {
     const isIdle = this.#next === undefined;

@@ -212,7 +212,7 @@ export const FINDINGS: Readonly<Record<FindingCode, Explained>> = {
   'journal-damaged': {
     weight: 'repair',
     means: 'a journal of acknowledged calls is damaged: its readable records are delivered, the others are listed',
-    next: 'palimpsest journal salvage shows the loss and settles the journal',
+    next: 'palimpsest journal salvage shows the loss; with --apply it archives the damaged files',
   },
   'journal-newer': {
     weight: 'repair',

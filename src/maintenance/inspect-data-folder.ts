@@ -18,7 +18,7 @@ import { codeOf, messageOf } from '../values/thrown.js';
 export interface InspectedFolder {
   readonly path: string;
   readonly journals: readonly InspectedJournal[];
-  /** Damaged journal files that are not settled yet. */
+  /** Damaged journal files that are not archived yet. */
   readonly aside: readonly AsideFile[];
   readonly sessions: readonly LockOwner[];
   readonly trackers: readonly TrackerReport[];

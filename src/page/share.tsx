@@ -110,7 +110,7 @@ function Redacted() {
         home folders, hosts and mail addresses are <strong>not</strong> masked by themselves: name them here.
       </p>
       <label>
-        More texts to mask, each on a line; a /pattern/ between slashes
+        More texts to mask, one per line; write a /pattern/ between slashes
         <textarea rows={2} value={typed} maxLength={4_000} onInput={(event) => setTyped(event.currentTarget.value)} />
       </label>
       <div class="row share-row">

@@ -16,7 +16,7 @@ export const CLIENT_WORDS: Readonly<Record<HookClient, string>> = {
   package: 'Hooks run a small native program.',
   compiled: 'Hooks run a small native program, which the C compiler of this machine made.',
   script:
-    'Hooks run a script of Node.js, which takes about 40 ms an event: this installation has no native program for ' +
+    'Hooks run a Node.js script, which takes about 40 ms per event: this installation has no native program for ' +
     'them, and there is no C compiler. Install the package of your platform or a compiler, then run setup again.',
 };
 
@@ -52,7 +52,7 @@ const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 /**
  * Puts the client of hooks into the data folder. Uses the native client of the platform's package,
  * or compiles one with a C compiler of this machine, or uses a script. The client stays there when
- * npm moves or removes the program.
+ * npm moves or removes Palimpsest.
  */
 export async function installHookClient(
   dataDir: string,
@@ -71,7 +71,7 @@ export async function installHookClient(
   if (await place(client, copied)) return 'package';
   if (await place(client, (draft) => compile(join(dist, 'palimpsest-hook.c'), draft, at))) return 'compiled';
   const [node, script] = [process.execPath, join(dist, 'palimpsest-hook.mjs')].map(quoted);
-  // If the program was removed, the hook must exit silently.
+  // If Palimpsest was removed, the hook must exit silently.
   await replaceFile(client, `#!/bin/sh\n[ -x ${node} ] && [ -f ${script} ] || exit 0\nexec ${node} ${script} "$@"\n`);
   await chmod(client, 0o700);
   return 'script';

@@ -282,7 +282,7 @@ async function assembleFromDatabase(
   const until = performance.now() + (hasContents(environment, loaded) ? 0 : TIME_LIMITS.drainForContents);
   while (outbox.status.outage !== undefined || !(await outbox.drained(loaded.state.id, TIME_LIMITS.drain)))
     if (outbox.status.outage !== undefined || performance.now() >= until) return undefined;
-  // Throw for a lost session: its refused steps, such as those after a takeover, would be missing.
+  // Throw if steps were refused, for example after a takeover: the context would lack them.
   environment.recovery.requireWritable(loaded.state.id, loaded.lease, false);
   // Another process, or this one before its clock was set back, may have dated the loaded state in
   // the future.

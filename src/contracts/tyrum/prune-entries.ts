@@ -34,7 +34,7 @@ const KEPT_LAST = 4;
 /** A message and its results, which are kept or removed together. */
 interface Group {
   readonly entries: readonly Entry[];
-  /** The number of messages in the group. An approval counts 0. */
+  /** The number of messages in the group. An approval is no message. */
   readonly size: number;
   /** True for pending entries and the user's newest message. */
   readonly stays: boolean;
@@ -114,8 +114,8 @@ function groupsOf(entries: readonly Entry[]): readonly Group[] {
 
 /**
  * Returns the groups within a message limit. The groups up to the first assistant message stay, and
- * so do pending groups and the user's newest message. The newest groups fill the rest without a
- * gap. Only pending groups can exceed the limit.
+ * so do pending groups and the user's newest message. The newest groups fill the rest, up to the
+ * first that does not fit. Only pending groups can exceed the limit.
  */
 function capped(groups: readonly Group[], most: number): readonly Group[] {
   const firstOfModel = groups.findIndex(
@@ -143,8 +143,8 @@ function capped(groups: readonly Group[], most: number): readonly Group[] {
 /**
  * Prunes old tool results, as Tyrum prunes its requests. Calls before the newest messages are
  * removed with their results. With a message limit, the beginning up to the first assistant message
- * stays. So do the newest messages, which never begin with a result. Pending entries and the user's
- * newest message always stay.
+ * stays. So do the newest messages; the first of them is never a result. Pending entries and the
+ * user's newest message always stay.
  *
  * Without a limit, all user and system messages stay. Only assistant messages that had nothing but
  * removed calls are removed. Pure: equal input gives an equal result.

@@ -29,8 +29,8 @@ const usesOf = (results: readonly ExperimentResult[], use: 'edited' | 'quoted'):
   STANDINGS.map((standing) => sum(results, ({ uses }) => uses[use][standing])).join(' / ');
 
 /**
- * Returns one row for each set of parameters. It compares only recordings that were replayed with
- * all sets.
+ * Returns one row for each set of parameters. Only recordings that were replayed with all sets are
+ * compared.
  */
 function compared(experiment: Experiment, all: readonly ExperimentResult[]): readonly (readonly Cell[])[] {
   const names = experiment.parameters.map(({ name }) => name);
@@ -61,7 +61,7 @@ function compared(experiment: Experiment, all: readonly ExperimentResult[]): rea
 export function experimentMarkdown(about: ExperimentAbout, results: readonly ExperimentResult[]): string {
   const { experiment, command, commit, date, corpus, failures } = about;
   const unit = results.some(({ tokens }) => tokens !== undefined) ? 'tokens' : 'bytes';
-  const head = ['parameters', 'contexts', `${unit} of one`, 'against the first', ...SECTIONS, 'edited', 'quoted'];
+  const head = ['parameters', 'contexts', `${unit} per context`, 'change', ...SECTIONS, 'edited', 'quoted'];
   const formats = [...new Set(results.map(({ format }) => format))];
   const each = results.map((result): readonly Cell[] => {
     const { p50, p95, max, sum: all } = result.tokens ?? result.bytes;
