@@ -15,8 +15,8 @@ export interface CreateClientOptions
   extends Omit<ContextClientOptions, 'address' | 'dataDir' | 'filesystemId' | 'mask'>,
     Pick<HarnessSettings, 'mineShell'> {
   /**
-   * The data folder. It has this client's journal and leases and, without an address, the node's
-   * data.
+   * The data folder. It contains this client's journal and lock files. Without `address`, it also
+   * contains the node's data.
    */
   readonly dataDir: string;
   /**
@@ -34,9 +34,9 @@ export interface CreateClientOptions
 }
 
 /**
- * Creates a client for a harness that runs in this process. It opens the roots and, without an
- * address, finds or starts the data folder's node. It does not wait for the node, but the first
- * session does. The caller must close it.
+ * Creates a client for a harness that runs in this process. It opens the roots. Without `address`,
+ * it finds or starts the data folder's node. It returns before the node is ready; opening the first
+ * session waits for the node. The caller must close the client.
  *
  * @throws {SourceError} not-found – a root does not exist
  * @throws {NodeError} data-unwritable – the data folder belongs to another user or cannot be made

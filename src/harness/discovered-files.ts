@@ -20,7 +20,7 @@ interface DiscoveredFiles {
   readonly note: string | undefined;
 }
 
-/** Locates the folders of agent paths. Each folder is located once, also for a long listing. */
+/** Locates the folders of agent paths. A folder that many lines name is located only once. */
 class Folders {
   readonly #files: FileAccess;
   readonly #known = new Map<string, Promise<LocatedFile | undefined>>();

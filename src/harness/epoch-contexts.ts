@@ -31,7 +31,10 @@ export interface EpochTurn {
   readonly messages: readonly RenderedMessage[];
   readonly record: SessionAssemblyRecord & { readonly delivered: Delivery };
   readonly epoch: LoopEpoch;
-  /** The part of the harness's list that stays. Present only if the harness gave its list. */
+  /**
+   * The part of the harness's list that stays in the request. Present only if the harness gave its
+   * list.
+   */
   readonly list?: LoopList;
 }
 

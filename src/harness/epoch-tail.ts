@@ -9,8 +9,8 @@ import type { ReportedMessage } from './message-schema.js';
 import type { PlacedEntry } from './reported-chat.js';
 
 /**
- * The start of an epoch. `turn` is the first turn that is not in its base. `from` is the index in
- * the harness's list of the first message that stays.
+ * The start of an epoch of contexts. `turn` is the first turn that is not in the epoch's base.
+ * `from` is the index in the harness's list of the first message that stays in requests.
  */
 export interface EpochStart {
   readonly turn: number;
@@ -33,8 +33,8 @@ export interface KeptTail extends Pick<KeptMessages, 'shown'> {
 }
 
 /**
- * The tail of an epoch's requests: all after the base, without notes. It is the harness's list, or
- * else the recorded chat.
+ * The tail of an epoch's requests: everything after the base except our notes. It is the harness's
+ * list or, without one, the recorded chat.
  */
 export interface EpochTail {
   /** Whether the user's last message has no answer yet. */
@@ -44,15 +44,16 @@ export interface EpochTail {
   /** Returns the note for a request that begins an epoch at `start`. */
   note(start: EpochStart): NoteProof | undefined;
   /**
-   * Returns the messages from `from` on as they are stored in a record. Undefined without a list.
+   * Returns the messages from `from` on as they are stored in a record. Undefined if the harness
+   * has no list.
    */
   list(from: number): KeptList | undefined;
   /**
-   * Returns the approximate number of UTF-16 units in the messages from `from` on. Results in
-   * `lines` count as their lines. Notes are left out.
+   * Returns the approximate number of UTF-16 units in the messages from `from` on. A result that
+   * `lines` replaces counts as its line. Notes are left out.
    */
   chars(from: number, lines: EpochState['lines']): number;
-  /** Returns the results from `from` on that lines replace. */
+  /** Returns the results from `from` on that `lines` replaces. */
   references(from: number, lines: EpochState['lines']): readonly LoopReference[];
   /** Returns whether no messages follow `from`. Then there is no place for a note. */
   isEmpty(from: number): boolean;
@@ -69,7 +70,7 @@ export interface ListTail extends PlacedList {
   readonly start: Pick<PlacedEntry, 'index' | 'turn'>;
   /** The number of the running turn. */
   readonly turn: number;
-  /** Cache over the session's lists. Default: none. */
+  /** Cache of facts about the session's list. Default: an empty cache. */
   readonly known?: GrowingTail;
 }
 
@@ -88,7 +89,7 @@ function referencesOf(
 const resultChars = (message: ReportedMessage | undefined): number => contentText(message?.content).length;
 
 /**
- * Returns the tail for a harness that sends its own messages, too. If an epoch begins within a
+ * Returns the tail for a harness that also sends its own messages. If an epoch begins within a
  * turn, no message of the list stays.
  */
 export function listTail({ messages, placed, start, turn, known = new GrowingTail() }: ListTail): EpochTail {

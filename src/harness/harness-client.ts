@@ -35,7 +35,10 @@ export async function sessionExists(client: ContextClient, id: string): Promise<
  * ```
  */
 export class HarnessClient {
-  /** The client that does the work: files, the store, and contexts at any time. */
+  /**
+   * The client behind this interface. It gives access to files, the store, and contexts at any
+   * time.
+   */
   readonly client: ContextClient;
   readonly #settings: Omit<HarnessSettings, 'delivered'>;
   readonly #release: () => Promise<void>;
@@ -79,8 +82,8 @@ export class HarnessClient {
   }
 
   /**
-   * Forks a session (decision F2). The fork has the chat and sets as they were after step `at`,
-   * which may be a moment such as `turn:7`. Default: the last step.
+   * Forks a session (decision F2). `at` is a step or a moment such as `turn:7`; default: the last
+   * step. The fork has the chat and sets as they were then.
    *
    * @throws {SessionError} – the step is missing, the parent is unreadable, the turn may
    *   continue, or the id is taken.

@@ -174,7 +174,7 @@ class OpenCalls {
 
   /**
    * Marks earlier calls as stopped, once the model writes a message after one of the user. No
-   * provider's API allows that while such a call is open.
+   * provider's API allows such a message while a call is open.
    */
   giveUp(user: number): void {
     for (const [id, { from }] of this.#byId) if (from !== undefined && placeOf(from) < user) this.#givenUp.add(id);
@@ -191,7 +191,9 @@ class OpenCalls {
     }
   }
 
-  /** Removes and returns the call of a result: by id, or the first call without an id. */
+  /**
+   * Removes and returns the call of a result: the one with its id, or the first one without an id.
+   */
   take(id: string | undefined): OpenCall | undefined {
     if (id === undefined) return this.#nameless.shift();
     const call = this.#byId.get(id);

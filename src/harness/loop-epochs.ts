@@ -63,7 +63,7 @@ export interface PlannedEpoch {
   readonly begins: boolean;
   /** Estimated number of tokens in the request. */
   readonly tokens: number;
-  /** The epoch's state before this request. Undefined for a border. */
+  /** The epoch's state before this request. Undefined if the request begins the epoch. */
   readonly before: EpochState | undefined;
   readonly context: SessionEpochContext;
   readonly proof: EpochProof;
@@ -99,7 +99,8 @@ export interface LoopList {
   /** All messages inserted in this epoch, by rising index, at most one per index. */
   readonly inserts: readonly LoopInsert[];
   /**
-   * Lines that replace results, by index in the list. Another part of the request has their text.
+   * Lines that replace results, by index in the list. The text of these results is in another part
+   * of the request.
    */
   readonly references: readonly LoopReference[];
 }
@@ -135,7 +136,7 @@ const tokens = (chars: number): number => Math.round(tokensOf(chars));
 const RESUME_MS = 14_000;
 const LATE = 'late';
 
-/** The price of a session's first request, which has nothing to be compared with. */
+/** The price if no earlier epoch could continue, so that there is nothing to compare. */
 const NO_PRICE = { written: 0, savedPerCall: 0 };
 
 /** Returns the index of the first message in the harness's list that stays, or 0. */
@@ -223,7 +224,7 @@ export class LoopEpochs {
     const { input } = assembly;
     const { note } = proof;
     const base = before ?? beginEpoch(input, place.tail.turn);
-    // If the request repeats the previous one, that one already has the note.
+    // If the request repeats the previous request, that request already contains the note.
     const adds = before !== undefined && note !== undefined && before !== made.state;
     const state = adds ? withNote(before, note, noteInputOf(input)) : base;
     if (epochText({ system: null, ...state }) !== epochText({ system: null, ...made.state })) return undefined;
@@ -288,7 +289,7 @@ export class LoopEpochs {
     const from = fromOf(current.proof);
     const now = charsOf(goesOn.state) + tail.chars(from, goesOn.state.lines);
     const { budget } = { ...epochSettings(request.window), ...this.#settings };
-    // The alternative is only rendered if it might be chosen.
+    // A request that begins an epoch is rendered only if it might be chosen.
     const base = atUser || tokens(now) > budget ? begun(input, tail, start).state : undefined;
     const begins = base === undefined ? now : charsOf(base) + tail.chars(start.from, base.lines);
     // A note needs a message of the list before it.

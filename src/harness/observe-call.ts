@@ -62,8 +62,7 @@ function together(parts: readonly Observation[]): Observation {
 }
 
 /**
- * Runs the work for one path. If it fails because of the path, the call does not fail but gets a
- * note.
+ * Runs the work for one path. If the path makes it fail, the call gets a note instead of failing.
  */
 async function noting(path: string, work: () => Promise<Observation>): Promise<Observation> {
   try {
@@ -218,9 +217,9 @@ export function readingOfText(text: string, mtimeMs: number): SourceReading {
 }
 
 /**
- * Observes a file that a result includes (decision C1). If the source can be read, it is, and the
- * included text is ignored. Otherwise the text is used if it is marked as complete. If not, the
- * file is only mentioned.
+ * Observes a file that a result includes (decision C1). The text comes from the source if that can
+ * be read. Otherwise the included text is used if it is marked as complete. If it is not, the file
+ * is only mentioned.
  */
 async function carriedFile(
   file: ReportedFile,

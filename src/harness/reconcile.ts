@@ -8,7 +8,7 @@ export interface HistoryEntry {
    * tool and output.
    */
   readonly key: string;
-  /** Length of the entry's text. An equal short text is weak evidence. */
+  /** Length of the entry's text. The equality of short texts is weak evidence. */
   readonly weight: number;
   /**
    * Whether a fork shares the entry with its parent. The entry has the parent's id, and the fork's
@@ -24,7 +24,7 @@ export interface HistoryEntry {
 export interface HistoryNotice {
   /**
    * `shortened`: the end of the known history is missing. `compacted`: earlier entries are missing,
-   * but its end is there. `diverged`: it continues differently.
+   * but its end is there. `diverged`: the sent history continues differently.
    */
   readonly kind: 'shortened' | 'compacted' | 'diverged';
   /** Number of unchanged entries at the beginning. */
@@ -111,8 +111,8 @@ function sameRun(
 }
 
 /**
- * Finds where the end of the known history is in the sent one. The longest match wins; among equal
- * ones, the first.
+ * Finds where the end of the known history is in the sent one. The longest match wins; among
+ * equally long ones, the first.
  */
 function tailOf(
   known: readonly HistoryEntry[],
@@ -175,10 +175,10 @@ const newOnes = (matched: Found['matched']): readonly number[] =>
   matched.flatMap((place, i) => (place === undefined ? [i] : []));
 
 /**
- * Finds the new entries in a history that a harness sends as a whole (decisions F1, B2). A known
- * entry in its place is never new. If the history was compacted or diverged, entries that are not
- * recognised count as new, because a duplicate is better than a loss. Pure. It takes linear time if
- * the history has only grown.
+ * Finds the new entries in a history that a harness sends as a whole (decisions F1, B2). An entry
+ * that is known at its place is never new. If the history was compacted or diverged, entries that
+ * are not recognised count as new, because a duplicate is better than a loss. Pure. It takes linear
+ * time if the history has only grown.
  */
 export function reconcile(known: readonly HistoryEntry[], sent: readonly HistoryEntry[]): Reconciled {
   const kept = sameRun((i) => [known[i], sent[i]]);
@@ -210,7 +210,7 @@ interface ReconciledView extends Reconciled {
 
 /**
  * Compares a sent history with several views of the known history. Returns the result with the
- * fewest new entries, and of equal ones the first.
+ * fewest new entries. If several have as few, returns the first.
  */
 export function reconcileWith(
   views: readonly (readonly HistoryEntry[])[],

@@ -27,9 +27,14 @@ export interface ReportOptions {
   readonly mode?: 'append' | 'history';
   /** The turn's id in the harness (decision B7). */
   readonly turnRef?: string;
-  /** Whether the harness has compacted its history. If so, missing entries were not undone. */
+  /**
+   * Whether the harness has compacted its history. If so, missing entries do not count as undone.
+   */
   readonly compacted?: boolean;
-  /** Records nothing if a whole history undoes the end of the chat. The report names the step. */
+  /**
+   * If a whole history lacks the end of the chat, records nothing. The report then has
+   * `undoneFrom`.
+   */
   readonly refuseUndone?: boolean;
   /** In mode `append`, entries up to this step do not count as known. Default: 0. */
   readonly since?: number;
@@ -189,7 +194,7 @@ export class ReportedChat {
       if (one === undefined) continue;
       taken.push(one);
       if (item.kind === 'message') steps.set(item.index, one.place.seq);
-      // Stored one by one, so that a report that fails halfway can be repeated.
+      // The entries are stored one by one, so that a report that fails halfway can be repeated.
       if (isCompared(item)) this.#keepSent([{ ...entry, ...one.place }]);
     }
     this.#open = leftOpen(history.open, steps);
@@ -257,7 +262,7 @@ export class ReportedChat {
 
   /**
    * Returns whether a history continues one that had all of the chat. Then all later entries are
-   * new. False if the chat has the id of a later entry.
+   * new. False if the chat already has the id of one of these.
    */
   #onlyGrew(
     { messages: before, placed, seq }: PlacedHistory,

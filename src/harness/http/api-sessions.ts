@@ -26,8 +26,8 @@ type PutAwaySession = Pick<OpenSession, 'mineShell' | 'lastUsed'>;
 
 /**
  * The sessions that harnesses have open over HTTP. A session stays open between requests until it
- * is closed or idle for long. If many are idle, only the most recently used stay in memory. The
- * next request to another one opens it again, which the harness does not notice.
+ * is closed or idle for long. If many are idle, only the most recently used stay in memory. A
+ * request to a session that is no longer in memory opens it again. The harness does not notice.
  */
 export class ApiSessions {
   readonly #backend: Backend;
@@ -136,7 +136,7 @@ export class ApiSessions {
       throw new HarnessError('no-such-session', `session ${JSON.stringify(id)} does not exist; list the sessions`);
     const borrowing = client.borrowSession({ id, asPerson: true });
     const { session, release } = await withinRequest(borrowing).catch((error: unknown) => {
-      // The caller is gone, so the session is given back when it arrives late.
+      // The caller no longer waits, so the session is released as soon as it is borrowed.
       borrowing.then(
         (late) => late.release(),
         () => undefined,

@@ -188,8 +188,8 @@ const FORMATS: Readonly<Record<ListingFormat, FormatReader>> = {
 };
 
 /**
- * Returns the names that an output may contain, by line [§5.6, Discovery]. There are too many on
- * purpose: the caller keeps only those of existing regular files (decisions C7, C8).
+ * Returns the names that an output may contain, by line [§5.6, Discovery]. Many of them name no
+ * file: the caller keeps only those of existing regular files (decisions C7, C8).
  */
 export function possibleNames(format: ListingFormat, output: string): readonly LineReadings[] {
   const json = parsedJson(output);

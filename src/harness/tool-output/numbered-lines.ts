@@ -25,8 +25,8 @@ export interface NumberedLines {
 }
 
 /**
- * Returns the consecutively numbered lines from index `from` on. Undefined if the first of them has
- * no number.
+ * Returns the consecutively numbered lines from index `from` on. Undefined if the line at `from`
+ * has no number.
  */
 export function numberedLines(lines: readonly string[], from: number, gutter: LineGutter): NumberedLines | undefined {
   const bare: string[] = [];
@@ -52,9 +52,9 @@ interface Ungutted {
 const OF_WHOLE_TEXTS: readonly LineGutter[] = ['arrow', 'tab', 'spacedBar', 'colon', 'dot'];
 
 /**
- * Removes line numbers from the output of a tool that reads files. They are numbers only if every
- * line has one that is one higher than the last. A text that merely begins with a number stays
- * unchanged. Without numbers, the result has no `startLine`.
+ * Removes line numbers from the output of a tool that reads files. They are removed only if each
+ * line's number is one higher than that of the line before. A text that merely begins with a number
+ * stays unchanged. Without numbers, the result has no `startLine`.
  */
 export function withoutGutter(shown: string): Ungutted {
   const end = shown.endsWith('\n') ? '\n' : '';

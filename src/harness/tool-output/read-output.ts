@@ -66,7 +66,7 @@ function enveloped(output: string): { readonly text: string; readonly startLine:
 /** Matches the first line of an output of our own `read`, called by an agent over MCP. */
 const OWN_HEAD = /^\[file id=\S+ path=(?:"(?:[^"\\]|\\.)*"|\S+) lines=(?:0|(\d+)-(\d+)\/(\d+)) chars=(\d+)\]\n/;
 
-/** Matches the last line of that output if it cuts a line of the file. */
+/** Matches the last line of that output if it says that a line of the file was cut. */
 const LINE_CUT = /\n\[line \d+ goes on\. Continue: [^\n]*\]$/;
 
 /** Returns the lines in an output of our own `read`. Undefined for other outputs. */

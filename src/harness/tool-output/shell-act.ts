@@ -22,7 +22,7 @@ export type ShellAct =
       readonly folder: string;
       readonly targets: readonly string[];
     }
-  /** Effects that the output does not matter for. */
+  /** Effects that do not depend on the output. */
   | Exclude<FileAct, { kind: 'show' | 'list' }>;
 
 /** The effects of a command or pipeline, and whether it prints. */
@@ -54,9 +54,7 @@ export const reads = (words: Words): CommandActs => ({
   prints: true,
 });
 
-/**
- * Returns the same effect on each of some files. If a name is unknown, any file may be affected.
- */
+/** Returns one effect for each of the files. If a name is unknown, any file may be affected. */
 export function toEach(files: Words, prints: boolean, act: (path: string) => ShellAct): CommandActs {
   return files.includes(undefined) ? ANYTHING : { acts: known(files).map(act), prints };
 }

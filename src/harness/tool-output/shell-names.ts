@@ -49,7 +49,7 @@ const NAMELESS: ReadonlySet<string> = new Set([
   'sleep',
 ]);
 
-/** Resolves a path of a script. Undefined if only the shell could do so. */
+/** Resolves a path of a script. Undefined if only the shell could resolve it. */
 function pathAt(place: string | undefined, path: string | undefined): string | undefined {
   if (path === undefined || path === '-' || path.startsWith('~')) return undefined;
   return posix.isAbsolute(path) ? posix.normalize(path) : place === undefined ? undefined : posix.join(place, path);

@@ -59,7 +59,7 @@ export interface ShellStep {
   /** The pipeline. Undefined for anything else: loops, conditions, functions, background jobs. */
   readonly pipeline: ShellPipeline | undefined;
   /**
-   * Whether it certainly ran if the script succeeded. False after `||` and for a negated pipeline.
+   * Whether the pipeline certainly ran if the script succeeded. False after `||` and if negated.
    */
   readonly sure: boolean;
   /**
