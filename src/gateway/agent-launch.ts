@@ -13,7 +13,7 @@ export interface AgentLaunch {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** An agent's upstreams without the gateway, and how to start the agent with it. */
+/** The upstreams that an agent uses without the gateway, and how to start it with the gateway. */
 interface AgentPlan {
   /** Upstreams as NAME=URL. */
   readonly upstreams: readonly string[];

@@ -22,7 +22,10 @@ export interface AnswerFacts {
   /** Ids of the answer's items and calls, in order. */
   readonly items?: readonly string[];
   readonly calls?: readonly string[];
-  /** Hashes of the answer's text blocks, in order. A step with such a text is of this answer. */
+  /**
+   * Hashes of the answer's text blocks, in order. A step with one of these texts belongs to this
+   * answer.
+   */
   readonly texts?: readonly Sha256[];
   /** The types of the answer's blocks or items, in order, such as `thinking` or `compaction`. */
   readonly blocks?: readonly string[];

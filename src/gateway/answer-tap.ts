@@ -6,7 +6,7 @@ import { KeptAnswer } from './kept-answer.js';
 import { codingsOf, headerOf, type RawHeaders } from './raw-headers.js';
 import type { Wire } from './wires.js';
 
-/** Maximum size to read of an answer without a stream, and of one event. */
+/** Maximum size of one event, or of an answer without a stream. Larger ones are not read. */
 const MOST_TEXT = 32 * 1_048_576;
 /** If this many bytes wait for the decoder, the rest of the answer is not read. */
 const MOST_WAITING = 8 * 1_048_576;
@@ -72,7 +72,7 @@ class AnswerReader {
     }
   }
 
-  /** Takes one line of an event, up to a maximum size of the event. */
+  /** Takes one line of an event. Stops reading if the event becomes too large. */
   #line(data: string): void {
     this.#data.push(data);
     this.#dataSize += data.length + 1;
@@ -109,7 +109,7 @@ interface TapOptions {
   readonly keeps: boolean;
 }
 
-/** An answer after its end. */
+/** A finished answer. */
 export interface TappedAnswer {
   readonly facts: AnswerFacts;
   /** The content of the answer as JSON. Undefined if it was not kept or is incomplete. */
@@ -125,7 +125,10 @@ export class AnswerTap {
   readonly #kept: KeptAnswer | undefined;
   readonly #reader: AnswerReader;
   readonly #decoder: Transform | undefined;
-  /** Resolves when the decoder has no more output. It may stop before the end of the answer. */
+  /**
+   * Resolves when the decoder has no more output. The decoder may stop before the end of the
+   * answer.
+   */
   readonly #decoded: Promise<void> | undefined;
   readonly #isUnknown: boolean;
   #isLate = false;

@@ -1,6 +1,6 @@
 /** Minimum bytes of a string that becomes a span of its own. */
 const LONG_STRING = 2_048;
-/** Minimum bytes of a span. It ends at the next border after them. */
+/** Minimum bytes of a span. It ends at the next list entry or long string after them. */
 const LEAST_SPAN = 256;
 /** Maximum depth of list entries at which a span can end: the lists in the top object. */
 const DEEPEST_BORDER = 2;

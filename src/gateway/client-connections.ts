@@ -64,8 +64,8 @@ export class ClientConnection {
 
 /**
  * Gives each connection of a client its own connections to the upstreams. When the upstream ends an
- * idle connection, the client sees it end too, as without the gateway. A shared pool could send a
- * request over a connection that the upstream is just closing.
+ * idle connection, the client's connection ends too, as without the gateway. A shared pool could
+ * send a request over a connection that the upstream is just closing.
  */
 export class ClientConnections {
   readonly #connections = new Map<Socket, ClientConnection>();

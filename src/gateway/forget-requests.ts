@@ -26,9 +26,9 @@ async function logsOf(dataDir: string, forgotten: Forgotten): Promise<readonly s
 }
 
 /**
- * Erases log files of the gateway that contain a request of the order, as whole files. The other
- * requests in them are usually recorded as contexts already, and the log would keep them for a few
- * days only.
+ * Erases each log file of the gateway that contains a request of the erasure order. It removes the
+ * whole file. The other requests in it are usually recorded as contexts already, and the log would
+ * keep them for a few days only.
  */
 export const FORGET_REQUESTS: Forgetter = {
   keeps: "the gateway's log",

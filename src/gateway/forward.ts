@@ -195,9 +195,8 @@ function headOf(upstream: ClientRequest): Promise<IncomingMessage> {
 
 /**
  * Forwards one request and its answer without changing a byte of either body, unless the gateway
- * steers. A model call is logged before it is forwarded and after it was answered. If the client
- * disconnects, the request to the upstream ends; if the upstream disconnects, the client's does.
- * Never rejects.
+ * steers. A model call is logged before it is forwarded and after it was answered. If one side
+ * disconnects, the connection to the other side ends, too. Never rejects.
  */
 export async function forward(exchange: Exchange): Promise<void> {
   const { request, response, target, connection } = exchange;

@@ -20,7 +20,7 @@ export interface GatewayTrouble extends Omit<z.infer<typeof reportSchema>, 'star
   readonly isRunning: boolean;
 }
 
-/** How long the report of a gateway is shown after its last such call, if the gateway has ended. */
+/** How long an ended gateway's report is shown after the last call that it did not log. */
 const SHOWN_AFTER_END_MS = 86_400_000;
 
 /** Size of a report file. It is overwritten in place, which works even on a full disk. */

@@ -102,8 +102,8 @@ class FollowedLog {
         const before = this.#at;
         const ended = this.#frames(read, this.#at + read.length >= size);
         for (const [request, answer, number] of ended) yield* this.#sent(file, { request, answer, number });
-        // No complete frame was found. At the end of the file, wait for more bytes; elsewhere,
-        // enlarge the window.
+        // No complete frame was found. At the end of the file, wait for more bytes; elsewhere, read
+        // a larger piece.
         if (this.#at === before && read.length >= size - before) return;
         window = this.#at === before ? window * 2 : WINDOW;
       }

@@ -54,7 +54,9 @@ function wholeThread(earlier: readonly Parsed[], own: Json): Json {
   return { ...settings, messages: [...messages, ...asList(own.messages)] };
 }
 
-/** Joins responses. The last inherits input and output of the earlier ones, no settings. */
+/**
+ * Joins Responses requests. The last one gets earlier input and output, but no earlier settings.
+ */
 const wholeResponse = (earlier: readonly Parsed[], own: Json): Json => ({
   ...own,
   input: [...earlier.flatMap(({ body, answer }) => [...inputOf(body), ...answer]), ...inputOf(own)],

@@ -154,7 +154,7 @@ export async function recordSentAt(
 
 /**
  * Returns whether a session contains the answer to a request, and the request contains the
- * session's user message before that answer. For wires whose requests name no session.
+ * session's user message before that answer. Used for wires whose requests name no session.
  */
 export function fitsSession(session: ContextSession, { answer, spans }: SentRequest): boolean {
   const place = answer === undefined ? undefined : placeOfAnswer(session, answer, RECORDED.get(session));

@@ -32,7 +32,8 @@ export interface RequestFacts {
   readonly side?: SideRequest;
   /**
    * Set in message threads. A request of type `continue` names the previous answer and sends only
-   * new messages. The whole context is that of the previous request with its answer, and this body.
+   * new messages. The whole context is the previous request's context, the answer to it, and this
+   * body.
    */
   readonly thread?: { readonly type: 'create' | 'continue'; readonly previous?: string };
   /** The answer that a Responses request continues, like `thread.previous`. */
@@ -102,7 +103,7 @@ function sessionOf({ wire, headers }: RequestHead, body: Json): SentSession | un
   return { agent: wire, native: `${wire}-${digest}`, from: 'first-text' };
 }
 
-/** Maps the classes that Claude Code gives its requests to ours. */
+/** Maps Claude Code's classes of requests to ours. */
 const CLAUDE_CLASSES: ReadonlyMap<string | undefined, SideRequest> = new Map([
   ['compaction', 'summary'],
   ['auxiliary', 'other'],
@@ -142,7 +143,7 @@ function compactionOf(wire: Wire, body: Json): RequestFacts['compaction'] {
 
 const THREAD_TYPES = ['create', 'continue'] as const;
 
-/** The parts of a logged request except its body. */
+/** A logged request without its body. */
 export type RequestHead = Pick<LoggedRequest, 'wire' | 'path' | 'headers'>;
 
 /** Returns the facts of a logged request from its headers and decoded body. Accepts any body. */

@@ -1,4 +1,4 @@
-/** A provider's protocol. The gateway records requests of these. */
+/** A provider's protocol whose requests the gateway records. */
 export type Wire = 'anthropic' | 'responses' | 'chat' | 'gemini';
 
 /**

@@ -114,7 +114,10 @@ function modelOf({ model, messages, system }: AnthropicBody): string | undefined
   return isHour ? `${model}:1h` : model;
 }
 
-/** Converts our rendered messages. The first one with earlier conversation begins with `notice`. */
+/**
+ * Converts our rendered messages. If `notice` is set, messages with earlier conversation begin with
+ * it.
+ */
 const saidWith =
   (notice: string | undefined) =>
   ({ section, parts }: RenderedMessage): WireMessage => ({

@@ -47,7 +47,7 @@ export class BodyWriter {
   readonly #places: ReadonlyMap<WireMessage, number>;
   #mark: unknown;
 
-  /** `list` is where the text has the messages, and `own` has them in comparable form. */
+  /** `list` is the place of the messages in the text; `own` has them in comparable form. */
   constructor({ text, body, list, own }: WrittenBody) {
     this.#text = text;
     this.#body = body;

@@ -112,8 +112,8 @@ function steerable(body: unknown): ResponsesBody | UnsteerableRequest {
 
 /**
  * Returns how many items at the beginning stay in every request. These are the prompt and the texts
- * that the client adds before the first message. If the provider compacted an item, they are
- * everything up to that item.
+ * that the client adds before the first message. If the provider compacted the conversation, all
+ * items up to its compaction item stay.
  */
 function headOf(input: readonly WireEntry[]): number {
   const first = input.findIndex((item) => {

@@ -168,7 +168,9 @@ export class SteeredSession {
     await setSteered(this.#host.dataDir, this.id, this.#state);
   }
 
-  /** Does the same for a fork. Its thinking may be bound to a steered request of its parent. */
+  /**
+   * Records the same for a fork, whose thinking may be bound to a steered request of its parent.
+   */
   async #noteInherited(request: SteerableRequest): Promise<void> {
     if (this.#isKnown) return;
     this.#isKnown = true;

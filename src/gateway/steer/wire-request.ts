@@ -13,9 +13,9 @@ export type WireEntry = WireBlock;
 /** A request whose list of messages may be replaced. */
 export interface SteerableRequest {
   readonly list: HarnessList<WireEntry>;
-  /** Why the client's own list is sent. The session is recorded anyway. */
+  /** Why the client's own list must be sent. The session is recorded anyway. */
   readonly left?: string;
-  /** Hash of the parts before the messages that rarely change, such as the tools. */
+  /** Hash of the rarely changing parts before the messages, such as the tools. */
   readonly frame: string;
   /**
    * Returns the body with another list. The client's messages stay byte for byte, and so does
