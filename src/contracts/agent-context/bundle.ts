@@ -34,8 +34,8 @@ export interface BundleSource {
    */
   readonly redactions: readonly ContextRecord<'event'>[];
   /**
-   * Returns texts of a wholly redacted object that the projection lacks. These are its texts at
-   * other moments, and those of files that the projection shows as a line.
+   * Returns texts of a wholly redacted object that the projection lacks. These are the object's
+   * texts at other moments, and the texts of files that the projection shows as a line.
    */
   readonly redactedTexts: (name: string) => readonly string[];
 }
@@ -82,7 +82,10 @@ const SEGMENTS: readonly (readonly [role: string, kinds: ReadonlySet<Item['conte
   ['active', new Set(['tool_result', 'file_excerpt', 'peer_agent_message'])],
 ];
 
-/** Sums the token counts of the selected items. Like the sets, the budget has no limit. */
+/**
+ * Sums the token counts of the selected items. The budget states no limit, because the sets have
+ * none.
+ */
 function setsBudget(
   selected: readonly Item[],
   omitted: number,
@@ -190,7 +193,7 @@ export function makeBundle(source: BundleSource): Bundle {
   const assemblies = [...facts.assemblies, ...handed.map(({ assembly }) => assembly)];
   const injections = [...facts.injections, ...handed.map(({ injection }) => injection)];
   const selections = [{ ...chosen, budget_ref: sets.budget.budget_id, created_at }, ...facts.selections];
-  // Read now, because a reference to a missing item has added that item to the table.
+  // Read last, because each reference to a missing item adds that item to the table.
   const { items, sources } = table;
   const surface: Shaped<'context_surface'> = {
     schema_version: SCHEMA_VERSION,

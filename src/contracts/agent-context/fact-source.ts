@@ -16,8 +16,8 @@ export interface FactSource {
 }
 
 /**
- * Returns a word if the enumeration has it. Otherwise returns undefined; the fact then says
- * `custom`, and its metadata holds the word.
+ * Returns a word if the enumeration has it, else undefined. In that case the fact says `custom`,
+ * and its metadata holds the word.
  */
 export function oneOf<Word extends string>(words: readonly Word[], word: string | undefined): Word | undefined {
   return words.find((known) => known === word);

@@ -19,7 +19,10 @@ type Assembly = Shaped<'context_assembly'>;
 type Injection = Shaped<'context_injection'>;
 type Visibility = Assembly['visibility'];
 
-/** The recipients of contexts. A replay makes contexts that no model sees. */
+/**
+ * The recipient of a context, by the harness that got it. A replay makes contexts that no model
+ * sees.
+ */
 const TARGETS: Readonly<
   Record<AssemblyProof['delivered'], { readonly target: string; readonly visibility: Visibility }>
 > = {

@@ -58,7 +58,7 @@ export class ItemTable {
     return this.#names.has(name);
   }
 
-  /** Returns the item with an id, as it is so far. */
+  /** Returns the current state of the item with an id. */
   get(id: string): Item | undefined {
     return this.#items.get(id);
   }

@@ -167,7 +167,7 @@ export const SHAPES = {
     truncation_records: truncated,
     window_segments: list(foreign),
     created_at: time,
-    // A count has no meaning without the name of its counter.
+    // A token count has no meaning without the name of its counter.
     metadata: z.object({ counter: word }).catchall(json),
   }),
   context_window: z.strictObject({

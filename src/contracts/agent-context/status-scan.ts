@@ -41,7 +41,10 @@ const STATUS_WORDS: ReadonlySet<string> = new Set([
   'rejected',
   'error',
 ]);
-/** Fields that quote an agent or a person, or repeat a name. They are not claims of the bundle. */
+/**
+ * Fields that quote an agent or a person, or repeat a name. Words in them are not claims of the
+ * bundle.
+ */
 const QUOTED: ReadonlySet<string> = new Set([
   'content',
   'title',
@@ -84,7 +87,7 @@ export function withoutStatus(value: Json): Json {
 /**
  * Returns the paths at which an object states the status of a turn, task, call or approval. Skips
  * quoted text, because an item's text may contain anything.
- * @param own fields that are the object's own state and no runtime status
+ * @param own fields with the object's own state, which is not a runtime status
  */
 export function statusFindings(value: Json, own: readonly string[] = []): readonly string[] {
   const findings: string[] = [];

@@ -78,7 +78,7 @@ async function writeWhole(path: string, text: string): Promise<void> {
 /**
  * Writes a bundle as a new folder. All files appear with a single rename, so a failure leaves none.
  * Does nothing if the folder already holds the same bundle. New folders are private to the user.
- * Also removes what a killed export to the same folder left.
+ * Also removes the temporary folder that a killed export to the same folder left.
  * @throws {AgentContextError} `folder-in-use`, `not-a-folder`
  * @throws errors of the file system
  */
@@ -102,7 +102,8 @@ export async function writeBundle(bundle: Bundle, to: string): Promise<WrittenBu
   await mkdir(draft, { mode: 0o700 });
   try {
     for (const [name, text] of files) await writeWhole(join(draft, name), text);
-    // `rmdir` removes only an empty folder. It fails if a program has filled it meanwhile.
+    // `rmdir` removes only an empty folder. It fails if another program has put a file there
+    // meanwhile.
     await unlessMissing(rmdir(folder));
     await rename(draft, folder);
   } catch (error) {

@@ -75,9 +75,10 @@ async function filled(
 }
 
 /**
- * A session as Amplifier's context manager: contract 2.1, on which the module builds 1.0. The list
- * consists of the session's messages since the last clear. Records keep the message fields that the
- * chat lacks. Views are rendered and never stored; their decisions are recorded.
+ * A session as Amplifier's context manager, contract 2.1. Amplifier's Python module builds contract
+ * 1.0 on it. The list consists of the session's messages since the last clear. Records keep the
+ * message fields that the chat lacks. Views are rendered and never stored; their decisions are
+ * recorded.
  */
 export class AmplifierContext {
   readonly #client: ContextClient;
@@ -125,7 +126,7 @@ export class AmplifierContext {
         await this.#add(messages, known);
         return 'imported';
       }
-      // The client repeats a request. Only the missing messages and records are added.
+      // The list is a repeated request, so only missing messages and records are added.
       if (!replace && isRunOf(messages, this.#session.session.state.marksAfter(known.list.from))) {
         await this.#add(messages, known);
         return 'imported';

@@ -17,7 +17,7 @@ export interface ViewWish {
   /** Share of the newest entries whose turns stay while the limit allows it. */
   readonly protectedRecent?: number;
   readonly protectedToolResults?: number;
-  /** A larger result is shown without its middle. */
+  /** Maximum size of a result. The view omits the middle of a larger one. */
   readonly maxToolResultBytes?: number;
   /** Whether a summary replaces omitted entries; true if omitted. */
   readonly summary?: boolean;
@@ -69,14 +69,16 @@ interface Counting {
   readonly counter: TokenCounter;
 }
 
-/** Default target size of a view, and maximum size of its summary, as shares of the limit. */
+/**
+ * Two shares of the limit: the default target size of a view, and the maximum size of its summary.
+ */
 const TARGET = 0.75;
 const SUMMARY = 0.1;
 
 /**
- * Returns how many turns before the last one fit into the target size, with older results as lines.
- * If more turns stayed, each message would shrink the view again, and it would lose the common
- * prefix with the previous view.
+ * Returns how many turns before the last one fit into the target size if older results become
+ * reference lines. If more turns stayed, each message would shrink the view again, and it would
+ * lose the common prefix with the previous view.
  */
 function fittingTurns(entries: readonly Entry[], { wish, counter }: Counting): number {
   const last = entries.at(-1)?.turn ?? 0;
@@ -97,7 +99,7 @@ function fittingTurns(entries: readonly Entry[], { wish, counter }: Counting): n
 
 /**
  * Returns how many turns before the last one stay. The turns of the protected newest results always
- * stay; those of the newest entries stay if they fit.
+ * stay. The turns of the protected newest entries stay if they fit.
  */
 function keptTurns(entries: readonly Entry[], counting: Counting): number {
   const { protectedRecent = 0, protectedToolResults = 0 } = counting.wish;

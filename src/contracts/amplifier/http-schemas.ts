@@ -6,7 +6,7 @@ const count = z.int().nonnegative();
 const share = z.number().gt(0).max(1);
 /**
  * Maximum number of messages per request. A request blocks its session until it is complete, so
- * longer lists are sent in parts.
+ * clients send longer lists in parts.
  */
 const MOST_MESSAGES = 10_000;
 const named = z

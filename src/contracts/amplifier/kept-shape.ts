@@ -15,9 +15,9 @@ export interface LongBlock {
   readonly tokens: number;
 }
 
-/** The fields of a message that the chat does not store. */
+/** The fields of a message that the session's chat does not store. */
 export interface MessageShape {
-  /** The members of the message. Lacks `content` if the content is the text of the entry. */
+  /** The members of the message, without `content` if that is just the text of the entry. */
   readonly message: { readonly [member: string]: Json };
   /** True if the content of the message is the text of the entry. */
   readonly isText: boolean;
@@ -35,13 +35,13 @@ export interface GivenMessage {
  * record too large.
  */
 const LONGEST_BLOCKS = [60_000, 1_000] as const;
-/** Longer blocks are compared by hash. */
+/** Blocks with more characters than this are compared by hash. */
 const COMPARED = 1_000;
 const LONGEST_SHAPE = 400_000;
 /** Approximate tokens of an image. The exact number depends on the model. */
 const TOKENS_OF_IMAGE = 1_600;
 
-/** Returns the tokens of a block that are not counted with the text of its entry. */
+/** Returns the tokens that a block adds to the text of its entry. */
 export function tokensOfBlock(block: Block, counter: TokenCounter): number {
   const { type } = block;
   if (type === 'text' || type === 'tool_call' || type === 'tool_use') return 0;

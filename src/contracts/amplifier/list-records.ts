@@ -20,7 +20,7 @@ const LONGEST_ARGUMENTS = 100_000;
 /** A message as its record stores it. */
 export interface KeptMessage extends MessageShape {
   readonly isPrompt: boolean;
-  /** The position of a prompt message among the others, because their records have equal times. */
+  /** The position of a prompt message among the prompt messages. Their records have equal times. */
   readonly place?: number;
 }
 

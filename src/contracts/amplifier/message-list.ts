@@ -63,7 +63,7 @@ export function listedEntries(
 }
 
 /**
- * Returns the prompt as its original system messages. If the prompt was set in another way since,
+ * Returns the prompt as its original system messages. If something else has set the prompt since,
  * returns it as one message.
  */
 export function promptMessages(prompt: string, prompts: readonly MessageShape[]): readonly GivenMessage[] {

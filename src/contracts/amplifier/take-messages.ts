@@ -31,12 +31,15 @@ export interface AddedMessages {
 export interface TakenList extends Omit<RecordedList, 'state'> {
   /**
    * True if only system messages came since the session was opened. A program that resumes the
-   * session may repeat its prompt.
+   * session may send its prompt again.
    */
   isBeginning: boolean;
 }
 
-/** Number of pending records, and of characters in pending texts, from which they are written. */
+/**
+ * Pending records are written when there are this many, or when their texts have this many
+ * characters.
+ */
 const MOST_RECORDS = 100;
 const MOST_UNITS = 1_048_576;
 
@@ -110,7 +113,7 @@ export class MessageTaker {
     this.#prompts.length = 0;
   }
 
-  /** Adds one message. Returns false if it was known. */
+  /** Adds one message. Returns false if the list already had it. */
   async #take({ id, message }: NamedMessage): Promise<boolean> {
     const list = this.#list;
     if (!SYSTEM_ROLES.has(message.role)) list.isBeginning = false;
@@ -158,8 +161,8 @@ export class MessageTaker {
   }
 
   /**
-   * Returns the message of an earlier process that made a call. The session needs it to match the
-   * result.
+   * Returns the message with a call that an earlier process recorded. The session needs it to match
+   * the call's result.
    */
   #maker(call: string | undefined): readonly ReportedMessage[] {
     const made = call === undefined ? undefined : this.#list.makers.get(call);

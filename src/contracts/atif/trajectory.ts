@@ -24,7 +24,7 @@ export interface TrajectorySource {
 
 const HIDDEN = '[redacted]';
 
-/** In the format, the prompt's tokens include the cached ones. */
+/** In ATIF, the prompt's tokens include the cached tokens. */
 function metricsOf({ input, output, cacheRead, cacheWrite }: ModelUsage): Fields {
   const prompt = input === undefined ? undefined : input + (cacheRead ?? 0) + (cacheWrite ?? 0);
   return defined({ prompt_tokens: prompt, completion_tokens: output, cached_tokens: cacheRead });

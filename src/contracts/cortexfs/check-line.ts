@@ -17,7 +17,7 @@ export interface LineFinding {
  * - `not-an-object`: the line is JSON, but not an object
  * - `missing-field`: a required field is absent
  * - `invalid-field`: a field has the wrong type or value
- * - `native-field`: a key would import a provider's own thread
+ * - `native-field`: a key refers to a thread that a provider keeps
  * - `unknown-type`: the event has an unknown type
  */
 export type LineIssue =
@@ -28,7 +28,7 @@ export type LineIssue =
   | 'native-field'
   | 'unknown-type';
 
-/** A kind of line file with its own rules. */
+/** A file of JSON lines with its own rules for fields. */
 export type LineFile = 'messages' | 'events' | 'facts' | 'decisions' | 'refs' | 'swap' | 'dedup';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -164,7 +164,7 @@ function fieldFindings(
   return [...required, ...others];
 }
 
-/** Returns the first key, at any depth of a value, that belongs to a provider's own thread. */
+/** Returns the first key, at any depth of a value, that refers to a thread kept by a provider. */
 function nativeField(value: unknown): string | undefined {
   const waiting: unknown[] = [value];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {

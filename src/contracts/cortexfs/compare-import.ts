@@ -21,7 +21,7 @@ export interface ExistingSession {
 
 /** How a directory continues a session, and which part of it the session already has. */
 export interface Continuation {
-  /** For each planned step, the number that it has or will have in the session. */
+  /** For each planned step, its step number in the session, or the number that it will get. */
   readonly seqs: readonly number[];
   /** Indexes of the planned steps that the session lacks. */
   readonly missing: readonly number[];
@@ -50,7 +50,7 @@ function isSameCall({ tool, args, status, content }: PlannedCall, call: Existing
   );
 }
 
-/** Returns the mark of a planned step, by which steps are compared. */
+/** Returns a hash of a planned step's content, for comparing steps. */
 export const plannedMark = ({ message, call }: PlannedStep): string =>
   stepMark(
     message ??
@@ -61,7 +61,7 @@ export const plannedMark = ({ message, call }: PlannedStep): string =>
 export class ComparedSteps {
   readonly #calls: ReadonlyMap<number, ExistingCall>;
   readonly #steps: readonly Step[];
-  /** The last step of each imported call, by the call's id with and without its suffix. */
+  /** The last step of each imported call, by the call's id with and without the `~` suffix. */
   readonly #imported = new Map<string, number>();
 
   constructor({ steps, projection }: Pick<ExistingSession, 'steps' | 'projection'>) {
@@ -100,7 +100,7 @@ export class ComparedSteps {
     return planned.call !== undefined && call !== undefined && isSameCall(planned.call, call);
   }
 
-  /** Returns the mark of a step; undefined if the step does not exist. */
+  /** Returns a hash of a step's content; undefined if the step does not exist. */
   mark(seq: number): string | undefined {
     const step = this.#steps[seq - 1];
     return step === undefined ? undefined : stepMark(step.message ?? this.#calls.get(seq));
@@ -112,7 +112,9 @@ export class ComparedSteps {
     return call !== undefined && isImportedCall(call.tool, call.native);
   }
 
-  /** Returns the step of an equal call from an earlier import; undefined if there is none. */
+  /**
+   * Returns the step of the equal call that an earlier import stored; undefined if there is none.
+   */
   imported({ id = '', ...call }: PlannedCall): number | undefined {
     const seq = this.#imported.get(id);
     const found = seq === undefined ? undefined : this.#calls.get(seq);
@@ -129,8 +131,8 @@ function conflict(file: string, line: number, what: string): CortexfsError {
 }
 
 /**
- * Compares the lines stored by earlier imports with those of a directory. A text that was cut out
- * of a stored line is compared by its step.
+ * Compares the lines stored by earlier imports with those of a directory. If a line was stored
+ * without its text, takes the text from the step.
  */
 function checkKept({ messages, events }: ImportPlan, kept: readonly KeptImport[], compared: ComparedSteps): void {
   for (const one of kept) {
@@ -212,6 +214,6 @@ export function continueSession(plan: ImportPlan, existing: ExistingSession): Co
       `has ${-messages} more lines there, and events.jsonl has new ones`,
     );
   const isOlder = messages < 0 || events < 0;
-  // If the directory is older than the session, so are its derived files.
+  // A directory that is older than the session has old derived files too, so nothing is imported.
   return { seqs, missing: isOlder ? [] : missing, ...known, isOlder };
 }

@@ -28,7 +28,7 @@ export interface PlacedSession {
   readonly contents: ReadonlyMap<ObjectId, string | null>;
 }
 
-/** Minimum characters of a shared text. A reference to a shorter one saves nothing. */
+/** Minimum characters of a shared text. A reference to a shorter text would save nothing. */
 const LEAST_SHARED = 1_024;
 const LONGEST_SUMMARY = 160;
 
@@ -47,7 +47,7 @@ const fileName = (id: ObjectId): string => `f-${id.slice(0, 32)}`;
 const resultsOf = ({ entries }: Projection): readonly ResultEntry[] =>
   entries.flatMap((entry) => (entry.kind === 'result' ? [entry] : []));
 
-/** Returns the line of the last entry before a record was written. */
+/** Returns the line of the last entry that existed when a record was written. */
 function sourceOf({ seq }: ShownRecord, { projection, lineOf }: PlacedSession): string {
   const last = projection.entries.findLast((entry) => entry.seq <= seq && lineOf.has(entry.id));
   return last === undefined ? 'session' : `messages:${lineOf.get(last.id)}`;
@@ -91,8 +91,7 @@ function todoText({ records }: PlacedSession): string {
 }
 
 /**
- * Returns the results that the model sees only as a line. Their texts are missing from the prompt,
- * not from `messages.jsonl`.
+ * Returns the results that the model sees only as a line. `messages.jsonl` still has their texts.
  */
 function swappedResults({ projection, lineOf }: PlacedSession): readonly object[] {
   const found = new Map<string, object>();

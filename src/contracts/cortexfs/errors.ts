@@ -1,13 +1,12 @@
 import { CodedError } from '../../values/coded-error.js';
 
 /**
- * Why an operation on a session directory fails. Its format is CortexFS document 000, below and in
- * this folder "the document".
+ * Why an operation on a session directory fails. The format is CortexFS document 000.
  *
  * - `no-session`: the folder is not a session directory
  * - `foreign-session`: the folder belongs to another session
  * - `not-a-prefix`: an append-only file is not the beginning of its new content
- * - `invalid-file`: a file violates the document; the message names file, line and field
+ * - `invalid-file`: a file violates the format; the message names file, line and field
  * - `symbolic-link`: a session file or folder is a link
  * - `too-large`: a file exceeds its read limit, or there are too many files
  * - `conflict`: the session and the directory differ; the message names the first line that differs

@@ -6,15 +6,15 @@ import { nameFor } from './session-paths.js';
 /** An event and its place among the steps. */
 interface Happened {
   readonly seq: number;
-  /** The order of events within a step: ends, then beginnings, then approvals. */
+  /** The order of events within a step: ends first, then beginnings, then approvals. */
   readonly order: number;
   readonly line: object;
   readonly isLater?: boolean;
 }
 
 /**
- * Returns the call of each result, by the result's entry. Ids of calls are no key, because a
- * pending call can share one.
+ * Returns the call of each result, by the id of the result's entry. The call's id cannot be the
+ * key, because a pending call may have the same id.
  */
 export function answeredCalls(entries: readonly Entry[]): ReadonlyMap<EntryId, EntryCall> {
   const made = new Map(
@@ -50,8 +50,8 @@ const DECISIONS: Readonly<Record<Exclude<ContextRecord<'approval'>['body']['stat
 };
 
 /**
- * Returns a text as one line, as the document requires for reasons and summaries. Returns
- * `otherwise` if the line is empty.
+ * Returns a text as one line, as CortexFS requires for reasons and summaries. Returns `otherwise`
+ * if the line is empty.
  */
 export function oneLine(text: string, otherwise = '-'): string {
   const line = text.replace(/\s+/g, ' ').trim();

@@ -43,7 +43,8 @@ const isShown = (record: ContextRecord): record is DirectoryRecord =>
   (SHOWN_KINDS as readonly string[]).includes(record.kind);
 
 /**
- * Returns the imports stored up to the exported moment. Those of ancestors count up to the fork.
+ * Returns the imports stored up to the exported moment. Imports of an ancestor count up to the
+ * fork.
  */
 function importsOf(
   { session, seq }: Projection,
@@ -129,8 +130,9 @@ export async function exportSession(
 }
 
 /**
- * Writes the pack of a session within a token budget. The pack goes into the context area of an
- * exported session, or into any other folder itself. An error changes nothing.
+ * Writes the pack of a session within a token budget. If the folder is an exported session, the
+ * pack goes into its context area. Otherwise it goes directly into the folder. An error changes
+ * nothing.
  * @throws {CortexfsError} `budget-too-small`, `symbolic-link`, `foreign-session`
  * @throws {HistoryError} `beyond-end`, `not-yet`
  */

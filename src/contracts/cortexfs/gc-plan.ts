@@ -15,7 +15,7 @@ export interface GcPolicy {
   readonly dedupMinRefs: number;
 }
 
-/** A file of a removable kind, whether it may be removed, and why. */
+/** A file of a removable kind, and why it is removed or kept. */
 export interface GcFinding {
   readonly path: string;
   readonly reason: string;
@@ -47,8 +47,8 @@ function duration(line: number, key: string, value: string): number {
 }
 
 /**
- * Parses a policy: `key=value` lines, with empty lines and # comments between them. A file without
- * a rule may be removed at once.
+ * Parses a policy: `key=value` lines, with empty lines and # comments between them. If a rule is
+ * missing, files of its kind may be removed at once.
  * @throws {CortexfsError} `invalid-policy`, with the line; also if the policy would remove raw
  *   files, because history is never deleted (SSOT §2.6)
  */

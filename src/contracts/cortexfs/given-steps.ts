@@ -28,9 +28,9 @@ function observationOf({ source: given, state, at, sha256, content }: ImportedFi
 }
 
 /**
- * Returns for each step the observations of files that the database lacks. The step that indexed a
- * file adds a mention of it. The first step after the file's version adds its content, so the
- * version is valid from its own time.
+ * Returns for each step the observations of files that the database does not have. The step that
+ * indexed a file adds a mention of the file. The first step after the file's version adds its
+ * content, so the version is valid from its own time.
  */
 function learntAt(plan: ImportPlan, known: ReadonlySet<string>): ReadonlyMap<PlannedStep, readonly FileObservation[]> {
   const learnt = new Map<PlannedStep, FileObservation[]>();
@@ -64,9 +64,8 @@ function learntAt(plan: ImportPlan, known: ReadonlySet<string>): ReadonlyMap<Pla
 }
 
 /**
- * Converts planned steps to steps of a session. Files that the database knows stay unchanged,
- * because only its own reads of their sources determine their content. Calls keep their ids if
- * those are free.
+ * Converts planned steps to steps of a session. Files that the database has stay unchanged, because
+ * only reading their sources may change them. Calls keep their ids if those are free.
  */
 export class GivenSteps {
   readonly #session: SessionId;
@@ -119,7 +118,8 @@ export class GivenSteps {
       (one) => call.id !== undefined && `${nativeId(one)}~`.startsWith(`${call.id}~`),
     );
     const verbs = call.own?.pin === true ? { verbs: { pin: [id], unpin: before } } : {};
-    // An imported call has no duration, so no pause before it starts a turn.
+    // `startedAt` is the time of the previous step, so that a pause before the call does not start
+    // a turn.
     return planCall(
       state,
       { call: id, at, startedAt: state.lastAt, activateFiles: [], index: [], ...defined({ by }), ...verbs },

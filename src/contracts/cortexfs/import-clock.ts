@@ -2,7 +2,10 @@
 export class ImportClock {
   #moment: number | undefined;
 
-  /** Returns the current time in milliseconds since 1970, or the time at which the clock stands. */
+  /**
+   * Returns the current time in milliseconds since 1970, or the time at which the clock was
+   * stopped.
+   */
   now = (): number => this.#moment ?? Date.now();
 
   /** Stops the clock at a time; undefined restores the machine's clock. */

@@ -45,8 +45,9 @@ function beginningOf({ derived }: ImportPlan): number {
 }
 
 /**
- * Returns the records to import: those of our own export unchanged, and approvals, notes and
- * pending calls from the files. An equal directory gives equal records, so they are written once.
+ * Returns the records to import: the unchanged records of our own export, and approvals, notes and
+ * pending calls from the files. Equal directories give equal records, so a repeated import writes
+ * none twice.
  * @throws {CortexfsError} `invalid-file` if a record of our own export is invalid
  */
 export function plannedRecords(

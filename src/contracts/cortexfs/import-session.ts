@@ -67,7 +67,7 @@ interface ThereSession extends ExistingSession {
   readonly records: readonly ContextRecord[];
 }
 
-/** The work for a whole directory, or for the rest of an interrupted import. */
+/** The work to do for a whole directory, or for the rest of an interrupted import. */
 interface Work {
   readonly plan: ImportPlan;
   readonly continuation: Continuation;
@@ -88,8 +88,8 @@ async function readThere(client: ContextClient, session: SessionId): Promise<The
   const compared = new ComparedSteps({ steps, projection });
   const kept = keptImports(records.filter(isKeptRecord)).flatMap((one) => {
     const part = keptUpTo(one, steps.length, (seq) => compared.mark(seq));
-    // An import may be incomplete at the session's end: the next import finishes it. Otherwise only
-    // the part that the session has counts.
+    // If the session ends inside an import, the whole import counts, because the next import
+    // finishes it. Otherwise only the part that the session has counts.
     const isLast = steps.length === (part?.upto ?? one.after);
     return isLast ? one : (part ?? []);
   });
@@ -117,7 +117,8 @@ function keptOf(
   const { seqs, missing } = continuation;
   const before = there.kept.at(-1);
   const files = changedFiles(plan.derived, keptFiles(there.kept));
-  // A session that we exported is native even if it has no steps.
+  // A session without earlier imports is native if it has steps, or if the directory is our own
+  // export.
   const isNative = before === undefined && there.projection !== undefined && (there.steps.length > 0 || plan.hasOwn);
   const hasMore =
     plan.messages.length > continuation.messages ||
@@ -224,8 +225,8 @@ class DirectoryImport {
   }
 
   /**
-   * Writes the stored form of the directory first, so that an interrupted import can resume. Then
-   * writes each step, then the records.
+   * First writes the stored form of the directory, so that an interrupted import can resume. Then
+   * writes the steps, and last the records.
    */
   async write(work: Work): Promise<void> {
     const { plan, continuation, there, kept } = work;
@@ -301,7 +302,7 @@ export async function importDirectory(
   let there = await readThere(client, session);
   const isNew = there.projection === undefined;
   const begun = unfinishedPart(files, there);
-  // The whole directory is planned too, so that a conflict is found before any write.
+  // Also plans the whole directory, so that a conflict is found before anything is written.
   let work = run.work(whole, there);
   const { missing, messages, events } = work.continuation;
   const brought = missing.map((place) => whole.steps[place]);

@@ -13,12 +13,15 @@ const ENDED: ReadonlySet<string> = new Set(['done', 'error', 'cancelled']);
 /** Returns the id of the call for a pinned file or a child's folder. */
 const importedId = (kind: 'pinned' | 'child', name: string): string => `import-${kind}-${name}`;
 
-/** Returns true if the import made the call to represent a file. Such a call has no line. */
+/**
+ * Returns true if the import made the call to represent a file. Such a call has no line in
+ * `messages.jsonl`.
+ */
 export const isImportedCall = (tool: string, id: string): boolean =>
   (tool === PINNED_TOOL && id.startsWith('import-pinned-')) ||
   (tool === HANDOFF_TOOL && id.startsWith('import-child-'));
 
-/** Returns true if a step is part of the chat. Sessions are compared by their chats. */
+/** Returns true if a step is part of the chat. Two sessions are compared by their chats only. */
 export const isOfChat = ({ message, call }: PlannedStep): boolean =>
   message !== undefined || (call !== undefined && !isImportedCall(call.tool, call.id ?? ''));
 
@@ -53,8 +56,8 @@ function childFolders(files: ReadonlyMap<string, string>): readonly ChildFolder[
 }
 
 /**
- * Returns steps for data without lines: files pinned by another program, and children's results
- * that no message contains. They follow the steps of the messages.
+ * Returns the steps for files that other programs pinned, and for results of child agents that no
+ * message contains. These steps follow those of the messages.
  */
 export function importedSteps(
   files: ReadonlyMap<string, string>,

@@ -16,12 +16,15 @@ const keptImport = z.object({
   /** The last step before the import, and the last step of the import. */
   after: z.int().nonnegative(),
   upto: z.int().nonnegative(),
-  /** The marks of the imported steps. Lines are restored only for steps that the session has. */
+  /**
+   * The content hashes of the imported steps. Lines are restored only for steps that the session
+   * has.
+   */
   steps: z.array(z.string()),
   /** The new lines of `messages.jsonl` and `events.jsonl`. */
   messages: z.array(keptLine),
   events: z.array(keptLine),
-  /** The number of lines before them. */
+  /** The number of lines of each file before the new ones. */
   messagesBefore: z.int().nonnegative(),
   eventsBefore: z.int().nonnegative(),
   /** All other files that differ from the previous import, by path; null for a removed file. */
@@ -64,7 +67,7 @@ export type SaidStep =
   | { readonly role: string; readonly text: string }
   | { readonly tool: string; readonly status: string; readonly text: string | null };
 
-/** Returns a mark that identifies a step by its content. Empty if the step has no content. */
+/** Returns a hash that identifies a step by its content. Empty if the step has no content. */
 export function stepMark(said: SaidStep | undefined): string {
   if (said === undefined) return '';
   const who = 'role' in said ? [said.role] : [said.tool, said.status];
@@ -116,10 +119,7 @@ export function keptRecords(session: SessionId, kept: KeptImport): readonly Cont
   }));
 }
 
-/**
- * Parses an import. Returns undefined for text that no import can have written; a bundle may
- * contain any.
- */
+/** Parses a stored import. Returns undefined for invalid text, which a bundle may contain. */
 function readKept(text: string): KeptImport | undefined {
   let value: unknown;
   try {
@@ -134,7 +134,10 @@ function readKept(text: string): KeptImport | undefined {
   return Object.entries(read.data.files).every(isSound) ? read.data : undefined;
 }
 
-/** Returns the piece in a record, with the hash of the whole. Undefined if the record has none. */
+/**
+ * Returns the piece of an import in a record, with the hash of the whole import. Undefined if the
+ * record has none.
+ */
 function pieceOf(
   record: KeptRecord,
 ): { readonly whole: string; readonly part: z.output<typeof eventPart> } | undefined {
@@ -149,7 +152,7 @@ function pieceOf(
 
 /**
  * Returns the imports stored in a session's records, in order. Skips imports that are incomplete,
- * have paths outside the directory, or contain files that violate the document.
+ * have paths outside the directory, or contain files that violate the format.
  */
 export function keptImports(records: readonly KeptRecord[]): readonly KeptImport[] {
   const pieces = new Map<string, z.output<typeof eventPart>[]>();
@@ -187,9 +190,9 @@ export function keptFiles(imports: readonly KeptImport[]): ReadonlyMap<string, s
 
 /**
  * Returns the part of a stored import that a session has up to step `last`. Undefined if the
- * session has no part of it. The session has only a part if the import was interrupted, the moment
- * is in the past, or the session was forked. The import's files belong only to the complete import.
- * `markOf` returns the mark of a step, or undefined if the step does not exist.
+ * session has no part of it. The session has only a part if the import was interrupted, if the
+ * moment is in the past, or after a fork. Files come only with a complete import. `markOf` returns
+ * the content hash of a step, or undefined if the step does not exist.
  */
 export function keptUpTo(
   one: KeptImport,

@@ -67,8 +67,8 @@ export function shownMessages(
 }
 
 /**
- * Returns the lines of `events.jsonl` in the same way. Events of records that were added later to
- * imported steps follow the imported lines.
+ * Returns the lines of `events.jsonl`: imported lines unchanged, others generated. If a record was
+ * added to an imported step later, its event follows the imported lines.
  */
 export function shownEvents(
   made: readonly EventLine[],

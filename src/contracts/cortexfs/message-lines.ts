@@ -26,7 +26,7 @@ function named(key: 'id' | 'name', text: string): Readonly<Record<string, string
   return name === text ? { [key]: name } : { [key]: name, [`own_${key}`]: text };
 }
 
-/** Arguments are stored as JSON text, because the document forbids some keys anywhere in a line. */
+/** Arguments are stored as JSON text, because CortexFS forbids some keys at any depth of a line. */
 const callFields = ({ native, tool, argsText }: EntryCall) => ({
   ...named('id', native),
   ...named('name', tool),
@@ -77,7 +77,7 @@ function groupLines(message: AssistantEntry, results: ReadonlyMap<ObjectId, Resu
 /**
  * Returns the lines of `messages.jsonl`: each message, then each of its calls directly followed by
  * its result. A pending call has no result line. Lines do not depend on when or where they were
- * recorded. A later state therefore begins with an earlier one, unless a result arrives after a
+ * recorded. The lines of an earlier state are therefore a prefix, unless a result arrives after a
  * later message.
  */
 export function messageLines(entries: readonly Entry[]): readonly MessageLine[] {

@@ -83,7 +83,7 @@ class PackBuilder {
     const asked = ask < 0 ? undefined : this.#messages(`${ask + 1}-${ask + 1}`, ask, ask + 1);
     const least = this.#count(asked === undefined ? [] : [asked]);
     if (this.#budget !== undefined && least > this.#budget) {
-      // The pack states its budget, and a larger number can take more tokens.
+      // The pack states its budget, so naming the larger minimum can itself take more tokens.
       const enough = least + this.#counter.count(`${least}`);
       throw new CortexfsError(
         'budget-too-small',

@@ -6,26 +6,26 @@ import { REDACTION } from '../projection/redaction-rules.js';
 import { strictJson } from './strict-json.js';
 
 /**
- * The path of our own file, with data that the document does not cover: set changes, files and
- * records of the session. It is derived, and other readers of the directory can ignore it.
+ * The path of our own file, with data that CortexFS has no place for: set changes, files and
+ * records of the session. Other readers of the directory can ignore this derived file.
  */
 export const PALIMPSEST_FILE = 'context/palimpsest.jsonl';
 /** The format version of its lines. */
 export const PALIMPSEST_FORMAT = 1;
 
 /**
- * The record kinds that a directory may import. Other kinds attest actions of programs or reviewers
- * of the database, which a file cannot prove.
+ * The record kinds that an import accepts from a directory. Other kinds attest actions of programs
+ * or reviewers of the database, which a file cannot prove.
  */
 export const IMPORT_KINDS = ['approval', 'note', 'compaction', 'missing', 'call'] as const;
 
-/** Returns true if our own file includes a record: one of these kinds, or a redaction. */
+/** Returns true if our own file includes a record: a record of `IMPORT_KINDS`, or a redaction. */
 export const isCarried = ({ kind, body }: { readonly kind: string; readonly body: unknown }): boolean =>
   (IMPORT_KINDS as readonly string[]).includes(kind) ||
   (kind === 'event' && isJsonObject(body) && body.type === REDACTION);
 
 const count = z.int().nonnegative();
-/** The time of imported data, which cannot be in the future. */
+/** The time of imported data. It must not be in the future. */
 const moment = count.refine((at) => at <= Date.now(), 'it is later than the clock of this machine');
 const id = z.string().min(1).max(1_024);
 const ids = z.array(id);

@@ -10,7 +10,7 @@ import { answeredCalls } from './event-lines.js';
 import type { MessageLine } from './message-lines.js';
 import { PALIMPSEST_FORMAT } from './palimpsest-file.js';
 
-/** The data of a session that the document does not cover. */
+/** The data of a session for `context/palimpsest.jsonl`. */
 export interface OwnSession {
   readonly projection: Projection;
   readonly steps: readonly Step[];
@@ -65,8 +65,8 @@ const callFields = ({ call, result }: MadeCall): object => ({
 
 /**
  * Returns the lines of `context/palimpsest.jsonl`. With `messages.jsonl` they rebuild the session
- * in any database: its steps, its sets, its records, and its indexed files at the basis. They do
- * not depend on the database that wrote them.
+ * in any database: its steps, its sets, its records, and its indexed files at the basis. Every
+ * database writes the same lines for the same session.
  */
 export function palimpsestLines(
   { projection, steps, contents, records }: OwnSession,

@@ -202,7 +202,8 @@ export function planImport(files: ReadonlyMap<string, string>, part: ImportPart 
   const covered = Math.min(own.head?.lines ?? 0, messages.length);
   const hasPrompt = system !== '' || covered > 0;
   const read = readMessages(messages.slice(covered), { first: covered + 1, told: toldCalls(told), hasPrompt });
-  // `by` counts within the messages read, and the exported steps precede those.
+  // `by` is an index into the steps read from messages. In the plan, the exported steps precede
+  // them.
   const later = read.steps.map((step) =>
     step.call?.by === undefined ? step : { ...step, call: { ...step.call, by: step.call.by + exact.length } },
   );

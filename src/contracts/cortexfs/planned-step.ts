@@ -12,7 +12,10 @@ export interface PlannedCall {
   readonly content: string | null;
   /** The index of the planned step whose message made the call; undefined if there is none. */
   readonly by?: number | undefined;
-  /** Set if the call represents a file without a line. `pin` pins the object. */
+  /**
+   * Set if the call represents a file of the directory that has no line. `pin` pins the call's
+   * object.
+   */
   readonly own?: { readonly pin: boolean };
 }
 

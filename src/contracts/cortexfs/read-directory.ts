@@ -7,11 +7,11 @@ import { fileFindings, findingText } from './check-file.js';
 import { CortexfsError } from './errors.js';
 import { PALIMPSEST_FILE } from './palimpsest-file.js';
 
-/** A session directory that was read and that conforms to the document. */
+/** The files of a session directory that conforms to CortexFS document 000. */
 export interface ReadDirectory {
   /** The files by their path within the directory, with `/`. */
   readonly files: ReadonlyMap<string, string>;
-  /** Artifacts of children that are not text and are skipped. */
+  /** Artifacts of child agents that are skipped because they are not text. */
   readonly leftOut: readonly string[];
 }
 
@@ -28,8 +28,8 @@ const LARGEST: Readonly<Record<string, number>> = {
 const LARGEST_OTHER = 16 * MIB;
 const LARGEST_TOGETHER = 768 * MIB;
 /**
- * Maximum characters of all stored files as JSON. An import is one string: these files with line
- * numbers and marks.
+ * Maximum characters of all stored files as JSON. An import is stored as one string: these files,
+ * with line numbers and the hashes of steps.
  */
 const LARGEST_KEPT = 256 * MIB;
 const MOST_FILES = 10_000;

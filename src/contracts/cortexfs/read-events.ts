@@ -34,7 +34,10 @@ export function toldCalls(events: readonly Fields[]): ReadonlyMap<string, readon
   return told;
 }
 
-/** The planned steps, from 1, at which runs begin and calls end. Each is used once. */
+/**
+ * The numbers, from 1, of the planned steps at which runs begin and calls end. Each number is used
+ * once.
+ */
 class StepPlaces {
   readonly #turns: number[];
   readonly #calls = new Map<string, number[]>();

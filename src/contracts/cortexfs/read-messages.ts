@@ -30,7 +30,9 @@ export interface ReadMessages {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** Parses a call's arguments: JSON text or a value. Keeps a value that is not an object. */
+/**
+ * Parses a call's arguments, given as JSON text or as a value. Keeps values that are not objects.
+ */
 export function argumentsOf(value: unknown): PlannedCall['args'] {
   let args = value;
   if (typeof value === 'string') {

@@ -2,7 +2,7 @@ import type { RecordBody } from '../../objects/context-record.js';
 import { hashText } from '../../objects/hashes.js';
 import { linesOf } from './check-file.js';
 
-/** A note. `line` is the line of `messages.jsonl` that it names, if any. */
+/** A note. `line` is the line of `messages.jsonl` that the note refers to, if any. */
 export interface NotedRecord {
   readonly line: number | undefined;
   readonly body: RecordBody<'note'>;

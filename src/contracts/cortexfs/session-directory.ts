@@ -113,7 +113,7 @@ export function sessionDirectory(
   const pack = packSession(sources, projection.counter, limit);
   const kept = keptFiles(imports);
   if (isAsImported(projection, records, imports)) {
-    // Only the budget was changed since the import.
+    // If only the budget differs from the import's, only the budget and the pack are made again.
     const isOtherBudget = (kept.get('context/budget') ?? '') !== budget;
     const later = isOtherBudget ? packFiles(budget, pack) : [];
     const files = new Map([...kept, ...raw, ...(imports.at(-1)?.hasOwn === true ? ownFile : []), ...later]);

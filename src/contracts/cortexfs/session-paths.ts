@@ -3,7 +3,7 @@ import type { Sha256 } from '../../objects/ids.js';
 
 const NAME = /^[a-zA-Z0-9][a-zA-Z0-9._+-]{0,63}$/;
 const LONGEST_KEPT = 40;
-/** A name is too short for a whole SHA-256 with its prefix. */
+/** Number of digits of a SHA-256 in a name. All 64 would exceed the maximum length of a name. */
 const DIGITS = 32;
 
 /**
@@ -15,8 +15,8 @@ export function isName(text: unknown): boolean {
 }
 
 /**
- * Converts a text to a name. A text that is no name becomes its letters and digits with the start
- * of its hash.
+ * Converts a text to a name. If the text is not a valid name, the name consists of its letters and
+ * digits and the start of its hash.
  */
 export function nameFor(text: string): string {
   if (isName(text)) return text;

@@ -46,7 +46,9 @@ function repeatedKey(text: string): string | undefined {
   return undefined;
 }
 
-/** A parsed JSON value, or why it is rejected: not JSON, a repeated key, or too many levels. */
+/**
+ * A parsed JSON value, or why the text is rejected: not JSON, a repeated key, or too many levels.
+ */
 export type StrictJson =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly reason: string };

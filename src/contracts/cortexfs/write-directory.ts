@@ -43,8 +43,8 @@ async function isThere(path: string, what: 'file' | 'folder'): Promise<boolean> 
 }
 
 /**
- * The session to which a directory must belong. `meta` is the text of an imported `meta.json` that
- * also proves it.
+ * The session to which a directory must belong. A folder whose `meta.json` equals the imported text
+ * `meta` also belongs to it.
  */
 export interface DirectoryOwner {
   readonly session: string;
@@ -105,7 +105,7 @@ function checkPrefix(path: string, before: Buffer, now: Buffer): void {
  * atomically and is private to its user.
  * @throws {CortexfsError} `symbolic-link`, `no-session`, `foreign-session`, `not-a-prefix`
  * @throws {CortexfsError} `invalid-file` if a last line is truncated or the new content violates
- *   the document. No error changes a file.
+ *   the format. No error changes a file.
  */
 export async function writeDirectory(
   folder: string,
@@ -155,7 +155,10 @@ export async function writtenBudget(folder: string): Promise<string | undefined>
   return (await isThere(folder, 'folder')) && (await isThere(path, 'file')) ? readFile(path, 'utf8') : undefined;
 }
 
-/** Rejects existing pack files unless both belong to this session. Protects other files. */
+/**
+ * Rejects existing pack files unless both belong to this session, so that no other file is
+ * overwritten.
+ */
 async function checkPackOwner(jsonPath: string, markdownPath: string, json: string): Promise<void> {
   const [hasJson, hasMarkdown] = [await isThere(jsonPath, 'file'), await isThere(markdownPath, 'file')];
   if (!hasJson && !hasMarkdown) return;

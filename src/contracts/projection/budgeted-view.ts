@@ -145,7 +145,9 @@ function itemsOf(entries: readonly Entry[], draft: ViewDraft, summary: ViewItem 
   return items;
 }
 
-/** Returns whether the view can keep all decisions of the previous one and needs no more. */
+/**
+ * Returns whether the view can keep all decisions of the previous view and needs no further ones.
+ */
 function unchanged(draft: ViewDraft, limits: ViewLimits, room: number): boolean {
   return draft.tokens <= limits.most && draft.tokens + room <= Math.max(limits.trigger, 1);
 }
@@ -155,7 +157,8 @@ function unchanged(draft: ViewDraft, limits: ViewLimits, room: number): boolean 
  * (divergence 0016). If all entries fit, they stay in full. Otherwise the view shrinks in this
  * order, only as far as needed:
  *
- * - results that the session's retention no longer keeps become their line, then older results do
+ * - results that the session's retention no longer keeps become reference lines, then older results
+ *   do
  * - the oldest turns after the first message and before pending entries are dropped whole, and a
  *   summary replaces them
  * - if the hard limit is exceeded, the newest results become lines, and the oldest groups of the

@@ -1,10 +1,11 @@
 import type { TokenCounter } from './entry.js';
 
 /**
- * Maximum characters per token of the limit. Longer texts hardly ever fit, so they are not counted.
+ * Tokens of a text are not counted if it has more characters than this per token of the limit. Such
+ * a text hardly ever fits.
  */
 const MOST_CHARS_A_TOKEN = 8;
-/** Factor by which the kept text shrinks on every attempt that is still too long. */
+/** Maximum share of the kept characters that remains after an attempt that is too long. */
 const SHRINK = 0.95;
 
 const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;

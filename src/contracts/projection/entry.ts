@@ -17,9 +17,9 @@ export type EntryId = string & { readonly [brand]: 'EntryId' };
 
 /** The position of an entry in its session. */
 export interface EntryPlace {
-  /** Counts from 1. 0 for the system prompt. */
+  /** The number of the turn, from 1. 0 for the system prompt. */
   readonly turn: number;
-  /** Counts from 1 within its turn, in the order of the projection. */
+  /** The number of the entry within its turn, from 1, in the order of the projection. */
   readonly index: number;
   /**
    * The step of the entry. 0 for the system prompt. Results follow their call, so steps are not
@@ -117,7 +117,7 @@ export interface ResultEntry extends EntryText {
   readonly active: boolean;
   readonly pinned: boolean;
   readonly files: readonly ObjectId[];
-  /** The reference line that stands for the result in the chat [§4.1]. */
+  /** The reference line that replaces the result in the chat [§4.1]. */
   readonly line: string;
   readonly lineTokens: number;
 }

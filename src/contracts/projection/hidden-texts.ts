@@ -9,8 +9,9 @@ import { readProjection } from './read-projection.js';
 import { REDACTION, Redactor, redactedWhole, ruleTexts } from './redaction-rules.js';
 
 /**
- * Returns a function from the name of a wholly redacted object to its texts. Of a file, these are
- * the texts of all versions; of other objects, their texts in the session's newest state.
+ * Returns a function that maps the name of a wholly redacted object to its texts. For a file, these
+ * are the texts of all versions. For other objects, they are the texts in the session's newest
+ * state.
  */
 export async function redactedTexts(
   timeline: Timeline,

@@ -1,7 +1,7 @@
 import type { ObjectId } from '../../objects/ids.js';
 import type { Projection } from './project-session.js';
 
-/** Returns a function from the name of an entry or object to its texts, for redaction. */
+/** Returns a function that maps the name of an entry or object to its texts, for redaction. */
 export function textsOf({ entries, files }: Projection): (name: string) => readonly string[] {
   const texts = new Map<string, string[]>();
   const add = (name: string | undefined, text: string | null | undefined): void => {

@@ -18,7 +18,10 @@ import type {
 import { Measures, nativeId } from './measured-entries.js';
 import type { ApprovalNote, PendingCall, ProjectedFile, ProjectionSource, SourceVersion } from './projection-source.js';
 
-/** A session at a basis as every surface shows it. Equal sources give an equal projection. */
+/**
+ * A session at a basis in the form from which every contract renders it. Equal sources give an
+ * equal projection.
+ */
 export interface Projection {
   readonly session: SessionId;
   readonly basis: ProjectionBasis;
@@ -54,7 +57,7 @@ function kindOf({ role, text }: Message): 'system' | 'assistant' | 'reminder' | 
   return REMINDER.test(text) ? 'reminder' : 'user';
 }
 
-/** A row of a turn with its pending calls, and the step from which it sorts. */
+/** A row of a turn with its pending calls. `from` is the step by which rows are sorted. */
 interface OpenRow extends ChatRow {
   readonly from: number;
   readonly pending: readonly PendingCall[];
@@ -109,7 +112,7 @@ function openRows(rows: readonly ChatRow[], pending: readonly PendingCall[]): re
       pending: own,
     }),
   );
-  // Sorting is stable: a row of unknown position comes after the others of its step.
+  // Sorting is stable, so rows of calls without a message follow the other rows of their step.
   return [...open, ...alone].sort((a, b) => a.from - b.from);
 }
 
@@ -240,8 +243,8 @@ function digestOf(entries: readonly Entry[]): Sha256 {
 
 /**
  * Returns the ordered entries of a session: messages in order, results directly after their message
- * in call order, approvals after their calls. A result never appears without its call. Pure. Most
- * of its time is for counting tokens.
+ * in call order, approvals after their calls. A result never appears without its call. Pure.
+ * Counting tokens takes most of the time.
  */
 export function projectSession(source: ProjectionSource, counter: TokenCounter): Projection {
   const { session, basis, steps, sets, files, versions } = source;

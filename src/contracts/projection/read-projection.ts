@@ -23,8 +23,8 @@ import { type Projection, projectSession } from './project-session.js';
 import type { ApprovalNote, PendingCall, ProjectedFile, ProjectionSource, SourceVersion } from './projection-source.js';
 
 /**
- * The default token counter: the vocabulary of all our figures, and the approximate tokens that a
- * chat format adds per message and call.
+ * The default token counter. It uses the tokenizer of all our figures, and adds the approximate
+ * tokens of a chat format per message and call.
  */
 export const HOUSE_COUNTER: TokenCounter = { name: TOKENIZER, count: countTokens, perMessage: 4, perCall: 8 };
 
@@ -64,8 +64,7 @@ function storedCall(
 type NoteRecord = ContextRecord<'approval' | 'call'>;
 
 /**
- * Returns the records of calls and approvals from a step on, as far as they were written at a point
- * in time.
+ * Returns the records of calls and approvals from step `first` on that existed at a point in time.
  */
 async function recordsAt(
   timeline: Timeline,
@@ -112,7 +111,7 @@ class KnownSession {
   readonly #steps: Step[] = [];
   /** The session's state after the cached steps. */
   #state: SessionState;
-  /** The transaction by which the last cached step existed. */
+  /** A transaction at which the last cached step existed. */
   #txId = -1;
   /** Records of settled approvals, and the step from which records are read again. */
   #settled: { readonly notes: readonly NoteRecord[]; readonly from: number; readonly txId: number } = {
@@ -225,7 +224,7 @@ export class ProjectionReader {
     return this.readAt(timeline, session, await timeline.find(when, session));
   }
 
-  /** Does the same as `read`, at a point that the timeline found. */
+  /** Reads like `read`, at a point that the timeline found. */
   async readAt(timeline: Timeline, session: SessionId, point: Point): Promise<Projection> {
     const known = this.#sessions.get(session) ?? new KnownSession(session);
     const [steps, records] = await Promise.all([known.stepsAt(timeline, point), known.notesAt(timeline, point)]);

@@ -24,7 +24,9 @@ export const REDACTION = 'context.redaction.applied';
  */
 const LEAST_INSIDE = 8;
 
-/** An invalid field does not invalidate the others. It reads as unknown; the item stays hidden. */
+/**
+ * An invalid field does not invalidate the others. It counts as unknown, and the item stays hidden.
+ */
 const ruleData = z.object({
   redaction_state: redactions.exclude(['none']).catch('unknown'),
   redaction_method: z.string().min(1).max(400).catch('unknown'),
@@ -84,7 +86,7 @@ export function redactedWhole(events: readonly ContextRecord<'event'>[]): readon
   return [...rulesOf(events)].flatMap(([name, { exact }]) => (exact.length === 0 ? [name] : []));
 }
 
-/** The rule of an item in which texts of other items are masked. */
+/** The rule reported for an item that only repeats text of redacted items. */
 const ELSEWHERE: RedactionRule = {
   redaction_state: 'masked',
   redaction_method: 'masked where it repeats what was redacted',

@@ -16,7 +16,7 @@ export type EntryForm = 'full' | 'line' | 'cut';
  * adds decisions. Plain data, so that a record can hold it.
  */
 export interface ViewState {
-  /** Results shown as their line. Dropped results are not among them. */
+  /** Results shown as their reference line, without dropped results. */
   readonly lines: readonly EntryId[];
   /** Dropped entries. */
   readonly gone: readonly EntryId[];
@@ -103,7 +103,7 @@ export class ViewDraft {
     return (form === 'cut' ? this.cut.get(entry.id) : entry.text) ?? '';
   }
 
-  /** Returns whether a result would be shorter as its line. */
+  /** Returns whether a result would be shorter as its reference line. */
   collapses(entry: Entry): entry is ResultEntry {
     return entry.kind === 'result' && this.formOf(entry) === 'full' && entry.lineTokens < entry.tokens;
   }
@@ -208,7 +208,7 @@ const SHRINKS: readonly (readonly [ShrinkStep, (limits: ViewLimits) => number, S
       for (const block of blocks) {
         if (block.turn >= end) return;
         if (block.isFixed || draft.isGone(block)) continue;
-        // Checked between turns only: a turn is dropped whole.
+        // The size is checked only between turns, so that a turn is dropped whole.
         if (block.turn !== turn && sizeOf(shrinking) <= limits.target) return;
         turn = block.turn;
         draft.drop(block);

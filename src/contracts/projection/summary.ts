@@ -14,11 +14,11 @@ export interface SummaryRequest {
   /** Maximum tokens of the summary. */
   readonly limit: number;
   /**
-   * Maximum tokens of a digest that needs more than its limit for requirements stated by users.
+   * Up to this many tokens, a digest may exceed its limit to keep the requirements of users.
    * Default: the limit.
    */
   readonly spare?: number;
-  /** Tokens of the limit that required text takes. Default: 0. */
+  /** The part of the limit that required text takes, in tokens. Default: 0. */
   readonly required?: number;
 }
 
@@ -110,7 +110,7 @@ export function lastThatFit(pieces: readonly string[], limit: number, counter: T
   const kept: string[] = [];
   let room = limit;
   for (const piece of pieces.toReversed()) {
-    // 1 for the separator.
+    // Adds 1 for the separator.
     room -= counter.count(piece) + 1;
     if (room < 0) break;
     kept.push(piece);

@@ -55,8 +55,8 @@ export interface ViewLimits {
   /** Tokens of the summary that its required text takes. */
   readonly leastSummary: number;
   /**
-   * Size of the view up to which the summary may grow for requirements stated by users. It is
-   * halfway from the target to the limit, so that the view need not shrink again soon.
+   * To keep requirements of users, the summary may grow until the view has this size. It is halfway
+   * from target to limit, so that the view need not shrink again soon.
    */
   readonly roomy: number;
   readonly keepBehindPending: boolean;

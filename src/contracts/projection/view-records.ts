@@ -13,7 +13,7 @@ export interface ViewPurpose {
   readonly trigger: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** The surface whose later views continue from this one. Others decide on their own. */
+  /** The surface whose later views continue from this one. Views of other surfaces ignore it. */
   readonly surface?: string;
 }
 
@@ -77,9 +77,9 @@ function compactionOf(view: BudgetedView, { trigger, surface }: ViewPurpose): Re
 }
 
 /**
- * Returns the records of a view: its limit and use, and the changed entries if it shrank. They
- * contain all decisions from which the next view continues (`viewStateOf`). Equal views at one time
- * give equal records.
+ * Returns the records of a view: its limit and its tokens, and the changed entries if it shrank.
+ * `viewStateOf` reads from them the state for the next view. Equal views at one time give equal
+ * records.
  */
 export function viewRecords(
   projection: Projection,

@@ -20,7 +20,7 @@ const TYPE = 'tyrum.tools';
 
 /** The tools that a harness reported for a session. */
 export interface ToolAnnouncement {
-  /** The last step of the session before the report. */
+  /** The last step of the session when the harness reported. */
   readonly seq: number;
   readonly tools: AnnouncedTools;
 }

@@ -6,8 +6,8 @@ import { TyrumError } from './tyrum-error.js';
 /** A requested change of a memory. */
 export interface MemoryWish {
   /**
-   * Items to write, each with its kind and fields. An item replaces the one with its id; a fact
-   * also replaces the one with its key.
+   * Items to write, each with its kind and fields. An item replaces the stored item with its id. A
+   * fact also replaces the stored fact with its key.
    */
   readonly put: readonly unknown[];
   readonly forget: readonly {
@@ -15,14 +15,14 @@ export interface MemoryWish {
     readonly by: MemoryTombstone['deleted_by'];
     readonly reason?: string;
   }[];
-  /** The size to consolidate to. If omitted, nothing is consolidated. */
+  /** The size limit for consolidation. If omitted, nothing is consolidated. */
   readonly budget?: MemoryBudget | undefined;
   readonly remembering: Remembering;
 }
 
 /**
  * Returns the change that a request makes: it writes items, then forgets items, then consolidates.
- * @throws {TyrumError} `invalid-memory`, with its position in the list
+ * @throws {TyrumError} `invalid-memory`, with the item's position in the list
  * @throws {TyrumError} `unknown-memory` if an item to forget does not exist
  */
 export function changedMemory(

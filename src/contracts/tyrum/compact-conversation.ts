@@ -50,7 +50,9 @@ export interface CompactedConversation {
   readonly state: ConversationState;
   /** The critical identifiers of the removed entries. */
   readonly identifiers: readonly string[];
-  /** Requirements stated by users for which the checkpoint has no room. */
+  /**
+   * Requirements of users that are missing from the checkpoint, because it has no room for them.
+   */
   readonly unsaid: readonly string[];
 }
 

@@ -11,7 +11,7 @@ export interface MemoryBudget {
 /** The tag of items that a budget never removes. */
 export const CANONICAL = 'canonical';
 
-/** Length to which texts are shortened before any item is removed. */
+/** Number of characters to which texts are shortened before any item is removed. */
 const COMPRESSED = 600;
 /** The order in which kinds are removed, lowest first. */
 const WORTH = { episode: 0, note: 1, procedure: 2, fact: 3 } as const satisfies Record<MemoryItem['kind'], number>;
@@ -71,7 +71,8 @@ const isSame = (a: MemoryItem, b: MemoryItem): boolean => JSON.stringify(a) === 
  * procedures, facts, the least certain and oldest first. Items tagged `canonical` are neither
  * shortened nor removed.
  *
- * Pure and idempotent: equal input gives an equal change, and a consolidated memory needs none.
+ * Pure and idempotent: equal input gives an equal change, and a consolidated memory stays
+ * unchanged.
  */
 export function consolidateMemory(items: readonly MemoryItem[], budget: MemoryBudget): MemoryChange {
   const bury: Burial[] = [];

@@ -67,14 +67,14 @@ export interface ReportedMoment {
 const ofSession = (session: SessionId): readonly string[] => ['context-report', session];
 
 /**
- * Returns the id of a report. It is the same each time for a context. Its first half depends on the
- * session only.
+ * Returns the id of a context's report. A context always gets the same id. The id's first half
+ * depends only on the session.
  */
 export function tyrumReportId({ session, step, sha256 = 'assembled' }: ReportedMoment): string {
   return stableUuid(ofSession(session), [step, sha256]);
 }
 
-/** Returns true if a report's id can belong to a session. */
+/** Returns true if the first half of a report's id is that of a session. */
 export const isReportOf = (report: string, session: SessionId): boolean =>
   sharesFirst(report, stableUuid(ofSession(session), []));
 
@@ -117,9 +117,9 @@ function injectedFiles({ context: { input } }: ReportedContext): TyrumReport['in
 
 /**
  * Returns the report of a context. `at` is the time when its last step was acknowledged, in
- * milliseconds since 1970. `tools` is the harness's last tool report at that time. Each character
+ * milliseconds since 1970. The harness's last tool report at that time is `tools`. Each character
  * of the context counts in exactly one of `system_prompt.chars` and `user_parts`. Calls and files
- * are also listed by name.
+ * also appear in lists by name.
  */
 export function tyrumReport(
   reported: ReportedContext,

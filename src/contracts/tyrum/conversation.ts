@@ -38,8 +38,8 @@ export async function conversationAt(moment: SessionMoment): Promise<Conversatio
 const callsOf = (entry: Entry): readonly EntryCall[] => (entry.kind === 'assistant' ? entry.calls : []);
 
 /**
- * Token limit, in addition to obligations, of a checkpoint that no prompt has room for. Only the
- * conversation's state contains it.
+ * Token limit of a checkpoint that a prompt has no room for, so that only the conversation's state
+ * contains it. Its obligations do not count.
  */
 const UNSHOWN_TOKENS = 1_000;
 
@@ -68,7 +68,7 @@ function openApprovals(entries: readonly Entry[], pending: ReadonlySet<string>):
 const DECIDED: Partial<Readonly<Record<ApprovalEntry['state'], boolean>>> = { approved: true, denied: false };
 
 /**
- * Returns the state of a conversation. If a compaction was just made, takes its view state and
+ * Returns the state of a conversation. After a compaction, pass the compaction's view state and
  * time. Equal input gives an equal state.
  */
 export function conversationState(

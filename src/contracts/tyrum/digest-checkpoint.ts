@@ -23,8 +23,8 @@ import {
 import type { KnownFacts, SessionFacts } from './session-facts.js';
 
 /**
- * The maximum share of the remaining room that each list may use in addition to its obligations, in
- * filling order.
+ * The lists in the order in which they are filled. Each may use this share of the remaining room
+ * for texts other than its obligations.
  */
 const SHARES: readonly (readonly [CheckpointList, number])[] = [
   ['user_constraints', 0.4],
@@ -53,7 +53,7 @@ export function requiredOf(facts: SessionFacts, counter: TokenCounter): Required
   const text = checkpointText(obligationsAlone(facts));
   if (text === '') return undefined;
   const all = OBLIGATION_LISTS.flatMap((list) => distinct(facts.obligations[list]));
-  // 1 more, because joining texts can add a token.
+  // Adds 1, because joining texts can add a token.
   const tokens = counter.count(text) + reminderOverhead(counter) + counter.perMessage + 1;
   return { tokens, isIn: (said) => all.every((one) => said.includes(one)) };
 }

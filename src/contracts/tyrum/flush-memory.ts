@@ -46,7 +46,7 @@ export interface Flushed {
   readonly why?: string;
 }
 
-/** The first tag of flushed items. Their second tag is derived from the source text. */
+/** The first tag of flushed items. The second tag is derived from the source text. */
 const FLUSH_TAG = 'pre-compaction-flush';
 const TIMEOUT_MS = 2_500;
 const NOTHING: MemoryChange = { put: [], bury: [] };
@@ -78,9 +78,9 @@ function digestDraft(
 const said = (entry: Entry): string => `${entry.kind}: ${entry.text ?? ''}`;
 
 /**
- * Stores one item of memory from the text that a compaction is about to remove. A text is flushed
- * once among all processes. Secrets are removed from input and output, and the time is limited.
- * Never throws, so the compaction always proceeds.
+ * Stores one item of memory from the text that a compaction is about to remove. Each text is
+ * flushed once, even if several processes try. Secrets are removed from input and output, and the
+ * time is limited. Never throws, so the compaction always proceeds.
  */
 export async function flushMemory(
   gone: readonly Entry[],
@@ -109,7 +109,7 @@ export async function flushMemory(
     if (draft === null || draft === undefined) return { outcome: 'nothing', hash };
     let flushed: Flushed = { outcome: 'known', hash };
     await memory.change(({ items, tags }) => {
-      // After the timeout the compaction has gone on, so a late result must not be written.
+      // After the timeout the compaction has continued, so a late result must not be written.
       signal.throwIfAborted();
       flushed = { outcome: 'known', hash };
       if (tags.has(tag)) return NOTHING;

@@ -37,8 +37,8 @@ export async function announceTools(
 }
 
 /**
- * Returns a session as a conversation. Loads the code on the first request, because it counts
- * tokens with a vocabulary.
+ * Returns a session as a conversation. Loads the code on the first request, because it loads a
+ * large token vocabulary.
  */
 async function conversationOf({ client, session }: OpenContext): Promise<Conversation> {
   const timeline = await Timeline.open(await client.delivered({ others: false }), client.files);
@@ -104,7 +104,8 @@ export async function keepTyrumObligations(
 }
 
 /**
- * Approximate characters per token of a tool's schema. Callers that know better set the reserve.
+ * Approximate characters per token of a tool's schema. A caller with a better estimate sends
+ * `reserved_tokens`.
  */
 const CHARS_OF_TOKEN = 4;
 
@@ -178,8 +179,8 @@ async function flush(
 }
 
 /**
- * Compacts a conversation to a token limit. A checkpoint in the request counts as a writer's
- * attempt.
+ * Compacts a conversation to a token limit. A checkpoint in the request is used like one attempt of
+ * a checkpoint writer.
  */
 export async function compactTyrumConversation(
   open: OpenContext,

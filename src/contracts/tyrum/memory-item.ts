@@ -55,8 +55,8 @@ const memoryItemSchema = z.discriminatedUnion('kind', [
 const drafted = { memory_item_id: z.uuid().optional(), tags, sensitivity, provenance: provenance.optional() };
 
 /**
- * An item before it has an id. `memory_item_id` replaces the item with that id, and a fact replaces
- * the one with its key.
+ * An item before it has an id. A draft with `memory_item_id` replaces the item with that id. A fact
+ * replaces the fact with its key.
  */
 const memoryDraftSchema = z.discriminatedUnion('kind', [
   z.strictObject({
@@ -121,7 +121,7 @@ function withoutSecretsOf(draft: MemoryDraft): MemoryDraft {
 }
 
 /**
- * Creates an item without secrets. `before` returns the item that currently has an id.
+ * Creates an item without secrets. `before` returns the current item with an id.
  * @throws {TyrumError} `invalid-memory`, with the field
  */
 export function memoryItem(
@@ -207,7 +207,10 @@ export function memoryRecord(
   };
 }
 
-/** Returns the item in a record. Undefined if it was forgotten or is of another surface. */
+/**
+ * Returns the item in a record. Undefined if the item was forgotten or belongs to another program's
+ * surface.
+ */
 export function itemOf({ owner, at, body: held }: ContextRecord<'memory'>): MemoryItem | undefined {
   if (!('agent' in owner) || held.content === null || typeof held.content !== 'object') return undefined;
   const { created_at = new Date(at).toISOString() } = (held.extra ?? {}) as { readonly created_at?: string };

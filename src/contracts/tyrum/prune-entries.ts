@@ -34,7 +34,7 @@ const KEPT_LAST = 4;
 /** A message and its results, which are kept or removed together. */
 interface Group {
   readonly entries: readonly Entry[];
-  /** The number of messages in the group. An approval is no message. */
+  /** The number of messages in the group. Approvals are not counted. */
   readonly size: number;
   /** True for pending entries and the user's newest message. */
   readonly stays: boolean;
@@ -76,7 +76,10 @@ function keptCalls(entries: readonly Entry[], keepLast: number): ReadonlySet<Obj
   return kept;
 }
 
-/** Removes all other calls and their results, and renumbers the calls of each remaining message. */
+/**
+ * Removes every call that is not in `kept`, with its result. Renumbers the remaining calls of each
+ * message.
+ */
 function withoutCalls(entries: readonly Entry[], kept: ReadonlySet<ObjectId>): readonly Entry[] {
   const left: Entry[] = [];
   const makers = new Map<EntryId, AssistantEntry>();
@@ -114,8 +117,8 @@ function groupsOf(entries: readonly Entry[]): readonly Group[] {
 
 /**
  * Returns the groups within a message limit. The groups up to the first assistant message stay, and
- * so do pending groups and the user's newest message. The newest groups fill the rest, up to the
- * first that does not fit. Only pending groups can exceed the limit.
+ * so do pending groups and the user's newest message. The remaining room goes to the newest groups,
+ * backwards up to the first that does not fit. Only pending groups can exceed the limit.
  */
 function capped(groups: readonly Group[], most: number): readonly Group[] {
   const firstOfModel = groups.findIndex(
@@ -126,7 +129,7 @@ function capped(groups: readonly Group[], most: number): readonly Group[] {
   let room = most - [...kept].reduce((sum, { size }) => sum + size, 0);
   for (const group of groups.slice(0, head)) {
     if (kept.has(group)) continue;
-    // However long the beginning is, half of the room is for the newest groups.
+    // Half of the room is reserved for the newest groups, however long the beginning is.
     if (room - group.size < most / 2) break;
     kept.add(group);
     room -= group.size;
@@ -143,8 +146,8 @@ function capped(groups: readonly Group[], most: number): readonly Group[] {
 /**
  * Prunes old tool results, as Tyrum prunes its requests. Calls before the newest messages are
  * removed with their results. With a message limit, the beginning up to the first assistant message
- * stays. So do the newest messages; the first of them is never a result. Pending entries and the
- * user's newest message always stay.
+ * and the newest messages stay. The newest messages never begin with a result. Pending entries and
+ * the user's newest message always stay.
  *
  * Without a limit, all user and system messages stay. Only assistant messages that had nothing but
  * removed calls are removed. Pure: equal input gives an equal result.

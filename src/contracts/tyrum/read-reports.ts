@@ -96,7 +96,7 @@ export class TyrumReports {
 
   /**
    * Returns reports, newest first.
-   * @throws {HistoryError} `unknown-session`, and errors of a rebuild
+   * @throws {HistoryError} `unknown-session`, and errors of rebuilding a context
    * @throws {TyrumError} `invalid-settings` for an invalid turn
    */
   async list({ conversation, turn, limit = LISTED }: WantedReports): Promise<readonly ReportRow[]> {
@@ -104,7 +104,7 @@ export class TyrumReports {
     const name = conversation ?? wanted?.session;
     const session = name === undefined ? undefined : await this.#named(name);
     if (wanted !== undefined && session !== undefined && (await this.#named(wanted.session)) !== session) return [];
-    // Only starts the read, so that it runs in parallel.
+    // Starts the read early, so that it runs in parallel with the next one.
     if (session !== undefined) begun(this.tools(session));
     const found = session === undefined ? await this.#newest(limit) : await this.#of(session);
     const rows = found.filter((one) => wanted === undefined || one.turn === wanted.turn).slice(0, limit);
@@ -112,8 +112,8 @@ export class TyrumReports {
   }
 
   /**
-   * Returns the report with an id, of the named session. If no session is named, looks in the
-   * session that the id belongs to, then in its visible forks.
+   * Returns the report with an id. Searches the named session. By default, searches the session
+   * that the id belongs to, then that session's visible forks.
    * @throws {TyrumError} `unknown-report`
    * @throws {HistoryError} as `list`
    */
@@ -155,7 +155,7 @@ export class TyrumReports {
     return { session, tools: await this.tools(session) };
   }
 
-  /** Returns the visible session that a name in any form refers to. */
+  /** Returns the visible session with a name, which may be abbreviated. */
   async #named(name: string): Promise<SessionId> {
     const session = await requireSession(this.timeline.present, name);
     await this.access.require(session);
@@ -199,7 +199,10 @@ export class TyrumReports {
     return rows;
   }
 
-  /** Returns the visible sessions, most recently used first, also those whose turn runs. */
+  /**
+   * Returns the visible sessions, including those with a running turn. The most recently used come
+   * first.
+   */
   async #sessions(): Promise<readonly SessionSummary[]> {
     const sessions = await listSessions(this.timeline.present, []);
     const seen = new Set(await this.access.maySee(sessions.map(({ id }) => id)));
@@ -232,7 +235,7 @@ export class TyrumReports {
       this.timeline.steps(session),
       this.#count([]),
     ]);
-    // The shared steps of a fork belong to its parent.
+    // In a fork, the first steps belong to the parent, so they are not passed on as this session's.
     if (steps[0]?.session === session) contexts.know(steps);
     const handedOut = records.map((proof): Found => {
       const { step, turn, sha256 } = proof;

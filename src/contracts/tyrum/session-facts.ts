@@ -15,7 +15,10 @@ export interface SessionFacts {
   readonly goal: string;
   /** Notes, decided approvals and open work, which every checkpoint must contain. */
   readonly obligations: Pick<Checkpoint, (typeof OBLIGATION_LISTS)[number]>;
-  /** Returns the facts of some entries. `clean` gets each text before parts are taken from it. */
+  /**
+   * Returns the facts of some entries. `clean` changes each text before sentences are taken from
+   * it, for example to remove secrets.
+   */
   of(entries: readonly Entry[], clean?: Clean): KnownFacts;
 }
 
@@ -32,7 +35,7 @@ const DEMANDS = new RegExp(
   'i',
 );
 const LONGEST_DEMAND = 240;
-/** Maximum requirements per message. Few sentences of a pasted text are the user's own. */
+/** Maximum requirements per message. In a long pasted text, few sentences are the user's own. */
 const MOST_DEMANDS = 8;
 
 /** Returns the sentences of a message that state a requirement. */
@@ -47,7 +50,10 @@ function demandsOf(text: string): readonly string[] {
 
 type NoteKind = RecordBody<'note'>['note'];
 
-/** Returns the last note of each name, except closed ones. */
+/**
+ * Returns a function from a kind of note to the texts of its open notes. Of several notes with one
+ * name, only the last counts.
+ */
 function openNotes(records: readonly ContextRecord<'note'>[]): (kind: NoteKind, clean?: Clean) => readonly string[] {
   const byName = new Map<string, RecordBody<'note'>>();
   for (const { body } of records) {

@@ -22,7 +22,7 @@ export function stableUuid(first: readonly Json[], rest: readonly Json[]): strin
   ].join('-');
 }
 
-/** Returns true if two such UUIDs have the same first names. */
+/** Returns true if two such UUIDs were made from the same `first` names. */
 export function sharesFirst(one: string, other: string): boolean {
   const length = FIRST + '--'.length;
   return one.slice(0, length).toLowerCase() === other.slice(0, length);

@@ -36,8 +36,8 @@ const CHECKPOINT = 'checkpoint';
 
 /**
  * Returns the entries as a model receives them. A result that the session's sets do not hold in
- * full becomes its line [§4.3]. A pending approval becomes a reminder, so that the model does not
- * ask again. Decided approvals appear in the conversation's state and the checkpoint.
+ * full becomes its reference line [§4.3]. A pending approval becomes a reminder, so that the model
+ * does not ask again. Decided approvals appear in the conversation's state and the checkpoint.
  */
 export function sentEntries({ entries, counter }: Pick<Projection, 'entries' | 'counter'>): readonly Entry[] {
   return entries.flatMap((entry): readonly Entry[] => {
@@ -68,8 +68,8 @@ function messageOf(item: ViewItem): PromptMessage {
 export const messagesOf = (items: readonly ViewItem[]): readonly PromptMessage[] => items.map(messageOf);
 
 /**
- * Returns a session's messages as Tyrum sends them to a model: the checkpoint, pending entries, and
- * the later messages after pruning.
+ * Returns a session's messages as Tyrum sends them to a model: the checkpoint, and the pruned
+ * entries that it does not replace.
  * @throws {TyrumError} `invalid-settings`
  */
 export function visiblePrompt(
