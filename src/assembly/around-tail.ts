@@ -22,7 +22,7 @@ export interface AroundTail {
   readonly references: ReadonlyMap<ObjectId, string>;
   /**
    * The whole is hashed and measured as canonical JSON of `{system, before, references, after}`. A
-   * section is hashed and measured as that of its messages.
+   * section is hashed and measured as the canonical JSON of its messages.
    */
   readonly record: AssemblyRecord;
 }

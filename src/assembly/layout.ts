@@ -26,7 +26,10 @@ export interface AssemblyOptions {
   readonly shortIds: boolean;
   /** Shows the arguments of calls in layout `epoch` (divergence E9). Absent in older contexts. */
   readonly described?: boolean;
-  /** Shows what an active edit wrote, in layout `epoch` (divergence E9). Absent in older ones. */
+  /**
+   * Shows the text that an active edit wrote, in layout `epoch` (divergence E9). Absent in older
+   * contexts.
+   */
   readonly inputs?: boolean;
   /** The version of the guide before our first text, in layout `epoch`. Absent: none. */
   readonly guide?: number;

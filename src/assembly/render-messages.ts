@@ -30,8 +30,8 @@ export interface MessageAssembly {
   readonly system: string | null;
   readonly messages: readonly RenderedMessage[];
   /**
-   * The whole is hashed and measured as canonical JSON of `{system, messages}`, and a section as
-   * that of its messages. The system section is measured as its text.
+   * The whole is hashed and measured as canonical JSON of `{system, messages}`. A section is hashed
+   * and measured as the canonical JSON of its messages, but the system section as its text.
    */
   readonly record: AssemblyRecord;
 }

@@ -238,8 +238,8 @@ export class Backend {
     });
     await client.ready().catch((error: unknown) => {
       const { nodeUrl } = this.#settings;
-      // A node that answers again but must not be used does not count as away. New sessions must
-      // not begin without it.
+      // A node that answers but must not be used does not count as away. Otherwise new sessions
+      // would begin without the database.
       this.#isAway = nodeUrl !== undefined && isAway(error);
       throw nodeUrl !== undefined && isAway(error) ? whereNobodyAnswers(error, nodeUrl) : error;
     });

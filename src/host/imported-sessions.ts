@@ -37,19 +37,19 @@ export async function importedSessions(dataDir: string): Promise<ReadonlyMap<str
   }
 }
 
-/** Runs the notes of this process one after another. */
+/** Runs this process's changes of the list one after another. */
 const ownNotes = pLimit(1);
 
-/** Maximum wait in milliseconds for another process that notes a session. */
+/** Maximum wait in milliseconds for another process that changes the list. */
 const LOCK_MS = 10_000;
 
-/** Notes an imported session. The file has titles, so only this user can read it. */
+/** Adds an imported session to the list. Its file has titles, so only this user can read it. */
 export async function noteImported(dataDir: string, session: string, imported: ImportedSession): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   await changeImported(dataDir, (sessions) => sessions.set(session, imported));
 }
 
-/** Removes the notes of sessions that were erased. */
+/** Removes erased sessions from the list. */
 export async function forgetImported(dataDir: string, erased: ReadonlySet<string>): Promise<void> {
   if (![...(await importedSessions(dataDir)).keys()].some((one) => erased.has(one))) return;
   await changeImported(dataDir, (sessions) => {
@@ -67,6 +67,7 @@ async function changeImported(
     const content = { version: 1, sessions: Object.fromEntries(sessions) };
     await replaceFile(fileIn(dataDir), `${JSON.stringify(content)}\n`);
   };
-  // The lock keeps other processes out. A process with many imports would poll its own lock.
+  // The lock keeps other processes out. Without `ownNotes`, a process with many imports would poll
+  // its own lock.
   await ownNotes(() => withNamedLock(`${fileIn(dataDir)}.lock`, { limitMs: LOCK_MS }, note));
 }

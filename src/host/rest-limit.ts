@@ -3,7 +3,7 @@ import type { SessionLoan } from './backend.js';
 /** Maximum number of unused sessions that stay open. */
 export const MOST_AT_REST = 32;
 /**
- * Maximum time in milliseconds that closing a resting session waits until the database has its
+ * Maximum time in milliseconds that closing an unused session waits until the database has its
  * steps. After that, the session stays open.
  */
 const DELIVERY_MS = 10_000;

@@ -9,7 +9,7 @@ const stateSchema = z.object({
   version: z.literal(1),
   /** Whether the gateway changes the session's requests. */
   on: z.boolean(),
-  /** Counts the requests to begin an epoch at the user's next message. */
+  /** Number of times a person asked for a new epoch at the user's next message. */
   tidied: z.int().nonnegative(),
   /** Whether a changed request was sent. The model's thinking may then be bound to it. */
   steered: z.boolean(),

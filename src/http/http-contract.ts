@@ -171,7 +171,7 @@ export interface ServedPaths {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
-/** Pages for people, without a token of the server. Their visitors may ask questions. */
+/** A page for people, which needs no token of the server. Its visitors may ask questions. */
 export interface ServedPage extends ServedPaths {
   /** Returns the address of a view of the page, which works while the server runs. */
   link(origin: string, view?: string): string;

@@ -190,9 +190,9 @@ export async function serveHttp(settings: ServerSettings, options: ServeOptions)
     connect,
     ...defined({ page, metrics: prometheus }),
   });
-  // Listens before the announcement, because its reader may end the server at once. The listeners
-  // stay: a file that is being written adds a listener, which would end the process if it were the
-  // only one.
+  // Listens for signals before the announcement, because its reader may end the server at once.
+  // Keeps the listeners: each file write has its own listener, which would end the process on the
+  // signal if it were the only one.
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
   });

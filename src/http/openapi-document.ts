@@ -31,7 +31,8 @@ function allSchemas(contracts: readonly HttpContract[]): { readonly requests: Sc
 }
 
 /**
- * Returns the schemas of the document. Of a request and an answer with one name, the answer wins.
+ * Returns the schemas of the document. If a request and an answer have the same name, the answer's
+ * schema is used.
  */
 function schemas({ requests, answers }: ReturnType<typeof allSchemas>): JsonMap {
   return Object.fromEntries([

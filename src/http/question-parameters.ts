@@ -16,7 +16,7 @@ export const clocks = {
   valid_time: z.string().max(100).optional().describe('Valid time; overrides that of `at`'),
   tx: z.string().max(100).optional().describe('Transaction time, as a transaction or a time; overrides that of `at`'),
 };
-/** The transaction of an address, which makes its answer permanent. */
+/** The transaction in an address. An address with it always gives the same answer. */
 export const pin = {
   tx: z.coerce
     .number()

@@ -41,9 +41,9 @@ const isUnasked = ({
 
 /**
  * Checks a request by its headers (decision H6). The Host must be this machine's loopback and occur
- * once. That stops pages that rebind their own name to 127.0.0.1. The same holds for an Origin. If
- * a bearer token is required, it must match. Rejects requests that a page of another server can
- * send without a preflight, unless they only read.
+ * once. That stops pages that rebind their own name to 127.0.0.1. If there is an Origin, it must be
+ * the loopback, too. If a bearer token is required, it must match. Rejects requests that a page of
+ * another server can send without a preflight, unless they only read.
  */
 export function refusal(
   {

@@ -64,8 +64,8 @@ interface ClientPresent {
 const presents = new WeakMap<ContextClient, ClientPresent>();
 
 /**
- * Returns the display of paths. As on the command line, the owner of the data folder may also ask
- * about files outside of the server's folders.
+ * Returns how paths are shown and read. As on the command line, the owner of the data folder may
+ * also ask about files outside of the server's folders.
  */
 function pathsOf({ files }: ContextClient, all: boolean): DisplayPaths {
   if (!all) return files;

@@ -97,8 +97,8 @@ export interface CallSession {
 interface HowNamed {
   readonly onProgress: (message: string) => void;
   /**
-   * Facts that find the call in a session that `palimpsest watch` records. Undefined if the call or
-   * the settings name a session.
+   * Facts by which the call is found in a session that `palimpsest watch` records. Undefined if the
+   * call or the settings name a session.
    */
   readonly asked?: AskedCall;
 }

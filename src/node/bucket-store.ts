@@ -78,7 +78,7 @@ export class BucketStore implements CheckpointStore {
       try {
         return await writeHashed(answer.body, to);
       } catch (error) {
-        // Retries a connection that broke midway. A full disk stays full.
+        // Retries a connection that broke midway. A full disk would only fail again.
         if (attempt < ATTEMPTS && codeOf(error) !== 'ENOSPC') continue;
         throw new CheckpointError('io', `${this.addressOf(path)} was not copied: ${messageOf(error)}`, {
           cause: error,

@@ -51,8 +51,8 @@ export function essence(output: string): string {
 
 /**
  * Copies every jar of `pom` into `targetDir` with Maven. Uses the network only for jars that the
- * user's Maven cache lacks. `kept` is the original file of `pom`, for a command in messages: it
- * stays, so the user can run Maven by hand.
+ * user's Maven cache lacks. `kept` is the file that `pom` is a temporary copy of. Error messages
+ * name it, so that the user can run Maven by hand.
  * @throws {NodeError} `no-maven`, `no-network`, `no-space`, `no-java` or `build-failed`
  */
 export async function copyDependencies(

@@ -5,8 +5,8 @@ import { FolderStore } from './folder-store.js';
 const BUCKET = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/s;
 
 /**
- * Returns the checkpoint store of a text: a folder, or `s3://BUCKET/PREFIX` of an S3-compatible
- * store, configured by AWS's environment variables. Makes no request yet.
+ * Returns the checkpoint store that a text names: a folder, or `s3://BUCKET/PREFIX` of an
+ * S3-compatible store, configured by AWS's environment variables. Makes no request yet.
  * @throws {CheckpointError} io – the text is not a place for checkpoints, or required variables are
  *   missing
  */

@@ -60,11 +60,11 @@ export type CopiedFile = Omit<CheckpointFile, 'path'>;
  * Each method throws system errors or CheckpointError `io`.
  */
 export interface CheckpointStore {
-  /** The name of the store for people. */
+  /** The store's name in messages. */
   readonly address: string;
   /** The best number of concurrent copies. */
   readonly copiesAtOnce: number;
-  /** Returns the name of a path in the store for people. */
+  /** Returns the name in messages of a path in the store. */
   addressOf(path: string): string;
   /** Returns the names at the top of the store. Empty if the store does not exist. */
   names(): Promise<readonly string[]>;

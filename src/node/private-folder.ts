@@ -77,7 +77,7 @@ async function closeEntry(path: string, dir: string, uid: number): Promise<void>
   if (found.uid !== uid) throw foreign(path, dir);
   const isFolder = found.isDirectory();
   if (!isFolder && !found.isFile() && !found.isSocket()) return;
-  // The folder comes first. Then no other user can replace its content.
+  // Restricts a folder before its content, so that no other user can replace the content meanwhile.
   if ((found.mode & OTHERS) !== 0) await chmod(path, found.mode & (isFolder ? 0o700 : 0o600));
   if (isFolder) await closeEntries(path, await readdir(path), { dir, uid });
 }
@@ -118,7 +118,7 @@ export async function makePrivate(dir: string): Promise<void> {
   const uid = process.geteuid?.();
   if (uid === undefined) return requireInProfile(dir, await realpath(userInfo().homedir));
   const found = await lstat(dir);
-  // The code that creates the data folder reports this error.
+  // The code that creates the data folder reports a path that is no folder.
   if (!found.isDirectory()) return;
   if (found.uid !== uid) throw foreign(dir, dir);
   const { mode } = found;

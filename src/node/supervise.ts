@@ -374,7 +374,7 @@ class Supervision {
  */
 export async function superviseNode(options: SuperviseOptions): Promise<number> {
   const log = openLogFile(dataFolderAt(options.plan.dataDir).logFile);
-  // Marks this installation as used for the clean-up of the cache.
+  // Marks this installation as used, so that the clean-up of the cache keeps it.
   const touch = setInterval(
     () => void utimes(options.plan.cached, new Date(), new Date()).catch(() => undefined),
     TIME_LIMITS.touchMs,

@@ -95,8 +95,8 @@ export interface BorderPrice {
 }
 
 /**
- * A read of a file whose text, or an earlier one, already appears before it. That text is in one of
- * our blocks or in the result of an earlier call.
+ * A read of a file whose text, current or earlier, the request already has before the read. That
+ * text is in one of our blocks or in the result of an earlier call.
  */
 export interface ReadProof {
   readonly call: ObjectId;
@@ -123,8 +123,8 @@ export interface NoteProof {
   /** Files whose current text appears in the harness's own messages. */
   readonly seen?: readonly ObjectId[];
   /**
-   * Calls in the harness's list that read a file whose text, or an earlier one, appears before
-   * them. A line replaces their result.
+   * Calls in the harness's list that read a file whose text, current or earlier, appears before the
+   * call. A line replaces the call's result.
    */
   readonly reads?: readonly ReadProof[];
   /** Calls that read a whole file whose text is in the request. A line names the file. */

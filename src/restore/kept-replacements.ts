@@ -190,8 +190,8 @@ const markUndone = (folder: string): Promise<void> =>
   replaceFile(join(folder, UNDONE), new Date().toISOString(), { flush: true });
 
 /**
- * Restores the files of a manifest; `first` is the number of its first file. If one was changed
- * since, restores none. A missing file is not an obstacle.
+ * Restores the files of a manifest; `first` is the number of its first file in the folder. If one
+ * was changed since its replacement, restores none. A missing file is not an obstacle.
  */
 async function giveBack(folder: string, { roots: folders, files }: Manifest, first = 0): Promise<readonly string[]> {
   const roots = await AllowedRoots.open(folders);

@@ -4,7 +4,10 @@ import { CHARS_PER_TOKEN } from '../values/token-estimate.js';
 /** The kind of an object's text: a file's current text, or the result of a tool family. */
 export type RetainedKind = 'file' | 'read' | 'command' | 'search' | 'edit' | 'other';
 
-/** A candidate for the base of the next epoch. It counts in model calls, including the newest. */
+/**
+ * A candidate for the base of the next epoch. Its ages are counted in model calls, including the
+ * newest.
+ */
 export interface RetentionCandidate {
   readonly id: ObjectId;
   readonly kind: RetainedKind;

@@ -63,7 +63,7 @@ function fromAssemblyPart(part: StoredDocument): AssemblyProof {
 const inOrder = (a: AssemblyProof, b: AssemblyProof): number =>
   a.step - b.step || a.at - b.at || (a.sha256 < b.sha256 ? -1 : 1);
 
-/** Selects records of a session, and the callback for damaged ones. */
+/** Selects assembly records of a session, and has a callback for damaged ones. */
 export interface WantedRecords extends StepRange {
   /**
    * Called for each record whose id does not match its content. That record is left out. Without

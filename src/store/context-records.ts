@@ -20,11 +20,11 @@ import { recordParts } from './queries.js';
 const ownerName = (owner: RecordOwner): string =>
   'session' in owner ? sessionObjectId(owner.session) : `agent:${owner.agent}`;
 
-/** Number of digits of a step number in a key. The largest safe integer has as many. */
+/** Number of digits of a step number in a key: as many as the largest safe integer has. */
 const SEQ_DIGITS = 16;
 /**
- * Number of digits of an owner's hash in a key. The database sorts texts of at most 224 bytes, and
- * a session name can be nearly that long.
+ * Number of digits of an owner's hash in a key. Keys contain a hash because the database sorts only
+ * texts of at most 224 bytes, and a session name can be nearly that long.
  */
 const OWNER_DIGITS = 32;
 
@@ -37,7 +37,7 @@ const isVersioned = (record: ContextRecord): record is ContextRecord<'memory'> =
 
 /**
  * Returns the part id of a record. It is derived from the full content, so a record written twice
- * is one part. For a memory item it is derived from the name.
+ * is one part. The id of a memory item is derived from its name.
  */
 export function recordId(record: ContextRecord): PartId {
   const { kind, owner } = record;

@@ -160,13 +160,13 @@ export function fromStored(
   return restoreVersion(document);
 }
 
-/** The data of a running session that its two heads need. */
+/** The data of a session within a turn, from which the heads of its session and chat are built. */
 export interface RunningSession extends GrowingSets {
   readonly id: SessionId;
   readonly chat: ChatLog;
 }
 
-/** The data of a running head, marks excluded. */
+/** The data of a head within a turn, marks excluded. */
 interface RunningHead {
   readonly type: 'chat' | 'session';
   readonly id: ObjectId;
@@ -251,7 +251,7 @@ export function foldedSession(
 export function foldedChat(head: StoredDocument, steps: readonly Step[]): ObjectVersion {
   const sealed = chatVersion(sessionOfFolded(head), turnsOf(chatAfterAll(NO_CHAT, steps)));
   const { turns, toolcall_refs } = sealed;
-  // The head was sealed over texts that have been erased on order since.
+  // The head's hashes cover texts that were erased on order later.
   const isErased = steps.some((step) => step.erased === true);
   return isWhole(head, steps.at(-1)?.seq ?? 0) && !isErased
     ? fromStored(head, undefined, { turns, toolcall_refs })

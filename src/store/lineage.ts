@@ -95,8 +95,8 @@ const MOST_LINES = 100;
 type KeptLine = NonNullable<ImportState['line']>;
 
 /**
- * Returns the part of a file version on the line of an import. Readers find it only through the
- * imported session, never by the file's id (decision F10).
+ * Returns the part that stores a file version on the line of an import. Readers find it only
+ * through the imported session, never by the file's id (decision F10).
  */
 export function toLinePart(session: SessionId, document: StoredDocument): StoredDocument {
   return { 'xt/id': partId('line', document['xt/id'], session), type: 'line', text: canonicalJson(document) };

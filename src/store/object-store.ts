@@ -220,8 +220,8 @@ export class ObjectStore {
 
   /**
    * Writes many versions as one transaction: all or nothing. Resolves to false, with nothing
-   * written, if a guard (`expect`) failed or an `unmoved` entity differs from the given one. Null
-   * means that the entity must be absent.
+   * written, if a guard (`expect`) failed or an `unmoved` entity no longer has the given document.
+   * Null requires that the entity is absent.
    */
   async putMany(
     puts: readonly (Put | StoredPut)[],
@@ -246,8 +246,8 @@ export class ObjectStore {
    * order. Existing records are not written again. A memory item replaces its earlier version. The
    * owner of a session writes its records with `ContextSession.keepRecords`.
    *
-   * A function computes the records from the database, and runs again if another writer changed the
-   * records that it replaces. It therefore never overwrites a version that it has not read.
+   * A function given as `records` computes them from the database. It runs again if another writer
+   * changed the records that it replaces, so it never overwrites a version that it has not read.
    *
    * @throws {DocumentError} if a record is not valid; nothing is written
    * @throws {StoreError} `unknown-session`; `conflict`, also if another writer has taken the lease
@@ -339,7 +339,7 @@ export class ObjectStore {
       const done: number = after;
       const { result } = await this.writes.write(PAGES_LANE, async (attempt) => {
         await ready();
-        // The guard failed: another client has written them.
+        // The guard failed: another client has written these pages.
         const snapshot = await this.latest();
         const lineage = attempt === 1 ? await snapshot.lineage(session) : undefined;
         const missing =

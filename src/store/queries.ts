@@ -39,7 +39,7 @@ const EXISTING: DatalogQuery = { find: [e], in: [each(e)], where: [triple(e, 'xt
  */
 type PartsAtSteps = 'steps' | 'assemblies' | 'epochs';
 
-/** The attribute of such a part that names its session. */
+/** The attribute that names the session of such a part. */
 type SessionRef = 'session_ref' | 'assembly_ref';
 
 const partsOf = (attribute: SessionRef | 'snapshot_ref'): DatalogQuery => ({
@@ -122,7 +122,7 @@ const READ: DatalogQuery = {
   where: [triple(e, 'file_hash', hash), predicate('string?', hash)],
 };
 
-/** Walks the index of hashes from the first hash on, for all objects. */
+/** Finds all objects that were read: walks the index of file hashes from the first hash on. */
 const ANY_READ: DatalogQuery = {
   find: [e],
   in: [from],
@@ -137,7 +137,10 @@ const CONTENTS: DatalogQuery = {
   where: [triple(e, 'content_hash', hash), triple(e, 'content', text)],
 };
 
-/** Starts from the few lists of chunks. An id has seven characters (`chunks:`), then the hash. */
+/**
+ * Starts from the few lists of chunks, because few texts are long. In a list's id, the hash follows
+ * the seven characters `chunks:`.
+ */
 const LONG_CONTENTS: DatalogQuery = {
   find: [e, hash],
   in: [type, from, to],
@@ -319,7 +322,7 @@ export async function namedSources(
   known: ReadonlyMap<ObjectId, Source> = new Map(),
 ): Promise<ReadonlyMap<ObjectId, NamedSource>> {
   if (ids.length === 0) return new Map();
-  // Sorted ids are neighbours in the index, which lie in the same blocks.
+  // Neighbouring ids lie in the same blocks of the index.
   const sorted = ids.toSorted();
   const [rows, read, deleted] = await Promise.all([
     pagedRows(db, SOURCES, { ids: sorted.filter((id) => !known.has(id as ObjectId)), atOnce: IDS_AT_ONCE }),

@@ -25,8 +25,8 @@ export interface PageRange {
 }
 
 /**
- * The data of a tool call's line: the fields of its head that the line contains or depends on, and
- * its marks.
+ * The data of a tool call's pool line: the fields of its head that the line contains or depends on,
+ * and its marks.
  */
 export interface KnownCall {
   readonly document: Readonly<Record<string, StoredValue>>;
@@ -140,7 +140,9 @@ export function fromPagePart(range: PageRange, part: StoredDocument): StepPage {
   return { steps: steps.map(partOf), calls: calls.map(([document, marks]) => ({ document, marks })) };
 }
 
-/** Returns the content of a page, independent of the order of its keys and calls. */
+/**
+ * Returns the content of a page in a form that does not depend on the order of its keys and calls.
+ */
 function saying({ text }: StoredDocument): string {
   const said = JSON.parse(String(text)) as { readonly calls?: readonly unknown[] };
   return canonicalJson(

@@ -226,7 +226,7 @@ export class StoreSnapshot {
     return [...steps, ...(await this.stepsAlong(lineage, { first: near + 1, last: Number.MAX_SAFE_INTEGER }))];
   }
 
-  /** Returns a tool call's line from a cached page. Valid at every basis with the call's step. */
+  /** Returns data for a call's pool line from a cached page. Valid at every basis with its step. */
   knownCall(id: ObjectId): KnownCall | undefined {
     return this.#known.calls.get(id);
   }
@@ -368,7 +368,7 @@ export class StoreSnapshot {
   /** The last step that a session's head includes. 0 if there is no head. */
   readonly #uptoOf = async (session: SessionId) => (await this.sessionHead(session))?.marks.upto ?? 0;
 
-  /** Reads by id, which is much faster. The query reports a step that is missing. */
+  /** Reads by id, the fastest way. If a step is missing, a query reports it. */
   async #stepsFrom(
     lineage: Lineage,
     { first, upto }: { readonly first: number; readonly upto: number },

@@ -7,7 +7,7 @@ import type { SourceReading } from '../filesystem/access/read-source.js';
 import { shownName } from './framing.js';
 
 /**
- * The report to an agent that wanted to change a file, but the file differs from what it last saw.
+ * The report to an agent that wanted to change a file that differs from what the agent last saw.
  */
 export interface ChangedSince {
   readonly message: string;

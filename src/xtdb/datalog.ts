@@ -102,7 +102,8 @@ export function encodeQuery(query: DatalogQuery, args: readonly EdnValue[]): str
 }
 
 /**
- * Merges equal rows, in the order of their first appearance. Over HTTP the database returns a bag.
+ * Merges equal rows, in the order of their first appearance. Over HTTP the database returns equal
+ * rows repeatedly.
  */
 export function distinctRows(rows: readonly (readonly EdnValue[])[]): readonly (readonly EdnValue[])[] {
   // If all rows begin with different ids, they differ. Documents, which can have megabytes, are

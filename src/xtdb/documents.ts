@@ -214,7 +214,7 @@ const CODECS: Readonly<Record<AttributeType, Codec>> = {
  * vector costs one key per element.
  */
 export const VALUE_KEY = 'v';
-/** The key of the map that wraps a map which looks like one of these two wrappers. */
+/** The key of the map that wraps a nested map whose only key is `v` or `m`. */
 export const MAP_KEY = 'm';
 
 /**

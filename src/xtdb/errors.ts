@@ -35,8 +35,8 @@ export type XtdbErrorCode =
    */
   | 'cut-off'
   /**
-   * The answer is neither EDN nor transit, ends too early although complete, or does not fit the
-   * request.
+   * The answer is neither EDN nor transit, or does not fit the request. Also used if its body
+   * arrived completely but its last form is incomplete.
    */
   | 'bad-response'
   /** The client was closed. */

@@ -143,7 +143,7 @@ export class XtdbClient {
    * Returns the database at a fixed point on both clocks. Default: now, with all indexed
    * transactions. It always includes this client's submissions and everything it has seen through
    * any node, unless an earlier `txId` is requested. If several nodes may answer, the first read
-   * also waits some seconds until the node has indexed the log's content at that time.
+   * also waits some seconds until the node has indexed the log's newest transaction.
    */
   async db(
     basis: Partial<Pick<Basis, 'validTime' | 'txId' | 'txTime'>> = {},

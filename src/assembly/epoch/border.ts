@@ -21,8 +21,8 @@ export interface EpochLedger {
   /** Whether the agent or its harness asked for a new epoch. */
   readonly asked: boolean;
   /**
-   * Whether the harness's list has another beginning than before, or a model call used another
-   * list.
+   * Whether the harness's list no longer begins as in the last request, or a model call used
+   * another list.
    */
   readonly changed: boolean;
 }

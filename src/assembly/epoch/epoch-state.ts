@@ -264,7 +264,8 @@ export interface EpochContext extends Pick<EpochState, 'before' | 'notes' | 'lin
   readonly system: string | null;
   /**
    * The whole is hashed and measured as the canonical JSON of `{system, before, notes}`, with
-   * `lines` if there are any. A section is hashed and measured as that of its messages.
+   * `lines` if there are any. A section is hashed and measured as the canonical JSON of its
+   * messages.
    */
   readonly record: AssemblyRecord;
 }

@@ -48,9 +48,10 @@ interface Decided {
 /**
  * The writer of a client that shares the database with others. Writes that share a file run one
  * after another in all lanes (decision C11). Each is decided against the state after the earlier
- * one. So a change that a session made and a tracker saw becomes one version (decision C12). So a
- * listing of new files is not refused each time another session reads one of them. Steps of a
- * session that queue up share a transaction (decision 0004). If that fails, each gets its own.
+ * one. So a change that a session made and a tracker saw becomes one version (decision C12).
+ * Likewise, a listing of new files is not refused each time another session reads one of them.
+ * Steps of a session that queue up share a transaction (decision 0004). If that fails, each gets
+ * its own.
  */
 export class SharedWriter implements Writer {
   readonly acknowledgesAtOnce = false;

@@ -73,7 +73,7 @@ export function changeSource<T>(
   return inTurn(
     path,
     async () => {
-      // If a root or mount is absent, its return would hide a file written now.
+      // A file written while its root or mount is absent would be hidden once that returns.
       if (roots.holds(path) && !(await roots.anchorPresent(path))) throw awayError(shown);
       const folder = await openParent({ roots, shown, isPrivate }, path);
       const write: WriteLocked = async (content, expected) => {

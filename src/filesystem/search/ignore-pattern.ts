@@ -13,7 +13,7 @@ type Part =
   | { readonly kind: 'deep' }
   /**
    * Nothing, or any number of folders with their slashes. The next part is optional and matches
-   * them.
+   * these folders.
    */
   | { readonly kind: 'folders' }
   | { readonly kind: 'through-slash' };

@@ -149,7 +149,8 @@ export async function gitAuthor(
       ? { fromMs: reading.mtimeMs - EARLIER_MS, toMs: reading.mtimeMs + LATER_MS }
       : { fromMs: nowMs - NOTICED_MS, toMs: nowMs + LATER_MS };
   for (let seen = -1; ; await pause(LOOK_MS)) {
-    // Checked before the log is read. Otherwise an entry written between the two would be missed.
+    // Checks for a running command before reading the log. Otherwise an entry written after the
+    // read and before the check would be missed.
     const isLast = Date.now() - nowMs >= RUNNING_MS || !(await isRunning(repository.gitDir));
     const moves = movesIn(await tailOf(access, posix.join(repository.gitDir, 'logs/HEAD')), window);
     const found = moves.length === seen ? undefined : await moveTo(repository, moves, text);
