@@ -24,7 +24,7 @@ export interface LineageName {
 /** A history whose session has not been found yet. */
 export interface LineageHistory {
   readonly messages: readonly ReportedMessage[];
-  /** Whether the harness compacted the history. If so, missing entries were not undone. */
+  /** Whether the harness compacted the history. If so, missing entries do not count as undone. */
   readonly compacted?: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface LineageHistory {
 type Lineage =
   /** It continues an existing session. */
   | { readonly kind: 'continue'; readonly id: SessionId }
-  /** It continues another session from one of that session's steps. */
+  /** It forks another session at one of that session's steps. */
   | { readonly kind: 'fork'; readonly parent: SessionId; readonly at: number }
   | { readonly kind: 'new' };
 

@@ -79,8 +79,8 @@ interface PlacedHistory extends LoopHistory {
 }
 
 /**
- * Returns whether a context was made with the system prompt of its call. A harness that reports no
- * prompt now has reported it before.
+ * Returns whether a context was made with the system prompt of its call. If the harness reports no
+ * prompt now, it reported the prompt earlier.
  */
 const isPrompt = (said: string | null | undefined, made: string | null): boolean =>
   said === undefined || (said === '' ? null : said) === made;
@@ -121,7 +121,7 @@ export class LoopSession {
   readonly #tail = new GrowingTail(this.#history);
   /** The last context whose use the session has noted, so that it is noted only once. */
   #told: object | undefined;
-  /** Ends the wait of deliveries for a model call. Called once the list is handed out. */
+  /** Ends the delay of deliveries during a model call. Called once the list is handed out. */
   #wait: () => void = () => undefined;
   readonly #serial = pLimit(1);
   /** Stores whole requests one after another. */
@@ -369,7 +369,8 @@ export class LoopSession {
     const first = await report(this.#current, true);
     if (first.undoneFrom === undefined) return { harness: this.#current, placed: first.placed };
     const left = this.#current;
-    // During an outage this fails. The session is then unchanged, and the next history tries again.
+    // During an outage, opening the branch fails. The session is then unchanged, and the next
+    // history tries again.
     const harness = this.#wrap(await openBranch(this.#client, this.#options.id, { id: left.id, at: first.undoneFrom }));
     // Set before closing: even if that fails, the old session must not be continued.
     this.#current = harness;

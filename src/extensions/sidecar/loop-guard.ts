@@ -66,8 +66,8 @@ export class LoopGuard {
   /** The harness's own lists, by session. A session has an entry while they are used. */
   readonly #ownLists = new Map<string, OwnLists<unknown>>();
   /**
-   * Sessions that must begin an epoch with their next context. A model call since the last one used
-   * the harness's own list with another beginning, or the request changed in another way.
+   * Sessions that must begin an epoch with their next context. Since their last context, a model
+   * call used the harness's own list with another beginning, or the request changed in another way.
    */
   readonly #own = new Set<string>();
   readonly #bypassed = new BypassedTurns();
@@ -148,8 +148,8 @@ export class LoopGuard {
   }
 
   /**
-   * Records that a model call sent our previous list, followed by the messages since. The next list
-   * of ours is used after the user's next message.
+   * Records that a model call sent our previous list, followed by the messages since. Our next list
+   * is used only after the user's next message.
    */
   continued<M>({ list }: Pick<HarnessList<M>, 'list'>, messages: readonly M[]): void {
     this.#bypassed.sent({ list }, messages);

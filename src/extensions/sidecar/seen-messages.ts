@@ -16,7 +16,7 @@ export interface SeenList<M, R> {
   readonly made: readonly R[];
   /**
    * Returns private copies of the messages. An unchanged message is the same object in every list.
-   * Fields that are not reported are compared only now.
+   * Fields that are not reported are compared only in this call.
    */
   readonly copies: () => readonly M[];
 }

@@ -55,8 +55,8 @@ const LAST_WORDS = 2_000;
 
 /**
  * The sidecar: a separate process for all our work, whose load and failures do not affect the
- * harness. The first call starts it. If it has ended, the next call starts it again. Of a list,
- * only the changes are sent.
+ * harness. The first call starts it. If it has ended, the next call starts it again. Only the
+ * changes of a list are sent.
  */
 export class SidecarProcess {
   readonly #options: SidecarOptions;
@@ -156,7 +156,8 @@ export class SidecarProcess {
   #running(): ChildProcessWithoutNullStreams {
     if (this.#child !== undefined) return this.#child;
     const { node, program, env, beginning } = this.#options;
-    // In a process group of its own. A signal from the terminal must not interrupt deliveries.
+    // The sidecar has its own process group: a signal from the terminal must not interrupt
+    // deliveries.
     const child = spawn(node, [program], { env, windowsHide: true, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
     this.#child = child;
     this.#sent.clear();
@@ -172,7 +173,7 @@ export class SidecarProcess {
     // starts another one.
     this.#listen(child).catch(() => child.kill());
     child.stdin.write(`${JSON.stringify(beginning)}\n`);
-    // Lets the harness exit at any time.
+    // The harness may exit while the sidecar runs.
     child.unref();
     for (const pipe of [child.stdin, child.stdout, child.stderr]) (pipe as { unref?: () => void }).unref?.();
     return child;
