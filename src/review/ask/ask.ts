@@ -79,8 +79,8 @@ export async function askTurns(
 }
 
 /**
- * Returns the named object and the point of the moment. A turn number counts in the named session,
- * or without one in the object's own session.
+ * Returns the named object and the point of the moment. A turn number refers to the named session.
+ * Without one, it refers to the object's own session.
  */
 async function objectAt(timeline: Timeline, { session: of, object, ...text }: ObjectQuestion) {
   const { name, moment } = parseReference(object);
@@ -109,8 +109,8 @@ export async function askVersions(
 }
 
 /**
- * Returns an object at a moment. A turn number counts in the named session, or without one in the
- * object's own session.
+ * Returns an object at a moment. A turn number refers to the named session. Without one, it refers
+ * to the object's own session.
  *
  * @example
  * ```ts

@@ -30,9 +30,9 @@ export interface ObjectEntry {
   readonly active: boolean;
   /** Length of the stored text. */
   readonly rawChars: number;
-  /** The object's line in the metadata pool. */
+  /** Size of the object's line in the metadata pool. */
   readonly line: ShownSize;
-  /** The object's block of active content. Undefined if the object is not active. */
+  /** Size of the object's block of active content. Undefined if the object is not active. */
   readonly block: ShownSize | undefined;
   /** Sum of line and block. */
   readonly shown: ShownSize;
@@ -44,7 +44,7 @@ export interface ContextLedger {
   readonly sections: readonly ({ readonly name: SectionName } & ShownSize)[];
   readonly total: ShownSize;
   readonly objects: readonly ObjectEntry[];
-  /** Sum of the stored texts of all objects. */
+  /** Total length of the stored texts of all objects. */
   readonly rawChars: number;
 }
 

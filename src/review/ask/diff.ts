@@ -73,7 +73,7 @@ export interface ActiveDiff {
   readonly change: 'added' | 'removed' | 'changed';
   readonly charsBefore: number;
   readonly charsAfter: number;
-  /** Only for `changed`: whether the object's id is enough to show the added and removed lines. */
+  /** The difference of the texts. Undefined unless `change` is `changed`. */
   readonly diff: TextDiff | undefined;
 }
 

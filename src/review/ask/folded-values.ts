@@ -63,8 +63,8 @@ export class FoldedValues {
   }
 
   /**
-   * Returns the ids of the chats and sessions with steps after their heads. Only for these a
-   * running attribute must be folded.
+   * Returns the ids of the chats and sessions with steps after their heads. An attribute of kind
+   * `running` must be folded only for these objects.
    */
   async runningIds(attribute: string): Promise<readonly ObjectId[]> {
     this.#running ??= this.#all().then((sessions) => this.#snapshot.running(sessions));
@@ -83,7 +83,7 @@ export class FoldedValues {
     });
   }
 
-  /** Returns the rows of a running attribute for objects from `runningIds`. */
+  /** Returns the rows of an attribute of kind `running` for objects from `runningIds`. */
   runningRows(ids: readonly ObjectId[], attribute: string): Promise<readonly FoldedRow[]> {
     return this.#rowsOf(ids, attribute);
   }

@@ -41,8 +41,8 @@ export interface ObjectView {
   readonly gone: boolean;
   readonly times: VersionTimes;
   /**
-   * The version's number, and the number of versions up to the moment. Chat and session have one
-   * version per end of a turn.
+   * The version's number, and the number of versions up to the moment. Chat and session objects
+   * have one version for each finished turn.
    */
   readonly number: number;
   /**

@@ -37,7 +37,10 @@ export interface ThinkingVerdict {
   readonly verdict: 'agrees' | 'dropped-none' | 'dropped-more';
 }
 
-/** The provider's statements about a request, compared with ours. Undefined without one. */
+/**
+ * The provider's statements about a request, compared with ours. A statement that the provider did
+ * not make is undefined.
+ */
 export interface ProviderVerdicts {
   readonly cache: CacheVerdict | undefined;
   readonly miss: MissVerdict | undefined;

@@ -23,7 +23,7 @@ export interface PullShape {
 const MOST_CHARACTERS = 64 * 1_048_576;
 /** Number of documents that are read concurrently. */
 const PAGE = 200;
-/** How heads store an attribute if they have it as the document does. */
+/** Kinds of attributes that heads store with the same value as the document. */
 const ON_HEADS: ReadonlySet<Kept | undefined> = new Set(['direct', 'shared', 'map', 'list']);
 
 const refused = (what: string): HistoryError =>
@@ -65,7 +65,7 @@ export class AnswerSize {
   readonly #most: number;
   #characters = 0;
 
-  /** The error at the limit `most` names the counted values (`what`) and a remedy (`way`). */
+  /** `most` is the limit. The error names the counted values (`what`) and a remedy (`way`). */
   constructor({
     what = 'the documents that the query pulls',
     way = 'ask for fewer rows (--limit), or for fewer attributes',

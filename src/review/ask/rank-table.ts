@@ -62,7 +62,8 @@ export function packRanks(ranks: RankList): Uint8Array {
 }
 
 /**
- * Opens a table from `packRanks`. Throws RangeError for other bytes and on a big-endian machine.
+ * Opens a table from `packRanks`. Throws RangeError if the length of the bytes is wrong, and on a
+ * big-endian machine.
  */
 export function openRanks({ buffer, byteOffset, byteLength }: Uint8Array): RankTable {
   let at = byteOffset;

@@ -50,7 +50,7 @@ export const hasOwnList = ({ tail, epoch, sent }: AssemblyProof): boolean =>
 export function listSteps({ proof }: Pick<RebuiltAssembly, 'proof'>, steps: readonly Step[]): readonly Step[] {
   const { tail, epoch, step: last } = proof;
   if (tail === undefined || !hasOwnList(proof)) return [];
-  // After a border inside a turn, the base contains the turn up to there.
+  // If an epoch began inside a turn, its base contains the turn up to that step.
   const border = epoch?.border ?? Number.POSITIVE_INFINITY;
   return steps.filter((step) => step.seq <= last && (step.turn >= tail.turn || step.seq > border));
 }

@@ -186,7 +186,7 @@ class QueryRewriter {
     if (kept === 'folded') return this.#folded(asked, scope);
     if (kept === 'shared') return this.#shared(asked, scope);
     if (kept === 'direct') return this.#plain(asked, scope);
-    // Every object has a content. The others exist on the same objects as in the SSOT.
+    // Every object has a content. All other attributes exist on the same objects as in the SSOT.
     if (isOpen(v)) return this.#plain({ e, a: a === 'content' ? 'identity_hash' : a, v: undefined }, scope);
     if (kept === 'running') return this.#running(asked, scope);
     const constants = constantsOf(v);
@@ -195,7 +195,9 @@ class QueryRewriter {
     return constants === undefined ? this.#mapped(asked, scope) : [triple(e, a, anyOf(constants.map(storedArgs)))];
   }
 
-  /** For an attribute that parts have too. Only objects have an identity hash. */
+  /**
+   * Rewrites a clause about an attribute that parts have, too. Only objects have an identity hash.
+   */
   #shared({ e, a, v }: Triple, scope: Scope): Clauses {
     const isObject: Triple = { e, a: 'identity_hash', v: undefined };
     if (a === 'xt/id' && isOpen(v)) return this.#plain(isObject, scope);
@@ -327,7 +329,8 @@ class QueryRewriter {
   }
 
   /**
-   * The database inlines a rule, so a variable that the rule's call binds would depend on itself.
+   * Wraps a clause of a rule in a join. The database inlines a rule, so without the join, a
+   * variable that the rule's call binds would depend on itself.
    */
   #listing(terms: readonly EdnSymbol[], clause: Clause, scope: Scope): Clauses {
     return scope === 'rule' ? this.#asked(terms, [[clause]], scope) : [clause];

@@ -60,8 +60,8 @@ async function epochsOf(
   const [first, last] = [Math.min(...spans.map((span) => span.first)), Math.max(...spans.map((span) => span.last))];
   if (spans.length === 0) return [];
   const read = await timeline.read(session).records?.catch(() => undefined);
-  // If a request's own bytes are stored, the cached records leave its context out. That context may
-  // begin an epoch.
+  // If the sent bytes of a request are stored, the cached records lack the record of its context.
+  // That record may begin an epoch.
   const known = read?.some(({ sent }) => sent !== undefined) === true ? undefined : read;
   const records =
     known?.filter(({ step }) => step >= first && step <= last) ??

@@ -28,7 +28,7 @@ const longCounts = new LRUCache<string, number>(counted(MOST_KEPT));
  * would take three times as long.
  */
 const shortCounts = new Map<string, number>();
-/** Counts by piece between numbers, only of short ones. Longer ones rarely occur again. */
+/** Counts of the short pieces between numbers. Longer pieces rarely occur again. */
 const pieceCounts = new Map<string, number>();
 const LONGEST_PIECE = 48;
 /**
@@ -170,8 +170,8 @@ function remembered(text: string): number {
 /**
  * Returns the number of tokens of a text, in time proportional to its length: about 0.2 s for a
  * megabyte of code. Caches the counts of texts and lines, so a text that shares most lines with an
- * earlier one takes a hundredth of that. Names of special tokens count as text. Loading this module
- * loads a vocabulary (5 MB, about 15 ms; 0.2 s from source), so import it only when needed.
+ * earlier one takes a hundredth of that time. Names of special tokens count as text. Loading this
+ * module loads a vocabulary (5 MB, about 15 ms; 0.2 s from source), so import it only when needed.
  */
 export function countTokens(text: string): number {
   const counted = text.isWellFormed() ? text : text.toWellFormed();

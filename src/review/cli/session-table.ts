@@ -52,7 +52,7 @@ const WIDE: ReadonlySet<string> = new Set(['files', 'failed', 'verified', '']);
 const WIDE_CELLS = 100;
 const MOST_FOLDER_CELLS = 14;
 
-/** Names for a table that has little room. */
+/** Names for a narrow table. */
 const SHORT_NAMES: Readonly<Record<string, string>> = { 'Claude Code': 'Claude', 'Gemini CLI': 'Gemini' };
 
 /** Shortens a folder at its beginning, because the end of a path says more. */

@@ -103,7 +103,9 @@ async function sessionsOf({ timeline }: Review, names: readonly string[], all: b
   return all ? (await timeline.present.sessions()).map(({ id }) => id).sort() : names;
 }
 
-/** Keeps the results for the list of sessions. Each holds until its session gets another step. */
+/**
+ * Stores the results for the list of sessions. A result holds until its session gets another step.
+ */
 async function keep({ timeline, dataDir }: Review, found: readonly Found[]): Promise<void> {
   const wanted = new Map(found.map((one) => [one.session as string, one]));
   const sessions = await listSessions(await timeline.store.latest(), [], ({ id }) => wanted.has(id));
@@ -135,8 +137,8 @@ export async function verifyAction(names: readonly string[], flags: VerifyFlags)
       for (const [i, session] of sessions.entries()) {
         const of = sessions.length > 1 ? `[${i + 1}/${sessions.length}] ` : '';
         const verified = await verifySession(review.timeline.store, session, {
-          // If no step was waiting, the database already has every acknowledged step. Otherwise it
-          // must include later ones.
+          // If no step was waiting, this snapshot has every acknowledged step. Otherwise a newer
+          // one is read.
           present: i === 0 && review.isSettled ? review.timeline.present : undefined,
           onProgress: ({ what, done, total }) => line.show(`${of}${session}: ${what} ${done}/${total}`),
           signal: stop.signal,

@@ -49,7 +49,7 @@ export interface ContextsReport {
   readonly byDelivery: Readonly<Partial<Record<Delivery, number>>>;
   /**
    * Message lists in which a harness added its own messages. Only the context in them was compared,
-   * because of the whole list only the hash is stored.
+   * because only the hash of the whole list is stored.
    */
   readonly handedLists: number;
   readonly unequal: readonly AssemblyMismatch[];
