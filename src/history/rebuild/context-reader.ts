@@ -171,8 +171,8 @@ export class ContextReader {
    * Returns a context of a session at a snapshot. Undefined if the basis has no such session or
    * step.
    *
-   * `later` is a snapshot from which step pages are read that are newer than the basis. The caller
-   * ensures that the basis has the step.
+   * Step pages that are newer than the basis are read from the snapshot `later`. The caller ensures
+   * that the basis has the step.
    */
   async read(
     snapshot: ContextSnapshot,

@@ -59,7 +59,8 @@ export interface ForeseenObjects {
  * counts only if it equals its record byte for byte. With `writes`, such versions are recognised,
  * and the basis is read instead.
  *
- * Without `at` it is the newest state, and every object comes from those that were read.
+ * Without `at`, the basis is the newest state, so every object is one of those that were read
+ * ahead.
  */
 export class ForeseenSnapshot implements ContextSnapshot {
   readonly #foreseen: ForeseenObjects;

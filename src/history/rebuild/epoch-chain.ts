@@ -37,8 +37,8 @@ export function bordersOf(records: readonly AssemblyProof[]): readonly EpochReco
 }
 
 /**
- * Returns the texts that an epoch has shown after one of its requests. `before` is undefined at the
- * border.
+ * Returns the texts that an epoch has shown after one of its requests. `before` is undefined for
+ * the epoch's first request.
  */
 export function stateAfter(
   { epoch, tail }: EpochRecord,
@@ -70,8 +70,8 @@ const KEPT = 8;
 const keyOf = ({ step, sha256 }: Pick<AssemblyProof, 'step' | 'sha256'>): string => `${step} ${sha256}`;
 
 /**
- * The chains of epoch records. Each record names the previous record that added text: the border's
- * record, or one with a note.
+ * The chains of epoch records. Each record names the previous record that added text: the epoch's
+ * first record, or one with a note.
  */
 export class EpochChains {
   readonly #records = new Map<SessionId, ReadonlyMap<string, EpochRecord>>();

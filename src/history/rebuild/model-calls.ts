@@ -100,7 +100,8 @@ export function modelCallsOf(steps: readonly Step[]): readonly ModelCall[] {
         continue;
       }
       if (!hasAnswers) rule.input();
-      // In a session with all answers, a call without an answer before it was made by the harness.
+      // If a session has all answers, a tool call without a preceding answer comes from the
+      // harness.
       if (isCounted && !rule.isOpen) continue;
       if (rule.toolCall()) begin(step);
       calls.at(-1)?.answer.push(seq);

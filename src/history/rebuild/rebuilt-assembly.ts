@@ -70,7 +70,10 @@ export interface ReadRecord {
 
 /** The context and basis of a record, and the state of its epoch before the request. */
 export interface ReadParts extends ReadRecord {
-  /** The texts that the epoch had shown before. Undefined at a border, and outside epochs. */
+  /**
+   * The texts that the epoch had shown before the request. Undefined for an epoch's first request,
+   * and outside epochs.
+   */
   readonly before?: EpochState | undefined;
 }
 

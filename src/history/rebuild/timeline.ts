@@ -77,7 +77,7 @@ interface ReadRecords {
 const CANONICAL: DisplayPaths = { display: ({ path }) => path };
 
 /**
- * The base of questions about the past: a store with a fixed newest state, its *present*, and the
+ * Answers questions about the past from a store with a fixed newest state, its *present*, and a
  * display of paths. Every moment is resolved against that present, so a timeline always gives the
  * same answer to the same question.
  *

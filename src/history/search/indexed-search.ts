@@ -20,7 +20,7 @@ export interface OpenScopes {
 
 /** How candidates are compared before their versions are read. */
 export interface ComparedTexts {
-  /** Returns stored texts by their hashes. Others are absent. */
+  /** Returns stored texts by their hashes. Unknown hashes are absent. */
   read(hashes: readonly Sha256[]): Promise<ReadonlyMap<Sha256, string>>;
   matches(text: string): boolean;
 }
@@ -71,7 +71,7 @@ export class IndexedPlaces {
     const at = (i: number): number | undefined => candidates[i]?.segment.ats[candidates[i]?.entry ?? 0];
     for (let from = 0; from < candidates.length; ) {
       let end = Math.min(from + BATCH, candidates.length);
-      // Places of one moment are ordered by their names, so they stay in one batch.
+      // Places with the same time are ordered by their names, so they stay in one batch.
       while (end < candidates.length && at(end) === at(end - 1)) end += 1;
       // The output and the arguments of a call are two candidates with the same places.
       const lines = candidates
