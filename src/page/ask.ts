@@ -5,7 +5,7 @@ import { VIEWS, type ViewName } from './address.js';
 /** The parameters of a question; undefined ones are left out. */
 export type Parameters = Readonly<Record<string, string | number | undefined>>;
 
-/** Maximum number of cached answers. The next view requests most of them again. */
+/** Maximum number of cached answers. A view requests most answers of the previous view again. */
 const MOST_KEPT = 60;
 /** Maximum number of retries while a server is starting or busy. */
 const RETRIES = 30;

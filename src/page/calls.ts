@@ -72,8 +72,8 @@ export function useStrip(): Answered<Strip> {
 }
 
 /**
- * Minimum time in milliseconds that a call is chosen before its texts are counted. A held key then
- * counts none of the calls that it passes.
+ * Minimum time in milliseconds that a call is chosen before its texts are counted. So the calls
+ * that a held key passes are not counted.
  */
 const CHOSEN_MS = 150;
 

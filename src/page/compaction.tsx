@@ -10,7 +10,7 @@ const FEW_FILES = 8;
 
 type CompactionOf = NonNullable<Changes['compaction']>;
 
-/** Shows which of the compaction's files later calls read or changed again. */
+/** Shows the files of the compaction that later calls read or changed again. */
 function NeededLater({ files, needed, strip }: Pick<CompactionOf, 'files' | 'needed'> & { readonly strip: Strip }) {
   if (files === 0) return null;
   if (needed.length === 0)

@@ -106,7 +106,10 @@ export class EmbeddedSession implements AnswerSource {
     return new EmbeddedSession(manifest, await sha256(bytes));
   }
 
-  /** @throws {Refused} `not-in-file` – the file has no answer to it */
+  /**
+   * Answers a question.
+   * @throws {Refused} `not-in-file` – the file has no answer to the question
+   */
   ask(path: string, parameters: AnswerParameters): Promise<unknown> {
     return (ownMember(SPECIAL, path) ?? ((file, asked) => file.answer(path, asked)))(this, parameters);
   }
@@ -150,7 +153,7 @@ export class EmbeddedSession implements AnswerSource {
     return found;
   }
 
-  /** Reads the block of a node. */
+  /** Reads the block that contains a node of packed values. */
   #load(node: number): Promise<void> {
     let first = 0;
     const { blocks } = this.manifest;

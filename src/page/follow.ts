@@ -107,7 +107,7 @@ async function run(session: string, signal: AbortSignal): Promise<void> {
 
 /**
  * Follows a session and keeps its strip in `followed` up to date. After a lost connection, it
- * resumes with the last event. The returned function ends the following.
+ * resumes with the last event. The returned function stops following.
  */
 export function follow(session: string): () => void {
   const controller = new AbortController();

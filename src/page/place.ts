@@ -57,7 +57,8 @@ export function followLinks(): void {
   const follow = (): void => {
     shown.value = parseAddress(location);
   };
-  // Parses the address again, because the prefix of addresses may have been set only now.
+  // Parses the address again, because the prefix of addresses may have changed since the first
+  // time.
   follow();
   history.scrollRestoration = 'manual';
   addEventListener('popstate', ({ state }) => {

@@ -1,4 +1,4 @@
-/** A part of a line, from a column up to before another one. */
+/** A part of a line, from one column up to another one, which is not included. */
 export interface MarkedPart {
   readonly from: number;
   readonly to: number;

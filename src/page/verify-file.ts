@@ -31,7 +31,10 @@ const utf8 = new TextEncoder();
 /** Whether an answer reports masked text. */
 const isMasked = (answer: unknown): boolean => (answer as { readonly redacted?: boolean }).redacted === true;
 
-/** Hashes all content of a file in the browser and compares it. Reports progress. */
+/**
+ * Hashes all content of a file in the browser, and compares the hashes with those in the file.
+ * Reports progress.
+ */
 export async function verifyFile(file: EmbeddedSession, onProgress: (found: Verified) => void): Promise<Verified> {
   const { blocks } = file.manifest;
   const [blocksToDo, keys] = [blocks.length, await file.keys()];

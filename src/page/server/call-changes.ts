@@ -48,7 +48,10 @@ export interface CallChanges {
     readonly read: number;
     readonly fresh: number;
     readonly again: number;
-    /** How many tokens shorter it is than the first, although the transcript shows no removal. */
+    /**
+     * How many tokens shorter the second request is than the first, although the transcript shows
+     * no removal.
+     */
     readonly fewer: number;
   };
   /** The last compaction between the two requests. */

@@ -16,7 +16,7 @@ export async function describe(
   ids: readonly ObjectId[],
 ): Promise<ReadonlyMap<ObjectId, Described>> {
   const found = new Map<ObjectId, Described>();
-  // Takes no check of visibility: a session that may be opened shows its whole contexts.
+  // Omits the check of visibility, because a session that may be opened shows its whole contexts.
   const paths: DisplayPaths = { display: (source) => shown.display(source) };
   const learn = (id: ObjectId, { document, marks }: Pick<Head, 'document' | 'marks'>): void => {
     const metadata = metadataOf(document, marks, paths);

@@ -75,7 +75,10 @@ const VERSIONS_AT_ONCE = 16;
 /** Maximum versions of one object; the page requests no more. */
 const MOST_VERSIONS = 1_000;
 
-/** Returns the objects of a session with the valid times of their versions that belong to it. */
+/**
+ * Returns the objects of a session, with the valid times of their versions that belong to the
+ * session.
+ */
 async function objectsIn({
   timeline,
   collected,
