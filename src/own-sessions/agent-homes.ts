@@ -31,9 +31,9 @@ export interface AgentHome {
   readonly agent: Agent;
   /** Folders that may not exist. */
   readonly folders: readonly string[];
-  /** Returns whether a file's name is that of a recording of this agent. */
+  /** Returns whether a file is named like a recording of this agent. */
   isRecording(path: string): boolean;
-  /** Set if such a file is a database with many sessions. */
+  /** Set if a recording of this agent is a database with many sessions. */
   readonly isDatabase?: true;
   /** Reads the facts that are kept next to a recording. Unreadable files count as missing. */
   beside(path: string): Promise<Surroundings>;

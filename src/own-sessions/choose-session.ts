@@ -67,7 +67,7 @@ async function atPath(path: string, { sessions, mask }: MachineSessions): Promis
  * `palimpsest`, a path, an id, or the first characters of an id.
  *
  * @throws {ChoiceError} – the name selects no session, or several
- * @throws {RecordingError} – the path is not that of a readable recording
+ * @throws {RecordingError} – the path names no readable recording
  */
 export async function chooseSession(name: string, machine: MachineSessions): Promise<ChosenSession> {
   const { sessions } = machine;

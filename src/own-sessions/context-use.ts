@@ -12,7 +12,9 @@ const usedTokensSchema = z.object({
   unused: z.number(),
 });
 
-/** How much of the tool results in their requests the answers used. Tokens are estimates. */
+/**
+ * The tokens of tool results in requests, and how many of them answers used. Tokens are estimates.
+ */
 export const contextUseSchema = usedTokensSchema.extend({
   /** Tokens of tool results, summed over all requests. */
   sent: z.number(),

@@ -4,7 +4,7 @@ import { StoredSessionsError, storedSessions } from '../lab/recordings/opencode/
 import { codeOf } from '../values/thrown.js';
 import type { AgentHome } from './agent-homes.js';
 
-/** A file whose name is that of a recording. */
+/** A file that is named like a recording. */
 export interface FoundFile {
   readonly home: AgentHome;
   readonly path: string;

@@ -24,7 +24,7 @@ export interface FindOptions {
   readonly homes: readonly AgentHome[];
   readonly index: SessionIndex;
   readonly mask: MaskLoader;
-  /** Whether to find out also what answers used, in the same pass. Default: false. */
+  /** Whether to compute the context use as well, in the same pass. Default: false. */
   readonly withUse?: boolean;
   /** Called with the number of bytes read so far and the total. Only changed files are read. */
   readonly onProgress?: (done: number, total: number) => void;

@@ -49,7 +49,7 @@ export interface OpenedSession {
 export interface ImportInto {
   readonly database: ReplayDatabase & { readonly dataDir: string };
   readonly store: ObjectStore;
-  /** Called with bytes read and in total. */
+  /** Called with the number of bytes read so far and the total. */
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;
   /**

@@ -19,7 +19,7 @@ export interface ReadRecording {
 
 /** Options for reading a recording. */
 export interface ReadOptions {
-  /** Whether to find out also what answers used, which doubles the time. */
+  /** Whether to compute the context use as well, which doubles the time. */
   readonly withUse: boolean;
   readonly mask: MaskLoader;
   readonly signal?: AbortSignal | undefined;

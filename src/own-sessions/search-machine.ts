@@ -19,7 +19,7 @@ interface SearchedMachine extends FoundSessions {
 
 /**
  * Finds the sessions of this user's agents and shows the progress on a terminal. With `withUse`, it
- * also finds out what answers used.
+ * also computes the context use.
  */
 export async function searchMachine(
   env: Environment,

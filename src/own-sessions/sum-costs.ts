@@ -16,12 +16,12 @@ export interface CostRow extends Spent {
   readonly sessions: number;
 }
 
-/** Tokens for one reason that had been in the provider's cache and were processed again. */
+/** Tokens that had been in the provider's cache and were processed again, for one reason. */
 export interface LostCache {
   readonly reason: CacheLoss;
   readonly calls: number;
   readonly tokens: number;
-  /** Price of processing them again in addition to the cache's price, where prices are known. */
+  /** Extra price of processing them again instead of reading the cache, where prices are known. */
   readonly dollars: number;
   /** Number of calls to models without a known price. */
   readonly unpriced: number;
