@@ -16,7 +16,7 @@ export interface FollowedSession {
   catchUp(): Promise<void>;
 }
 
-/** Facts of a hook or the gateway about where a session is. */
+/** The place of a session, as far as a hook or the gateway knows it. */
 export interface SessionPlace {
   /** The path of the transcript. It must contain the session. */
   readonly transcript?: string;

@@ -34,7 +34,9 @@ export interface FollowerHost {
 /** The first and the longest pause after failures, in milliseconds. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
-/** Maximum bytes of a document. A document is parsed whole after each change. */
+/**
+ * Maximum bytes of a transcript that is one JSON document. It is parsed whole after each change.
+ */
 const LARGEST_DOCUMENT = 64 * 1_048_576;
 /** After a document is read, the next read waits this many times as long as the read took. */
 const REST_PER_READ = 5;
@@ -146,7 +148,10 @@ export class Follower {
     };
   }
 
-  /** Returns the client for the session's files. Without a folder, one that reads no files. */
+  /**
+   * Returns the client for the session's files. If the folder is unknown, the client reads no
+   * files.
+   */
   async #client(): Promise<ContextClient> {
     // Only the transcript names the folder, because the agent may have changed its current folder.
     const folder = this.#running?.start.folder;

@@ -22,7 +22,7 @@ import { NoTranscriptError, WatchError } from './watch-error.js';
 const READ_AT_ONCE = 4;
 /** Maximum number of transcripts whose session is cached. */
 const MOST_CHECKED = 1_000;
-/** Maximum bytes of a document in which a session is looked for. It is read whole. */
+/** Maximum bytes of a JSON document in which a session is looked for. It is read whole. */
 const LARGEST_START = 64 * 1_048_576;
 /** Maximum wait for the transcript of a session that has just begun, in milliseconds. */
 const WAIT_MS = 5_000;

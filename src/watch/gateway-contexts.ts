@@ -151,8 +151,8 @@ class GatewayContexts {
       const followed = await this.#session(session, absent);
       if (followed instanceof NoTranscriptError) {
         // An agent may keep no transcript, or keep it on another machine. A session that began
-        // without its transcript continues without it, because the two have different texts and
-        // call ids.
+        // without its transcript continues without it, because requests and transcript have
+        // different texts and call ids.
         const isWire = subagent === undefined && (isOver || followed.why === 'left');
         return isWire ? await this.#recordOfWire(native, request) : followed.message;
       }

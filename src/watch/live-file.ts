@@ -6,7 +6,8 @@ import { systemCode } from '../process/system-error.js';
 
 /**
  * Thrown if the file no longer begins with the bytes that were read: it was replaced, truncated or
- * rewritten. Has no `code`, because importers report system errors as losses.
+ * rewritten. It has no `code`, because importers would take it for a system error and report a
+ * loss.
  */
 export class RewrittenError extends Error {
   override readonly name = 'RewrittenError';
@@ -14,7 +15,10 @@ export class RewrittenError extends Error {
 
 /** How a growing file is read. */
 export interface LiveFileOptions {
-  /** Time without a change after which held entries are passed on, in milliseconds. */
+  /**
+   * Time without a change after which the importer passes on entries that later lines could change,
+   * in milliseconds.
+   */
   readonly restMs: number;
   /** Time without a change after which reading ends, in milliseconds. */
   readonly idleMs: number;

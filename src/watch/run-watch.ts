@@ -20,7 +20,10 @@ export interface WatchTimes extends LiveFileOptions {
   readonly endMs: number;
 }
 
-/** Held entries are passed on after 300 ms. Transcripts are closed after 10 idle minutes. */
+/**
+ * Entries that later lines could change are passed on after 300 ms. Transcripts are closed after 10
+ * idle minutes.
+ */
 const TIMES: WatchTimes = { restMs: 300, idleMs: 600_000, endMs: 12 * 3_600_000 };
 
 /** Options of a process that follows sessions. */
