@@ -110,7 +110,8 @@ function shownIn(result: unknown): string | undefined {
 }
 
 /**
- * Returns the moment of an event. A session that starts after a compaction gives the compaction.
+ * Returns the moment of an event. The start of a session after a compaction counts as the
+ * compaction.
  */
 function momentIn(agent: HookAgent, name: string, source: unknown): HookMoment | undefined {
   const moment = Object.hasOwn(MOMENTS[agent], name) ? MOMENTS[agent][name] : undefined;
