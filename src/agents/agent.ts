@@ -91,7 +91,7 @@ export interface Agent {
   readonly title: string;
   /** Names of the agent's program on the PATH. */
   readonly programs: readonly string[];
-  /** Files or folders of an installed agent, for one whose program is not on the PATH. */
+  /** Files or folders that show that the agent is installed, if its program is not on the PATH. */
   readonly traces: (at: Surroundings) => readonly string[];
   /** Whether a desktop starts the agent. It then lacks the PATH of the user's shell. */
   readonly isGraphical: boolean;
