@@ -40,8 +40,8 @@ async function metadataAt(
 
 /**
  * Returns the objects whose heads must be read at a snapshot. They were written since the last
- * read, were never read, or were dated in the future, and that time has come. Returns all if it is
- * unknown which were written.
+ * read, were never read, or had a future date that has come. Returns all if the written ones are
+ * unknown.
  */
 async function outdatedAt(
   { metadata, store }: SessionEnvironment,

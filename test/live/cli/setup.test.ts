@@ -60,7 +60,7 @@ const hasScript = ((): boolean => {
 const withTerminal = hasScript ? test : test.skip;
 
 describe('palimpsest setup', () => {
-  test('finds an agent, shows the change, and without a terminal changes nothing but with --yes', async () => {
+  test('finds an agent, shows the change, and without a terminal changes nothing unless --yes is given', async () => {
     const asked = await setup();
     expect(asked.code).toBe(64);
     expect(asked.stdout).toMatch(/^Codex 1\.2\.3 \(\S+codex\)$/m);

@@ -26,7 +26,7 @@ describe('the author of a version that no call wrote', () => {
   });
   afterEach(() => project.close());
 
-  test('is git for what a checkout brings or removes, an editor by its traces, and else unknown', async () => {
+  test('is git for files that a checkout brings or removes, an editor by its traces, otherwise unknown', async () => {
     await git('init', '-q');
     const first = await commit('one\n', 'first');
     await git('checkout', '-q', '-b', 'other');

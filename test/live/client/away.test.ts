@@ -93,7 +93,7 @@ describe('a context assembled without the database is rebuilt equally', () => {
     releaseChanged();
     await settled(client);
     await expectProved(one.id, 1);
-    // They travel with the session.
+    // A bundle of the session contains the shown versions.
     const bundle = await makeBundle(await Timeline.open(await (await elsewhere()).delivered()), { session: one.id });
     let lines = '';
     for await (const line of bundle.lines()) lines += line;

@@ -114,7 +114,7 @@ describe('a context that waits for no transaction, beside another writing client
     const next = handOut(session);
     release();
     const { text, record } = await next;
-    // Null says that the database did not answer in time, which is the other honest answer.
+    // Null says that the database did not answer in time, which is also correct.
     const isSaid = record.behind === null || (record.behind ?? 0) >= second.txId;
     expect(text.includes(second.line) || isSaid).toBe(true);
     expect((await until(() => handOut(session), isCurrent)).text).toContain(second.line);

@@ -46,7 +46,7 @@ describe('a data folder that is deleted while a process uses it', () => {
     await client.close().catch(() => undefined);
   });
 
-  test('refuses it too if its locks are left, or if only the journal is gone', async () => {
+  test('refuses each call too if only its locks are left, or only the journal is gone', async () => {
     const [client, session] = await open();
     await rm(join(dataDir, 'journal'), { recursive: true });
     await expect(record(session)).rejects.toMatchObject({
@@ -56,7 +56,7 @@ describe('a data folder that is deleted while a process uses it', () => {
     await client.close().catch(() => undefined);
   });
 
-  test('ends the calls of an agent over MCP with its name, and nothing is made anew', async () => {
+  test('makes an agent’s calls over MCP fail with the folder’s name, and is not created again', async () => {
     await writeFile(join(root, 'a.txt'), 'alpha\n');
     await mkdir(dataDir);
     const address = testAddress();

@@ -43,7 +43,7 @@ describe('a late outcome of a transaction', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('leaves a sole writer with the version of the later one, as in a replay [decision H6]', async () => {
+  test('leaves a sole writer with the version of the later transaction, as in a replay [decision H6]', async () => {
     const client = await open({ soleWriter: true });
     const session = await client.openSession();
     const reads = async (text: string) => {

@@ -93,7 +93,7 @@ describe('journals of a dead host', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('are shown first, then delivered once and in order, also twice and while their process goes on', async () => {
+  test('are shown first, then delivered once and in order, even if their process continues', async () => {
     const owner = await open(join(root, 'there'), road.address);
     const known = await owner.openSession();
     await say(known, ['one', 'two']);
@@ -120,7 +120,8 @@ describe('journals of a dead host', () => {
     expect(await contents(known.id)).toEqual(['one', 'two', 'three', 'four', 'five']);
     expect(await contents(fresh.id)).toEqual(['first', 'second']);
 
-    // It was cut off, not dead: its steps are already there, and its sessions are still its own.
+    // The host was only disconnected: the database already has its steps, and it still owns its
+    // sessions.
     await road.open();
     await say(known, ['six']);
     await say(fresh, ['third']);

@@ -167,7 +167,7 @@ describe('an agent that sees a mark', () => {
     expect((await agent.call('context', { full: true })).text).toContain(`API_KEY=${mark}`);
   });
 
-  test('gets the mark in the answer of its tool if it is set so, and still edits the true bytes', async () => {
+  test('gets the mark in the answer of its tool if the setting says so, and still edits the true bytes', async () => {
     const masked = await stdioAgent(root, ['--mask-answers']);
     const read = await masked.call('read', { path: '.env' });
     expect(read.text).toContain(`API_KEY=${mark}`);

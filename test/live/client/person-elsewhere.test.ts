@@ -62,7 +62,7 @@ describe('a person on another host than the agent', () => {
     await agent.closeSession(session);
   });
 
-  test('changes a session that was closed there, also twice, and leaves it to the agent', async () => {
+  test('changes a session that was closed there, even twice, and leaves it to the agent', async () => {
     const id = `${name}-closed`;
     const session = await agent.openSession({ id });
     await ask(session);

@@ -216,7 +216,7 @@ describe('acknowledged steps of a lost session whose fork fails', () => {
     expect(notices).toEqual(
       Array.from({ length: 2 }, () => expect.stringContaining(`step 3 of session ${session.id}`)),
     );
-    // The rest of another process does not affect a session that is opened here.
+    // Refused records of another process do not affect a session that is opened here.
     await next.openSession({ id: session.id });
     expect(await next.close()).toEqual({ unflushed: 1 });
     expect(await found(dataDir)).toEqual(named);

@@ -51,7 +51,7 @@ describe('call ids with a database slower than a call', () => {
     await another.close();
   });
 
-  test('get it while the database is away', async () => {
+  test('get the session id appended while the database is away', async () => {
     const session = await client.openSession({ id });
     await client.backpressure(0, 60_000);
     await road.close();

@@ -225,7 +225,7 @@ describe('a session taken over while another process delivers its steps', () => 
     expect(await contents(session.id)).toEqual(['one', 'two', 'three']);
   });
 
-  test('has a prompt once that its former process and the taker deliver at once', async () => {
+  test('has a prompt only once that its former process and the taker deliver at the same time', async () => {
     const dataDir = join(root, 'shared');
     const owner = await open(dataDir, slow.address);
     const session = await owner.openSession();

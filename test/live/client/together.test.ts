@@ -112,7 +112,7 @@ describe('pending steps of a session', () => {
     expect(context.text).toBe((await session.assemble()).text);
   });
 
-  test('go one by one after a refusal: earlier ones are stored, it and later ones are kept in a fork', async () => {
+  test('go one by one after a refusal: earlier ones are stored, the refused and later ones are forked', async () => {
     const [client, other] = [await open(), await open({ dataDir: join(root, 'other') })];
     const [session, theirs] = [await client.openSession(), await other.openSession()];
     await Promise.all([client.delivered(), other.delivered()]);

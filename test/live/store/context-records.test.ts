@@ -142,7 +142,7 @@ describe('context records', () => {
     await expect(ask('[:find ?e :where [?e :record_ref ?r]]', false)).rejects.toMatchObject({ code: 'query-refused' });
   });
 
-  test('are absent before their transaction and before their moment', async () => {
+  test('are absent before their transaction and before their valid time', async () => {
     const later = recordOf('event', { at: at + 5, body: { type: 'later', data: null } });
     const { txId } = await store.putRecords([later]);
     const kinds = ['event'] as const;
@@ -175,7 +175,7 @@ describe('context records', () => {
     expect(await (await store.latest()).records(session, { kinds: ['memory'] })).toHaveLength(1);
   });
 
-  test('order versions of a memory item after their predecessors, also with a slower clock', async () => {
+  test('replace the previous version of a memory item, even if the writer’s clock is behind', async () => {
     const owner: RecordOwner = { agent: `${name}-clocks` };
     const put = (value: number, moment: number) =>
       store.putRecords([
@@ -261,7 +261,7 @@ describe('context records', () => {
     },
   );
 
-  test('are refused by field if invalid, with their whole batch', async () => {
+  test('are refused with their whole batch if one is invalid; the error names the field', async () => {
     const good = recordOf('event', { body: { type: 'in a bad batch', data: {} } });
     const bad: readonly (readonly [ContextRecord, RegExp])[] = [
       [recordOf('budget', { body: { ...BODIES.budget, max: -1 } }), /kind "budget" is not valid at body\.max/],

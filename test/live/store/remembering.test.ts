@@ -30,7 +30,7 @@ describe('a caching database', () => {
   });
   afterAll(() => Promise.all([writer.close(), reader.close()]));
 
-  test('answers repeated reads without a request, also absent ones, and requests the rest', async () => {
+  test('answers repeated reads without a request, even of absent documents, and requests the rest', async () => {
     const ids = [`${p}a`, `${p}b`, `${p}missing`];
     const db = (await writer.db()).remembering();
     expect(await db.entities(ids.slice(0, 1))).toEqual(new Map([[ids[0], document('a')]]));

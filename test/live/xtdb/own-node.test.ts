@@ -46,7 +46,7 @@ describe('a node of one’s own', () => {
     await expectNothing(await client.db());
   });
 
-  test('never shows a later transaction to a snapshot from before the first, at any valid time', async () => {
+  test('never shows a transaction to a snapshot from before the first one, at any valid time', async () => {
     const before = await client.db();
     const doc = { 'xt/id': 'first', seq: 1 };
     await client.execute([{ op: 'put', doc, validTime: new Date(0) }]);

@@ -95,7 +95,7 @@ describe('a snapshot', () => {
     expect(await (await client.db()).entity(late['xt/id'])).toEqual(late);
   });
 
-  test('of another client’s transaction is awaited', async () => {
+  test('at another client’s transaction waits until it is indexed', async () => {
     const other = openTestClient();
     try {
       const doc = { 'xt/id': `${p}other`, seq: 1 };

@@ -32,7 +32,7 @@ describe.each(['22', '24'])('Node %s', (release) => {
   });
 
   test.each(['--help', 'log --help', 'report --help', 'verify --help', 'node --help'])(
-    '%s says nothing else',
+    '%s prints the help without a line on stderr',
     async (args) => {
       const { stdout, stderr } = await said(...args.split(' '));
       expect(stdout).toMatch(/^Usage: palimpsest/);
@@ -40,7 +40,7 @@ describe.each(['22', '24'])('Node %s', (release) => {
     },
   );
 
-  test('asks a node that it started, and says nothing else', async () => {
+  test('starts a node and reads from it without a line on stderr', async () => {
     const data = ['--data', join(folder, 'data')];
     await said('node', 'start', ...data, '--profile', 'memory');
     expect(await said('sessions', ...data)).toEqual({ stdout: expect.stringContaining('no sessions'), stderr: '' });

@@ -69,7 +69,10 @@ describe('a context that waits for no transaction', () => {
     );
   };
   const handOut = (session: ContextSession) => session.assemble({ optimistic: true, timeoutMs: 5_000, deliver: 'pi' });
-  /** Where the database takes its time to answer, the next context has what one missed. */
+  /**
+   * Assembles two contexts: if the database answers slowly, the second has what the first one
+   * missed.
+   */
   const withTheNext = async (session: ContextSession) => [(await handOut(session)).text, (await handOut(session)).text];
   const settled = (client: ContextClient): Promise<void> => client.backpressure(0, 240_000);
 
@@ -110,7 +113,7 @@ describe('a context that waits for no transaction', () => {
     expect((await madeAgain(session.id)).at(-1)).toBe(away.text);
   });
 
-  test('holds it too for a session begun during an outage; then everything is named', async () => {
+  test('holds the steps of a session begun during an outage, and its record names every shown object', async () => {
     const client = await agent();
     await client.listSessions();
     await road.close();

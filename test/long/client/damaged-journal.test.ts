@@ -34,7 +34,7 @@ describe('a damaged journal [decision 0011]', () => {
   let root: string;
   const clients: ContextClient[] = [];
   const roots: string[] = [];
-  /** Those that never reach a database: each takes seconds to close, so they close together. */
+  /** Clients that never reach a database. Closing one takes seconds, so they close together. */
   const writers: ContextClient[] = [];
   const filesystem = filesystemId(`fs-${randomUUID()}`);
 

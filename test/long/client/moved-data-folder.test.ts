@@ -80,7 +80,7 @@ test('a moved data folder works: sessions resume, foreign files are orphaned and
   const { sets, turns, seq } = session.state;
   expect(await first.close()).toBeGreaterThan(0);
 
-  // Where the folder comes to, one file is missing and the other one is another.
+  // On the other machine, one file is missing and the other has different content.
   const after = join(folder, 'elsewhere', 'palimpsest');
   await mkdir(join(folder, 'elsewhere'));
   await rename(before, after);
@@ -107,7 +107,8 @@ test('a moved data folder works: sessions resume, foreign files are orphaned and
   expect(text).not.toContain('[deleted]');
   expect((await resumed.load(last.callId))?.version.content).toBe('only in the journal');
 
-  // Work goes on there: what stands at the same path is another object, because it is another file.
+  // Work continues there. A file at the same path is another object, because its filesystem is
+  // another.
   const again = await resumed.recordCall(callReport({ readings: [await wholeRead(second.client, 'b.ts')] }));
   const [other] = [...(await again.applied).outcomes.keys()];
   expect(other).not.toBe(b);

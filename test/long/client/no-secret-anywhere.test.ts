@@ -103,7 +103,7 @@ describe('sessions that read, wrote and said 200 secrets of 40 kinds', () => {
     expect(marked).toEqual(expect.arrayContaining(['the tables', 'harness.bundle', 'replayed.html', 'log tools']));
   });
 
-  test('leave all of them if nothing is masked, so that the scan finds what is there', async () => {
+  test('leave all of them if nothing is masked, which shows that the scan finds secrets', async () => {
     const mask = 'off';
     await mkdir(dataDir(mask), { mode: 0o700 });
     const [session = ''] = await recordSeeded({ machine, dataDir: dataDir(mask), mask, receiver });

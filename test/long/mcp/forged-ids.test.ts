@@ -11,7 +11,7 @@ import { type Agent, httpAgent, type Serve, startServe, temporaryRoot } from '..
 import { until } from '../../support/until.js';
 import { openTestClient } from '../../support/xtdb.js';
 
-/** The ways in which an id from outside comes with a call. */
+/** The ways by which a call can bring an id from outside. */
 const WAYS: Readonly<
   Record<
     string,
@@ -84,7 +84,7 @@ describe('an id that names a part of a foreign session', () => {
     for (const id of forged) await call?.(att, id);
     await agent.call('read', { session: vic, path: 'long.txt' });
     for (const seq of [1, 2, 3]) await agent.call('ls', { session: vic }, { meta: { callId: `call_${seq}` } });
-    // Again, now that the other session is there.
+    // Repeats the calls now that the other session exists.
     for (const id of [...forged, `${vic}:9`]) await call?.(att, id);
     for (let n = 0; n < 6; n++) await agent.call('read', { session: vic, path: 'long.txt' });
 

@@ -116,7 +116,7 @@ describe('a node that starts, dies and returns', () => {
     const answers: Answer[] = [first];
     const calls = Array.from({ length: 30 }, async () => {
       const answer = await agent.call('read', { path: 'a.txt' });
-      // The first answer is the moment at which all the others are under way.
+      // At the first answer, all other calls are running.
       if (answers.push(answer) === 2) process.kill(running.pid ?? 0, 'SIGKILL');
     });
     await Promise.all(calls);
@@ -138,7 +138,7 @@ describe('a node that starts, dies and returns', () => {
       expect(state.seq).toBe(recorded.length);
       const answered = answers.filter(({ isError }) => !isError).map(({ meta }) => String(meta.call));
       expect(recorded).toEqual(expect.arrayContaining([...answered, String(after.meta.call)]));
-      // A call whose record was not confirmed may be there, but then it is there whole.
+      // A call without a successful answer may be recorded, but then it is recorded whole.
       const objects = await Promise.all(recorded.map((id) => load(id)));
       expect(objects.every((object) => object?.version.type === 'toolcall')).toBe(true);
     } finally {

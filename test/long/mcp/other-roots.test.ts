@@ -66,9 +66,9 @@ describe('a session from other folders', () => {
     await refusesAll(agent);
     await agent.close();
     const owner = await stdioAgent(theirs);
-    // The file and the two calls that read it, both by their owner.
+    // The owner's file and the owner's two calls that read it.
     expect((await owner.call('context', { session })).text).toMatch(/ turn=1 known=3 active=3 pinned=0 /);
-    // Nor can it be taken away while its owner has it open.
+    // Nor can another process take the session over while its owner has it open.
     const taker = await stdioAgent(mine, ['--take-over']);
     expect((await taker.call('context', { session })).text).toContain('used files below');
     await taker.close();
@@ -132,7 +132,7 @@ describe('a session from other folders', () => {
     }
   });
 
-  test('is opened by a server whose roots hold its folders, and then belongs to them; forks inherit', async () => {
+  test('is opened by a server whose roots hold its folders, and then has these roots, as forks do', async () => {
     const shared = name('widened');
     const narrow = await stdioAgent(theirs);
     await narrow.call('read', { path: 'secret.txt', session: shared });

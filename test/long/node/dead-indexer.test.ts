@@ -26,7 +26,10 @@ const running = (status: NodeStatusReport) => {
   return status;
 };
 
-/** Where the full disk lies in the data folder, what fails there first, and how that is named. */
+/**
+ * The folder on the full disk, the status after its first failure, and a description of that
+ * failure.
+ */
 const DISKS = [
   { full: '', failed: /TAKES NO MORE WRITES|HAS STOPPED INDEXING/, what: 'a store that refuses writes on a full disk' },
   { full: 'index', failed: /HAS STOPPED INDEXING/, what: 'an indexer that died on a full disk' },
@@ -41,7 +44,7 @@ const DISKS = [
       await mkdir(disk);
     }
     mountSmall(disk, '240m');
-    // The journal lies where there is room: only the database stands on the full disk.
+    // The journal is on another disk. Only the database is on the full one.
     await mkdir(join(dataDir, 'journal'));
     mountSmall(join(dataDir, 'journal'), '80m');
     const harness = await createContextClient({ dataDir, roots: [folder], cwd: folder, track: false });

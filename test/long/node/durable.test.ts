@@ -48,7 +48,7 @@ describe('a durable node', () => {
         await expect(ensureNode({ dataDir: dir, profile: 'rocksdb' })).rejects.toMatchObject({ code: 'no-space' });
         expect(await nodeStatus(dir)).toMatchObject({ running: false });
       } finally {
-        // Not lazily: once its processes have ended, nothing of the node may hold it.
+        // Does not detach the disk lazily: no process of the ended node may still use it.
         await until(
           () => spawnSync('umount', [dir], { encoding: 'utf8' }),
           ({ status }) => status === 0,

@@ -52,7 +52,7 @@ describe('an unused node', () => {
     expect(node.address.origin).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(node.address.token.length).toBeGreaterThan(20);
     expect(await probeNode({ ...node.address, token: 'wrong' }, 60_000)).toBeUndefined();
-    // Looked for in the file, since asking the node would keep it from being idle.
+    // Reads the state from its file, because a request would keep the node from being idle.
     const gone = async (): Promise<true | undefined> =>
       readFile(join(dataDir, 'node.json')).then(
         () => undefined,

@@ -8,7 +8,7 @@ import { cliPath } from '../../support/mcp-clients.js';
 import { runCli } from '../../support/run-cli.js';
 
 const KILL_AT = join(import.meta.dirname, '..', '..', 'support', 'kill-at.mjs');
-/** Far more names than any of these programs gives. */
+/** More files than any of these programs writes. */
 const MOST = 60;
 
 let folder: string;
@@ -24,7 +24,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Names that none of our files keeps: a draft is named for what it becomes. */
+/** Returns the files with names of drafts. A draft's name begins with that of the finished file. */
 const drafts = async (): Promise<readonly string[]> =>
   (await readdir(folder, { recursive: true })).filter((path) =>
     /\.draft$|\.(?:json|lock)\.|filesystem-id\.|^\.palimpsest/.test(basename(path)),
@@ -67,12 +67,13 @@ async function isKilled(n: number, args: readonly string[], requests: readonly s
 const START = { args: ['node', 'start'], requests: [] };
 const SERVE = { args: ['mcp'], requests: REQUESTS };
 
-test('the next start removes the leftovers of kill -9 at any place of a start and of a call', async () => {
+test('the next start removes what kill -9 left at any point of a start and of a call', async () => {
   const left = new Set<string>();
   for (const { args, requests } of [START, SERVE]) {
     let goesOn = true;
     for (let n = 1; goesOn && n <= MOST; n++) {
-      // Twice: what the first run has named, the second one does not name again.
+      // Runs twice, because the second run does not write the files that the first run has
+      // finished.
       for (let run = 0; run < 2; run++) {
         goesOn = await isKilled(n, args, requests);
         for (const path of await drafts()) left.add(path);

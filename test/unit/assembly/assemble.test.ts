@@ -297,7 +297,7 @@ describe('consecutive contexts of one session', () => {
     expect(lines({}).at(-1)).toBe('toolcall_ref id=call-bbbb tool=bash status=ok');
   });
 
-  test('name objects by the id form of each call', () => {
+  test('use the id form and the strictness of their own options', () => {
     const deleted = fileOf('file-aaaa', null, { state: 'deleted' });
     for (let round = 0; round < 2; round++) {
       expect(lines({}).at(-1)).toBe('toolcall_ref id=call-bbbb tool=bash status=ok');

@@ -34,7 +34,7 @@ describe('values for people', () => {
     expect(new Date(localSecond(time)).getTime()).toBe(time.getTime() - 412);
   });
 
-  test('shortens the home folder alone', () => {
+  test('shortens only the home folder', () => {
     expect(['/h/m', '/h/m/a', '/h/mira'].map((path) => homeless(path, '/h/m'))).toEqual(['~', '~/a', '/h/mira']);
   });
 });

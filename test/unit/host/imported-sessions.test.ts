@@ -4,7 +4,7 @@ import { withTemporaryFolder } from '../../support/temporary-folder.js';
 
 const SESSIONS = 400;
 
-test('keeps the notes of many imports that end at the same time', () =>
+test('keeps the entries of many imports that end at the same time', () =>
   withTemporaryFolder(async (dir) => {
     const note = { agent: 'Claude Code', title: '', path: '/a', size: 1, mtime: 1 };
     const ids = Array.from({ length: SESSIONS }, (_, i) => `s-${i}`);

@@ -51,7 +51,7 @@ describe('sources of settings', () => {
     expect(readSettings({ PALIMPSEST_TCP: '0' }, {}).node).not.toHaveProperty('transport');
   });
 
-  test('read the token of a foreign node from a variable or a file each time, and refuse a bad one unnamed', () => {
+  test('read a foreign node’s token from a variable or a file each time; an error never repeats it', () => {
     const folder = mkdtempSync(join(tmpdir(), 'palimpsest-token-'));
     const file = join(folder, 'token');
     const read = (env: Record<string, string>) => readSettings({ XTDB_URL: 'http://h:3000', ...env }, {}).nodeToken;
@@ -128,7 +128,7 @@ describe('flags of mcp and serve', () => {
     [['--long-ids'], false],
     [['--strict'], false],
     [['--strict', '--short-ids'], true],
-  ])('show short ids but for the letter: %j', (args, shortIds) => {
+  ])('show short ids unless the specification is followed literally: %j', (args, shortIds) => {
     expect(settings(args).tools.shortIds).toBe(shortIds);
   });
 

@@ -14,7 +14,8 @@ const answer = {
   append: async ([n, size]) => journal.append([record(n, size)]),
   done: async ([sequence]) => journal.markDone(sequence),
   close: async () => journal.close(),
-  // Appends until it is killed; says what is acknowledged through a pipe that the kill leaves readable.
+  // Appends until it is killed. Reports acknowledgements through a pipe that stays readable after
+  // the kill.
   storm: async ([size, doneBehind]) => {
     for (let n = 1; ; n++) {
       const sequence = await journal.append([record(n, size)]);

@@ -99,7 +99,7 @@ describe('a journal', () => {
     }
   });
 
-  test('drops a file that only a note kept once the note is rewritten', async () => {
+  test('removes a file without waiting records once a later file marks its records as done', async () => {
     const journal = await openJournal(dataDir, { markDelayMs: 1, segmentBytes: 250 });
     for (let i = 0; i < 4; i++) await journal.append([bytes(50)]);
     const [first = '', second = '', ...others] = (await journalFiles(dataDir)).keys();

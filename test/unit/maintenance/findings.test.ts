@@ -133,7 +133,7 @@ describe('findings', () => {
     }
   });
 
-  test('report missing Java before a start fails, but not if the node runs, is unused, or said so itself', async () => {
+  test('report missing Java before a start fails, but not if the node runs, is unused, or reported it', async () => {
     const java = new NodeError('no-java', 'found none in the PATH');
     const stopped = { dataDir, running: false, isDiskFull: false, leastRoom: 0, failure: null } as const;
     const looked = { ...(await inspectDataFolder(dataDir)), node: stopped };

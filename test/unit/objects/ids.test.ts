@@ -57,7 +57,7 @@ describe('kinds of ids', () => {
     expect(takesObject(objectId('x')) + takesCanonical(canonicalPath('/x'))).toBe('x/x');
   });
 
-  test('the three infrastructure ids of a session (decision B1)', () => {
+  test('include the three infrastructure ids of a session (decision B1)', () => {
     const id = sessionId('s1');
     expect([sessionObjectId(id), chatObjectId(id), systemPromptObjectId(id)]).toEqual([
       'session:s1',
@@ -94,12 +94,12 @@ describe('kinds of ids', () => {
     expect(() => sha256('y'.repeat(100_000))).toThrow(/^.{0,300}$/s);
   });
 
-  test('canonical paths are normalised the POSIX way and no other (decision C9)', () => {
+  test('normalise canonical paths by POSIX rules only (decision C9)', () => {
     const cases = ['/a/../b/./c/', '//a', '/', '/A/É', '/A/E\u0301', '/a b'].map((path) => canonicalPath(path));
     expect(cases).toEqual(['/b/c', '/a', '/', '/A/É', '/A/E\u0301', '/a b']);
   });
 
-  test('for names of any characters', () => {
+  test('normalise canonical paths with names of any characters', () => {
     const names = fc.array(
       fc.oneof(
         fc.constantFrom('', '.', '..', '...', '.a', 'a.', '..a', '\n', ' ', '\\'),

@@ -119,7 +119,7 @@ describe('abridging (decision C6)', () => {
     ]);
   });
 
-  test('gives the same for the ends alone as for the whole text', () => {
+  test('gives the same result from both ends as from the whole text', () => {
     fc.assert(
       fc.property(longText(HEAD_UNITS + TAIL_UNITS + 10, 300_000), fc.integer({ min: 2, max: 5000 }), (text, more) => {
         const start = text.slice(0, HEAD_UNITS + more);

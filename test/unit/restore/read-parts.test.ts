@@ -18,5 +18,5 @@ describe('the parts of a file that calls read', () => {
       'lines 10-10, 20-20, 30-30, 40-40 and 1 more',
     ));
 
-  test('have no numbers if no call said any', () => expect(partsText([])).toBe('a part'));
+  test('have no line numbers if no call named any', () => expect(partsText([])).toBe('a part'));
 });

@@ -3,8 +3,8 @@ import type { CallPlan, SetVerbs } from '../../../src/session/plan-step.js';
 import type { StepPolicy } from '../../../src/session/step-policy.js';
 
 /**
- * An event of a session that needs no session to be generated. `picks` index the session's index of
- * that moment.
+ * An event of a session that needs no session to be generated. `picks` are positions in the
+ * session's index at the time of the event.
  */
 export type Happening =
   | { readonly kind: 'message'; readonly role: 'user' | 'assistant' | 'system'; readonly wait: number }

@@ -76,7 +76,7 @@ describe('documents according to the transaction log', () => {
     ]);
   });
 
-  test('belong to a holder as text only if they existed unchanged at its write', () => {
+  test('count as the text of a holder only if they existed unchanged at its write', () => {
     const hash = hashText('text');
     const [chunk, list] = [chunkId(hash), chunkListId(hash)];
     const holder = written([5, 10]);

@@ -26,6 +26,6 @@ test.each([
   expect(saysTheSame(page({ steps, calls: [a, b] }), page(other))).toBe(same);
 });
 
-test('does not mention a missing other page', () => {
+test('a page differs from a missing page', () => {
   expect(saysTheSame(page({ steps, calls: [a, b] }), undefined)).toBe(false);
 });

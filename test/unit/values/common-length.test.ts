@@ -8,7 +8,7 @@ const pair = fc
   .map(([same, a, b]): readonly [string, string] => [same + a, same + b]);
 
 describe('the common beginning of two texts or pieces', () => {
-  test('is as long as a comparison one by one finds', () => {
+  test('is as long as a comparison of single units finds', () => {
     fc.assert(
       fc.property(pair, ([a, b]) => {
         let units = 0;

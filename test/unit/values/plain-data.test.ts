@@ -15,7 +15,7 @@ describe('plain data', () => {
     );
   });
 
-  test('differs with any member more, less or changed', () => {
+  test('differs if a member is added, removed or changed', () => {
     const value = { a: [1, { b: 'x' }], c: null };
     for (const other of [
       { ...value, d: undefined },
@@ -40,7 +40,7 @@ describe('plain data', () => {
     }
   });
 
-  test('keeps a key in a copy that looks like a prototype', () => {
+  test('keeps a key named like the prototype in a copy', () => {
     const value: unknown = JSON.parse('{"a":1,"__proto__":{"b":[2]}}');
     expect(JSON.stringify(copyOfData(value))).toBe('{"a":1,"__proto__":{"b":[2]}}');
     expect(sameData(copyOfData(value), value)).toBe(true);

@@ -138,7 +138,7 @@ describe('answers of the database', () => {
     expect(refusalOf(() => toDocument(value)).code).toBe('bad-response');
   });
 
-  test('contain a single attribute of a row as in the document', () => {
+  test('return a single attribute of a row in its form in the document', () => {
     expect(toAttribute('turns', new EdnMap(['v', ['a']]))).toEqual(['a']);
     expect(toAttribute('content', null)).toBeNull();
   });

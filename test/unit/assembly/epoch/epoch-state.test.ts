@@ -138,7 +138,7 @@ class World {
         if (before === null || before === undefined || from === undefined || before.split(from).length !== 2) return;
         this.#edits += 1;
         this.#know(one.file);
-        // Long enough for a block to show it.
+        // Long enough for a block to show the written text.
         const newText = `edited ${this.#edits} in ${one.file}${' as the request asked for'.repeat(2)}`;
         const args = { path: `f${one.file}`, oldText: from, newText };
         this.texts[one.file] = before.replace(from, newText);
@@ -516,7 +516,7 @@ describe('an epoch (divergence E9)', () => {
     );
   });
 
-  test('says how to read it once, before the first text of ours, and nothing before there is one', () => {
+  test('shows the guide once, before our first text, and shows no guide without our text', () => {
     const guide = guideText(EPOCH_GUIDE);
     const world = new World();
     const guided = (): EpochInput => {
@@ -542,11 +542,12 @@ describe('an epoch (divergence E9)', () => {
     expect(textsIn(base)[0]).toBe(guide);
     expect(textsIn(goOn(base, 1)).filter((text) => text === guide)).toHaveLength(1);
     expect(renderEpoch(base, guided(), { tail: { turn: 2, results: [] } }).record.options.guide).toBe(EPOCH_GUIDE);
-    // Requests of versions without it are rebuilt without it, and so are those of a later version.
+    // Requests without a guide are rebuilt without one, and so are those with a guide of a later
+    // program.
     expect(textsIn(beginEpoch(world.input(), 2))).not.toContain(guide);
     const later = { ...guided(), options: { ...guided().options, guide: 1_000 } };
     expect(textsIn(beginEpoch(later, 2))).toEqual(textsIn(beginEpoch(world.input(), 2)));
-    // Records name a version, so that its text may never change.
+    // Records name the guide's version, so its text must never change.
     expect(hashText(guide)).toBe('5658b910af7e47d410cdecc5f6055070f3957874fb185d3f839533e9ffef5b86');
   });
 });

@@ -61,7 +61,7 @@ test('waits for a running adoption until everything is handed over', async () =>
   await first;
 });
 
-test('drops the note on a refused dead process once the database accepts an entry of its journal', async () => {
+test('drops the note of a dead process’s refusals once the database accepts an entry of its journal', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'palimpsest-adopt-'));
   try {
     const dead = await openJournal(folder);

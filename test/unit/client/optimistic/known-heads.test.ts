@@ -79,7 +79,7 @@ describe('the newest versions that a process knows', () => {
     expect([known.isStale, known.newest(ids[0] as ObjectId)?.hash]).toEqual([false, 'theirs']);
   });
 
-  test('take the last of two own versions, also of an object that was not read', () => {
+  test('take the last of two versions of this process, even of an object that was not read', () => {
     const [own, [id]] = [new OwnTransactions(), ids as [ObjectId]];
     const known = new KnownHeads(own);
     known.read({ txId: 5, asked: new Set(), heads: new Map() });
@@ -91,7 +91,7 @@ describe('the newest versions that a process knows', () => {
     expect([known.isStale, known.at(id)?.hash]).toEqual([false, 'second']);
   });
 
-  test('need no new read for an own write of another session before a foreign one, and do not keep it', () => {
+  test('need no new read for a write of another session of this process, and do not keep it', () => {
     const [own, [theirs, mine]] = [new OwnTransactions(), ids as [ObjectId, ObjectId]];
     const known = new KnownHeads(own, (id) => id === mine);
     known.read({ txId: 5, asked: new Set([mine]), heads: new Map() });
@@ -103,7 +103,7 @@ describe('the newest versions that a process knows', () => {
     expect([known.isStale, known.basis]).toEqual([true, 8]);
   });
 
-  test('become stale if an own outcome stays unknown, and are bounded', () => {
+  test('fall behind if the outcome of a write of this process stays unknown, and are bounded', () => {
     const [own, [id]] = [new OwnTransactions(), ids as [ObjectId]];
     const known = new KnownHeads(own);
     known.read({ txId: 0, asked: new Set(), heads: new Map() });

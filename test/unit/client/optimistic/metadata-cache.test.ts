@@ -9,7 +9,7 @@ test('reads two future versions in order of their dates', () => {
   cache.setDue(id, { from: first, at });
   cache.setDue(id, { from: second, at: new Date(50_000) });
   expect([cache.isDue(id, new Date(59_999)), cache.isDue(id, first)]).toEqual([false, true]);
-  // When it is read again, the newest version is still to come.
+  // When the object is read again, its newest version is still in the future.
   cache.setDue(id, { from: second, at: first });
   expect([cache.isDue(id, first), cache.isDue(id, second)]).toEqual([false, true]);
   cache.setDue(id, { from: second, at: second });

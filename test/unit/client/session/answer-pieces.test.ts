@@ -17,7 +17,7 @@ const joined = (answer: string, sources: readonly PieceSource[]): string | undef
 describe('the pieces of an answer [decision E7]', () => {
   const output = Array.from({ length: 200 }, (_, i) => `line ${i} of the output`).join('\n');
 
-  test('hold its own lines, and only the places of the output', () => {
+  test('hold the answer’s own lines, and only positions in the output', () => {
     const answer = `[bash id=c1 lines=1-200/200]\n${output}\n[a hint]`;
     const pieces = answerPieces(answer, [{ text: output }]);
     expect(pieces).toEqual(['[bash id=c1 lines=1-200/200]\n', { at: 0, chars: output.length }, '\n[a hint]']);
@@ -45,7 +45,7 @@ describe('the pieces of an answer [decision E7]', () => {
     expect(kept.flat()).toHaveLength(120);
   });
 
-  test('name the other object that a stretch comes from', () => {
+  test('name the other object that a piece comes from', () => {
     const answer = `activated\n${output.slice(0, 900)}\n[More follows.]`;
     expect(answerPieces(answer, [{ text: 'activated' }, { text: output, id: other }])).toEqual([
       'activated\n',

@@ -81,7 +81,7 @@ describe('the ledger of uses', () => {
     expect(session.active()).toEqual(['late']);
   });
 
-  test('counts a quote of lines that a search showed behind their places', () => {
+  test('counts a quote of lines that a search showed after path and line number', () => {
     const session = new Session();
     const found = text('one')
       .split('\n')
@@ -117,7 +117,7 @@ describe('the ledger of uses', () => {
     }
   });
 
-  test('lets texts leave twice as early after a compaction; later ones and held ones stay', () => {
+  test('drops texts twice as early after a compaction; later ones and held ones stay', () => {
     const session = new Session();
     session.take(call('old', text('old')));
     session.take(call('held', 'ok', { held: [{ id: objectId('old'), text: text('old') }] }));
