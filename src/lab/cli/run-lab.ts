@@ -33,7 +33,9 @@ async function labConfig({ config: path, least, sweep }: LabFlags): Promise<LabC
   return { ...(await readConfig(path, parseLabConfig)), ...defined({ least }) };
 }
 
-/** Reports unreadable and incomplete recordings, which the report cannot show. */
+/**
+ * Prints the recordings that are unreadable or incomplete. The report itself does not list them.
+ */
 function reportMissing({ report, failures }: LabRun): void {
   if (report.missing > 0) {
     process.exitCode = 1;

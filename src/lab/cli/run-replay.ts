@@ -32,8 +32,8 @@ export interface ReplayFlags {
 }
 
 /**
- * Size of V8's young generation. Contexts are large and short-lived. A smaller size would cost time
- * for collections, and a larger one memory.
+ * Size of V8's young generation. Contexts are large and short-lived. A smaller size would cost
+ * time, and a larger one memory.
  */
 const YOUNG_BYTES = 8 * 1_048_576;
 /**
@@ -56,8 +56,8 @@ async function reportFolder(path: string | undefined): Promise<void> {
 }
 
 /**
- * Stores the agent of a recording for the list of sessions. Without a title, the list shows the
- * session's first words.
+ * Stores a recording's agent for the list of sessions. If a session has no title, the list shows
+ * its first words.
  */
 async function noteReplayed(dataDir: string, path: string, { recording, sessions }: ReplayReport): Promise<void> {
   const [first] = sessions;
@@ -125,7 +125,7 @@ export async function replayAction(files: readonly string[], flags: ReplayFlags)
 }
 
 const REPORT_EVERY_MS = 2_000;
-/** Maximum number of losses that are printed. The JSON has more, up to its own limit. */
+/** Maximum number of losses that are printed. The JSON report has more, up to its own limit. */
 const SHOWN_LOSSES = 20;
 
 /** Reports a recording that could not be replayed. */

@@ -45,7 +45,7 @@ export function parseExperiment(value: unknown, name: string): Experiment {
 }
 
 /**
- * Returns the figures of a replay report that an experiment keeps. They contain no recorded text,
+ * Returns the figures that an experiment keeps of a replay report. They contain no recorded text,
  * path or author.
  */
 export function experimentResult(report: ReplayReport) {

@@ -33,7 +33,7 @@ export async function readProvenance(folder: string): Promise<ReadonlyMap<string
 type Recorded = Pick<ReplayReport, 'recording' | 'recorded' | 'sessions'>;
 type Field = 'items' | 'calls' | 'reads';
 
-/** A listed count, and our count, which differs. */
+/** A count of ours that differs from the listed count. */
 interface Difference {
   readonly field: Field;
   readonly own: number;
@@ -41,8 +41,8 @@ interface Difference {
 }
 
 /**
- * Explains a difference by another version of the file, if our file has less than nine tenths of
- * the listed bytes.
+ * Explains a difference by a different version of the file, if our file has less than nine tenths
+ * of the listed bytes.
  */
 function otherFile({ recording }: Recorded, listed: ListedCounts): string | undefined {
   if (listed.bytes === 0 || recording.bytes >= listed.bytes * 0.9) return undefined;
@@ -60,8 +60,8 @@ function subAgents({ recorded, sessions }: Recorded, { field, own, listed }: Dif
 }
 
 /**
- * Explains a difference by the list's rules for reads. They differ for reads by a shell and for
- * files that no call read.
+ * Explains a difference in reads: the list treats reads by a shell, and files that no call read,
+ * differently.
  */
 function reads({ recorded }: Recorded, { field, own, listed }: Difference): string | undefined {
   if (field !== 'reads') return undefined;
@@ -79,8 +79,8 @@ function reads({ recorded }: Recorded, { field, own, listed }: Difference): stri
 }
 
 /**
- * Compares our counts of a recording with the listed ones. Returns a line for each difference. It
- * names a reason whose numbers add up, or says `unexplained`.
+ * Compares our counts of a recording with the listed ones. Returns a line for each difference,
+ * which names a reason whose numbers add up, or says `unexplained`.
  */
 export function countDifferences(report: Recorded, listed: ListedCounts): readonly string[] {
   const { recorded } = report;

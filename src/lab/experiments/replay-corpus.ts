@@ -10,7 +10,7 @@ import { type BatchOptions, type ReplayJob, type ReplayOutcome, replayInBatches 
 import type { ReplayReport } from '../report/replay-report.js';
 import { countDifferences, type ListedCounts, readProvenance } from './listed-counts.js';
 
-/** Settings of a corpus replay, and the facts that its results name. */
+/** Settings of a corpus replay, and facts about the run for its results. */
 export interface CorpusRun extends Pick<BatchOptions, 'open' | 'jobs' | 'onProgress' | 'signal'> {
   /** The folder of the recordings. */
   readonly corpus: string;
@@ -80,7 +80,8 @@ function cells({ name, listed, report, failure, ms }: CorpusResult): readonly st
 }
 
 /**
- * Counts the other files by folder and reason. It leaves out their names, which may name people.
+ * Counts the files that are not recordings, by folder and reason. Leaves out their names, which may
+ * name people.
  */
 function otherLines(others: Corpus['others']): readonly string[] {
   const counts = new Map<string, number>();
@@ -92,7 +93,7 @@ function otherLines(others: Corpus['others']): readonly string[] {
   return [...counts].map(([what, count]) => `- ${what}, ${count} ${count === 1 ? 'file' : 'files'}`);
 }
 
-/** Facts of a run for its summary. Machine and load put the measured seconds into perspective. */
+/** Facts about a run for its summary. The measured seconds depend on machine and load. */
 type RunFacts = Pick<CorpusRun, 'command' | 'commit' | 'date'> & { readonly machine: string };
 
 /** Returns the summary of a corpus replay as Markdown. */
@@ -149,7 +150,7 @@ function corpusMarkdown(run: RunFacts, results: readonly CorpusResult[], others:
 }
 
 /**
- * Returns the summary as data. It leaves out single contexts, uses and losses, which name or quote
+ * Returns the summary as data, without single contexts, uses and losses, which name or quote
  * recorded text.
  */
 function corpusJson(run: RunFacts, results: readonly CorpusResult[]): unknown {

@@ -37,9 +37,9 @@ const jsonLines = (fields: Readonly<Record<string, unknown>>, results: readonly 
 
 /**
  * Runs an experiment: replays every chosen recording with every set of parameters. Writes the
- * folder `DATE-NAME` with `figures.md` and `experiment.json`. They name the command, the commit and
- * the corpus hash, but no text, name or path of a recording. Returns the folder and the number of
- * failed replays.
+ * folder `DATE-NAME` with `figures.md` and `experiment.json`. The files name the command, the
+ * commit and the corpus hash, but no text, name or path of a recording. Returns the folder and the
+ * number of failed replays.
  *
  * @throws {ReplayError} bad-target – the corpus folder cannot be read
  * @throws {ReplayError} bad-config – the corpus has no recording of a given name

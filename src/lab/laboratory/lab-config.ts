@@ -4,7 +4,7 @@ import { policySchema } from './policy-table.js';
 
 type PolicyInput = z.input<typeof policySchema>;
 
-/** The published setting of each family that is not ours. */
+/** The published setting of each family of other programs' policies. */
 const PUBLISHED = [
   { policy: 'last-results', keep: 10 },
   { policy: 'truncate-oldest', over: 100_000, keep: 50_000 },
@@ -21,7 +21,7 @@ const PUBLISHED = [
   { policy: 'dcp' },
 ] as const satisfies readonly PolicyInput[];
 
-/** Further settings of these families. */
+/** Further settings of the families in `PUBLISHED`. */
 const VARIED = [
   { policy: 'last-results', keep: 10, step: 20 },
   { policy: 'last-results', keep: 5, step: 40 },
@@ -49,9 +49,9 @@ const VARIED = [
   { policy: 'dcp', turns: 1 },
 ] as const satisfies readonly PolicyInput[];
 
-/** Settings of our retention: lifetimes in calls, and a factor for the lifetimes of edits. */
+/** Settings of our retention by use: lifetimes in calls, and a factor for the lifetime of edits. */
 const RETENTIONS = [
-  // The previous default. The present one also keeps the text that an edit wrote.
+  // The previous default. The current default also keeps the text that an edit wrote.
   { shown: 22, used: 11, inputs: false, edits: 0.4, mostShare: 0.2 },
   { shown: 14, used: 6, edits: 50 },
 ] as const;
@@ -65,8 +65,8 @@ const BOUNDS = [
 const DEFAULT_POLICIES: readonly PolicyInput[] = [...PUBLISHED, ...OURS, ...BOUNDS];
 
 /**
- * Every family with further settings. Each setting appears a second time with the rights that our
- * own policy has.
+ * Every setting of every family. Settings of other programs' policies appear a second time, with
+ * the rights of our own policy.
  */
 const SWEPT_POLICIES: readonly PolicyInput[] = [
   ...PUBLISHED,

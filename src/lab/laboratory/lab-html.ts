@@ -24,7 +24,7 @@ svg .axis{text-anchor:end}svg .unit{display:none}svg .point{fill:#1d2330}
 details{margin:.4rem 0}summary{cursor:pointer}
 `;
 
-/** Colours for the policies of each kind, in the order of comparison. */
+/** Colours for each kind of policy, in the order in which policies are compared. */
 const COLOURS: Readonly<Record<LabPolicy['kind'], readonly string[]>> = {
   baseline: ['#8b93a5', '#5a6274'],
   peer: ['#d9822b', '#c23030', '#8f398f', '#9e6b3f', '#b83a84', '#6b4e9b', '#bf7326', '#a82a2a'],
@@ -32,7 +32,7 @@ const COLOURS: Readonly<Record<LabPolicy['kind'], readonly string[]>> = {
   bound: ['#2965cc', '#48aff0', '#1f4b99'],
 };
 
-/** Returns each policy's mark, which is the same in every plot. */
+/** Returns each policy's colour and shape, which are the same in every plot. */
 function marksOf(policies: readonly LabPolicy[]): ReadonlyMap<string, Mark> {
   const used = { baseline: 0, peer: 0, own: 0, bound: 0 };
   return new Map(
@@ -62,7 +62,7 @@ function tableHtml({ heading, intro, head, rows, texts }: LabTable): string {
   ].join('');
 }
 
-/** Returns the policies that are drawn: the published and the best setting of each family. */
+/** Returns the policies that the plots show: the published and the best setting of each family. */
 function drawn({ policies, families }: LabReport): readonly LabPolicy[] {
   const names = new Set(families.flatMap(({ published, best }) => [published, best]));
   return policies.filter(({ name }) => names.has(name));

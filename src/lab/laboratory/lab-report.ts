@@ -15,8 +15,8 @@ export interface LabSession {
   /** The format, the first digits of the recording's hash, and the session's number in it. */
   readonly name: string;
   /**
-   * The first digits of a hash of the project's folder, or of the recording's hash without a
-   * folder.
+   * The first digits of a hash of the project's folder, or of the recording's hash if the folder is
+   * unknown.
    */
   readonly group: string;
   readonly format: string;
@@ -28,7 +28,7 @@ export interface LabSession {
   /** Whether the whole recording could be read. */
   readonly complete: boolean;
   readonly losses: number;
-  /** Number of tokens of system prompt and tools, if the provider's counts show it. */
+  /** Number of tokens of system prompt and tools, as far as the provider's counts show them. */
   readonly fixed: number;
   /** Reasons why the session's figures are limited under every policy. */
   readonly marks: readonly string[];
@@ -69,7 +69,7 @@ export interface LabReport {
   /** SHA-256 over the sorted hashes of the recordings. */
   readonly corpus: string;
   readonly recordings: number;
-  /** Number of recordings that an interrupted run did not reach. */
+  /** Number of recordings that were not scored because the run was interrupted. */
   readonly missing: number;
   /** Number of sessions that were excluded for too few model calls. */
   readonly leftOut: number;

@@ -4,14 +4,14 @@ import { COST_PARTS, type PolicyScore } from '../scorecard/score.js';
 import type { LabFamily, LabPolicy, LabReport, Side } from './lab-report.js';
 import { intervalText, reportedSide, verdictsOf } from './verdicts.js';
 
-/** A table of a report, for both Markdown and HTML. */
+/** A table of a report, in the form from which Markdown and HTML are made. */
 export interface LabTable {
   readonly heading: string;
   /** The paragraphs above the table. */
   readonly intro: readonly string[];
   readonly head: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
-  /** Number of columns with text; they come before those with numbers. */
+  /** Number of columns with text. They precede the columns with numbers. */
   readonly texts: number;
 }
 
@@ -19,7 +19,10 @@ const percent = (share: number, digits = 1): string => `${(100 * share).toFixed(
 const times = (ratio: number): string => ratio.toFixed(2);
 const points = (value: number): string => (100 * value).toFixed(1);
 
-/** The columns for cost, recall, cache hits and reasoning, which always appear together. */
+/**
+ * The columns for cost, kept lines and calls, cache hits and reasoning, which always appear
+ * together.
+ */
 const FIGURES = [
   'cost where all fits',
   'cost of what was sent',
@@ -40,7 +43,8 @@ const figures = (pooled: PooledScore): readonly Cell[] => [
 ];
 
 /**
- * Returns two settings for each family: the published one, and the one that was best in training.
+ * Returns two settings for each family: the published setting, and the best setting of the training
+ * side.
  */
 function shown({ families, policies }: LabReport): readonly { readonly role: string; readonly policy: LabPolicy }[] {
   const find = (name: string | undefined) => policies.find((policy) => policy.name === name);
@@ -269,7 +273,9 @@ function calibrationTable({ sessions }: LabReport): LabTable {
   };
 }
 
-/** Shows the figures of our policy when each project uses the setting chosen on all others. */
+/**
+ * Shows the figures of our policy when each project uses the setting chosen on all other projects.
+ */
 function leftOutTable({ leftOutProjects }: LabReport): readonly LabTable[] {
   if (leftOutProjects === undefined) return [];
   const { chosen, pooled } = leftOutProjects;

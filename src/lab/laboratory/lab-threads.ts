@@ -5,7 +5,7 @@ import type { NodeAddress } from '../../xtdb/address.js';
 import type { LabConfig } from './lab-config.js';
 import type { LabFinding, LabHost } from './score-recording.js';
 
-/** A message from a worker. The reply to an `ask` has its number. */
+/** A message from a worker. The reply to an `ask` has the number of the `ask`. */
 export type FromWorker =
   | { readonly ask: number; readonly isNew: string }
   | { readonly ask: number; readonly open: true }
@@ -20,7 +20,10 @@ export type ToWorker =
   | { readonly reply: number; readonly address: NodeAddress }
   | { readonly reply: number; readonly error: unknown };
 
-/** Megabytes for new objects. Scoring makes many, and a small area would be collected too often. */
+/**
+ * Size of V8's young generation in megabytes. Scoring makes many objects, so a smaller size would
+ * cost too many collections.
+ */
 const YOUNG_MB = 64;
 
 /**
@@ -51,7 +54,8 @@ export class LabThreads {
     this.#program = program;
     this.#config = config;
     this.#host = host;
-    // A running policy does not stop by itself. The report keeps the sessions that are complete.
+    // A running policy cannot be interrupted, so the worker is ended. The report keeps the complete
+    // sessions.
     host.signal?.addEventListener('abort', () => void this.end(), { once: true });
   }
 
@@ -108,8 +112,8 @@ export class LabThreads {
   }
 
   /**
-   * Records a worker that ended, for example without memory. Other workers continue, and a new one
-   * replaces it.
+   * Records that a worker ended, for example because it ran out of memory. Other workers continue,
+   * and a new one replaces it.
    */
   #failed(worker: Worker, error: Error): void {
     this.#all.delete(worker);

@@ -7,7 +7,7 @@ import { type LabHost, RecordingScorer } from './score-recording.js';
 
 type Reply = Extract<ToWorker, { readonly reply: number }>;
 
-/** The worker's access to the run, which is in the main thread. */
+/** A worker's access to its run, which is in the main thread. */
 class MainThread implements LabHost {
   readonly #port: MessagePort;
   readonly #waiting = new Map<number, (reply: Reply) => void>();

@@ -10,13 +10,13 @@ import { pooledScore, type ScoredSession } from '../scorecard/pooled.js';
 import type { LabConfig } from './lab-config.js';
 import type { LabFamily, LabReport, LabSession, Side } from './lab-report.js';
 
-/** The facts of a report other than its sessions. */
+/** The data of a report, except its sessions. */
 export interface ReportFacts {
   readonly config: LabConfig;
   readonly leftOut: number;
   readonly missing: number;
   readonly hashes: readonly string[];
-  /** The sides that the user named; undefined to split by project. */
+  /** The split that the user named. If undefined, sessions are split by project. */
   readonly named?: Split | undefined;
 }
 
@@ -41,7 +41,7 @@ function familiesOf(policies: readonly (ScoredPolicy & PolicyFacts)[], { train }
   });
 }
 
-/** Makes the report from the scored sessions. Settings are chosen on the training side only. */
+/** Makes the report from the scored sessions. Chooses settings on the training side only. */
 export function makeReport(
   sessions: readonly LabSession[],
   made: readonly ContextPolicy[],
@@ -87,7 +87,7 @@ export function makeReport(
   };
 }
 
-/** The family that the report's sentences describe. */
+/** The family of policies that the report's sentences describe. */
 export const OWN_FAMILY = 'Palimpsest epoch';
 
 const factsOf = ({ name, family, kind, source, fidelity, about, reach, guide }: ContextPolicy): PolicyFacts => ({

@@ -1,4 +1,4 @@
-/** The meaning and the limits of a measure, which the report prints. */
+/** A measure's meaning and limits, as the report prints them. */
 export interface Measure {
   readonly name: string;
   readonly says: string;

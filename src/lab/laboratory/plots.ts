@@ -3,7 +3,7 @@ export interface Mark {
   readonly name: string;
   readonly colour: string;
   /**
-   * Whether lines are dashed and points are hollow. They are for bounds, which no real policy can
+   * Whether the line is dashed and the point hollow. Used for bounds, which no real policy can
    * reach.
    */
   readonly hollow: boolean;
@@ -54,7 +54,7 @@ function ticks({ from, to }: Range): readonly number[] {
   return Array.from({ length: Math.max(0, count) }, (_one, i) => (first + i) * step);
 }
 
-/** Returns the range of some values. It has a width even if all values are equal. */
+/** Returns the range of some values. The range is never empty, even if all values are equal. */
 function rangeOf(values: readonly number[], least?: number): Range {
   const from = least ?? Math.min(...values);
   const to = Math.max(...values);
@@ -153,8 +153,8 @@ const MOST_STRETCH = 2;
 const LABELS = { width: 270, height: 13 };
 
 /**
- * Returns positions that are at least one label apart. They keep their order and are as near as
- * possible to the wanted ones.
+ * Returns label positions that are at least one label's height apart, in the same order, and as
+ * near as possible to the wanted positions.
  */
 export function spread(wanted: readonly number[], from: number, to: number): readonly number[] {
   const order = wanted.map((_one, at) => at).sort((a, b) => (wanted[a] ?? 0) - (wanted[b] ?? 0));
@@ -177,7 +177,8 @@ export function spread(wanted: readonly number[], from: number, to: number): rea
 
 /**
  * Draws one point for each policy, with its intervals as a cross. Labels form a column next to the
- * plot, and lines join them to their points. An expensive policy does not stretch the axis.
+ * plot, and lines join them to their points. Policies far beyond the median are drawn at the edge,
+ * so that they do not stretch the axis.
  */
 export function pointPlot(frame: PlotFrame, points: readonly PlotPoint[]): string {
   const values = points.map(({ x }) => x.value).sort((a, b) => a - b);

@@ -151,8 +151,8 @@ const MAKERS: Makers = {
 };
 
 /**
- * Returns the baselines, followed by the policies of a configuration. Our own policies use the
- * database of `open`.
+ * Returns the baselines, followed by the policies of a configuration. Our own policies write to the
+ * database that `open` returns.
  */
 export function policiesOf(configs: readonly PolicyConfig[], open: OpenDatabase): readonly ContextPolicy[] {
   const make = (config: PolicyConfig): ContextPolicy =>

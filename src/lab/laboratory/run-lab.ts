@@ -12,17 +12,18 @@ import { type LabFinding, type LabHost, RecordingScorer } from './score-recordin
 /** Options of a laboratory run. */
 export interface LabOptions {
   readonly config: LabConfig;
-  /** Opens a database, to which our own policies write. It is closed at the end. */
+  /** Opens a database to which our own policies write. The run closes it at the end. */
   readonly open: OpenDatabase;
   /** Number of recordings that are scored in parallel; 1 if omitted. */
   readonly jobs?: number;
-  /** The program of the worker threads. Without it, this thread does all the work. */
+  /** The path of the program for worker threads. If omitted, this thread does all the work. */
   readonly worker?: string | undefined;
   readonly onProgress?: (line: string) => void;
-  /** If it aborts, the report has the sessions that are complete at that time. */
+  /** If the signal aborts, the report has only the sessions that are complete at that time. */
   readonly signal?: AbortSignal;
   /**
-   * The paths of the recordings for training, if the user named them. All others are for the test.
+   * The paths of the training recordings, if the user named them. All other recordings are for the
+   * test.
    */
   readonly train?: ReadonlySet<string>;
 }
@@ -55,8 +56,8 @@ class LabDatabases {
   };
 
   /**
-   * Makes new sessions use an empty database. A session's second attempt must not find the steps of
-   * its first.
+   * Makes new sessions use an empty database, so that a second attempt does not find the steps of
+   * the first.
    */
   renew(): void {
     this.#current = undefined;
@@ -68,7 +69,7 @@ class LabDatabases {
   }
 }
 
-/** The state of one run: collects what is found about the recordings. */
+/** The state of one run: collects the findings about the recordings. */
 class LabWork implements LabHost {
   readonly sessions: LabSession[] = [];
   readonly failures: LabRun['failures'][number][] = [];

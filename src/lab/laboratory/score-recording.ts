@@ -13,7 +13,10 @@ import type { Timeline } from '../timeline/timeline.js';
 import type { LabConfig } from './lab-config.js';
 import type { LabSession, SessionPolicy } from './lab-report.js';
 
-/** A fact about a recording. The facts are reported in the order in which they are found. */
+/**
+ * A fact that scoring found about a recording. Facts are reported in the order in which they were
+ * found.
+ */
 export type LabFinding =
   | { readonly kind: 'session'; readonly session: LabSession }
   /** A session with too few model calls. */
@@ -23,15 +26,15 @@ export type LabFinding =
   /** The time that a policy took to make the requests of a session. */
   | { readonly kind: 'time'; readonly policy: string; readonly calls: number; readonly ms: number };
 
-/** The run that a recording belongs to. It may be in another thread. */
+/** The laboratory run that a recording belongs to. The run may be in another thread. */
 export interface LabHost {
-  /** Returns true if no earlier recording has these bytes. */
+  /** Returns true if no earlier recording of the run has these bytes. */
   isNew(sha256: string): boolean | Promise<boolean>;
-  /** Opens the database for new sessions. */
+  /** Opens the database to which our own policies write new sessions. */
   readonly open: OpenDatabase;
   /**
-   * Makes new sessions use an empty database. A session's second attempt must not find the steps of
-   * its first.
+   * Makes new sessions use an empty database, so that a second attempt does not find the steps of
+   * the first.
    */
   renew(): void;
   /** Stores a fact about a recording. */
@@ -43,7 +46,7 @@ export interface LabHost {
 /** Maximum number of attempts to run a policy on a session. */
 const MOST_ATTEMPTS = 2;
 
-/** A session of a recording, with its number `nth` there. */
+/** A session of a recording, with its number `nth` in the recording. */
 interface ReadSession {
   readonly timeline: Timeline;
   readonly path: string;
@@ -80,7 +83,7 @@ const nameOf = ({ format }: Timeline, sha256: string, nth: number): string =>
   `${format} ${sha256.slice(0, 8)}${nth === 0 ? '' : `.${nth + 1}`}`;
 
 /**
- * Returns a hash that stands for a session's project. Folders of the same name are one project on
+ * Returns a hash that identifies a session's project. Folders of the same name are one project, on
  * any machine. Sessions without a folder are grouped by recording.
  */
 const groupOf = ({ cwd }: Timeline, sha256: string): string =>
@@ -161,7 +164,7 @@ export class RecordingScorer {
   }
 
   /**
-   * Scores a policy on a session. If a run fails, for example because the database is slow, it runs
+   * Scores a policy on a session. If this fails, for example because the database is slow, tries
    * once more.
    */
   async #compare(policy: ContextPolicy, scored: Scored): Promise<SessionPolicy> {

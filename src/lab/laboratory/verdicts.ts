@@ -18,7 +18,8 @@ const policyOf = ({ policies }: LabReport, name: string | undefined): LabPolicy 
   policies.find((policy) => policy.name === name);
 
 /**
- * Returns the setting of a family that the report's sentences describe: the one chosen in training.
+ * Returns the setting of a family that the report's sentences describe: the one chosen on the
+ * training side.
  */
 const shownSetting = (report: LabReport, { best, published }: LabFamily): LabPolicy | undefined =>
   policyOf(report, best ?? published);
@@ -28,7 +29,7 @@ function candidateOf({ sessions, split }: LabReport, name: string, side: Side): 
   return { name, sessions: scoredSessions(sessions, name).filter(({ session }) => names.has(session)) };
 }
 
-/** Says whether the policy costs less than the sent requests, judged by the interval. */
+/** Says whether the policy costs less than the recorded requests, judged by the interval. */
 function costSentence(name: string, { vsSent, vsRaw, sessions, calls }: PooledScore): string {
   const verdict = vsSent.high < 1 ? 'costs less than' : vsSent.low > 1 ? 'costs more than' : 'costs about as much as';
   const fitting = vsRaw === undefined ? '' : `; where everything fits the window, ${intervalText(vsRaw)} of that`;
@@ -38,7 +39,9 @@ function costSentence(name: string, { vsSent, vsRaw, sessions, calls }: PooledSc
   );
 }
 
-/** Says how much the requests kept, and whether the interval's lower limit reaches the goal. */
+/**
+ * Says how many calls and lines were kept, and whether the interval's lower limit reaches the goal.
+ */
 function keptSentence({ callsKept, linesKept, shares, reasoningKept }: PooledScore): string {
   const goal =
     callsKept.value >= 0.95 && linesKept.value >= 0.98
@@ -69,8 +72,8 @@ function peersSentence(report: LabReport, own: LabPolicy, side: Side): string {
 }
 
 /**
- * Returns the three sentences that sum up a report: cost, what is kept, and comparison with others.
- * Every clause is computed from figures. Empty if our policy was not compared.
+ * Returns the three sentences that sum up a report: cost, what is kept, and comparison with other
+ * policies. Every clause is computed from figures. Empty if our policy was not compared.
  */
 export function verdictsOf(report: LabReport): readonly string[] {
   const family = report.families.find((one) => one.family === OWN_FAMILY);
@@ -81,7 +84,7 @@ export function verdictsOf(report: LabReport): readonly string[] {
   return [costSentence(own.name, pooled), keptSentence(pooled), peersSentence(report, own, side)];
 }
 
-/** Returns the limits of the report that its own data shows. */
+/** Returns the limits of the report's validity that follow from its own data. */
 export function limitsOf(report: LabReport): string {
   const { sessions, split, policies } = report;
   const side = reportedSide(report);

@@ -8,8 +8,8 @@ import { labMarkdown } from './lab-markdown.js';
 import type { LabRun } from './run-lab.js';
 
 /**
- * Writes JSON with rounded numbers. It leaves out the figures of single calls, which the page
- * draws.
+ * Writes JSON with rounded numbers. Leaves out the figures of single calls, which only the HTML
+ * page shows.
  */
 function rounded(value: unknown): string {
   const text = JSON.stringify(
@@ -21,8 +21,8 @@ function rounded(value: unknown): string {
 }
 
 /**
- * Writes a run into a folder. `laboratory.md`, `laboratory.json` and `laboratory.html` have equal
- * bytes for equal input, unlike `times.json`. Returns the paths of the files.
+ * Writes a run into a folder. For equal input, `laboratory.md`, `laboratory.json` and
+ * `laboratory.html` have equal bytes; `times.json` does not. Returns the paths of the files.
  * @throws {ReplayError} bad-target – the folder cannot be written
  */
 export async function writeLab(folder: string, { report, times }: LabRun): Promise<readonly string[]> {

@@ -5,8 +5,8 @@ import { callLine } from './masking.js';
 import { type ContextPolicy, itemsOf, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
 
 /**
- * Where a clairvoyant policy may rewrite the context. `by rent`: only once a ski rental has paid
- * for the rewrite.
+ * Where a clairvoyant policy may rewrite the context. `by rent`: only once the waste of not
+ * rewriting exceeds the rewrite's price (the ski-rental rule).
  */
 type Where = 'at borders' | 'at borders by rent' | 'anywhere';
 
@@ -15,7 +15,7 @@ const MOST_CHOICES = 1_000;
 
 /**
  * Returns, for each result and each call's arguments, the last model call that needs it. A needed
- * line counts for its newest holder only.
+ * line counts only for the newest item that contains it.
  */
 function lastNeeds(timeline: Timeline): ReadonlyMap<TimelineItem, number> {
   const last = new Map<TimelineItem, number>();
@@ -28,7 +28,7 @@ function lastNeeds(timeline: Timeline): ReadonlyMap<TimelineItem, number> {
   return last;
 }
 
-/** The contexts that a session would have after a rewrite before any of its calls. */
+/** The contexts that a session would have if they were rewritten before a given call. */
 class Rewrites {
   readonly #calls: readonly ModelCall[];
   readonly #last: ReadonlyMap<TimelineItem, number>;
@@ -70,7 +70,7 @@ class Rewrites {
     return item.kind === 'call' ? this.#line(item) : wholePart(item);
   }
 
-  /** Returns the first call that no longer needs the item. */
+  /** Returns the first call from which on the item may be removed. */
   freeFrom(item: TimelineItem): number {
     const closed = this.#turnEnds.get(item.turn) ?? this.#calls.length;
     return Math.max(closed, (this.#last.get(item) ?? -1) + 1);
@@ -81,8 +81,8 @@ class Rewrites {
   }
 
   /**
-   * Returns the size, in characters, of the prefix that the last request of a rewrite shares with
-   * the first request of the next one.
+   * Returns the size, in characters, of the prefix that the last request before a rewrite shares
+   * with the first request after it.
    */
   same(before: number, from: number): number {
     const [last, first] = [this.call(from - 1), this.call(from)];
@@ -106,7 +106,7 @@ class Rewrites {
     return chars;
   }
 
-  /** Returns the line that replaces a call without its result. */
+  /** Returns the line that replaces the arguments of a call. */
   #line(item: TimelineItem): RequestPart {
     const known = this.#lines.get(item) ?? { text: callLine(item) };
     this.#lines.set(item, known);
@@ -168,9 +168,9 @@ function cheapestRewrites({ calls }: Timeline, rewrites: Rewrites, prices: Price
 }
 
 /**
- * Returns, as in a ski rental, what a rewrite would have saved so far and what it costs. The rent
- * is the price of reading removable items since they became removable. The cost is the price of
- * writing all text after the first change.
+ * Returns the rent and the cost of a rewrite, as in the ski-rental problem. The rent is the price
+ * of reading removable items since they became removable. The cost is the price of writing all text
+ * after the first change.
  */
 function rentOf(
   rewrites: Rewrites,
@@ -216,7 +216,7 @@ const WHERE: Readonly<Record<Where, string>> = {
 /**
  * The upper bound for all policies. It keeps exactly those texts of closed turns that a later
  * answer needs, and rewrites the context where that is cheapest. No real policy knows future needs.
- * The distance to this bound is the price of not knowing them.
+ * A policy's distance to this bound is the price of not knowing them.
  */
 export function clairvoyant(prices: PriceTable, where: Where): ContextPolicy {
   return {

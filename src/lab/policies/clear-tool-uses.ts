@@ -19,7 +19,7 @@ interface ToolMessage {
 
 type CountTokens = (messages: readonly object[]) => number;
 
-/** LangChain's interface of an edit, which changes the messages in place. */
+/** LangChain's interface of a context edit, which changes the messages in place. */
 interface Edit {
   readonly apply: (request: { readonly countTokens: CountTokens }) => unknown;
 }
@@ -89,8 +89,8 @@ class LangChainMessages {
   }
 
   /**
-   * Appends the items since the previous call. After a rewind it rebuilds the list, in which
-   * cleared results stay cleared.
+   * Appends the items since the previous call. After a rewind, rebuilds the list. Cleared results
+   * stay cleared.
    */
   follow(call: ModelCall, conversation: MaskedConversation): void {
     if (call.items !== this.#items) {

@@ -11,7 +11,7 @@ interface CodexNotesSettings {
   readonly rights: Rights;
 }
 
-/** Number of newest tokens of user messages that stay. */
+/** Number of newest tokens of user messages that stay in a new context. */
 const USER_TOKENS = 20_000;
 
 /**

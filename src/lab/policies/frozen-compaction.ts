@@ -3,10 +3,7 @@ import { maskingPolicy, type Rights, wholeResults } from './masking.js';
 import type { ContextPolicy } from './policy.js';
 
 interface FrozenSettings {
-  /**
-   * Whole results that are older than the newest ones are shortened together once they have this
-   * many tokens.
-   */
+  /** Results beyond the newest `keep` are shortened together once they have this many tokens. */
   readonly batch: number;
   /** Number of newest results that stay whole. */
   readonly keep: number;
@@ -22,7 +19,7 @@ function shortened(text: string): string {
   return `${text.slice(0, SHOWN)}\n[${text.length - 2 * SHOWN} characters left out]\n${text.slice(-SHOWN)}`;
 }
 
-/** Frozen compaction: shortens a batch of old results once and never changes it again. */
+/** Frozen compaction: shortens each batch of old results once and never changes it again. */
 export function frozenCompaction({ batch, keep, rights }: FrozenSettings): ContextPolicy {
   return maskingPolicy({
     name: `frozen compactions of ${batch / 1_000}k, keep ${keep}`,

@@ -5,7 +5,7 @@ import { type ContextPolicy, charsOf, itemsOf } from './policy.js';
 import { summarised, summaryChars, withoutSystem } from './summary.js';
 
 interface IdleCompactionSettings {
-  /** Minutes without a call after which it compacts. */
+  /** Minutes without a call after which the context is compacted. */
   readonly minutes: number;
   /** Smaller requests, in tokens, are not compacted. */
   readonly over: number;

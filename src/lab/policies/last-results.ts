@@ -12,7 +12,10 @@ interface LastResultsSettings {
 
 const lineCount = (text: string): number => text.split('\n').length;
 
-/** Observation masking: the newest results stay, and each batch of older ones becomes lines. */
+/**
+ * Observation masking: the newest results stay whole. Older results are replaced by lines, a batch
+ * at a time.
+ */
 export function lastResults({ keep, step, rights }: LastResultsSettings): ContextPolicy {
   return maskingPolicy({
     name: step === 1 ? `last ${keep} results` : `last ${keep} results, in steps of ${step}`,

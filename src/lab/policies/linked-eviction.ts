@@ -4,9 +4,9 @@ import { maskingPolicy, type Rights, wholeResults } from './masking.js';
 import { type ContextPolicy, charsOf, itemsOf } from './policy.js';
 
 interface LinkedSettings {
-  /** It evicts above this number of tokens. */
+  /** Results are evicted above this number of tokens. */
   readonly over: number;
-  /** It evicts until the request has this number of tokens. */
+  /** Eviction stops when the request has this number of tokens. */
   readonly to: number;
   readonly rights: Rights;
 }
@@ -17,7 +17,7 @@ const NEWEST = 5;
 /** Returns the files that a result shows or changes. */
 const linksOf = ({ files }: TimelineItem): readonly string[] => [...files.shows, ...files.changes];
 
-/** Evicts old results. Results that share a file with a later one go last. */
+/** Evicts old results. A result that shares a file with a later result is evicted last. */
 export function linkedEviction({ over, to, rights }: LinkedSettings): ContextPolicy {
   return maskingPolicy({
     name: `linked eviction, over ${over / 1_000}k to ${to / 1_000}k`,

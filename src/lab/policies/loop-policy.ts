@@ -19,7 +19,7 @@ import type { ModelCall, Timeline } from '../timeline/timeline.js';
 import { type ContextPolicy, type PolicyRequest, type RequestPart, wholePart } from './policy.js';
 import { type ReportedList, ReportedLists } from './reported-list.js';
 
-/** Settings of retention by use. Edits live `edits` times as long as other items. */
+/** Settings of retention by use. Results of edits stay `edits` times as long as other results. */
 interface LoopUses {
   readonly shown: number;
   readonly used: number;
@@ -78,7 +78,7 @@ function usesOf({ edits, inputs, mostShare, ...lifetimes }: LoopUses): NonNullab
 const isPressed = (context: LoopContext | undefined): boolean =>
   context?.epoch?.begins === true && context.epoch.reason === 'pressure';
 
-/** Returns the harness's list with our context in it, composed by the code of the extensions. */
+/** Returns the harness's messages with our context in them. Uses the extensions' own code. */
 function listOf({ groups }: ReportedList, context: LoopContext | undefined): readonly Parts[] {
   const messages = groups.map((items) => items.map(wholePart));
   if (context === undefined) return messages;
@@ -94,8 +94,8 @@ function listOf({ groups }: ReportedList, context: LoopContext | undefined): rea
 }
 
 /**
- * Returns whether a recording needs a database. Only a rewind does: it continues in a fork, which
- * the database makes. Other sessions run in a client without storage, at a third of the cost.
+ * Returns whether a session has a rewind, which continues in a fork that only a database can make.
+ * Other sessions run in a client without storage, at a third of the cost.
  */
 const needsDatabase = ({ calls }: Timeline): boolean => calls.some(({ items }) => items !== calls[0]?.items);
 
@@ -158,8 +158,8 @@ class LoopRun {
       system: system === '' ? null : system,
       ...defined({ model: call.model, window: this.#settings.window }),
     };
-    // The session is opened with its first message alone. With more messages, another session that
-    // begins with the same ones could be found.
+    // Opens the session with its first message only. With more messages, the client could find
+    // another session that begins with the same ones.
     if (!this.#opened) await this.#loop.follow({ ...history, messages: history.messages.slice(0, 1) });
     this.#opened = true;
     const before = this.#before;
@@ -177,12 +177,13 @@ class LoopRun {
   }
 
   /**
-   * Records the sent request, as an extension does, and returns the size of the record in bytes.
+   * Stores the record of the sent request, as an extension does. Returns the size of the record in
+   * bytes.
    */
   async #hand(list: readonly Parts[]): Promise<number> {
     const record = await this.#loop.handed(this.#handed.of(list.map((parts) => parts.map(({ text }) => text))));
     if (record === undefined) return 0;
-    // The basis differs between runs.
+    // The basis differs between runs, so it is not counted.
     const { basis: _basis, ahead: _ahead, ...kept } = record;
     return Buffer.byteLength(JSON.stringify(kept));
   }
@@ -206,8 +207,8 @@ function nameOf({ layout, per, shortIds, retention, uses, window }: LoopSettings
 }
 
 /**
- * Palimpsest's own policy. The recorded list of messages passes, call by call, through the real
- * session, client and assembly.
+ * Palimpsest's own policy. The recorded messages pass, call by call, through the real session,
+ * client and assembly.
  */
 export function loopPolicy(settings: LoopSettings, open: OpenDatabase): ContextPolicy {
   const name = nameOf(settings);

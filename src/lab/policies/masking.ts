@@ -2,9 +2,9 @@ import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js'
 import { type ContextPolicy, itemsOf, MaskedConversation, type PolicyFacts, type PolicyRequest } from './policy.js';
 
 /**
- * Rights that are given to every policy alike, so that the comparison shows only their rules. With
- * `arguments`, a call whose result is dropped loses its arguments too. With `borders`, results are
- * dropped only at a message of the user.
+ * Two settings that are the same for all compared policies, so that only their rules differ. With
+ * `arguments`, dropping a result also drops the call's arguments. With `borders`, results are
+ * dropped only when a user message arrives.
  */
 export interface Rights {
   readonly arguments: boolean;
@@ -40,7 +40,7 @@ export interface MaskingPolicy
   readonly rule: (timeline: Timeline) => MaskingRule | Promise<MaskingRule>;
 }
 
-/** Characters that stay of a call's dropped arguments. */
+/** Number of characters of a call's dropped arguments that stay visible. */
 const SHOWN_ARGUMENTS = 40;
 
 /** Returns the line that replaces a call whose arguments are dropped. */
@@ -58,7 +58,7 @@ function rightsName({ arguments: args, borders }: Rights): string {
   return named.length === 0 ? '' : ` + ${named.join(', ')}`;
 }
 
-/** Returns the policy that applies a rule. Its rights are part of its name. */
+/** Returns the policy that applies a rule. The policy's name includes its rights. */
 export function maskingPolicy({ rule, rights, ...facts }: MaskingPolicy): ContextPolicy {
   return {
     guide: 0,

@@ -7,7 +7,7 @@ const CHARS_PER_TOKEN = 4;
 const PLACEHOLDER = '[Old tool result content cleared]';
 
 interface PruneSettings {
-  /** Number of tokens of newest results that stay. */
+  /** Number of tokens of the newest results that stay. */
   readonly keep: number;
   /** Results are pruned only if that frees more tokens than this. */
   readonly least: number;
@@ -26,7 +26,8 @@ function cleared(
   { keep, least, turns: protectedTurns }: PruneSettings,
 ): readonly TimelineItem[] {
   const items = itemsOf(call);
-  // The previous turn ended before the message that opens the new turn existed.
+  // Only items before the message that opens the new turn count, because pruning runs at the end of
+  // a turn.
   const last = items.findLastIndex(({ kind }) => kind === 'user');
   const found: TimelineItem[] = [];
   let [turns, passed, foundTokens] = [0, 0, 0];

@@ -4,9 +4,9 @@ import { summarised, summaryChars, withoutSystem } from './summary.js';
 import { itemsBefore } from './truncate-oldest.js';
 
 interface CondenserSettings {
-  /** It condenses above this number of events. */
+  /** The context is condensed above this number of events. */
   readonly events: number;
-  /** Number of oldest events that stay. */
+  /** Number of oldest events that always stay. */
   readonly first: number;
   readonly rights: Rights;
 }

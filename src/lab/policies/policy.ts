@@ -1,6 +1,6 @@
 import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
 
-/** A text of a request: an unchanged item of the conversation, or a text that replaces items. */
+/** A part of a request: an unchanged item of the conversation, or a text that replaces items. */
 export interface RequestPart {
   readonly text: string;
   /** The unchanged item; undefined for a text that the policy made. */
@@ -15,13 +15,13 @@ export interface PolicyRequest {
   /** True if earlier thinking was omitted to fit the request. */
   readonly pressed?: boolean;
   /**
-   * Sizes of an additional model call that wrote a summary for this request: its prompt and its
-   * answer.
+   * The sizes of prompt and answer of an additional model call that wrote a summary for this
+   * request.
    */
   readonly summarised?: { readonly read: number; readonly written: number };
 }
 
-/** How a model can get a dropped text back. `activate`: by its name, from the policy. */
+/** How a model can get a dropped text back. `activate`: the policy returns the text by its name. */
 export type Reach = 'activate' | 'none';
 
 /**
@@ -35,8 +35,8 @@ export interface PolicyFacts {
   /** The name with its parameters, as tables show it. */
   readonly name: string;
   /**
-   * The name shared by all settings of one policy. A configuration lists the published setting
-   * first.
+   * The name shared by all settings of one policy. In a configuration, the published setting of a
+   * family comes first.
    */
   readonly family: string;
   /** A baseline, another program's policy, our own, or a bound that no real policy can reach. */
@@ -55,11 +55,11 @@ export interface PolicyFacts {
 }
 
 /**
- * A policy: decides what each model call of a session receives. Equal timelines must give equal
- * requests.
+ * A context policy, which decides the content of each request of a session. Equal timelines must
+ * give equal requests.
  */
 export interface ContextPolicy extends PolicyFacts {
-  /** Set if the requests are those that the recorded model received. */
+  /** Set if the requests are the same as the recorded ones. */
   readonly asRecorded?: true;
   /** Set if the provider itself edits the context, so that reasoning stays valid. */
   readonly keepsReasoning?: true;
@@ -70,7 +70,7 @@ export interface ContextPolicy extends PolicyFacts {
 }
 
 const WHOLE = new WeakMap<TimelineItem, RequestPart>();
-/** The parts of each conversation. The lists grow with the conversations. */
+/** The parts for the items of each conversation. Each list grows with its conversation. */
 const WHOLES = new WeakMap<readonly TimelineItem[], RequestPart[]>();
 
 /**
@@ -99,7 +99,7 @@ export function wholeParts({ items, visible }: ModelCall): readonly RequestPart[
 /** Returns the items of a call's request. */
 export const itemsOf = ({ items, visible }: ModelCall): readonly TimelineItem[] => items.slice(0, visible);
 
-/** The part of an item that was removed without replacement. */
+/** The part that stands for an item removed without replacement. */
 const GONE: RequestPart = { text: '' };
 
 /** A conversation in which some items are permanently removed or replaced by a short text. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ReportedMessage } from '../../harness/message-schema.js';
 import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js';
 
-/** The messages that a harness has before a model call. */
+/** The messages in a harness's own list before a model call. */
 export interface ReportedList {
   readonly system: readonly TimelineItem[];
   readonly messages: readonly ReportedMessage[];
@@ -19,7 +19,7 @@ interface Grown {
   upTo: number;
 }
 
-/** Rebuilds from a recording the messages that a harness had before each model call. */
+/** Rebuilds, from a recording, the messages that the harness had before each model call. */
 export class ReportedLists {
   readonly #key: string;
   readonly #cwd: string | undefined;

@@ -7,7 +7,7 @@ import { startOfTail } from './truncate-oldest.js';
 interface ServerCompactionSettings {
   /** Tokens of a request above which the provider compacts. */
   readonly over: number;
-  /** Number of newest tokens that stay next to the summary. */
+  /** Number of newest tokens that stay behind the summary. */
   readonly keep: number;
   readonly rights: Rights;
 }

@@ -2,7 +2,9 @@ import type { ModelCall, Timeline, TimelineItem } from '../timeline/timeline.js'
 import type { Decision } from './masking.js';
 import { charsOf, itemsOf, type MaskedConversation } from './policy.js';
 
-/** Median size, in characters, of recorded summaries. Used for recordings without a summary. */
+/**
+ * Size, in characters, of summaries in recordings that have none: the median over other recordings.
+ */
 const USUAL_SUMMARY = 9_000;
 
 /** Returns the size of a session's summaries: the median of its own, or the usual size. */
@@ -12,8 +14,8 @@ export function summaryChars({ compactions }: Timeline): number {
 }
 
 /**
- * Returns the decision to replace items by a summary. The summary's words are unknown, so it holds
- * no needed line. The call that writes it reads the whole context.
+ * Returns the decision to replace items by a summary. The summary's words are unknown, so no needed
+ * line is found in it. The call that writes the summary reads the whole context.
  */
 export function summarised(
   call: ModelCall,

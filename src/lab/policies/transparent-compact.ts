@@ -3,7 +3,7 @@ import { callLine, maskingPolicy, type Rights, wholeResults } from './masking.js
 import { type ContextPolicy, charsOf, itemsOf } from './policy.js';
 
 interface TransparentSettings {
-  /** It compacts above this number of tokens. */
+  /** The context is compacted above this number of tokens. */
   readonly over: number;
   /** Number of newest results that stay. */
   readonly keep: number;
@@ -11,7 +11,8 @@ interface TransparentSettings {
 }
 
 /**
- * Keeps text and drops outputs. Each old output becomes a mark with which the model can restore it.
+ * Keeps text and drops old outputs. Each dropped output leaves a placeholder with which the model
+ * can restore it.
  */
 export function transparentCompact({ over, keep, rights }: TransparentSettings): ContextPolicy {
   return maskingPolicy({

@@ -21,7 +21,7 @@ export function startOfTail(items: readonly TimelineItem[], keep: number): numbe
     start -= 1;
     chars += items[start]?.text.length ?? 0;
   }
-  // Removes results together with their calls.
+  // If a call is removed, its result is removed too.
   const calls = new Set(items.slice(start).flatMap(({ kind, callId }) => (kind === 'call' ? [callId] : [])));
   while (start < items.length && items[start]?.kind === 'result' && !calls.has(items[start]?.callId)) start += 1;
   return start;
@@ -34,8 +34,8 @@ export function itemsBefore(items: readonly TimelineItem[], start: number): read
 }
 
 /**
- * A sliding window: a request above a size loses its oldest part. The system prompt and the first
- * user message stay.
+ * A sliding window: a request above the size `over` loses its oldest part. The system prompt and
+ * the first user message stay.
  */
 export function truncateOldest({ over, keep, rights }: TruncateSettings): ContextPolicy {
   return maskingPolicy({

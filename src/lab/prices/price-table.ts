@@ -14,8 +14,8 @@ export interface PriceTable extends ModelPrices {
 }
 
 /**
- * All price tables. Comparisons use the first table. A model's own table is the first of the others
- * that matches its name.
+ * All price tables. Comparisons use the first table. A model's own table is the first of the other
+ * tables whose pattern matches its name.
  */
 export const PRICE_TABLES: readonly [PriceTable, ...PriceTable[]] = [
   { name: 'Anthropic, 5 minutes', models: /claude/i, output: 5, ...TARIFFS.anthropic },
@@ -31,8 +31,8 @@ export function tableOf(model: string | undefined): PriceTable {
 }
 
 /**
- * Returns true if the cache has expired by the time of a call. In a recording without times it
- * never expires.
+ * Returns true if the cache has expired by the time of a call. In a recording without times, the
+ * cache never expires.
  */
 export function isCold({ lifetimeMs }: PriceTable, call: ModelCall, before: ModelCall | undefined): boolean {
   if (before === undefined) return true;
@@ -40,8 +40,8 @@ export function isCold({ lifetimeMs }: PriceTable, call: ModelCall, before: Mode
 }
 
 /**
- * Returns the price of a partly cached request. The sizes, and so the price, count either
- * characters or tokens.
+ * Returns the price of a partly cached request. All sizes are in characters or all are in tokens,
+ * and the price is in the same unit.
  */
 export function requestCost(
   { read, write }: PriceTable,

@@ -5,8 +5,7 @@ import { type EntryOf, type RecordedEntry, recordedEntrySchema } from './neutral
 
 /**
  * Copies a JSON value. It replaces lone surrogates by U+FFFD, also in keys, and leaves out
- * undefined fields. UTF-8 cannot encode a lone surrogate, so writing the text would change it.
- * Calls `onRepair` for each changed text.
+ * undefined fields. UTF-8 cannot encode a lone surrogate. Calls `onRepair` for each changed text.
  */
 function wellFormed(value: unknown, onRepair: () => void): unknown {
   if (typeof value === 'string') {
@@ -19,9 +18,12 @@ function wellFormed(value: unknown, onRepair: () => void): unknown {
   return Object.fromEntries(fields.map(([key, item]) => [wellFormed(key, onRepair), wellFormed(item, onRepair)]));
 }
 
-/** The state of one session while its recording is read. It holds ids and no text. */
+/** The state of one session while its recording is read. It stores ids, but no texts. */
 interface SessionState {
-  /** Calls without a result, by the recording's id, oldest first. Each has its own id and place. */
+  /**
+   * Calls without a result, by the recorded id, oldest first. Each has the unique id that it was
+   * given, and its place.
+   */
   readonly open: Map<string, { readonly id: string; readonly place: string }[]>;
   /** Number of calls with each id. */
   readonly seen: Map<string, number>;

@@ -34,7 +34,7 @@ export class SessionCounts {
   prompts = 0;
   /**
    * Number of transcript items that the importer reported (`OnItem`). 0 for formats whose items are
-   * computed from entries.
+   * counted from entries.
    */
   items = 0;
   calls = 0;
@@ -104,8 +104,8 @@ export class ImportCounter {
   }
 
   /**
-   * For each session, the number of transcript items as its format counts them, of calls, and of
-   * reads by any tool.
+   * For each session, the numbers of transcript items, calls and reads. Items are counted as the
+   * session's format counts them. Reads include those by shell commands.
    */
   get counted(): readonly CountedItems[] {
     return [...this.#formats].map(([id, format]) => {
@@ -127,7 +127,7 @@ const sum = (counts: Counts): number => Object.values(counts).reduce((all, count
 const messages = (counts: SessionCounts): number => sum(counts.messages);
 
 const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: SessionCounts) => number>>> = {
-  // Items are records of user and assistant; for Cline, the messages of the file.
+  // Items are the records of user and assistant. For Cline, they are the messages of the file.
   'claude-code': ({ items }) => items,
   cline: ({ items }) => items,
   // Calls and their outputs are separate items.
@@ -177,7 +177,7 @@ export class LossList {
 
 /** Forms of tools that do nothing but read files. */
 const READS: ReadonlySet<ToolForm> = new Set(['read-file', 'read-files', 'move-window']);
-/** Names of arguments that may hold a command line. */
+/** Names of arguments that may contain a command line. */
 const COMMAND_ARGUMENTS = ['command', 'cmd', 'commands', 'code', 'input'];
 /** Returns whether a tool runs a command line. */
 const isShell = (tool: string): boolean => foreignTool(tool).kind === 'shell';

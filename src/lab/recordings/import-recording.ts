@@ -101,8 +101,8 @@ function monitored(source: RecordingSource, { onLoss, onProgress, signal }: Impo
         for await (const chunk of source.open(member)) {
           signal?.throwIfAborted();
           own += chunk.length;
-          // If a file is read twice at the same time, the furthest position counts. A folder's
-          // files are read once each.
+          // A file may be read twice at the same time, so the furthest position counts. Each file
+          // of a folder is read once.
           done = member === undefined ? Math.max(done, own) : done + chunk.length;
           onProgress?.(Math.min(done, source.size), source.size);
           yield chunk;
@@ -125,8 +125,8 @@ function monitored(source: RecordingSource, { onLoss, onProgress, signal }: Impo
  * - every result follows its call, and each call has at most one. Other results become the events
  *   `orphan-result` and `further-result`
  *
- * Calls `onLoss` for each entry that was omitted or changed for this, for calls without a result,
- * and for times that decrease.
+ * Calls `onLoss` for each entry that it omits or changes to keep these guarantees, for calls
+ * without a result, and for decreasing times.
  *
  * @throws {RecordingError} `empty`, `binary`, `unrecognised`; only before the first entry
  * @throws the reason of an aborted `signal`

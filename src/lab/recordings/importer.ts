@@ -33,7 +33,7 @@ export type OnLoss = (loss: Loss) => void;
 
 /**
  * Called for every transcript item (message, call or result) as the format itself counts items.
- * Only importers whose items cannot be computed from entries call it.
+ * Importers call it only if their items cannot be counted from entries.
  */
 export type OnItem = (session: string) => void;
 
@@ -49,8 +49,8 @@ export interface RecordingSource {
   readonly members: readonly string[] | undefined;
   /**
    * Streams the bytes of the file, or of one file of a folder. It can be called more than once. An
-   * empty chunk means that a growing file is at rest. Importers of JSON lines then return the
-   * entries that only wait for a possible change.
+   * empty chunk marks the current end of a growing file. Importers of JSON lines then also return
+   * entries that may still change.
    */
   open(member?: string): AsyncIterable<Buffer>;
 }
@@ -63,12 +63,15 @@ export interface Importer {
    * importers never get a folder.
    */
   readonly readsFolders?: true;
-  /** Returns how certain the format is, from 0 to 1. It only looks at `head` and `members`. */
+  /**
+   * Returns how certain it is that the recording has this format, from 0 to 1. Reads only `head`
+   * and `members`.
+   */
   recognise(source: RecordingSource): number;
   /**
    * Streams the entries in the order of the recording. A session entry precedes the session's other
-   * entries. No content makes it throw: `onLoss` gets what cannot be imported, and the import
-   * continues. Memory does not grow with the recording.
+   * entries. Never throws because of the content: calls `onLoss` for each part that cannot be
+   * imported, and continues. Memory does not grow with the recording.
    */
   read(source: RecordingSource, onLoss: OnLoss, onItem: OnItem): AsyncIterable<RecordedEntry>;
 }
@@ -94,7 +97,9 @@ export function notAnObject(value: unknown, expected: string, place: string): Lo
   };
 }
 
-/** Returns the loss for an unknown role. The message is kept as a message of the program. */
+/**
+ * Returns the loss for an unknown role. The message is kept as one that the recorded program wrote.
+ */
 export function unknownRole(role: unknown, place: string, what = 'a message'): Loss {
   return {
     reason: 'unknown-record',
@@ -113,7 +118,7 @@ export class OpaqueContent {
     else known.count += 1;
   }
 
-  /** Reports one loss with a count for each kind of content. */
+  /** Reports one loss for each kind of content, with its count. */
   finish(onLoss: OnLoss): void {
     for (const [kind, { place, count }] of this.#kinds) {
       onLoss({ reason: 'opaque-content', place, detail: `${kind}: ${count} of them, the first here` });

@@ -140,10 +140,7 @@ const entries = {
   }),
 };
 
-/**
- * The schema of an entry: an action of any recorded agent. Entries are in the order of the
- * recording.
- */
+/** The schema of an entry: a message, call, result or event of any recorded agent. */
 export const recordedEntrySchema = z.discriminatedUnion('kind', [
   entries.session,
   entries.message,

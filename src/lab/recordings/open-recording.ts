@@ -10,7 +10,7 @@ import { StoredSessionsError, storedDocument, storedSession, storedSessionAt } f
 export type RecordingErrorCode = 'unrecognised' | 'empty' | 'binary' | 'unreadable';
 
 /**
- * Thrown if a recording cannot be read at all, and only before the first entry. Later faults are
+ * Thrown before the first entry if a recording cannot be read at all. Later faults are reported as
  * losses.
  */
 export class RecordingError extends CodedError<RecordingErrorCode> {
@@ -28,10 +28,10 @@ export class RecordingError extends CodedError<RecordingErrorCode> {
   }
 }
 
-/** Number of bytes by which importers recognise the format. */
+/** Number of bytes at the beginning from which importers recognise the format. */
 export const HEAD_BYTES = 256 * 1024;
 
-/** Bytes per read. This is faster than the default of 64 KiB. */
+/** Bytes per read. Larger reads are faster than the default of 64 KiB. */
 const CHUNK_BYTES = 512 * 1024;
 
 /** Without O_NONBLOCK, opening a pipe without a writer would block. */
@@ -65,7 +65,7 @@ async function openFile(path: string, size: number): Promise<RecordingSource> {
   };
 }
 
-/** Opens a session in OpenCode's database as if it had been exported. */
+/** Opens a session in OpenCode's database in the form of an export. */
 function openStored(
   path: string,
   { database, id }: { readonly database: string; readonly id: string },

@@ -21,15 +21,15 @@ export interface CallEffects {
   readonly seen: readonly SeenFile[];
   readonly readings: NonNullable<CallReport['readings']>;
   readonly mentions: NonNullable<CallReport['mentions']>;
-  /** The file that the call read, if it is a plain read of one file. */
+  /** The file that the call read, if the call did nothing but read one file. */
   readonly read: WholeText | undefined;
   /** Number of files whose text is unknown after the call. */
   readonly unknown: number;
-  /** Number of files that were not reported because the call had too many (decision C7). */
+  /** Number of files that were not reported because the call had too many files (decision C7). */
   readonly left: number;
 }
 
-/** The state by which a call's effects are judged. */
+/** The inputs for computing a call's effects. */
 interface EffectContext {
   readonly tree: FileTree;
   readonly undo: UndoTexts;
@@ -38,7 +38,8 @@ interface EffectContext {
   /** Milliseconds since 1970. */
   readonly now: number;
   /**
-   * Whether reading a part of a file also activates it, as the specification literally says (D8).
+   * Whether reading a part of a file also activates the file, as the specification literally says
+   * (decision D8).
    */
   readonly strict: boolean;
 }
@@ -58,9 +59,9 @@ const isOnWindows = (folder: string | undefined): boolean => folder !== undefine
 
 /**
  * Returns the canonical path of a recorded name (decision H6). A relative name is below the call's
- * folder. `~` is resolved if that folder is in a user's home folder. On Windows a backslash
- * separates names, even if the folder is spelled for a shell. Undefined for an invalid path: empty,
- * with a NUL, too long, or relative without a folder.
+ * folder. `~` is resolved if that folder is in a user's home folder. On Windows, a backslash
+ * separates names even if the folder's path is spelled for a shell. Undefined for an invalid path:
+ * empty, with a NUL, too long, or relative without a folder.
  */
 export function recordedPath(
   cwd: string | undefined,
@@ -86,8 +87,8 @@ function folderOf(call: EntryOf<'call'>, cwd: string | undefined): string | unde
 }
 
 /**
- * Returns a call's arguments with the edited file's path. A call that edits the open file does not
- * name it, but its result does.
+ * Returns a call's arguments with the path of the edited file. A call that edits the open file has
+ * no path; its result does.
  */
 function withSubject(call: EntryOf<'call'>, result: EntryOf<'result'>): Readonly<Record<string, unknown>> {
   const subject = result.files?.at(-1)?.path;
@@ -126,8 +127,8 @@ function take({ path, how }: SeenFile, { tree, filesystem, now, strict }: Effect
 
 /**
  * Applies a finished call to the file tree and returns what to report to the client (decisions C1,
- * C7, D8). Whole texts become readings, other existing files mentions. A failed call is assumed to
- * have changed no file.
+ * C7, D8). Whole texts become readings. Other existing files become mentions. Assumes that a failed
+ * call changed no file.
  */
 export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, context: EffectContext): CallEffects {
   const tool = recordedTool(call.tool);
@@ -171,12 +172,18 @@ export function callEffects(call: EntryOf<'call'>, result: EntryOf<'result'>, co
 export class EffectCounts {
   failed = 0;
   unanswered = 0;
-  /** Number of calls by kind of tool. Rare kinds are present only if they occurred. */
+  /** Number of calls by kind of tool. Rare kinds have an entry only if they occurred. */
   readonly kinds = { read: 0, write: 0, edit: 0, patch: 0, list: 0, glob: 0, grep: 0, shell: 0, other: 0 };
-  /** Number of reads: of whole files, of parts, and how many of these a shell did. */
+  /**
+   * Number of reads of whole files and of parts. `by_shell` is the number of these reads that a
+   * shell did.
+   */
   readonly reads = { whole: 0, part: 0, by_shell: 0 };
   readonly changes = { followed: 0, unknown: 0 };
-  /** Number of files that calls read or mentioned, and how many were not reported. */
+  /**
+   * Number of observed files that were reported to the client, and number of those that were left
+   * out.
+   */
   readonly observations = { reported: 0, left: 0 };
 
   add({ kind, seen, readings, mentions, unknown, left }: CallEffects, failed: boolean): void {
@@ -222,7 +229,7 @@ function displayOf(call: EntryOf<'call'>): string {
   return text.length <= LONGEST_DISPLAY ? text : `${text.slice(0, LONGEST_DISPLAY - 1).toWellFormed()}…`;
 }
 
-/** Returns the file that a call shows, if it does nothing else. */
+/** Returns the file that a call shows, if the call does nothing else. */
 function onlyShown(acts: readonly FileAct[]): Extract<FileAct, { kind: 'show' }> | undefined {
   const [act, second] = acts;
   return second === undefined && act?.kind === 'show' ? act : undefined;
@@ -236,8 +243,8 @@ export interface WholeText {
 
 /**
  * Returns a recorded call as a call of our own tool. A read becomes `read` of the path, even if a
- * shell command did it. If the whole file was shown, the result is its text. `args_display` has the
- * recorded arguments, and the step can prove what the model saw.
+ * shell command did it. If the whole file was shown, the result is its text. `args_display` keeps
+ * the recorded arguments. The step can still prove the output that the model saw.
  */
 export function wrappedCall(
   call: EntryOf<'call'>,

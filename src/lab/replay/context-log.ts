@@ -11,24 +11,24 @@ import { type ContextMeasure, contextMeasureSchema } from './context-measure.js'
 import type { ReplayConfig } from './replay-config.js';
 import { ReplayError } from './replay-error.js';
 
-/** Stores the measures of contexts, so that an interrupted replay can resume. */
+/** Stores the measures of assembled contexts, so that an interrupted replay can resume. */
 export interface ContextLog {
   /** Returns the measure of the context after a step, if an earlier replay stored one. */
   earlier(session: SessionId, step: number): ContextMeasure | undefined;
-  /** Stores a measure. The session continues only when it is stored. */
+  /** Stores a measure. The replay waits for this before it continues. */
   keep(measure: ContextMeasure): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Returns a log for a temporary database, where no replay resumes. */
+/** Returns a log in memory, for temporary databases, in which no replay resumes. */
 export function memoryContextLog(): ContextLog {
   return { earlier: () => undefined, keep: async () => undefined, close: async () => undefined };
 }
 
 const key = (session: string, step: number): string => `${session} ${step}`;
 /**
- * A line of the log: the configuration as canonical JSON, and a measure. Older logs have the
- * configuration's hash.
+ * A line of the log: the configuration as canonical JSON, and a measure. In older logs, `config` is
+ * the configuration's hash.
  */
 const lineSchema = z.strictObject({ config: z.string(), measure: contextMeasureSchema });
 
@@ -62,10 +62,7 @@ async function readLog(path: string, config: string): Promise<KeptMeasures> {
   return { measures, first, bytes };
 }
 
-/**
- * Returns the settings in which two configurations differ. Empty if the other configuration is
- * known only by its hash.
- */
+/** Returns the settings in which two configurations differ. Empty if `other` is only a hash. */
 function differences(other: string, config: ReplayConfig): string {
   const there = (parseJson(other) ?? {}) as Readonly<Record<string, unknown>>;
   const all = Object.entries(config).filter(
@@ -81,8 +78,8 @@ function differences(other: string, config: ReplayConfig): string {
  * Opens the log of a replay's measures in the data folder. Each measure is written before the
  * session continues, so an interrupted replay can resume. The caller closes the log.
  *
- * @throws {ReplayError} `other-config` – the session was replayed there with another configuration,
- * so its contexts differ
+ * @throws {ReplayError} `other-config` – the data folder has a replay of the session with another
+ *   configuration, so contexts would differ
  */
 export async function openContextLog(dataDir: string, session: SessionId, config: ReplayConfig): Promise<ContextLog> {
   const folder = join(dataDir, 'replays');

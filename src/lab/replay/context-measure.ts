@@ -14,7 +14,7 @@ export const sectionMeasureSchema = z.strictObject({
   tokens: count.optional().describe('By the tokenizer of the report; absent where tokens were not counted'),
 });
 
-/** One assembled context of a replay. */
+/** The measure of one assembled context of a replay. */
 export const contextMeasureSchema = z.strictObject({
   session: z.string(),
   turn: count,
@@ -31,9 +31,7 @@ export type ContextMeasure = z.infer<typeof contextMeasureSchema>;
 /** Counts the tokens of a text. */
 export type CountTokens = (text: string) => number;
 
-/**
- * A text whose tokens are counted: the ends of its pieces, and the number of tokens up to each end.
- */
+/** A counted text: the end positions of its pieces, and the number of tokens up to each end. */
 interface Counted {
   readonly text: string;
   readonly ends: readonly number[];
@@ -126,7 +124,7 @@ export class ContextMeter {
   #tokens(name: SectionMeasure['name'], text: string): number | undefined {
     const count = this.#count;
     if (count === undefined) return undefined;
-    // Active blocks change in the middle of the text, so each block is counted separately, with a
+    // Active blocks may change anywhere in the section, so each block is counted separately, with a
     // cache.
     if (name === 'active') return text.split(/\n(?=ACTIVE_CONTENT id=)/).reduce((sum, block) => sum + count(block), 0);
     const growing = this.#growing.get(name) ?? new GrowingCount(count);

@@ -13,7 +13,10 @@ export interface CorpusFile {
   readonly name: string;
 }
 
-/** The files below a folder: recordings, and the other files with the reason why they are none. */
+/**
+ * The files below a folder: recordings, and other files with the reason why they are not
+ * recordings.
+ */
 export interface Corpus {
   readonly files: readonly CorpusFile[];
   readonly others: readonly { readonly name: string; readonly reason: string }[];
@@ -40,7 +43,8 @@ class CorpusSearch {
   readonly others: Corpus['others'][number][] = [];
   readonly #folder: string;
   /**
-   * Real paths that were visited. A link may lead back to a parent folder or to a found recording.
+   * Real paths that were already visited. A link may lead back to a parent folder or to a found
+   * recording.
    */
   readonly #seen = new Set<string>();
 
@@ -80,8 +84,8 @@ class CorpusSearch {
 }
 
 /**
- * Finds the recordings below a folder by their content, sorted by name. It follows links. A folder
- * with one file per event is one recording, and a file with several names counts once.
+ * Finds the recordings below a folder by their content, sorted by name. Follows links. A folder
+ * with one file per event is one recording. A file with several names counts once.
  *
  * @throws {ReplayError} bad-target – the folder cannot be read
  */
@@ -106,13 +110,13 @@ export interface FoundRecordings {
   /** Paths that no importer can read, with the errors. */
   readonly failures: readonly { readonly path: string; readonly error: Error }[];
   /**
-   * The names of other files in the named folders. The name of an unreadable file is followed by
-   * the reason.
+   * The names of files in the named folders that are not recordings. After the name of an
+   * unreadable file comes the reason.
    */
   readonly others: readonly { readonly folder: string; readonly names: readonly string[] }[];
 }
 
-/** Reasons that are not shown after a file's name. */
+/** Reasons that are not shown after a file's name, because the file is just not a recording. */
 const NO_RECORDING: ReadonlySet<string> = new Set<RecordingErrorCode>(['unrecognised', 'empty', 'binary']);
 const otherName = ({ name, reason }: Corpus['others'][number]): string =>
   NO_RECORDING.has(reason) ? name : `${name} (${reason})`;
@@ -162,7 +166,7 @@ export async function findRecordings(named: readonly string[]): Promise<FoundRec
   return { paths: [...paths.values()], failures, others };
 }
 
-/** Returns the line that lists a folder's other files. */
+/** Returns the line that lists a folder's files that are not recordings. */
 export const othersLine = ({ folder, names }: FoundRecordings['others'][number]): string =>
   `${folder}: ${names.length} ${names.length === 1 ? 'file is not a recording' : 'files are not recordings'}: ` +
   excerpt(names.join(', '));

@@ -6,7 +6,7 @@ import type { EntryOf, RecordingFormat } from '../recordings/neutral-session.js'
 export const INPUT_WITHOUT_CACHE: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'cline', 'opencode']);
 
 /**
- * Returns a recorded usage in the form in which a step stores it. Undefined if it has no counts.
+ * Converts recorded token counts to the form that a step stores. Undefined if there are no counts.
  */
 export function modelUsage(
   { format, model }: { readonly format: RecordingFormat; readonly model?: string | undefined },

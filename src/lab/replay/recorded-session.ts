@@ -29,17 +29,18 @@ export interface ContextHow {
   readonly countTokens: CountTokens | undefined;
 }
 
-/**
- * Kind of the event that says: the agent replaced a result's text after an import had recorded it.
- */
+/** Kind of the event for a result whose text the agent replaced after an import had recorded it. */
 const REPLACED = 'shortened';
 const isReplacement = (event: HistoryEvent | undefined): boolean => event?.kind === REPLACED;
 
-/** Matches the names under which agents call our tools for a session's sets, also over MCP. */
+/**
+ * Matches the names under which agents call our tools that change a session's sets, also over MCP.
+ */
 const OWN_VERB = /(?:^|__|[./:]|^mcp_[^_]+_)(activate|deactivate|pin|unpin)$/;
 
 /**
- * Returns the references in a call's arguments; undefined if they are not arguments of our tools.
+ * Returns the object references in a call's arguments. Undefined if they are not arguments of our
+ * tools.
  */
 function referencesIn({ ids }: CallReport['args']): readonly string[] | undefined {
   const isOurs = Array.isArray(ids) && ids.length > 0 && ids.every((id) => typeof id === 'string');
@@ -67,7 +68,7 @@ async function ownVerbPlan(
   return plan.entries.some(({ ok }) => ok) ? plan : undefined;
 }
 
-/** A session opened in the database, with the steps that it already has. */
+/** A session opened in the database, with the steps that the database already has of it. */
 interface OpenedSession {
   readonly session: ContextSession;
   readonly known: readonly Step[];
@@ -88,15 +89,15 @@ export class RecordedSession {
   readonly open = new Map<string, OpenRecordedCall>();
   readonly contexts: ContextMeasure[] = [];
   /**
-   * True from the start of a model's answer to the next input. The context was assembled at the
-   * start.
+   * True from the start of a model's answer to the next input. The context of the answer was
+   * assembled at its start.
    */
   answering = false;
   /** The step of the current answer's last message. */
   said: number | undefined;
   /** The session's state when the model began its current answer. */
   seen: SessionState;
-  /** Whether only the harness has sent messages so far, before the first prompt of the person. */
+  /** Whether the person has sent no prompt so far, only the harness has. */
   #isPrelude = true;
   /** Number of files inserted into the context without a call. */
   attached = 0;
@@ -107,11 +108,11 @@ export class RecordedSession {
   readonly #how: ContextHow;
   #passed: SessionState;
   /**
-   * True if an older release began this replay. It omitted empty answers, so the rest omits them,
-   * too.
+   * True if an older release of Palimpsest began this replay. That release omitted empty answers,
+   * so this replay omits them, too.
    */
   #leavesOut = false;
-  /** For each entry, by its recorded id, the last steps before it and after it. */
+  /** For each entry, by its recorded id: the session's last step before the entry and after it. */
   readonly #places = new Map<string, { readonly before: number; readonly after: number }>();
   /** The last step before each prompt of the user. */
   readonly #prompts: number[] = [];
@@ -140,7 +141,7 @@ export class RecordedSession {
     return this.#passing ? this.#passed : this.session.state;
   }
 
-  /** True while the next step was already written by an earlier replay. */
+  /** True while an earlier replay has already written the next step. */
   get #passing(): boolean {
     return this.#passed.seq < this.#known.length;
   }
@@ -173,7 +174,7 @@ export class RecordedSession {
 
   /**
    * Returns whether a message opens a turn. A user message that the harness inserted opens none.
-   * Messages before the first prompt belong to its turn.
+   * Messages before the first prompt belong to the turn of that prompt.
    */
   #opensTurn({ role }: Message, origin: EntryOf<'message'>['origin']): boolean {
     const { seq, turnRule } = this.state;
@@ -184,8 +185,8 @@ export class RecordedSession {
   }
 
   /**
-   * Skips those parts of an answer that an import recorded while the agent was still writing it.
-   * Returns the rest of the text.
+   * Skips the parts of an answer that an import recorded while the agent was still writing the
+   * answer. Returns the rest of the text.
    */
   #withoutKnownParts({ role, text: whole }: Message): string {
     let text = whole.toWellFormed();
@@ -200,9 +201,9 @@ export class RecordedSession {
   }
 
   /**
-   * Records a call under an id that is unique in the database and equal in every replay. With
-   * `isReplaced`, the model saw a text other than the tool's output. An earlier import may have
-   * recorded the output.
+   * Records a call under an id that is unique in the database and equal in every replay.
+   * `isReplaced` means that the model saw another text than the tool's output. The call then equals
+   * a known step even if an earlier import recorded the output.
    */
   async call(report: CallReport & { readonly callId: string }, isReplaced = false): Promise<void> {
     const given = report.callId.toWellFormed();
@@ -252,7 +253,7 @@ export class RecordedSession {
     await this.session.close();
   }
 
-  /** Stores the last steps before and after an entry. */
+  /** Stores the session's last step before an entry, and the last step after it. */
   note(entry: Exclude<RecordedEntry, { kind: 'session' }>, before: number): void {
     if (entry.kind === 'message' && entry.origin === 'person') this.#prompts.push(before);
     if (entry.native_id === undefined) return;
@@ -261,8 +262,8 @@ export class RecordedSession {
   }
 
   /**
-   * Returns the last step that a rewind keeps. Undefined if the recording does not say so, or names
-   * an unknown entry.
+   * Returns the last step that a rewind keeps. Undefined if the recording does not name it, or
+   * names an unknown entry.
    */
   keptBy({ undone_from, undone_turns, parent_id }: EntryOf<'event'>): number | undefined {
     if (undone_turns !== undefined) return this.#prompts.at(-undone_turns);
@@ -280,8 +281,8 @@ export class RecordedSession {
   }
 
   /**
-   * Skips events about replaced results. A full read of the recording finds each replacement at its
-   * result.
+   * Skips known events about replaced results. Reading the whole recording finds each replacement
+   * at its result instead.
    */
   #passReplacements(): void {
     for (;;) {

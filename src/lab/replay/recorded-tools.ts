@@ -13,7 +13,10 @@ const ANYTHING: readonly FileAct[] = [{ kind: 'anything' }];
 const anything: Acts = () => ANYTHING;
 const nothing: Acts = () => [];
 
-/** Interprets calls that name one file. A call without a path may have changed any file. */
+/**
+ * Interprets calls that name one file. Assumes that a call without a path may have changed any
+ * file.
+ */
 const onPath =
   (act: (path: string, call: ReadCall) => FileAct): Acts =>
   (call) => {
@@ -42,8 +45,8 @@ function replacementOf(args: ToolArguments): Replacement | undefined {
 }
 
 /**
- * Returns the replacements of a call, from its list `edits` or from its own arguments. Undefined if
- * the arguments of one are unknown.
+ * Returns the text replacements of a call, from its list `edits` or from its own arguments.
+ * Undefined if any replacement has unknown arguments.
  */
 function replacementsOf(args: ToolArguments): readonly Replacement[] | undefined {
   const given: readonly unknown[] = Array.isArray(args.edits) && args.edits.length > 0 ? args.edits : [args];
@@ -57,7 +60,8 @@ const text = (value: unknown): string | undefined => (typeof value === 'string' 
 const filled = (value: unknown): string | undefined => (value === '' ? undefined : text(value));
 
 /**
- * An edit replaces text, inserts text after a line, or replaces lines, depending on its arguments.
+ * Interprets an edit. Depending on its arguments, it replaces text, inserts text after a line, or
+ * replaces lines.
  */
 const edit = onPath((path, { args }) => {
   const replacements = replacementsOf(args);
@@ -105,7 +109,10 @@ const move: Acts = ({ args }) => {
 const listed = (format: ListingFormat, output: string, place: ListedPlace = {}): readonly string[] =>
   certainNames(format, output, place);
 
-/** A search prints matches or file names. Without `output_mode: content`, both are looked for. */
+/**
+ * Interprets a search, which prints matches or file names. Unless `output_mode` is `content`, looks
+ * for both in the output.
+ */
 const search: Acts = ({ args, output }) => {
   const matches = listed('matches', output, { targets: [pathArgument(args, 'folder') ?? '.'] });
   return [{ kind: 'list', paths: args.output_mode === 'content' ? matches : [...matches, ...listed('paths', output)] }];
@@ -141,7 +148,7 @@ const ACTS: Readonly<Record<ToolForm, Acts>> = {
   unknown: nothing,
 };
 
-/** Returns how to interpret a recorded tool. Its name may be spelled in any way. */
+/** Returns how to interpret a recorded tool. The spelling of its name does not matter. */
 export function recordedTool(name: string): { readonly kind: ToolKind; readonly acts: Acts } {
   const { form, kind } = foreignTool(name);
   return { kind, acts: ACTS[form] };

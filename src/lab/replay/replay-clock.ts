@@ -10,11 +10,11 @@ const STEP_MS = 1_000;
 export class ReplayClock {
   /** Number of corrected times, by reason. */
   readonly repairs = {
-    /** Times before the previous one; the previous one is used. */
+    /** Number of times before the previous time, which is used instead. */
     backwards: 0,
-    /** Invalid times, or times in the future; the previous one is used. */
+    /** Number of invalid times, and of times in the future. The previous time is used instead. */
     impossible: 0,
-    /** Entries without a time. */
+    /** Number of entries without a time. */
     missing: 0,
   };
   readonly #latest: () => number;
@@ -22,7 +22,9 @@ export class ReplayClock {
   #set = false;
   #before = 0;
 
-  /** `latest` returns the current time of this machine. Later times are rejected. */
+  /**
+   * `latest` returns the current time of this machine. Recorded times after it count as impossible.
+   */
   constructor(latest: () => number) {
     this.#latest = latest;
   }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { ReplayError } from './replay-error.js';
 
-/** Settings of a replay that differ from the defaults. All fields are optional. */
+/** Settings of a replay. All fields are optional and have defaults. */
 export const replayConfigSchema = z.strictObject({
   window: z
     .strictObject({

@@ -23,8 +23,8 @@ export interface ReplayDatabase {
 type NodeSettings = Partial<Omit<EnsureNodeOptions, 'dataDir'>>;
 
 /**
- * Opens a database for replays: the one in the data folder, or an in-memory node whose temporary
- * folder is deleted at the end.
+ * Opens a database for replays: the data folder's, or an in-memory one whose temporary folder is
+ * deleted on close.
  *
  * @throws {NodeError} – the node cannot be started
  */

@@ -11,7 +11,7 @@ import type { Head } from '../../store/snapshot-rows.js';
 import type { StoreSnapshot } from '../../store/store-snapshot.js';
 import type { ContextMeasure } from './context-measure.js';
 
-/** A session's part in the digest. */
+/** The data of a session that the digest covers. */
 interface DigestedSession {
   readonly id: SessionId;
   readonly contexts: readonly ContextMeasure[];
@@ -22,7 +22,7 @@ interface DigestedSession {
 /** Counts of the objects in the database at the end of a replay. */
 interface ReplayObjects {
   readonly files: number;
-  /** Number of file versions other than each file's first. */
+  /** Number of file versions, without the first of each file. */
   readonly fileUpdates: number;
   /** Number of files that were never read. */
   readonly stubs: number;
@@ -76,7 +76,7 @@ async function countedVersions(
 /**
  * Returns the SHA-256 over the results of a replay in order. The results are every assembled
  * context, every object version with its valid time, and each session's final chat, sets and
- * prompt. The hash leaves out transaction times, and versions made only by opening or pausing a
+ * prompt. The hash does not cover transaction times, nor versions made only by opening or pausing a
  * session.
  *
  * So two replays of a recording have equal digests on any machine, even if one was interrupted.
@@ -106,7 +106,7 @@ export async function replayDigest(
     }
   }
   for (const { id } of sessions) {
-    // One at a time, because the chat of a long session is large.
+    // Reads one object at a time, because the chat of a long session is large.
     for (const key of [sessionObjectId(id), chatObjectId(id), systemPromptObjectId(id)])
       line('session', key, (await snapshot.get(key))?.version.object_hash ?? null);
   }

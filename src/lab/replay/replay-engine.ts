@@ -19,7 +19,7 @@ import { ReplayError } from './replay-error.js';
 import { nthSession, type ReplayIdentity } from './replay-identity.js';
 import { UseEvidence } from './use-evidence.js';
 
-/** A file that a call read or changed, as the recording shows it after the call. */
+/** A file that a call read or changed, with its text after the call. */
 export interface SeenText {
   readonly path: CanonicalPath;
   /** Null for a deleted file. Undefined if the recording does not show the whole text. */
@@ -29,8 +29,8 @@ export interface SeenText {
 /** Access to the disk, for a recording that is imported while its agent works. */
 export interface DiskAtCalls {
   /**
-   * Stores the current versions of those files that are below the session's folder, if the call has
-   * just ended. Returns a note for each file whose content differs from the recording, or
+   * If the call has just ended, stores the current versions of its files that are below the
+   * session's folder. Returns a note for each file whose content differs from the recording, or
    * undefined.
    */
   compare(
@@ -47,21 +47,18 @@ interface EngineOptions {
   readonly identity: ReplayIdentity;
   readonly config: ReplayConfig;
   readonly log: Pick<ContextLog, 'earlier' | 'keep'>;
-  /** Set if a later replay continues this one. Then calls without results stay open. */
+  /** Set if a later replay continues this one. Calls without results then stay open. */
   readonly growing?: boolean;
   /** Returns our id of a session in another recording. Used to record the parents of sessions. */
   readonly sessionOf?: (native: string) => SessionId;
   /** Access to the disk, for a recording that is imported while its agent works. */
   readonly disk?: DiskAtCalls;
-  /** Counts tokens; absent if they are not counted. */
+  /** Counts the tokens of a text. If absent, tokens are not counted. */
   readonly countTokens?: (text: string) => number;
   readonly signal?: AbortSignal;
 }
 
-/**
- * Time limit for one database write. It is long because no caller waits, and busy machines are
- * slow.
- */
+/** Milliseconds for one database write. Long, because no user waits and busy machines are slow. */
 export const DATABASE_WAIT_MS = 120_000;
 
 const isSilentAnswer = (entry: RecordedEntry): boolean =>
@@ -72,8 +69,8 @@ const HISTORY_EVENTS: ReadonlySet<string> = new Set(['rewind', 'branch', 'rollba
 
 /**
  * Passes a recording's entries to the real client [§6]. Messages and calls become steps, and a
- * context is assembled before each model answer. Each entry is awaited, so a recording always gives
- * the same steps.
+ * context is assembled before each model answer. Entries are processed one after another, so a
+ * recording always gives the same steps.
  */
 export class ReplayEngine {
   readonly entries = new ImportCounter();
@@ -88,8 +85,8 @@ export class ReplayEngine {
   /** The current session for each recorded session id. After a rewind, this is the new branch. */
   readonly #current = new Map<string, RecordedSession>();
   /**
-   * Recorded sessions that have no entry yet. Each begins with its first entry, whose time may
-   * precede the time in the recording's head.
+   * Recorded sessions without entries so far. A session starts at the time of its first entry,
+   * which may precede the time in the recording's head.
    */
   readonly #announced = new Map<string, EntryOf<'session'>>();
   readonly #undo = new UndoTexts();
@@ -113,7 +110,7 @@ export class ReplayEngine {
     const held = this.#held;
     this.#held = undefined;
     if (held !== undefined) await this.#take(held);
-    // The growing recording may still add text or a call to this answer.
+    // A growing recording may still add text or a call to this answer.
     if (this.#options.growing === true && isSilentAnswer(entry)) this.#held = entry;
     else await this.#take(entry);
   }
@@ -167,7 +164,7 @@ export class ReplayEngine {
     if (session.state.seq === 0) await this.#noteParent(session, entry);
   }
 
-  /** Records the parent of a session, if it has one. */
+  /** Records the parent of a session, if the recording names one. */
   async #noteParent(session: ContextSession, { parent }: EntryOf<'session'>): Promise<void> {
     const { clock, sessionOf } = this.#options;
     if (parent === undefined) return;
@@ -190,8 +187,8 @@ export class ReplayEngine {
   }
 
   /**
-   * Continues a session after a rewind, as a live session does (decision F2). Old steps stay
-   * unchanged. The new branch is a fork after the last shared step.
+   * Continues a session after a rewind in a new branch, as a live session does (decision F2). The
+   * branch is a fork after the last shared step. Old steps stay unchanged.
    */
   async #branch(left: RecordedSession, from: RecordedSession, kept: number): Promise<void> {
     const { client, identity } = this.#options;
@@ -217,7 +214,7 @@ export class ReplayEngine {
     return session;
   }
 
-  /** Prepares a model call, before the first message or call of its answer. */
+  /** Prepares a model call. Runs before the first message or call of its answer. */
   async #answering(session: RecordedSession): Promise<void> {
     if (session.answering) return;
     session.answering = true;
@@ -236,7 +233,7 @@ export class ReplayEngine {
       );
     }
     session.contexts.push(made);
-    // A replay may have been killed just after it stored this measure.
+    // An earlier replay may have been killed just after it stored this measure.
     if (made.sha256 !== known?.sha256) await log.keep(made);
   }
 
@@ -327,12 +324,15 @@ export class ReplayEngine {
     );
   }
 
-  /** Records that the agent used the files it edits, by its context at the time of its decision. */
+  /**
+   * Records that the agent used the files that it edits. Its context when it decided on the call
+   * shows whether it had their texts.
+   */
   #useBy(session: RecordedSession, { kind, seen }: CallEffects): void {
     if (kind !== 'edit' && kind !== 'patch' && kind !== 'write') return;
     for (const { path, how } of seen) {
       const object = fileObjectId(filesystemSource(this.#options.identity.filesystemId, path));
-      // No context can have held a new file.
+      // The context cannot have held a file that the call creates.
       const isNew = kind === 'write' && !session.seen.has(object);
       if ((how === 'written' || how === 'deleted') && !isNew) this.evidence.edited(session.seen, path);
     }
@@ -359,14 +359,17 @@ export class ReplayEngine {
     });
   }
 
-  /** Handles an event. Files inserted without a call become a call. A rewind starts a branch. */
+  /**
+   * Handles an event. Files inserted without a call are recorded as a call. A rewind starts a
+   * branch.
+   */
   async #event(entry: EntryOf<'event'>): Promise<void> {
     const session = this.#of(entry);
     if (entry.name === 'model-change' && entry.text !== undefined)
       this.#models.set(session.entry.native_id, entry.text);
     if (HISTORY_EVENTS.has(entry.name)) {
       session.answering = false;
-      // Looks in the current branch first, then in earlier branches, for the entry to return to.
+      // Searches the entry to return to in the current branch first, then in earlier branches.
       const all = [
         session,
         ...this.sessions.filter(({ entry: { native_id } }) => native_id === entry.session).reverse(),

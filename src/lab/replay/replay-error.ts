@@ -11,8 +11,8 @@ type ReplayErrorCode =
   | 'interrupted';
 
 /**
- * Thrown when a replay cannot start or continue. Faults inside a recording become losses in the
- * report instead.
+ * Thrown when a replay cannot start or continue. Faults inside a recording are not thrown but
+ * reported as losses.
  */
 export class ReplayError extends CodedError<ReplayErrorCode> {
   override readonly name = 'ReplayError';

@@ -23,9 +23,11 @@ export async function recordingHash(source: RecordingSource, signal?: AbortSigna
  * a database.
  */
 export interface ReplayIdentity {
-  /** Our id for the recording's first session. Later sessions get a number appended. */
+  /** Our id for the recording's first session. The ids of later sessions have a number appended. */
   readonly session: SessionId;
-  /** An id that no filesystem of this machine has, so that recorded paths are never read. */
+  /**
+   * An id that no filesystem of this machine has, so that the client never reads recorded paths.
+   */
   readonly filesystemId: FilesystemId;
 }
 
@@ -33,8 +35,8 @@ const digest = (...parts: readonly string[]): string => createHash('sha256').upd
 
 /**
  * Returns the ids of a replay from the recording's content and a variant, such as an experiment's
- * parameters. So one database can hold several replays of a recording. If `into` is given, it is
- * the session's id.
+ * parameters. With different variants, one database can hold several replays of a recording. If
+ * `into` is given, it is the session's id.
  */
 export function replayIdentity(recording: string, variant: string, into?: string): ReplayIdentity {
   const session = sessionId(into ?? `r${digest(recording, variant).slice(0, 10)}`);

@@ -28,9 +28,9 @@ export interface RecordingReplay {
   readonly config: ReplayConfig;
   readonly identity: ReplayIdentity;
   /**
-   * Set if the recording may still grow; a later replay then continues in the same session. Calls
-   * without results, and a last answer without text, stay open. Journal and measures are left out
-   * so that a waiting person sees the session sooner.
+   * Set if the recording may still grow, so that a later replay continues in the same session.
+   * Calls without results, and a last answer without text, then stay open. The replay skips journal
+   * and measures, so that a waiting person sees the session sooner.
    */
   readonly growing?: boolean;
   /** Returns our id of a session in another recording. Used to record the parents of sessions. */
@@ -51,7 +51,7 @@ export interface RecordingReplay {
   readonly signal?: AbortSignal;
 }
 
-/** The parts of a replay. When `conclude` gets them, all writes are in the database. */
+/** The parts of a replay. When `conclude` is called with them, all writes are in the database. */
 export interface DeliveredReplay {
   readonly client: ContextClient;
   readonly engine: ReplayEngine;
@@ -62,10 +62,7 @@ export interface DeliveredReplay {
 /** A filesystem id that no recording has. It keeps the client from reading recorded paths. */
 const NO_FILESYSTEM = filesystemId('replay-none');
 
-/**
- * Size of the client's text cache. A replay reads back little but active contents and its newest
- * writes.
- */
+/** Size of the client's text cache. A replay mostly reads active content and its newest writes. */
 const KEPT_UNITS = 4 * 1_048_576;
 const REPORT_EVERY_ENTRIES = 64;
 /** Maximum number of steps and contexts that wait for the database. */
@@ -106,8 +103,8 @@ export async function replayRecording<T>(
     keptUnits: KEPT_UNITS,
     what: options.what ?? 'a replay',
     clock: () => clock.now,
-    // Without a journal, transactions need not wait for each other. A killed import continues after
-    // the steps in the database.
+    // Without a journal, transactions need not wait for each other. After a kill, the next import
+    // continues behind the steps in the database.
     journal: !growing,
     ...defined({ dataDir, onNotice, mask: await database.mask?.() }),
   });
@@ -142,7 +139,7 @@ export async function replayRecording<T>(
       options.onEntry?.(entry);
       await engine.take(entry);
       entries += 1;
-      // Bounds the number of writes that wait for the database.
+      // Limits the number of writes that wait for the database.
       if (client.status.waiting > MOST_WAITING) await client.backpressure(MOST_WAITING, DATABASE_WAIT_MS);
       if (entries % REPORT_EVERY_ENTRIES === 0) report();
     }

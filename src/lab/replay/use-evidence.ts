@@ -28,7 +28,7 @@ export const fileUseSchema = z.strictObject({
 });
 export type FileUse = z.infer<typeof fileUseSchema>;
 
-/** Maximum number of uses that are stored individually; further uses are only counted. */
+/** Maximum number of uses that are stored individually. Further uses are only counted. */
 const KEPT_USES = 20_000;
 /** Maximum number of tool results that are remembered per file. */
 const REMEMBERED_RESULTS = 8;
@@ -62,7 +62,7 @@ export class UseEvidence {
     this.#results.set(key, results);
   }
 
-  /** Copies to a branch which texts its parent was shown. */
+  /** Makes a branch start with the texts that its parent was shown. */
   branch(from: SessionId, to: SessionId): void {
     const prefix = `${from} `;
     for (const [key, results] of [...this.#results]) {

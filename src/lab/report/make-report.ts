@@ -53,7 +53,7 @@ function contextsOf(each: readonly ContextMeasure[], tokenizer: string | undefin
   };
 }
 
-/** Returns the session that a session derives from, and how it derives. */
+/** Returns the session from which a session derives, and how, such as `branch` or `subagent`. */
 function cameFrom(
   parent: EntryOf<'session'>['parent'],
   branchOf: SessionId | undefined,
@@ -116,7 +116,7 @@ export function makeReport({
 }: FinishedReplay): ReplayReport {
   const { entries, effects, tree, evidence, sessions } = engine;
   const { objects } = digest;
-  // In reverse order, so that of several sessions with one native id the first wins.
+  // In reverse order, so that the first of several sessions with the same native id wins.
   const ids = new Map([...sessions].reverse().map(({ entry, id }) => [entry.native_id, id]));
   const sessionReports = sessions.map(({ entry, id, state, contexts, branchOf }) => ({
     session: id,

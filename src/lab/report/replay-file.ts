@@ -26,14 +26,14 @@ export interface ReplayFileOptions {
 
 /**
  * Replays a recording into a database and reports the result. The result does not depend on this
- * machine (decision H6): recorded paths are not read, times come from the recording, and ids from
+ * machine (decision H6). Recorded paths are not read. Times come from the recording, and ids from
  * its content.
  *
  * @throws {RecordingError} if the recording cannot be read
  * @throws {ReplayError} if the replay cannot continue
  * @throws {SessionError} from the client
- * @throws {XtdbError} from the database. Replayed steps stay; the next replay into the same
- *   database resumes there
+ * @throws {XtdbError} from the database. Replayed steps stay, and the next replay into the same
+ *   database continues after them
  */
 export async function replayFile(
   path: string,

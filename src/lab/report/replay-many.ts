@@ -80,7 +80,7 @@ async function hashOf({ path }: ReplayJob, signal: AbortSignal | undefined): Pro
   }
 }
 
-/** Returns an outcome under the name of a job whose recording has the same bytes. */
+/** Returns the outcome for another job whose recording has the same bytes. */
 function under(job: ReplayJob, outcome: ReplayOutcome): ReplayOutcome {
   if ('error' in outcome) return { ...outcome, job };
   const { report, ms } = outcome;
@@ -88,9 +88,9 @@ function under(job: ReplayJob, outcome: ReplayOutcome): ReplayOutcome {
 }
 
 /**
- * Replays recordings in parallel into one database. Each has its own sessions, so their order has
- * no effect. Files with equal bytes are replayed once, and each gets the report. A failed replay
- * does not stop the others. Returns the outcomes in the order of the jobs.
+ * Replays recordings in parallel into one database. Each replay has its own sessions, so the order
+ * of the replays has no effect. Files with equal bytes are replayed once, and share the report. A
+ * failed replay does not stop the others. Returns the outcomes in the order of the jobs.
  *
  * @throws the reason of an aborted `signal`
  */
@@ -114,8 +114,9 @@ async function replayMany(jobs: readonly ReplayJob[], options: ReplayManyOptions
 }
 
 /**
- * Writes a report as JSON and Markdown into a folder, with access for the user only. The files are
- * named after the recording and the first digits of its hash. Returns their path without extension.
+ * Writes a report as JSON and Markdown into a folder, with access for the user only. The names of
+ * the two files consist of the recording's name and the first digits of its hash. Returns their
+ * common path without extension.
  */
 export async function writeReports(folder: string, report: ReplayReport): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -130,9 +131,9 @@ export async function writeReports(folder: string, report: ReplayReport): Promis
 }
 
 /**
- * Maximum bytes of recordings that are replayed into one in-memory database. Its heap holds all
- * writes. Recordings of 100 MB filled a heap of 1 GB, so that garbage collection took most of the
- * time.
+ * Maximum bytes of recordings that are replayed into one in-memory database. Such a database keeps
+ * all writes in the heap. In a heap of 1 GB, recordings of 100 MB spent most of the time on garbage
+ * collection.
  */
 const BATCH_BYTES = 40_000_000;
 

@@ -16,21 +16,27 @@ export const DISAGREEMENTS = [
 ] as const;
 export type Disagreement = (typeof DISAGREEMENTS)[number];
 
-/** Compares the predictions for the sent requests with the provider's counts. */
+/** A comparison of our predictions for the recorded requests with the provider's counts. */
 export interface Calibration {
   /** Number of calls that the provider counted. */
   readonly calls: number;
   /** Tokens that the provider counts in addition to the recorded texts: system prompt and tools. */
   readonly fixed: number;
-  /** Characters per token in the text that calls add. */
+  /** Characters per token of the recorded text. */
   readonly charsPerToken: number;
-  /** Relative error of the estimated prompts, fixed part included, over all calls. */
+  /** Relative error of the estimated prompts, including the fixed part, over all calls. */
   readonly difference: number;
-  /** Number of calls whose cache reads were reported, and of those where the prediction agrees. */
+  /**
+   * Number of calls whose cache reads the provider reported, and number of these that agree with
+   * the prediction.
+   */
   readonly reads: { readonly counted: number; readonly agree: number };
-  /** The same for cache writes. */
+  /** The same two numbers for cache writes. */
   readonly writes: { readonly counted: number; readonly agree: number };
-  /** The predicted price of the prompts divided by the price of the counted ones. */
+  /**
+   * The price of all prompts with the predicted cache reads, divided by their price with the
+   * counted cache reads.
+   */
   readonly price: number | undefined;
   readonly causes: Readonly<Partial<Record<Disagreement, number>>>;
 }

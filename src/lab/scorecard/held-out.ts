@@ -1,19 +1,21 @@
 import type { PolicyFacts } from '../policies/policy.js';
 import { type Candidate, pooledScore, type ScoredSession } from './pooled.js';
 
-/** Shares of the calls and of the needed lines that a setting must keep to be chosen. */
+/** Minimum shares of the calls and of the needed lines that a chosen setting keeps. */
 const LEAST_KEPT = { calls: 0.95, lines: 0.98 } as const;
 
 /** A policy with its scored sessions. */
 export interface ScoredPolicy extends Candidate, Pick<PolicyFacts, 'family'> {}
 
-/** The sessions on which settings are chosen, and those on which they are reported. */
+/**
+ * The sessions for choosing a setting, and the sessions on which the chosen setting is reported.
+ */
 export interface Split {
   readonly train: ReadonlySet<string>;
   readonly test: ReadonlySet<string>;
 }
 
-/** A session with its project. All sessions of a project are on one side of a split. */
+/** A session with its project. All sessions of one project are on the same side of a split. */
 export interface GroupedSession {
   readonly session: string;
   readonly group: string;
@@ -31,8 +33,8 @@ function groupsOf(sessions: readonly GroupedSession[]): readonly (readonly Group
 }
 
 /**
- * Divides sessions into two sides with about the same number of calls. Whole projects go to one
- * side, the largest project to the test side. The same sessions always give the same sides.
+ * Divides sessions into two sides with about the same number of calls. A project is never divided.
+ * The largest project goes to the test side. The same sessions always give the same sides.
  */
 export function splitByProject(sessions: readonly GroupedSession[]): Split {
   const sides = { train: new Set<string>(), test: new Set<string>() };
@@ -80,8 +82,8 @@ export interface LeftOut {
 }
 
 /**
- * Scores each project under that setting of a family which does best on all other projects.
- * Undefined for fewer than two projects or settings.
+ * Scores each project with the setting of a family that is best on all other projects. Undefined
+ * for fewer than two projects or settings.
  */
 export function leaveProjectsOut(
   policies: readonly ScoredPolicy[],

@@ -3,11 +3,11 @@ import type { Reach, RequestPart } from '../policies/policy.js';
 import type { NeededLine, NeededLines } from '../timeline/needed-lines.js';
 import { isVisible, type ModelCall, type TimelineItem } from '../timeline/timeline.js';
 
-/** Counts of a session's needed lines: kept by the requests, still obtainable, or lost. */
+/** Counts of a session's needed lines: in the requests, missing but obtainable, or lost. */
 export interface NeededCounts {
   readonly lines: number;
   readonly kept: number;
-  /** Missing lines whose item the request names, under a policy that returns texts by name. */
+  /** Missing lines whose item the request names, if the policy returns texts by name. */
   readonly activate: number;
   /** Missing lines whose item the request names and whose file has not changed since. */
   readonly readAgain: number;
@@ -16,7 +16,7 @@ export interface NeededCounts {
   readonly calls: number;
   readonly callsKept: number;
   /**
-   * Number of calls whose request had all needed lines, except perhaps lines that only the model
+   * Number of calls whose request had all needed lines, not counting lines that only the model
    * wrote.
    */
   readonly inputsKept: number;
@@ -29,7 +29,10 @@ const PATH_SEGMENTS = 2;
 
 const endOf = (path: string): string => path.split('/').slice(-PATH_SEGMENTS).join('/');
 
-/** Returns the texts that name an item: the ends of its paths and the starts of its arguments. */
+/**
+ * Returns the texts by which a request can name an item: the ends of its paths and the starts of
+ * its arguments.
+ */
 function namesOf({ files, argumentTexts }: TimelineItem): readonly string[] {
   const paths = [...files.shows, ...files.changes].map(endOf);
   const starts = argumentTexts.flatMap((text) => {
@@ -55,9 +58,9 @@ function callOf(holder: TimelineItem, { items, visible }: ModelCall): TimelineIt
 }
 
 /**
- * Returns whether a request lets the model know that a dropped text exists. Either it contains the
- * text's call with arguments, or the policy's own text names the file or the start of the call. An
- * id alone does not count.
+ * Returns whether a request names a dropped text, so that the model knows of it. The request must
+ * contain the call with its arguments, or a text of the policy that names the file or the start of
+ * the call. An id alone is not enough.
  */
 function isNamedIn(holder: TimelineItem, call: ModelCall, parts: readonly RequestPart[]): boolean {
   const made = callOf(holder, call);
@@ -90,8 +93,8 @@ export class KeptLines {
   }
 
   /**
-   * Counts the needed lines of a call in its request. Returns the items that the model would have
-   * to fetch.
+   * Counts which needed lines of a call its request contains. Returns the items that the model
+   * would have to fetch.
    */
   take(call: ModelCall, parts: readonly RequestPart[]): readonly TimelineItem[] {
     if (call.opensTurn) this.#fetched.clear();

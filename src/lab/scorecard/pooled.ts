@@ -23,20 +23,24 @@ export interface PooledScore {
   readonly sessions: number;
   readonly calls: number;
   /**
-   * Cost relative to `raw` over the calls where `raw` fits the window; undefined if there are none.
+   * Cost relative to the baseline `raw`, over the calls whose `raw` request fits the window.
+   * Undefined if there are no such calls.
    */
   readonly vsRaw: Interval | undefined;
-  /** Cost relative to what the recorded programs sent, over all calls. */
+  /** Cost relative to the requests that the recorded programs sent, over all calls. */
   readonly vsSent: Interval;
-  /** The highest cost of any session, relative to what its program sent. */
+  /** The highest cost of any session, relative to the cost of the recorded program's requests. */
   readonly worst: number;
-  /** The same over the first 60 calls of each session. */
+  /** Cost relative to the recorded requests, over the first 60 calls of each session. */
   readonly first60: number;
-  /** The relative cost without the heaviest session, if that has over a fifth of the weight. */
+  /**
+   * Cost relative to the recorded requests without the heaviest session. Present if that session
+   * has over a fifth of the weight.
+   */
   readonly withoutHeaviest: { readonly session: string; readonly share: number; readonly vsSent: number } | undefined;
-  /** The share of each part in the policy's cost. */
+  /** The share of each cost part in the policy's cost. */
   readonly shares: Readonly<CostParts>;
-  /** Costs relative to what was sent, by name of price table. */
+  /** Cost relative to the recorded requests, by name of price table. */
   readonly byTable: Readonly<Record<string, number>>;
   readonly linesKept: Interval;
   readonly callsKept: Interval;
@@ -45,7 +49,10 @@ export interface PooledScore {
   readonly pressed: number;
   readonly hits: number;
   readonly same: number;
-  /** These are shares of the needed lines. */
+  /**
+   * Shares of the needed lines that a request lacked: the model can activate them, read the file
+   * again, or has lost them.
+   */
   readonly activate: number;
   readonly readAgain: number;
   readonly lost: number;
@@ -62,12 +69,13 @@ export interface PooledScore {
 
 const RESAMPLINGS = 2_000;
 const OUTSIDE = 0.025;
-/** A session with a larger share of the weight nearly decides the figure. */
+/** Share of the weight above which a single session nearly decides a figure. */
 const HEAVY_SHARE = 0.2;
 const FIRST_CALLS = 60;
 
 /**
- * Returns a pseudorandom generator of numbers from 0 to 1 that repeats in every run (mulberry32).
+ * Returns a generator of pseudorandom numbers from 0 to 1 that gives the same numbers in every run
+ * (mulberry32).
  */
 function seeded(seed: number): () => number {
   let state = seed;
@@ -79,7 +87,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-/** A ratio of two sums, as one pair of summands per session. */
+/** A ratio of two sums, with one pair of summands for each session. */
 type Ratio = readonly (readonly [of: number, to: number])[];
 
 const total = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0);
@@ -93,8 +101,8 @@ function ratioOf(pairs: Ratio): number {
 }
 
 /**
- * Returns a ratio with its bootstrap interval: each resampling draws as many sessions as there are,
- * with repetition.
+ * Returns a ratio with its bootstrap interval. Each resampling draws, with repetition, as many
+ * sessions as there are.
  */
 function interval(pairs: Ratio, isWanted: boolean): Interval {
   const value = ratioOf(pairs);
@@ -115,7 +123,10 @@ function interval(pairs: Ratio, isWanted: boolean): Interval {
 
 const costTo = ({ series }: PolicyScore, end: number): number => total(series.cost.slice(0, end));
 
-/** Returns a session's cost and its cost under `raw`, over the calls where `raw` fits. */
+/**
+ * Returns a session's cost and its cost under the baseline `raw`, over the calls whose `raw`
+ * request fits the window.
+ */
 const rawPair = ({ own, raw }: ScoredSession): readonly [number, number] => [
   costTo(own, raw.fits),
   costTo(raw, raw.fits),
@@ -134,8 +145,8 @@ function heaviest(sessions: readonly ScoredSession[]): PooledScore['withoutHeavi
 }
 
 /**
- * Pools a policy's sessions by summing costs and counts, so longer sessions weigh more. Without
- * `intervals` nothing is resampled. Undefined if there are no sessions.
+ * Pools a policy's sessions by summing costs and counts, so longer sessions weigh more. Computes no
+ * intervals unless `intervals` is set. Undefined if there are no sessions.
  */
 export function pooledScore(
   sessions: readonly ScoredSession[],
@@ -212,7 +223,7 @@ export function pooledScore(
   };
 }
 
-/** The sessions of a policy, by name. */
+/** A policy's scored sessions, by name. */
 export interface Candidate {
   readonly name: string;
   readonly sessions: readonly ScoredSession[];

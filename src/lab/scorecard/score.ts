@@ -7,7 +7,7 @@ import { KeptLines, type NeededCounts } from './kept-lines.js';
 import { sharedChars } from './shared-chars.js';
 
 /**
- * The parts of a cost, under the first price table. The unit is the price of an uncached input
+ * The parts of a cost under the first price table, in units of the price of an uncached input
  * token.
  */
 export const COST_PARTS = ['fixed', 'guide', 'requests', 'misses', 'summaries', 'output'] as const;
@@ -17,11 +17,14 @@ export type CostParts = Record<(typeof COST_PARTS)[number], number>;
 export interface CallSeries {
   /** Tokens of the request, including system prompt, tools and the policy's guide. */
   readonly tokens: readonly number[];
-  /** The call's whole price under the first table. */
+  /** The call's whole price under the first price table. */
   readonly cost: readonly number[];
   /** The share of the request that repeats the start of the previous one. */
   readonly same: readonly number[];
-  /** Number of needed lines, of those that the request lacked, and of missing lines from inputs. */
+  /**
+   * Number of needed lines, of needed lines that the request lacked, and of those lines that came
+   * from inputs.
+   */
   readonly needed: readonly number[];
   readonly missed: readonly number[];
   readonly missedInputs: readonly number[];
@@ -31,30 +34,32 @@ export interface CallSeries {
 export interface PolicyScore {
   readonly calls: number;
   readonly tokens: { readonly total: number; readonly peak: number };
-  /** Tokens that requests share with the start of the previous request. */
+  /** Tokens of the prefixes that requests share with the previous request. */
   readonly same: number;
-  /** Tokens read from the cache, under the first table. */
+  /** Tokens read from the cache, under the first price table. */
   readonly hits: number;
   /** The whole cost by name of price table. */
   readonly cost: Readonly<Record<string, number>>;
   readonly parts: Readonly<CostParts>;
   readonly needed: NeededCounts;
   /**
-   * Number of calls that kept all thinking of their turn, and of those that lost it for lack of
-   * room.
+   * Number of calls that kept all thinking of their turn, and of calls that lost it because the
+   * request was too large.
    */
   readonly reasoning: { readonly kept: number; readonly pressed: number };
   /** Number of texts that the model would have had to fetch, each once per turn. */
   readonly repeats: number;
-  /** Tokens per call of results that show an outdated file, on average. */
+  /** Average tokens per call of results that show an outdated file. */
   readonly stale: number;
   /** Number of requests that do not begin with the whole previous request. */
   readonly rewrites: number;
   /** Bytes written for contexts in all calls; undefined if the policy stores nothing. */
   readonly stored: number | undefined;
-  /** Number of leading calls for which the recorded answers are valid under the policy. */
+  /**
+   * Number of calls, from the first, for which the recorded answer is also valid under the policy.
+   */
   readonly exact: number;
-  /** Number of leading calls whose requests fit the window. */
+  /** Number of calls, from the first, whose requests fit the window. */
   readonly fits: number;
   readonly series: CallSeries;
 }
@@ -191,8 +196,8 @@ export class Scorer {
       fixed: ahead * this.#options.fixed,
       guide: ahead * tokensOf(this.#options.policy.guide),
       requests: tokensOf(requestCost(table, { size, same })),
-      // A fetch costs one more call with the same context. Later calls of the turn then carry its
-      // text.
+      // A fetch costs one more call with the same context. The fetched text then stays in the later
+      // requests of the turn.
       misses: fetched.reduce(
         (sum, { text }) => sum + read * context + output * FETCH_TOKENS + tokensOf(text.length) * (write + read * rest),
         0,

@@ -1,16 +1,17 @@
 import { usableLines } from '../../session/used-lines.js';
 import { isVisible, type ModelCall, type Timeline, type TimelineItem } from './timeline.js';
 
-/** A line that an answer used, with the items of its request that held it. */
+/** A line that an answer used, with the items of the request that contain the line. */
 export interface NeededLine {
   readonly line: string;
   readonly holders: readonly TimelineItem[];
   /**
-   * Whether the line was only in the arguments of the model's own earlier calls, and in its text.
+   * Whether the line occurs only in text that the model itself wrote: call arguments and messages.
    */
   readonly isOwn: boolean;
   /**
-   * Returns whether an item contains the line, also inside a longer line, such as a path in a list.
+   * Returns whether an item contains the line. Finds it also inside a longer line, such as a path
+   * in a list.
    */
   readonly isIn: (item: TimelineItem) => boolean;
 }
@@ -27,7 +28,8 @@ function heldTexts({ kind, text, argumentTexts }: TimelineItem): readonly string
 const isInput = ({ kind }: TimelineItem): boolean => kind === 'user' || kind === 'result';
 
 /**
- * Returns a function that searches items for a line. It searches each item once for all policies.
+ * Returns a function that searches items for a line. The result for each item is cached for all
+ * policies.
  */
 function searched(line: string): NeededLine['isIn'] {
   const found = new Map<TimelineItem, boolean>();
@@ -41,9 +43,9 @@ function searched(line: string): NeededLine['isIn'] {
 const needs = new WeakMap<Timeline, NeededLines>();
 
 /**
- * Returns the needed lines of every call. The answer has such a line in its text or arguments. The
- * request had it in a result, a user message or the arguments of an earlier call. A line that was
- * only in the model's earlier text is not needed, because every policy keeps that text.
+ * Returns the needed lines of every model call. The answer's text or arguments contain such a line.
+ * So does a result, a user message or an earlier call's arguments in the request. A line that only
+ * the model's earlier text contains is not needed, because every policy keeps that text.
  */
 export function neededLines(timeline: Timeline): NeededLines {
   const known = needs.get(timeline) ?? searchedLines(timeline);

@@ -22,7 +22,7 @@ type Usage = NonNullable<EntryOf<'message'>['usage']>;
  */
 const MESSAGE_FIRST: ReadonlySet<RecordingFormat> = new Set(['claude-code', 'pi', 'opencode', 'atif', 'dataclaw']);
 
-/** A filesystem id of no machine. Only paths are needed. */
+/** A filesystem id that no machine has. The builder only compares paths. */
 const NO_FILESYSTEM = filesystemId('timeline');
 const NO_FILES: FileFacts = { shows: [], changes: [], texts: new Map() };
 
@@ -34,7 +34,8 @@ function recordedTokens(format: RecordingFormat, usage: Usage): RecordedTokens |
 }
 
 /**
- * An item whose position is not final: until the next model call, items may be inserted before it.
+ * An item whose position may change: until the next model call, other items may be inserted before
+ * it.
  */
 type Placed = Omit<TimelineItem, 'position'> & { position: number };
 
@@ -48,7 +49,7 @@ interface OpenAnswer {
 type ItemFields = Pick<TimelineItem, 'kind' | 'text'> &
   Partial<Pick<TimelineItem, 'answer' | 'callId' | 'tool' | 'isError' | 'files' | 'args' | 'argumentTexts'>>;
 
-/** The state of a recording's files while its calls are followed. */
+/** The state of a recording's files after the calls read so far. */
 interface FollowedFiles {
   readonly tree: FileTree;
   readonly undo: UndoTexts;
@@ -114,7 +115,8 @@ export class TimelineBuilder {
   }
 
   /**
-   * Adds an item at the end of the conversation, or at a position before results that have arrived.
+   * Adds an item to the conversation: at the end, or at a position before results that arrived
+   * earlier.
    */
   #add(fields: ItemFields, position = this.#current.length): TimelineItem {
     const item: Placed = {
@@ -144,7 +146,7 @@ export class TimelineBuilder {
     }
   }
 
-  /** Adds input for the model, which the next call answers. */
+  /** Adds an input, which the next model call answers. */
   #input(fields: ItemFields, at: number | undefined): TimelineItem {
     this.#at = at ?? this.#at;
     if (this.#answer !== undefined) this.#answer.answered = true;

@@ -3,8 +3,8 @@ import type { JsonObject } from '../../values/json-object.js';
 import type { RecordingFormat } from '../recordings/neutral-session.js';
 
 /**
- * The kinds of items in a request. `harness` is text that the program inserted. A compaction's
- * summary is not an item, because only the policy `asSent` has it.
+ * The kinds of items in a request. `harness` is text that the recorded program inserted. A
+ * compaction's summary is not an item, because only the requests of the policy `asSent` have it.
  */
 export type ItemKind = 'system' | 'user' | 'harness' | 'text' | 'thinking' | 'call' | 'result';
 
@@ -14,7 +14,10 @@ export interface FileFacts {
   readonly shows: readonly CanonicalPath[];
   /** Files that were written, edited, moved or deleted. */
   readonly changes: readonly CanonicalPath[];
-  /** The whole texts of these files after the call, if the recording shows them. */
+  /**
+   * The whole texts after the call of the files in `shows` and `changes`, if the recording shows
+   * them.
+   */
   readonly texts: ReadonlyMap<CanonicalPath, string>;
 }
 
@@ -22,7 +25,7 @@ export interface FileFacts {
 export interface TimelineItem {
   /** The number in the session, from 0. */
   readonly index: number;
-  /** The position in the conversation. */
+  /** The item's position in its conversation. */
   readonly position: number;
   readonly kind: ItemKind;
   /** The text that the model reads or writes. For a call: its tool, and its arguments as JSON. */
@@ -31,7 +34,7 @@ export interface TimelineItem {
   readonly answer: number | undefined;
   /** The arguments, if the item is a call. */
   readonly args: JsonObject | undefined;
-  /** The texts in a call's arguments, as they would appear in a file. */
+  /** The texts in a call's arguments, without JSON escapes, as they would appear in a file. */
   readonly argumentTexts: readonly string[];
   /** The number of its turn, from 1; 0 before the first user message. */
   readonly turn: number;
@@ -41,13 +44,13 @@ export interface TimelineItem {
   readonly isError: boolean;
   readonly files: FileFacts;
   /**
-   * The first model call after a file that it shows has changed; undefined while the text is
-   * current.
+   * The first model call after a change of a file that the item shows. Undefined while the shown
+   * text is current.
    */
   staleFrom: number | undefined;
 }
 
-/** The tokens of a request, as the provider counted them. */
+/** The tokens of a model call, as the provider counted them. */
 export interface RecordedTokens {
   readonly prompt: number;
   readonly cacheRead: number | undefined;
@@ -69,8 +72,8 @@ export interface ModelCall {
   /** The model's answer in order: thinking, text and calls. */
   readonly outputs: readonly TimelineItem[];
   /**
-   * The time of its newest input, in milliseconds since 1970; undefined if the recording has no
-   * times.
+   * The time of the newest item of its request, in milliseconds since 1970. Undefined if the
+   * recording has no times.
    */
   readonly at: number | undefined;
   readonly model: string | undefined;
@@ -81,9 +84,9 @@ export interface ModelCall {
 export interface RecordedCompaction {
   readonly before: number;
   readonly summary: string;
-  /** The earlier items that were kept. */
+  /** The items that the compaction kept. */
   readonly kept: readonly TimelineItem[];
-  /** The number of items in the conversation at that time. */
+  /** The number of items in the conversation at the time of the compaction. */
   readonly visible: number;
 }
 
@@ -100,8 +103,8 @@ export interface Timeline {
   readonly calls: readonly ModelCall[];
   readonly compactions: readonly RecordedCompaction[];
   /**
-   * Number of rewinds for which the recording does not say how far they went. They change nothing
-   * in the conversation.
+   * Number of rewinds for which the recording does not say how far they went. The timeline ignores
+   * them.
    */
   readonly unknownRewinds: number;
   /**

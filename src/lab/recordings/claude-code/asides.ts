@@ -12,9 +12,10 @@ interface QueuedPrompt {
 }
 
 /**
- * Follows the queue of prompts that a person typed while the model worked. A dequeued prompt also
- * has a separate record. A removed prompt went to the model during a turn. Newer versions write it
- * as an attachment, too, so the text is counted once. `popAll` returned prompts to the editor.
+ * Follows Claude Code's queue of prompts that a person typed while the model worked. Three
+ * operations end a prompt's wait. `dequeue`: the prompt also has a separate record. `remove`: the
+ * model got the prompt during a turn. Newer versions also write it as an attachment, and the text
+ * is counted once. `popAll`: the prompts went back to the editor.
  */
 export class QueuedPrompts {
   #waiting: string[] = [];

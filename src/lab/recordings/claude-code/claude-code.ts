@@ -45,8 +45,8 @@ const BOOKKEEPING = new Set([
 ]);
 
 /**
- * The kinds of title records with the field that has the title, by rising rank. A later title of
- * lower rank is ignored, so a title that a person gave stays.
+ * The kinds of title records, each with the field that has the title. Ranks rise from first to
+ * last. A title never replaces one of higher rank, so a person's title stays.
  */
 const TITLES: Readonly<Record<string, string>> = {
   summary: 'summary',

@@ -29,7 +29,7 @@ const readTwin: Twin = (twin) => {
   if (path === '') return {};
   if (textAt(twin, 'type') !== 'text') return { files: named(path) };
   const text = textAt(file, 'content');
-  // A read that starts after the end of the file has no first line.
+  // If a read starts after the end of the file, its `startLine` is 0.
   if (text !== undefined && (numberAt(file, 'startLine') ?? 1) < 1) return { files: [{ ...namedFile(path), text }] };
   return { files: describedFile(file, path, false) };
 };
@@ -135,7 +135,7 @@ export function twinEvidence(tool: string | undefined, twin: unknown, text: stri
 }
 
 /**
- * The entry for an attachment: a message with text that the model got, or an event. Both may have
+ * The entry for an attachment: an event, or a message with text that the model got. Both may show
  * files.
  */
 type Attachment =
@@ -207,7 +207,7 @@ const queued: AttachmentReader = (fields) => {
   return { kind: 'message', origin: byPerson ? 'person' : 'harness', name: 'queued_command', text };
 };
 
-/** Attachments that the terminal shows and the model does not get. */
+/** Kinds of attachments that only the terminal shows. The model does not get them. */
 const UNSEEN = new Set([
   'hook_system_message',
   'command_permissions',
@@ -235,9 +235,9 @@ function carriedText(fields: JsonObject): string {
 }
 
 /**
- * Reads an attachment. Undefined if only the person at the terminal sees it. The recording lacks
- * the text with which the program wraps it for the model. An unknown kind becomes a message with
- * its text, or an event if it has no text.
+ * Reads an attachment. Undefined if only the person at the terminal sees it. For the model, Claude
+ * Code wraps an attachment in text that is not recorded. An attachment of an unknown kind becomes a
+ * message with its text, or an event if it has none.
  */
 export function readAttachment(fields: JsonObject): Attachment | undefined {
   const type = idAt(fields, 'type') ?? 'attachment';

@@ -7,8 +7,8 @@ import { excerpt } from '../importer.js';
 import { type ClaudeContext, type ClaudeRecord, type ClaudeSession, commonOf } from './sessions.js';
 
 /**
- * Holds a result back until the model's next answer. Until then the program may record that it
- * shows the model a replacement text.
+ * Holds a result back until the model's next answer. Until then, Claude Code may record a text that
+ * replaces the result for the model.
  */
 export function keepResult(session: ClaudeSession, held: HeldEntry<'result'>): void {
   const { call_id, native_id } = held.entry;
@@ -24,7 +24,7 @@ export function keepResult(session: ClaudeSession, held: HeldEntry<'result'>): v
 function replaceResult({ unanswered, replaced }: ClaudeSession, call: string, text: string): boolean {
   if (replaced.has(call)) return true;
   const held = unanswered.get(call);
-  // The replacement shows nothing of a file. That the file exists is still known.
+  // The replacement shows no text of the file. The result still proves that the file exists.
   const files = held?.entry.files?.map(({ path }) => namedFile(path));
   if (held?.update({ text, truncated: true, ...(files === undefined ? {} : { files }) }) !== true) return false;
   replaced.add(call);
@@ -33,7 +33,7 @@ function replaceResult({ unanswered, replaced }: ClaudeSession, call: string, te
 
 /**
  * Reads `content-replacement`, which has the texts that the model saw in place of results. Newer
- * versions write the record more than once.
+ * versions of Claude Code write the record more than once.
  */
 export function readReplacements(
   { onLoss, queue }: ClaudeContext,
@@ -63,7 +63,7 @@ export function readReplacements(
   }
 }
 
-/** Reads `microcompact_boundary`. After it, some results and attachments are not in the context. */
+/** Reads `microcompact_boundary`. It names results and attachments that left the context. */
 export function readMicrocompact({ queue, onLoss }: ClaudeContext, at: ClaudeRecord): void {
   const about = objectAt(at.record, 'microcompactMetadata');
   const calls = textsAt(about, 'compactedToolIds');

@@ -5,7 +5,7 @@ import { idAt, momentOf, objectAt, objectsAt, textAt, usageAt } from '../entries
 import type { OnLoss, OpaqueContent } from '../importer.js';
 import type { EntryOf } from '../neutral-session.js';
 
-/** One answer of the model. The recording divides it into several records with one block each. */
+/** One answer of the model. The recording has a record for each block of it. */
 interface Answer {
   readonly id: string;
   readonly held: HeldEntry<'message'>;
@@ -13,7 +13,7 @@ interface Answer {
   readonly thoughts: string[];
   /** Whether the answer has a call. */
   calls: boolean;
-  /** Whether the entry was released because the file was at rest. */
+  /** Whether the entry left the queue early, because the file's current end was reached. */
   rested: boolean;
 }
 
@@ -39,12 +39,12 @@ export interface ClaudeSession {
   /** The tools of calls that have no result yet, by call id. */
   readonly calls: Map<string, string>;
   /**
-   * Results whose calls have not been read yet, by call id. The program writes the result first if
+   * Results whose calls have not been read yet, by call id. Claude Code writes the result first if
    * a call finishes at once.
    */
   readonly early: Map<string, EarlyResult>;
   /**
-   * Results since the model's last answer, by call id. The program may still replace their texts.
+   * Results since the model's last answer, by call id. Claude Code may still replace their texts.
    */
   readonly unanswered: Map<string, HeldEntry<'result'>>;
   /** Ids of the calls whose results were replaced. */
@@ -87,7 +87,9 @@ export function commonOf({ session, record, place }: ClaudeRecord) {
   };
 }
 
-/** Reads those early results that need not wait for their calls any longer. */
+/**
+ * Reads the early results for which `isOver` is true, because their calls are no longer expected.
+ */
 export function readEarly({ early }: ClaudeSession, isOver: (result: EarlyResult) => boolean): void {
   for (const [call, result] of early) {
     if (!isOver(result)) continue;
@@ -103,8 +105,8 @@ export function closeAnswer(session: ClaudeSession): void {
 }
 
 /**
- * Releases entries that wait for a possible change, because the file is at rest. An answer that has
- * only thoughts is not released, because its text will follow. Neither is a session entry without a
+ * Releases entries that may still change, when the current end of the file was reached. Keeps an
+ * answer that has only thoughts, because its text will follow. Also keeps a session entry without a
  * working directory.
  */
 export function restSession({ answer, head, cwd, unanswered }: ClaudeSession): void {
@@ -175,7 +177,7 @@ export function addToAnswer(
   if (thinking !== undefined) answer.thoughts.push(thinking);
   const thoughts = answer.thoughts.length === 0 ? {} : { thinking: answer.thoughts.join('\n') };
   if (answer.held.update({ text: answer.texts.join('\n'), ...thoughts })) return;
-  // Further thoughts of an answer that has left the queue are dropped.
+  // Later thoughts of an answer that left the queue early are dropped.
   if (answer.rested && text === undefined) return;
   context.queue.push({
     kind: 'message',
@@ -188,7 +190,8 @@ export function addToAnswer(
 }
 
 /**
- * Queues a compaction without summary. The conversation continued before a summary was recorded.
+ * Queues the pending compaction without a summary, because the conversation continued before one
+ * was recorded.
  */
 export function closeBoundary({ queue }: ClaudeContext, session: ClaudeSession): void {
   if (session.boundary !== undefined) queue.push(session.boundary);

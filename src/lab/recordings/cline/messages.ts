@@ -17,7 +17,7 @@ import { type OnLoss, OpaqueContent, unknownRole } from '../importer.js';
 import { parseJson } from '../json/json-text.js';
 import type { EntryOf, RecordedEntry, ShownFile } from '../neutral-session.js';
 
-/** One answer in a result. A Cline call may have several. */
+/** One answer in a result. A call in Cline may ask several queries. */
 interface Answer {
   readonly query: string;
   readonly result: string;

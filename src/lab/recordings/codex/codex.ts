@@ -10,7 +10,10 @@ import { CompletedItems } from './completed-items.js';
 import { CountedAnswers } from './counted-answers.js';
 import { codexItems, exitCodeOf, type ItemContext, patchEvidence } from './items.js';
 
-/** Maximum milliseconds between two records of a copied history, which is written all at once. */
+/**
+ * Maximum milliseconds between two records of a copied history. Codex writes the whole copy at
+ * once.
+ */
 const COPY_GAP_MS = 100;
 
 /** Returns the session that the first `session_meta` record of a file describes. */
@@ -36,7 +39,7 @@ function codexSession(meta: JsonObject | undefined, place: string, fallbackId: s
 /**
  * Recognises the history that a fork copies from its parent. After the parent's `session_meta`
  * record, the file repeats the parent's records. They are written all at once, so the copy ends at
- * the first pause. Newer versions keep the records' original times.
+ * the first pause. In newer versions, the copied records keep their original times.
  */
 class CopiedHistory {
   #began: number | undefined;
@@ -272,8 +275,8 @@ class CodexReader implements LineReader {
   }
 
   /**
-   * Adds token counts to the preceding answer. A repeated count is skipped: Codex writes it when
-   * only limits have changed.
+   * Adds token counts to the preceding answer. Skips a repeated count, which Codex writes when only
+   * rate limits have changed.
    */
   #usage(payload: JsonObject, common: EntryCommon): void {
     const info = objectAt(payload, 'info');

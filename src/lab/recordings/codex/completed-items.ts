@@ -99,9 +99,9 @@ function entriesOf(item: JsonObject, common: EntryCommon): readonly RecordedEntr
 
 /**
  * Reads `item_completed` events. Newer versions repeat the transcript in them, and only they report
- * the calls of scripts. In a file without a transcript, these events are the recording. Otherwise a
- * call that the transcript lacks becomes the event `script-step`, and a message that it lacks is a
- * loss.
+ * the calls of scripts. In a file without a transcript, these events are the only record of the
+ * conversation. Otherwise a call that the transcript lacks becomes the event `script-step`, and a
+ * message that it lacks is a loss.
  */
 export class CompletedItems {
   readonly #context: ItemContext;

@@ -12,7 +12,7 @@ type Message = EntryOf<'message'>;
 export class CountedAnswers {
   readonly #queue: EntryQueue;
   #open: HeldEntry<'message'> | undefined;
-  /** Whether results followed the open answer. If so, the model's next item begins a new answer. */
+  /** Whether a result followed the open answer. Then the model's next item begins a new answer. */
   #isAnswered = false;
   /** Whether the recording has had a count so far. */
   #isCounted = false;
@@ -31,7 +31,7 @@ export class CountedAnswers {
 
   /**
    * Opens an answer for a call, unless one is open. Its empty message is kept even if no count
-   * follows. So the beginning of a recording gives the same entries as the whole recording.
+   * follows, so that reading only the beginning of a recording gives the same entries.
    */
   call(common: EntryCommon): void {
     if (this.#isAnswered) this.end();
@@ -67,8 +67,8 @@ export class CountedAnswers {
   }
 
   /**
-   * Releases the open answer's message while the file is at rest, unless the recording has counts.
-   * The answer stays open, so that its calls do not begin a new one.
+   * Releases the open answer's message at the current end of a growing file, unless the recording
+   * has counts. The answer stays open, so that its calls do not begin a new one.
    */
   rest(): void {
     if (!this.#isCounted) this.#open?.release();

@@ -10,8 +10,8 @@ import type { EntryOf, ShownFile } from '../neutral-session.js';
 import type { CountedAnswers } from './counted-answers.js';
 
 /**
- * Returns a call's working directory, resolved against the turn's, or else the turn's. A Windows
- * path is not resolved.
+ * Returns a call's working directory, resolved against that of its turn. Without one, returns the
+ * turn's. Windows paths are not resolved.
  */
 function callDirectory(args: JsonObject, turn: string | undefined): string | undefined {
   const asked = textAt(args, 'workdir') ?? textAt(args, 'working_directory');
@@ -89,7 +89,7 @@ export function patchEvidence(payload: JsonObject): readonly ShownFile[] {
   );
 }
 
-/** A call without a result, with what events have reported about it. */
+/** A call without a result, with the data that events have reported about it. */
 interface OpenCall {
   /** Whether the call runs a script, which makes further calls. */
   readonly script: boolean;

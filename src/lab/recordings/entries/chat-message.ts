@@ -5,14 +5,14 @@ import { parseJson } from '../json/json-text.js';
 import type { EntryOf } from '../neutral-session.js';
 import { idAt, listAt, numberAt, objectAt, objectsAt, textAt, usageAt } from './fields.js';
 
-/** Returns the text of a message part, or a line that stands for it. */
+/** Returns the text of a message part, or a line that replaces it. */
 type PartText = (part: JsonObject) => string | undefined;
 
 const text: PartText = (part) => textAt(part, 'text') ?? textAt(part, 'content');
 
 /**
- * Returns the object that has the data of an image, sound or file: the part itself, or an object in
- * it.
+ * Returns the object with the data of an image, sound or file: the message part itself, or an
+ * object in it.
  */
 function mediumOf(part: JsonObject): JsonObject {
   for (const name of ['source', 'image_url', 'input_audio', 'file', 'inlineData', 'fileData']) {
@@ -61,8 +61,8 @@ export interface ContentPlace {
   readonly place: string;
   readonly onLoss: OnLoss;
   /**
-   * Renders the parts that only this format has; it is tried first. Returns the text of a part,
-   * `''` for a part that becomes a separate entry, and undefined for an unknown part.
+   * Renders the parts that only this format has, before the common ones are tried. Returns the
+   * part's text, `''` if the part becomes a separate entry, or undefined if it is unknown.
    */
   readonly other?: (part: JsonObject) => string | undefined;
 }
@@ -237,7 +237,7 @@ export function chatUsage(answer: JsonObject | undefined): EntryOf<'message'>['u
 }
 
 /**
- * Returns the thoughts in a chat message, which providers put into different fields. Undefined if
+ * Returns the thoughts in a chat message. Providers use different fields for them. Undefined if
  * there are none.
  */
 export function chatThinking(message: JsonObject): string | undefined {

@@ -1,6 +1,6 @@
 import type { EntryKind, EntryOf, RecordedEntry } from '../neutral-session.js';
 
-/** Maximum size of the queue while an entry is held. */
+/** Maximum size of the queue while it holds an entry back. */
 const MAX_WAITING = { entries: 4096, chars: 16 * 1024 * 1024 };
 
 /** An entry in the queue that later records may still change. */
@@ -8,7 +8,7 @@ export interface HeldEntry<K extends EntryKind> {
   readonly entry: EntryOf<K>;
   /** Changes the entry. Returns false if it has already left the queue. */
   update(change: Partial<EntryOf<K>>): boolean;
-  /** Ends the changes, so that the entry can leave the queue. */
+  /** Declares the entry final, so that it can leave the queue. */
   release(): void;
   /** Removes the entry from the queue, unless it has left already. */
   withdraw(): void;
@@ -28,8 +28,9 @@ function charsOf(entry: RecordedEntry): number {
 }
 
 /**
- * Keeps entries in the order of the recording while some are held until later records are read.
- * Beyond 4,096 entries or 16 million characters, held entries leave the queue as they are.
+ * Keeps entries in the order of the recording while some of them wait for later records that may
+ * change them. Beyond 4,096 entries or 16 million characters, held entries leave the queue as they
+ * are.
  */
 export class EntryQueue {
   #slots: Slot[] = [];

@@ -7,7 +7,10 @@ export function textAt(record: JsonObject | undefined, field: string): string | 
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Returns a field's id, a non-empty text or a number, as text. Undefined for other values. */
+/**
+ * Returns a field's value as an id: a non-empty text, or a number converted to text. Undefined for
+ * other values.
+ */
 export function idAt(record: JsonObject | undefined, field: string): string | undefined {
   const value = record?.[field];
   if (typeof value === 'number') return String(value);
@@ -46,7 +49,8 @@ const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?$/;
 
 /**
  * Returns a time, given as ISO text or as a number, in milliseconds since 1970. Undefined for other
- * values. A text without a time zone counts as UTC, so that it is the same on every machine.
+ * values. A text without a time zone is read as UTC, so that the result is the same on every
+ * machine.
  */
 export function momentOf(value: unknown): number | undefined {
   const moment = typeof value === 'string' ? Date.parse(WITHOUT_ZONE.test(value) ? `${value}Z` : value) : value;

@@ -14,7 +14,7 @@ export function wholeFile(path: string, text: string, moment: Moment): ShownFile
   return { path, moment, text, whole: true };
 }
 
-/** Returns evidence that a file exists after a call. Its text is unknown. */
+/** Returns evidence that a file exists after a call, without its text. */
 export function namedFile(path: string): ShownFile {
   return { path, moment: 'after', whole: false };
 }
@@ -111,8 +111,8 @@ const LEAD_LINES = 3;
  * Returns the file windows in the output of SWE-agent's commands, and of commands derived from
  * them. A window begins with `[File: P (N lines total)]` and has numbered lines.
  *
- * The preview of a refused edit is skipped. The window below it, which shows the original, has the
- * moment `before`.
+ * Skips the preview of a refused edit. The window below the preview shows the original text and has
+ * the moment `before`.
  */
 export function fileWindows(output: string): readonly ShownFile[] {
   const lines = outputLines(output);
@@ -135,8 +135,8 @@ const NUMBERED_RESULT = /running `cat -n` on (?:a snippet of )?(.+?)(?:, excludi
 
 /**
  * Returns the lines of a file that an editor shows like `cat -n`. A `view` shows the whole file
- * unless a range was given or the output was cut. An edit shows the lines around the change, after
- * it.
+ * unless a range was given or the output was cut. An edit shows the lines around the change, as
+ * they are after the change.
  */
 export function numberedAnswer(
   output: string,
@@ -156,8 +156,8 @@ export function numberedAnswer(
 }
 
 /**
- * Removes an empty last line that is not in the file. The editor splits a text at its line endings,
- * which adds a line after the final one.
+ * Removes an empty last line that is not in the file. The editor splits a text at its line ends and
+ * so shows an empty line after the last one.
  */
 function withoutPhantomLine(shown: NumberedLines): NumberedLines {
   return shown.lines.length > 1 && shown.lines.at(-1) === '' ? { ...shown, lines: shown.lines.slice(0, -1) } : shown;
@@ -166,8 +166,8 @@ function withoutPhantomLine(shown: NumberedLines): NumberedLines {
 const FOLDER_VIEW = /^Here's the files and directories up to \d+ levels deep in (.+?)(?:, excluding hidden items)?:$/;
 
 /**
- * Returns whether a path in a listing that does not mark folders looks like a file. It has an
- * extension, and no other path is below it.
+ * Returns whether a listed path looks like a file: it has an extension, and no other path is below
+ * it. For listings that do not mark folders.
  */
 const looksLikeFile = (path: string, all: readonly string[]): boolean =>
   /[^/\\]\.[^/\\]+$/.test(path) && !all.some((other) => other.startsWith(`${path}/`));
@@ -203,9 +203,8 @@ const PRINTS = new RegExp(
 );
 
 /**
- * Returns the file that a command printed, if `output` is its whole output. It knows only the
- * plainest commands: `cat P`, `sed -n 'A,Bp' P` and `head -n N P`, also after a `cd`. Undefined for
- * all others.
+ * Returns the file that a command printed, if `output` is its whole output. Knows only `cat P`,
+ * `sed -n 'A,Bp' P` and `head -n N P`, also after a `cd`. Undefined for all other commands.
  */
 export function printedFile(command: string, output: string): ShownFile | undefined {
   const [, dir, tool, from, , count, single, double, bare] = PRINTS.exec(command.trim()) ?? [];

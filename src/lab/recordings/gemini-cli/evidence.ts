@@ -86,8 +86,9 @@ const READERS: Readonly<Record<string, Reader>> = {
 };
 
 /**
- * Returns the evidence about files in a call's result, or in what the program showed to the person.
- * That shows a changed file as a whole, before and after the change.
+ * Returns the evidence about files in a call. `resultDisplay`, which Gemini CLI shows to the
+ * person, has the whole text of a changed file before and after the change. Otherwise the call's
+ * output is read.
  */
 export function geminiEvidence(tool: string, call: JsonObject, output: string): FileEvidence {
   const args = objectAt(call, 'args') ?? {};

@@ -54,8 +54,8 @@ async function* readDocument(source: RecordingSource, onLoss: OnLoss): AsyncIter
 
 /**
  * Reads a log of newer versions: a header, messages, and changes to the list of messages. A changed
- * message is written again. So a message is held back until the next one, and only its final state
- * gives entries.
+ * message is written again. So a message is held back until another one follows, and only its final
+ * state becomes entries.
  */
 class GeminiLog {
   readonly #source: RecordingSource;
@@ -93,7 +93,8 @@ class GeminiLog {
   }
 
   /**
-   * Yields the entries of the held message. If the message changes later, its new content follows.
+   * Yields the entries of the held message. If the message changes later, its new content becomes
+   * further entries.
    */
   *rest(): Iterable<RecordedEntry> {
     if (this.#records !== undefined) yield* this.#flush();
@@ -130,7 +131,7 @@ class GeminiLog {
 async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<RecordedEntry> {
   const head = headObject(source);
   const { several, isOpen } = recordingHead(source);
-  // A file that ends before its field `messages` is a torn document, and none of its lines is a
+  // A file that ends before its field `messages` is an incomplete document. None of its lines is a
   // record.
   const isTorn = isOpen && source.head.length >= source.size;
   if (!several && head !== undefined && ('messages' in head || isTorn)) {

@@ -217,7 +217,9 @@ export class GeminiRecords {
     yield { ...common, kind: 'result', call_id: id, text, is_error, ...(cut ? { truncated: true } : {}), ...evidence };
   }
 
-  /** Returns the call for a result that has no id: the oldest open call of the same tool. */
+  /**
+   * Returns the call of a result that has no id: the oldest call of the same tool without a result.
+   */
   #openOf(tool: string | undefined): string | undefined {
     for (const [id, known] of this.#calls) if (known.call !== undefined && known.tool === tool) return id;
     return undefined;

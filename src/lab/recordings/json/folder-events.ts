@@ -9,7 +9,7 @@ export interface PlacedRecord {
   readonly place: string;
 }
 
-/** Describes the files of a folder with one file per event. */
+/** Describes the files of a recording that is a folder with one file per event. */
 export interface EventFiles {
   /** Matches the name of an event file; the first group is the event's number. */
   readonly name: RegExp;
@@ -54,8 +54,8 @@ function numberedMembers(source: RecordingSource, name: RegExp): readonly string
 }
 
 /**
- * Returns whether the events below a folder are one conversation: all are in the folder itself, or
- * all in its subfolder `events`.
+ * Returns whether the event files below a folder are one conversation. They are if all are in the
+ * folder itself, or all in its subfolder `events`.
  */
 export function holdsOneConversation(source: RecordingSource, { name }: EventFiles): boolean {
   const folders = new Set(

@@ -6,7 +6,7 @@ import type { OnLoss } from '../importer.js';
 import { MAX_LINE_BYTES } from './json-lines.js';
 import { MAX_DEPTH } from './json-text.js';
 
-// The library's marker for the end of input. Its types do not allow to pass it.
+// The library's marker for the end of input. Its types lack the marker, hence the cast.
 const END = none as unknown as string;
 
 /**
@@ -62,12 +62,12 @@ async function* decoded(chunks: AsyncIterable<Buffer>, onLoss: OnLoss): AsyncIte
 }
 
 /**
- * Streams the values that match a shape from one or several large JSON documents, in order. It
- * holds one item in memory. No content makes it throw.
+ * Streams the values that match a shape from one or several large JSON documents, in order. Holds
+ * one item in memory. Never throws because of a document's content.
  *
- * If a document ends early or has a syntax error, the items before that are yielded. An early end
- * is reported as `truncated-file`. A syntax error is `malformed-record`, and so are items that are
- * too large or nested too deeply. Replaced bytes are `repaired-text`.
+ * If a document ends early or has a syntax error, the items before it are yielded. An early end is
+ * the loss `truncated-file`. Syntax errors, and items that are too large or nested too deeply, are
+ * `malformed-record`. Replaced bytes are `repaired-text`.
  */
 export async function* documentItems(
   chunks: AsyncIterable<Buffer>,
@@ -152,8 +152,7 @@ const OPENING: ReadonlySet<string> = new Set(['startObject', 'startArray']);
 const CLOSING: ReadonlySet<string> = new Set(['endObject', 'endArray']);
 
 /**
- * Follows the tokens of a document and builds the items that match. Other values are not kept in
- * memory.
+ * Reads the tokens of a document and builds the items that match. Keeps no other values in memory.
  */
 class DocumentWalk {
   readonly #items: readonly Pattern[];
@@ -161,8 +160,8 @@ class DocumentWalk {
   readonly #onLoss: OnLoss;
   readonly #frames: Frame[] = [];
   /**
-   * Number of open containers in the skipped part, including the part itself; 0 outside of such a
-   * part.
+   * Nesting depth inside a skipped part; 1 for the part's own container, 0 outside of skipped
+   * parts.
    */
   #skipped = 0;
   #item: OpenItem | undefined;

@@ -19,13 +19,13 @@ export interface JsonLine {
 export interface JsonLinesOptions {
   readonly maxLineBytes?: number;
   /**
-   * Recognises a record that follows a torn one on the same line. Without it, the rest of the line
-   * is lost.
+   * Recognises a record that follows an incomplete record on the same line. Without this function,
+   * the rest of the line is lost.
    */
   readonly isRecord?: (record: JsonObject) => boolean;
 }
 
-/** Means that a growing file is at rest: no further line has been written yet. */
+/** Yielded when the end of a growing file was reached and no further line exists yet. */
 export interface LinesRest {
   readonly rests: true;
 }
@@ -102,8 +102,8 @@ function completeValues(text: string): { readonly values: readonly unknown[]; re
 const MAX_RESTARTS = 64;
 
 /**
- * Returns the record at the end of a text whose beginning is torn. Such a line arises when a
- * process dies while writing and another process continues the file.
+ * Returns the record at the end of a line that begins with an incomplete record. Such a line arises
+ * when a process dies while writing and another process continues the file.
  */
 function recordAtEnd(text: string, isRecord: (record: JsonObject) => boolean): JsonObject | undefined {
   let at = 0;
@@ -146,7 +146,7 @@ function readUnclean(
  * separates several objects on a line, removes a byte order mark and `\r`, and skips empty lines.
  *
  * Anything else is left out or repaired, and reported to `onLoss` as `malformed-record`, `binary`
- * or `repaired-text`. A torn last line is reported as `truncated-file`.
+ * or `repaired-text`. An incomplete last line is reported as `truncated-file`.
  */
 export async function* readJsonLines(
   chunks: AsyncIterable<Buffer>,
@@ -156,7 +156,7 @@ export async function* readJsonLines(
   for await (const line of readGrowingLines(chunks, onLoss, options)) if (!('rests' in line)) yield line;
 }
 
-/** Streams like `readJsonLines`, and also yields when a growing file is at rest. */
+/** Streams like `readJsonLines`. Also yields `LinesRest` at the current end of a growing file. */
 export async function* readGrowingLines(
   chunks: AsyncIterable<Buffer>,
   onLoss: OnLoss,

@@ -31,7 +31,7 @@ function endOfString(text: string, from: number): number | undefined {
 
 /**
  * Returns the position after the object, list or string at `from`. Undefined if it has no end.
- * Brackets are counted and not matched.
+ * Brackets are only counted; their kinds are not compared.
  */
 export function endOfValue(text: string, from: number): number | undefined {
   let depth = 0;

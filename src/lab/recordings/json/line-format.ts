@@ -5,7 +5,7 @@ import type { RecordedEntry } from '../neutral-session.js';
 import { readGrowingLines } from './json-lines.js';
 import { headRecords, recordingId } from './recording-head.js';
 
-/** The formats of JSON lines that can be recognised in every record. */
+/** The formats of JSON lines in which every record shows its format. */
 type LineFormat = 'claude-code' | 'codex' | 'pi';
 
 const CERTAIN = 1;
@@ -108,12 +108,14 @@ function recogniseLines(source: RecordingSource, format: LineFormat): number {
 /** Converts the records of one file to entries. */
 export interface LineReader {
   /**
-   * Returns the entries that are complete after this record. Empty while earlier entries are held.
+   * Returns the entries that are final after this record, in order. Empty while an earlier entry
+   * may still change.
    */
   read(record: JsonObject, place: string): readonly RecordedEntry[];
   /**
-   * Returns, while the file is at rest, the entries that only wait for a possible change. A later
-   * change becomes another entry or is lost. Absent if the reader holds nothing back.
+   * Called when the end of a growing file was reached. Returns the entries that were held back
+   * because they may change. A later change becomes another entry or is lost. Absent if the reader
+   * holds no entries back.
    */
   rest?(): readonly RecordedEntry[];
   /** Returns the remaining entries at the end of the file. */
@@ -121,8 +123,8 @@ export interface LineReader {
 }
 
 /**
- * Returns the importer of a format of JSON lines. The first recognised record of a file decides the
- * format. Records of other formats are left out and reported as `mixed-formats`.
+ * Returns the importer of one format of JSON lines. The first recognised record of a file decides
+ * the format. Records of other formats are left out and reported as `mixed-formats`.
  *
  * @param open creates the reader of one file; `id` is the id for a session that has none
  */

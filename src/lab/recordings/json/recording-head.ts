@@ -6,10 +6,11 @@ import type { RecordingSource } from '../importer.js';
 import { createTokenizer } from './json-document.js';
 import { parseJson } from './json-text.js';
 
-/** The beginning of a recording, read as JSON. */
+/** The first bytes of a recording, parsed as JSON. */
 export interface RecordingHead {
   /**
-   * The first JSON value, cut where the head ends. Undefined if it is neither an object nor a list.
+   * The part of the first JSON value that lies within the head. Undefined if the value is neither
+   * an object nor a list.
    */
   readonly value: unknown;
   /** Whether another value follows, as in JSON lines. */
@@ -42,10 +43,12 @@ function readHead(text: string): RecordingHead {
   return { value: begun ? tornValue(built) : undefined, several: false, isOpen };
 }
 
-/** Returns the assembler's value so far, with all open containers in it. */
+/**
+ * Returns the value that the assembler has built so far, including containers that are still open.
+ */
 function tornValue({ stack, current, key: last }: Assembler): unknown {
   let value: unknown = current;
-  // Keeps the field whose value is cut.
+  // Keeps the name of a field whose value is incomplete.
   if (isJsonObject(value) && last !== null) Object.assign(value, { [last]: value[last] });
   for (let at = stack.length - 2; at >= 0; at -= 2) {
     const around = stack[at];
@@ -59,7 +62,7 @@ function tornValue({ stack, current, key: last }: Assembler): unknown {
 }
 
 function readHeadRecords(head: Buffer): readonly JsonObject[] {
-  // The decoder leaves out a last character that is incomplete.
+  // The decoder leaves out an incomplete last character.
   const text = new StringDecoder('utf8').write(head).replace('\uFEFF', '');
   return text.split('\n').flatMap((line) => {
     const record = parseJson(line) ?? readHead(line).value;
@@ -67,7 +70,7 @@ function readHeadRecords(head: Buffer): readonly JsonObject[] {
   });
 }
 
-/** Caches what was read from a head, because every importer asks for it. */
+/** Caches the result of `read` for each head, because every importer reads the head. */
 function oncePerHead<T>(read: (head: Buffer) => T): (source: RecordingSource) => T {
   const known = new WeakMap<Buffer, { readonly value: T }>();
   return ({ head }) => {
@@ -77,14 +80,14 @@ function oncePerHead<T>(read: (head: Buffer) => T): (source: RecordingSource) =>
   };
 }
 
-/** Returns the first JSON value of a recording, cut where the head ends. */
+/** Parses the first JSON value in a recording's head. The head may end inside the value. */
 export const recordingHead: (source: RecordingSource) => RecordingHead = oncePerHead((head) =>
   readHead(new TextDecoder().decode(head)),
 );
 
 /**
- * Returns the records at the beginning of a JSON lines file. If the last record is torn, it only
- * has its complete fields.
+ * Returns the records at the beginning of a JSON lines file. If the head ends inside a record, that
+ * record has only its complete fields.
  */
 export const headRecords: (source: RecordingSource) => readonly JsonObject[] = oncePerHead(readHeadRecords);
 
@@ -94,7 +97,7 @@ export function headObject(source: RecordingSource): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
-/** Returns the objects of a list in a recording's head. The last one may be cut. */
+/** Returns the objects of a list in a recording's head. The last object may be incomplete. */
 export function headObjects(list: unknown): readonly JsonObject[] {
   return Array.isArray(list) ? list.filter(isJsonObject) : [];
 }

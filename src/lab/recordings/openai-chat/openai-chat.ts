@@ -28,8 +28,8 @@ interface Conversation {
 }
 
 /**
- * Converts the messages of one conversation after another to entries. The first message of each
- * conversation also gives its session entry.
+ * Converts the messages of conversations, one conversation after another, to entries. The first
+ * message of each conversation also gives its session entry.
  */
 class Conversations {
   readonly #id: string;
@@ -180,8 +180,8 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
 
 /**
  * Reads chats in OpenAI's format: a list of messages, an object with `messages`, or a container of
- * several conversations. Each conversation is a session. tau-bench's `traj`, and JSON lines of all
- * of these, are read, too.
+ * several conversations. Each conversation is a session. Also reads tau-bench's `traj`, and any of
+ * these as JSON lines.
  *
  * Results are matched to calls by `tool_call_id`, or otherwise by order.
  */

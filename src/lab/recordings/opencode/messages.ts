@@ -41,7 +41,7 @@ function usageOf(info: JsonObject): EntryOf<'message'>['usage'] {
     output: (output ?? 0) + (reasoning ?? 0),
     cache_read: numberAt(cache, 'read'),
     cache_write: numberAt(cache, 'write'),
-    // OpenCode writes 0 if it knows no price.
+    // OpenCode writes 0 if it does not know the price.
     cost: cost === undefined || cost <= 0 ? undefined : cost,
   };
 }

@@ -18,8 +18,8 @@ export class StoredSessionsError extends Error {
 }
 
 /**
- * Returns Node's SQLite module. Suppresses the notice that it is experimental, which does not help
- * the user of a command. Undefined before Node 22.13.
+ * Returns Node's SQLite module. Suppresses Node's warning that the module is experimental, which
+ * does not help the user of a command. Undefined before Node 22.13.
  */
 function databaseClass(): DatabaseClass | undefined {
   const { getBuiltinModule, emitWarning } = process;
@@ -59,7 +59,8 @@ export interface StoredSession {
   /** The path by which `openRecording` opens it: `opencode.db#ses_…`. */
   readonly path: string;
   /**
-   * Number of characters in its messages and parts. Almost every change of the session changes it.
+   * Number of characters in the session's messages and parts. Almost every change of the session
+   * changes this number.
    */
   readonly size: number;
   /** Milliseconds since 1970. */
@@ -103,8 +104,8 @@ export interface DatabaseLook {
 }
 
 /**
- * Returns the sessions that changed since an earlier state, and the new state for the next call. No
- * content is read.
+ * Returns the sessions that changed since an earlier look at the database, and the new
+ * `DatabaseLook` for the next call. Reads no content.
  * @throws {StoredSessionsError}
  */
 export function changedSessions(path: string, { since: before, rows: known }: DatabaseLook) {
@@ -116,7 +117,7 @@ export function changedSessions(path: string, { since: before, rows: known }: Da
   const sql = all.join(' union all ');
   const found = withDatabase(path, (database) => database.prepare(sql).all());
   const last = found.reduce((latest, { at }) => Math.max(latest, Number(at)), since);
-  // Two changes may have the same time. The second usually changes the length.
+  // Two changes of a session may have the same time. Then the size usually differs.
   const nameOf = ({ id, at, size }: Readonly<Record<string, unknown>>): string => `${id} ${at} ${size}`;
   const fresh = found.filter((row) => !known.has(nameOf(row)));
   const rows = new Set(found.filter(({ at }) => Number(at) === last).map(nameOf));
@@ -159,8 +160,8 @@ function infoOf(row: Readonly<Record<string, unknown>>): object {
 const PROMPT_REST_MS = 1_000;
 
 /**
- * Returns the id of the last message if that is not final yet. An answer is final once the model
- * has finished it, and a prompt once its parts no longer change.
+ * Returns the id of the last message if that message is not final yet. An answer is final once the
+ * model has finished it. A prompt is final after `PROMPT_REST_MS` without a change.
  */
 function unfinishedMessage(database: Database, id: string): unknown {
   const newest = 'select id, data from message where session_id = ? order by time_created desc, id desc limit 1';

@@ -11,8 +11,8 @@ import {
 } from '../entries/shown-file.js';
 
 /**
- * Returns the evidence about files in an editor's result. It has the recorded texts before and
- * after a change, or otherwise the numbered lines of the output.
+ * Returns the evidence about files in an editor's result. Uses the recorded texts before and after
+ * a change, or else the numbered lines of the output.
  */
 export function editorEvidence(
   twin: JsonObject | undefined,

@@ -35,7 +35,7 @@ const ASIDE: ReadonlySet<string> = new Set([
   'stop',
   'loop_recovery',
 ]);
-/** Fields of the program in a call's arguments; all others are from the model. */
+/** Fields that OpenHands adds to a call's arguments. All other fields come from the model. */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
   'action',
   'id',
@@ -141,7 +141,7 @@ export class LegacyEvents {
       [textAt(args, 'thought'), textAt(args, 'final_thought')].find((one) => one !== undefined && one !== '') ?? '';
     const usage = this.#usage(event);
     const response = idAt(objectAt(objectAt(event, 'tool_call_metadata'), 'model_response'), 'id');
-    // It is a further call of an answer whose message has been returned.
+    // This is a further call of an answer whose message was already returned.
     if (text === '' && usage === undefined && response !== undefined) return [];
     return [{ ...common, kind: 'message', role: 'assistant', origin: 'model', text, usage }];
   }

@@ -154,7 +154,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
  * session each), a list or folder of events, or events as JSON lines. Events may be flattened, have
  * metadata, or come in pairs.
  *
- * An observation belongs to the action that it names by its cause or by the id of the call.
- * Otherwise it belongs to the oldest action without an observation.
+ * An observation names its action by the field `cause` or by the id of the call. Otherwise it
+ * belongs to the oldest action without an observation.
  */
 export const openHandsLegacy: Importer = { format: 'openhands-legacy', readsFolders: true, recognise, read };

@@ -37,7 +37,8 @@ const ORIGINS: ReadonlyMap<string, EntryOf<'message'>['origin']> = new Map([
   ['agent', 'model'],
 ]);
 /**
- * Events that are not part of the conversation: the name of the entry, and the field with its text.
+ * Events that are not part of the conversation, each with the name of its entry and the field with
+ * its text.
  */
 const ASIDE: Readonly<Record<string, readonly [name: string, field: string]>> = {
   PauseEvent: ['pause', 'reason'],
@@ -145,7 +146,8 @@ class SdkEvents {
     const response = idAt(event, 'llm_response_id');
     const further = response !== undefined && response === this.#response;
     this.#response = response;
-    // Each call of an answer is an event of its own. The first one has the answer's text.
+    // Each call of an answer is a separate event. Only the first of these events has the answer's
+    // text.
     return further && text === '' && thinking === undefined ? [call] : [said, call];
   }
 

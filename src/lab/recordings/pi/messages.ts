@@ -46,7 +46,7 @@ export class PiMessages {
   }
 
   /**
-   * Converts a message that the program added to the context. The text is its summary, or else its
+   * Converts a message that pi itself added to the context. The text is its summary, or else its
    * content.
    */
   handed(name: string, message: JsonObject, common: EntryCommon): RecordedEntry {
@@ -156,7 +156,7 @@ function bashExecutionText(message: JsonObject): string {
   return lines.join('\n');
 }
 
-/** Matches the note with which `read` ends if it showed a part of a file. */
+/** Matches the note at the end of a `read` result that shows only a part of a file. */
 const NOTE = /\n\n\[(?:\d+ more lines in file\. Use offset=\d+ to continue|Showing lines \d+-\d+ of (\d+)[^\]]*)\]$/;
 
 /** Returns the evidence about the file in a `read` result. Undefined for a failed read. */

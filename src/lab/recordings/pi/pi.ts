@@ -12,8 +12,8 @@ type Handler = (record: JsonObject, common: EntryCommon) => readonly RecordedEnt
 const BOOKKEEPING = new Set(['label', 'custom']);
 
 /**
- * Returns an id for an entry of format version 1, which has no ids. The header is entry 0, as in
- * that version's compactions.
+ * Returns an id for an entry of format version 1, which has no ids. The header is entry 0, because
+ * compactions of that version count it too.
  */
 const entryId = (index: number): string => `entry-${index}`;
 
@@ -23,8 +23,8 @@ function sessionOfFile(path: string): string {
 }
 
 /**
- * Reads the tree of entries in a file; in version 1 it is a list. Of earlier entries only the ids
- * stay in memory.
+ * Reads the entries of a file, which form a tree, or a list in version 1. Keeps only the ids of
+ * earlier entries in memory.
  */
 class PiReader implements LineReader {
   readonly #fallbackId: string;
@@ -107,8 +107,8 @@ class PiReader implements LineReader {
   }
 
   /**
-   * Returns the entries of a record. If the record does not follow the previous one, a rewind
-   * precedes them. In a fork, entries older than the header are copies.
+   * Returns the entries of a record. If the record's parent is not the previous record, first
+   * returns a rewind. In a fork, entries older than the header are copies.
    */
   #entry(record: JsonObject, place: string, handler: Handler | undefined): readonly RecordedEntry[] {
     const own = idAt(record, 'id');

@@ -17,7 +17,7 @@ export interface SweAgentStep {
   readonly workingDir: string | undefined;
 }
 
-/** Makes the path of a window or editor absolute, by the step's open file or its folder. */
+/** Makes the path of a file window or editor absolute, with the step's open file or its folder. */
 function pathInStep(path: string, { openFile, workingDir }: Pick<SweAgentStep, 'openFile' | 'workingDir'>): string {
   if (path.startsWith('/')) return path;
   const bare = posix.normalize(path);
@@ -105,7 +105,10 @@ export class SweAgentHistory {
     return entries;
   }
 
-  /** Returns the result of the last action from its step, if the history ends with the action. */
+  /**
+   * Returns the result of the last action, taken from its step, if the history ends with that
+   * action.
+   */
   lastObservation(): readonly RecordedEntry[] {
     const step = this.#open.at(0)?.step;
     return step?.observation === undefined

@@ -41,8 +41,8 @@ function commandAnswer(text: string, extra: unknown): CommandAnswer {
 const BLOCK = /```(?:bash|sh|shell|mswea_bash_command)[^\S\n]*\n([\s\S]*?)\n?```/g;
 
 /**
- * Returns the command in the only fenced block of a text. Undefined if there is no block, or
- * several: the agent did not run those.
+ * Returns the command in the only fenced block of a text. Undefined for no block, and for several
+ * blocks, which the agent does not run.
  */
 export function fencedCommand(text: string): string | undefined {
   const [first, ...more] = [...text.matchAll(BLOCK)];
@@ -79,7 +79,10 @@ function recognise(source: RecordingSource): number {
 interface OpenCall {
   readonly id: string;
   readonly command: string | undefined;
-  /** Whether the call has an id in the recording. A result without an id is not for such a call. */
+  /**
+   * Whether the call has an id in the recording. A result without an id never belongs to such a
+   * call.
+   */
   readonly named: boolean;
 }
 
@@ -220,7 +223,7 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
  * call or a fenced block, and becomes a call of `bash`. Without an id, its result is the next
  * message.
  *
- * A result has the text that the model saw. If that was cut, the raw output is evidence for a file
+ * A result has the text that the model saw. If that text was cut, the raw output shows the file
  * that a plain command printed.
  */
 export const miniSweAgent: Importer = { format: 'mini-swe-agent', recognise, read };

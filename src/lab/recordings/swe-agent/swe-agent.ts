@@ -25,13 +25,10 @@ function stepOf({ path, value }: DocumentItem): SweAgentStep {
   };
 }
 
-/** Number of steps in which an action of the history is searched. */
+/** Number of next steps of the trajectory in which an action of the history is searched. */
 const LOOK_AHEAD = 4;
 
-/**
- * Reads a trajectory's steps only as far as the history needs them, so that memory holds few of
- * them.
- */
+/** Reads a trajectory's steps only when the history needs them, so that few steps are in memory. */
 class StepReader {
   readonly #items: AsyncIterator<DocumentItem>;
   readonly #ahead: SweAgentStep[] = [];
@@ -94,8 +91,8 @@ function recognise(source: RecordingSource): number {
 }
 
 /**
- * Maximum number of items before the first action that are held until the session entry is made.
- * The prompt and the folder are taken from them.
+ * Maximum number of items before the first action that are kept in memory. The session entry takes
+ * its prompt and folder from them.
  */
 const MOST_OPENING_ITEMS = 64;
 
@@ -215,6 +212,6 @@ async function* read(source: RecordingSource, onLoss: OnLoss): AsyncIterable<Rec
  * has a history, a trajectory, or both.
  *
  * The history is the transcript. The trajectory adds each step's open file and folder, and the
- * steps that a torn history lacks. The prompts that every step repeats are skipped.
+ * steps that an incomplete history lacks. The prompts that every step repeats are skipped.
  */
 export const sweAgent: Importer = { format: 'swe-agent', recognise, read };

@@ -42,7 +42,7 @@ function changed(work: Work, name: string, change: (text: string) => string | un
   return [{ path, how: 'written' }];
 }
 
-/** An effect on a file that is given by its recorded name. */
+/** An effect on a file, which is given by its recorded name. */
 interface Named extends Pick<SeenFile, 'how'> {
   readonly path: string;
 }
@@ -138,7 +138,7 @@ function applyAct(act: FileAct, work: Work): readonly SeenFile[] {
   return (RULES[act.kind] as (act: FileAct, work: Work) => readonly SeenFile[])(act, work);
 }
 
-/** Enters the recording's own view of a file into the tree. */
+/** Adds the recorded state of a file to the tree. */
 function lay(file: ShownFile, { tree, resolve }: Work): CanonicalPath | undefined {
   const path = resolve(file.path);
   if (path === undefined) return undefined;
@@ -148,22 +148,20 @@ function lay(file: ShownFile, { tree, resolve }: Work): CanonicalPath | undefine
   return path;
 }
 
-/**
- * The recording's description of a call's files, in addition to the call's arguments and output.
- */
+/** The recorded states of a call's files, in addition to the call's arguments and output. */
 export interface Evidence {
   readonly files: readonly ShownFile[];
   readonly listed: readonly string[];
-  /** Whether it describes files that the call read, as opposed to files that it changed. */
+  /** Whether the evidence shows files that the call read, not files that it changed. */
   readonly reading: boolean;
 }
 
 const RANK: Readonly<Record<SeenFile['how'], number>> = { named: 0, part: 1, whole: 2, written: 3, deleted: 4 };
 
 /**
- * Applies a successful call to the tree and returns its effects, one per file, in order. The
- * recording's own view of a file takes precedence over the call's arguments. A view from before the
- * call is applied first, a view from after it last.
+ * Applies a successful call to the tree and returns its effects, one per file, in order. A recorded
+ * state of a file takes precedence over the call's arguments. A state from before the call is
+ * applied first, a state from after it last.
  */
 export function applyActs(acts: readonly FileAct[], evidence: Evidence, work: Work): readonly SeenFile[] {
   const seen = new Map<CanonicalPath, SeenFile['how']>();
@@ -188,8 +186,8 @@ export function applyActs(acts: readonly FileAct[], evidence: Evidence, work: Wo
     if (file.moment === 'after') lay(file, work);
     const path = work.resolve(file.path);
     if (path === undefined) continue;
-    // The recording has the text from before the call but not the one after. So the file was
-    // changed after the tool had read it.
+    // The recording has the text from before the call but not the text from after it. So the call
+    // changed the file in an unknown way.
     if (file.moment === 'after' && file.text === undefined && before.has(file.path)) work.tree.lose(path);
     if (evidence.reading) note(path, file.text === undefined ? 'named' : file.whole ? 'whole' : 'part');
     else note(path, 'named');

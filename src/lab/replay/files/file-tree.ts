@@ -6,9 +6,9 @@ import type { CanonicalPath } from '../../../objects/ids.js';
 type FileKnowledge =
   /** The whole text. `sure` is false once a command ran that may have changed it. */
   | { readonly state: 'whole'; readonly text: string; readonly sure: boolean }
-  /** Some of its lines, numbered from 1, without line endings. */
+  /** Some lines of the file, numbered from 1, without line endings. */
   | { readonly state: 'partial'; readonly lines: ReadonlyMap<number, string>; readonly total: number | undefined }
-  /** The file exists. */
+  /** Only known to exist. */
   | { readonly state: 'named' }
   /** The file changed in an unknown way, or its text was evicted. */
   | { readonly state: 'stale' }
@@ -37,7 +37,7 @@ const sizeOf = (file: FileKnowledge): number => {
   return size;
 };
 
-/** Returns the whole text if all lines are known. The last line is assumed to have a line end. */
+/** Returns the whole text if all lines are known. Assumes that the last line has a line end. */
 function completed(lines: ReadonlyMap<number, string>, total: number | undefined): FileKnowledge {
   if (total === undefined || lines.size < total) return { state: 'partial', lines, total };
   const all: string[] = [];
@@ -74,7 +74,7 @@ function contradicts(known: FileKnowledge, shown: ShownLines, lines: readonly st
  */
 export class FileTree {
   readonly #texts: LRUCache<CanonicalPath, FileKnowledge>;
-  /** Files whose text is not cached. */
+  /** The knowledge about files whose text is not cached. */
   readonly #others = new Map<CanonicalPath, FileKnowledge>();
   /** Number of texts evicted for lack of room. */
   forgotten = 0;
@@ -112,15 +112,15 @@ export class FileTree {
   }
 
   /**
-   * Sets a file's whole text, as shown or written. `sure` is false if the text was computed from
-   * one that is not sure.
+   * Sets a file's whole text, as shown or written. `sure` is false if the text was computed from an
+   * unsure text.
    */
   setWhole(path: CanonicalPath, text: string, sure = true): void {
     this.#set(path, { state: 'whole', text, sure });
   }
 
   /**
-   * Adds shown lines to what is known. If they contradict the known text, only the shown lines
+   * Adds shown lines to what is known. If the lines contradict the known text, only the shown lines
    * stay.
    */
   overlay(path: CanonicalPath, shown: ShownLines): void {
@@ -188,7 +188,7 @@ export class FileTree {
 const DEPTH = 20;
 /** Maximum UTF-16 units of stored texts. Files whose last change is oldest are evicted first. */
 const REMEMBERED_UNDO_UNITS = 4 * 1_048_576;
-/** The memory that an entry needs in addition to its text, in the same units. */
+/** The memory that an entry needs in addition to its text, in UTF-16 units. */
 const ENTRY_UNITS = 64;
 
 /** A file's text before a change; undefined if it was unknown. */

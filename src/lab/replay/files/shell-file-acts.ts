@@ -18,7 +18,7 @@ function shown(act: Extract<ShellAct, { kind: 'show' }>, text: string): readonly
   const from = bare.startLine ?? range?.from ?? 1;
   const lines = bareLines(bare.text).length;
   if (lines === 0) return [{ kind: 'name', path }];
-  // If the command shows fewer lines than it was asked for, the file ends there.
+  // If the command printed fewer lines than its range, the file ends with the last of them.
   const wanted = range?.to === undefined ? undefined : range.to - (range.from ?? 1) + 1;
   const ended = wanted === undefined ? range !== undefined || bare.startLine !== undefined : lines < wanted;
   const total = ended ? { total: from + lines - 1 } : {};
@@ -26,8 +26,8 @@ function shown(act: Extract<ShellAct, { kind: 'show' }>, text: string): readonly
 }
 
 /**
- * Combines a command's act with its output. Without `own`, the output cannot be assigned to the
- * command.
+ * Returns the effects of a command, with the file text in its output. `own` is undefined if the
+ * output may not be this command's.
  */
 function fileActs(act: ShellAct, own: ShellOutput | undefined): readonly FileAct[] {
   if (act.kind === 'show')
@@ -62,8 +62,8 @@ export function shellFileActs({ args, output, truncated }: ReadCall): readonly F
   const answer = shellOutput(output);
   const failed = answer.exitCode !== undefined && answer.exitCode !== 0;
   const missing = MISSING.test(answer.text.slice(0, 4_000)) && printing >= 1;
-  // If one command prints, the whole output is its own. With several, it is unknown which printed
-  // what.
+  // If only one command prints, the whole output is its own. With several, the output cannot be
+  // divided.
   const own = printing === 1 && !missing && !failed ? { ...answer, partial: answer.partial || truncated } : undefined;
   return acts.flatMap(({ act, folder }) => {
     if ((failed || missing) && (act.kind === 'name' || act.kind === 'show')) return [];
@@ -74,7 +74,10 @@ export function shellFileActs({ args, output, truncated }: ReadCall): readonly F
   });
 }
 
-/** Returns acts that mark the files of a partly run act as changed in an unknown way. */
+/**
+ * Returns acts that mark the files of an act as changed in an unknown way, because it may have run
+ * only partly.
+ */
 function touched(act: ShellAct): readonly FileAct[] {
   if (act.kind === 'move' || act.kind === 'copy') return [act.from, act.to].map((path) => ({ kind: 'change', path }));
   return 'path' in act ? [{ kind: 'change', path: act.path }] : [];
