@@ -18,13 +18,13 @@ export function pieceOf(text: string): TextPiece {
   return { bytes: Buffer.from(text), chars: text.length };
 }
 
-/** Bytes between two kept states of the hash. */
+/** Bytes between two saved states of the hash. */
 const MARK_BYTES = 65_536;
 const LINE_END = 10;
 
 /**
  * A text of pieces, separated by line ends, that mostly changes near its end. A change costs only
- * the pieces after it. The hash continues from the last kept state before it.
+ * the pieces after it. The hash continues from the last saved state before the change.
  */
 export class GrowingText {
   #bytes = Buffer.allocUnsafe(MARK_BYTES);

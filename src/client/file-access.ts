@@ -35,8 +35,8 @@ export interface LocatedFile {
 }
 
 /**
- * Ids of recently named files, because listings repeat names. It is filled after the call, so that
- * the response goes first.
+ * Ids of recently named files, because listings repeat names. The cache is filled after the call,
+ * so that the response goes first.
  */
 const recentIds = new LRUCache<string, ObjectId>(counted(10_000));
 const deferred = new DeferredWork();

@@ -38,7 +38,7 @@ export interface InspectedNodes {
   readonly own: InspectedNode;
   /** The nodes of XTDB_URL, in its order. */
   readonly remote: readonly RemoteNode[];
-  /** Whether all nodes of XTDB_URL are ready, and the data folder's own if it is used. */
+  /** Whether all nodes of XTDB_URL are ready, and the data folder's own node if it is used. */
   readonly healthy: boolean;
 }
 
@@ -53,7 +53,7 @@ async function inspectOwn({ dataDir, environment }: Settings['node']): Promise<I
 }
 
 /**
- * Returns the state of every node that the settings name: the data folder's own, and each of
+ * Returns the state of every node that the settings name: the data folder's own node, and each of
  * XTDB_URL. Changes and starts nothing.
  * @throws {UsageError} usage – the token cannot be read
  */

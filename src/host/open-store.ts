@@ -10,8 +10,8 @@ import { XtdbClient } from '../xtdb/xtdb-client.js';
 import type { Settings } from './settings.js';
 
 /**
- * Access to a database node: a remote one, or the data folder's own. The own node is found or
- * started when its address is first requested.
+ * Access to a database node: a remote one, or that of the data folder. The data folder's node is
+ * found or started when its address is first requested.
  */
 export class NodeUse {
   readonly #options: EnsureNodeOptions;

@@ -6,8 +6,8 @@ import { defined } from '../values/defined.js';
 import type { Settings } from './settings.js';
 
 /**
- * Returns the settings for questions about the past. They take the profile of a running node and
- * create no data folder.
+ * Returns the settings for questions about the past. Takes the profile of a running node, and
+ * creates no data folder.
  * @throws {HistoryError} `unknown-session` – there is no data folder
  */
 export async function settingsOfPast<S extends Settings>(settings: S): Promise<S> {

@@ -9,7 +9,7 @@ import type { WatchedSession } from './followed-session.js';
 /** A session that `palimpsest watch` writes, opened here only to answer an agent's calls. */
 export interface SessionView {
   readonly session: ViewedSession;
-  /** The client that reads the agent's paths. They lead to the session's own file objects. */
+  /** The client that reads the agent's paths, which lead to the session's own file objects. */
   readonly client: ContextClient;
   close(): Promise<void>;
 }

@@ -175,7 +175,9 @@ export interface ServedPaths {
 export interface ServedPage extends ServedPaths {
   /** Returns the address of a view of the page, which works while the server runs. */
   link(origin: string, view?: string): string;
-  /** Whether an admitted visitor sends this request. It then needs no token of the server. */
+  /**
+   * Whether an admitted visitor sends this request. Such a request needs no token of the server.
+   */
   admits(request: Pick<IncomingMessage, 'method' | 'headers' | 'url'>): boolean;
 }
 

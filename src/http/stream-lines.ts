@@ -15,8 +15,8 @@ interface Sent {
 
 /**
  * Sends compressed lines, as fast as the client drains them. Throws a failure before the first
- * line. A later failure closes the connection, so that no client mistakes a part for the whole.
- * The same happens if the client drains nothing for two minutes. Ends silently if the client
+ * line. A later failure closes the connection, so that no client mistakes a part for the whole. The
+ * connection also closes if the client drains nothing for two minutes. Ends silently if the client
  * disconnects.
  */
 export async function sendStream(response: ServerResponse, { media, lines, signal }: Sent): Promise<void> {

@@ -44,9 +44,9 @@ export type CheckpointFile = CheckpointManifest['files'][number];
 
 /** A stored checkpoint, known by its name and manifest. Its files have not been verified. */
 export interface FoundCheckpoint extends CheckpointManifest {
-  /** Its folder or address. */
+  /** The checkpoint's folder or address. */
   readonly path: string;
-  /** Its path in its store; empty if it is the store itself. */
+  /** The checkpoint's path in its store; empty if the checkpoint is the store itself. */
   readonly name: string;
 }
 
@@ -119,7 +119,10 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 export const checkpointName = ({ log, txId }: Pick<CheckpointManifest, 'log' | 'txId'>): string =>
   `checkpoint-${sha256(log).slice(0, 8)}-${String(txId).padStart(12, '0')}`;
 
-/** Returns the text of a manifest file. Its own hash in it reveals any change of the file. */
+/**
+ * Returns the text of a manifest file. The file contains the hash of its content, which reveals any
+ * change.
+ */
 export function manifestText(manifest: CheckpointManifest): string {
   const text = JSON.stringify(manifest);
   return `${JSON.stringify({ manifest: text, sha256: sha256(text) }, null, 2)}\n`;

@@ -124,8 +124,8 @@ const UNWRITABLE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Converts a failure in a data folder to a NodeError: a system error, a lock held elsewhere, or an
- * aborted wait. Returns any other error unchanged.
+ * Converts a failure in a data folder to a NodeError: a system error, a lock of another process, or
+ * an aborted wait. Returns any other error unchanged.
  */
 export function nodeFailure(dir: string, error: unknown): unknown {
   if (error instanceof LockError) return new NodeError('locked', error.message, { cause: error });

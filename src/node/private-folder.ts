@@ -45,7 +45,7 @@ const OWN_ENTRIES: ReadonlySet<string> = new Set([
   'watch-gateway.json',
 ]);
 
-/** The entry at the top of a new filesystem. That top may be a data folder. */
+/** The folder at the top of a new filesystem, which may be a data folder. */
 const LOST_AND_FOUND = 'lost+found';
 
 /** Permission bits of all users but the owner. */

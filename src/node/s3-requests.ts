@@ -36,7 +36,10 @@ export const ATTEMPTS = 4;
 const LIMIT_MS = 60_000;
 /** SHA-256 of an empty body. */
 const EMPTY = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
-/** Matches a bucket name with a dot. It goes into the path: no certificate covers such a host. */
+/**
+ * Matches a bucket name with a dot. Such a name goes into the path, because no certificate covers
+ * it as a host.
+ */
 const DOTTED = /\./;
 
 /** Returns every value of an XML element in a store's answer, verbatim. */

@@ -131,8 +131,8 @@ export function restartDelayMs(crashesInARow: number): number {
 }
 
 /**
- * Returns whether a failed start is retried indefinitely because the node was ready before. Its
- * shared servers may be temporarily unavailable, and not every such failure is recognisable.
+ * Returns whether a failed start is retried indefinitely because the node was ready before. The
+ * node's shared servers may be temporarily unavailable, and not every such failure is recognisable.
  */
 export function outlastsFailure(code: NodeErrorCode, profile: NodeProfile): boolean {
   return code === 'log-unreachable' || (code === 'start-failed' && sharesLog(profile));

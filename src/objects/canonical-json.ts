@@ -50,8 +50,8 @@ function check(value: unknown, path: string, depth: number): void {
 }
 
 /**
- * Returns whether `check` would accept a value. It skips building the paths that only an error
- * needs.
+ * Returns whether `check` would accept a value. Unlike `check`, builds no paths, which only an
+ * error needs.
  */
 function isPlain(value: unknown, depth: number): boolean {
   if (depth > DEEPEST) return false;

@@ -97,7 +97,7 @@ export class GrowingHash {
 let newest: { readonly text: string; readonly bytes: Buffer } | undefined;
 
 /**
- * Decodes valid UTF-8 and returns the text with the SHA-256 of both. A text file has equal
+ * Decodes valid UTF-8 and returns the text with the SHA-256 of its bytes. A text file has equal
  * `file_hash` and `content_hash` [§2.4]. The caller must not change the bytes: `utf8Of` may return
  * them.
  */

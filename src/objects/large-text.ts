@@ -54,9 +54,9 @@ function tailOf(end: string): string {
 }
 
 /**
- * Abridges a text if only both ends are available (decision C6). `start` holds its first units
- * (more than 65,536), `end` its last (more than 16,384). `length` is the length of the whole text
- * in units.
+ * Abridges a text if only its beginning and its end are available (decision C6). `start` holds its
+ * first units (more than 65,536), `end` its last (more than 16,384). `length` is the length of the
+ * whole text in units.
  *
  * A cut is at a line end if the nearer half of the kept part has one. It never splits a surrogate
  * pair.

@@ -9,8 +9,8 @@ import { Script } from 'node:vm';
  * V8 flags for a process that gives one answer: each flag with its default. The HTTP client's
  * parser is WebAssembly. Optimising it, at once or per function, takes longer than a question and
  * delays the exit. The interrupt budget delays optimising JavaScript. V8's default is a seventh of
- * ours, which pays only for code that runs for a second. Concurrent marking does not pay either,
- * because the question ends before the collection, or needs it at once.
+ * ours, which pays only for code that runs for a second. Incremental marking does not pay either,
+ * because the process ends before a collection, or needs it at once.
  */
 const FLAGS: readonly (readonly [ours: string, first: string])[] = [
   ['--no-wasm-tier-up', '--wasm-tier-up'],

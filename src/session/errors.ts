@@ -23,7 +23,7 @@ export type SessionErrorCode =
   /** Later steps changed the same objects. */
   | 'changed-since'
   | 'taken-over'
-  /** The database refused an acknowledged write for good. It stays in the journal. */
+  /** The database refused an acknowledged write for good. The write stays in the journal. */
   | 'not-kept'
   | 'node-unavailable';
 

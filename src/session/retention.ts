@@ -26,7 +26,8 @@ export interface RetentionCandidate {
   /** Whether a later shown candidate has all of its lines, such as a file that was read again. */
   readonly isRepeated: boolean;
   /**
-   * Whether it is pinned, or activated by a verb and not deactivated since. It stays at any cost.
+   * Whether it is pinned, or activated by a verb and not deactivated since. Such a text stays at
+   * any cost.
    */
   readonly isHeld: boolean;
 }

@@ -10,10 +10,10 @@ import { formerId, partId } from './part-id.js';
 import { partsAtSteps } from './queries.js';
 
 /**
- * Returns the part id of an assembly, derived from its session, its step and its content. Time,
- * basis and newer versions (`ahead`) are left out, so the same context handed out twice at a step
- * is one part. The id depends on whether there is a basis, because a context with a basis can be
- * read again.
+ * Returns the part id of an assembly, derived from its session, its step and its content. The id
+ * ignores time, basis and newer versions (`ahead`), so the same context handed out twice at a step
+ * is one part. It depends on whether the record has a basis or `ahead`, because the context can
+ * then be read again.
  */
 export function assemblyId(proof: AssemblyProof): PartId {
   const { session, step, at, basis, ahead, ...what } = proof;

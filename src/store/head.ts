@@ -49,8 +49,8 @@ export interface HeadMarks {
   /** The last step that a chat's or session's version includes (decision G4). */
   readonly upto?: number;
   /**
-   * The fork point that a fork's chat and session continue from (decision F2). The same at every
-   * version.
+   * The fork point that a fork's chat and session continue from (decision F2). Every version names
+   * the same point.
    */
   readonly parent?: ForkPoint;
   /**

@@ -15,7 +15,7 @@ const stateSchema = z.strictObject({
   /** Local paths of recorded folders, and local ids of recorded filesystems. */
   folders: z.array(folder),
   filesystems: z.array(folder),
-  /** Present while the import is running: the hashes of the texts that stage the rest of it. */
+  /** Present while the import is running: the hashes of the texts in which the bundle is staged. */
   staged: z.array(z.string().transform(sha256)).optional(),
   /**
    * The import's line of file versions, which only its sessions see (decision F10). Absent if the

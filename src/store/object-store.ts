@@ -151,8 +151,8 @@ export class ObjectStore {
 
   /**
    * Returns the objects at the current time, or at the valid time of this client's newest version
-   * if that is later. The valid time of a version can be ahead of the clock if several fall into
-   * one millisecond.
+   * if that is later. The valid time of a version can be ahead of the clock if several versions
+   * fall into one millisecond.
    */
   now(): Promise<StoreSnapshot> {
     return this.asOf({ validTime: new Date(Math.max(Date.now(), this.#newest)) });

@@ -88,8 +88,8 @@ export class StepReader {
   readonly #calls: KnownCalls;
   readonly #pages: PageReader;
   /**
-   * All steps of the sessions that were read, from the steps' own parts. Only filled if the
-   * database snapshot caches documents.
+   * All steps of each session that was read in full, from individual parts and not from pages. Only
+   * filled if the database snapshot caches documents.
    */
   readonly #whole = new Map<SessionId, readonly Step[]>();
 

@@ -31,7 +31,7 @@ export function asImported(own: StoreSnapshot): StoreSnapshot {
   return (until === undefined ? undefined : own.earlier({ validTime: own.basis.validTime, txId: until })) ?? own;
 }
 
-/** Returns a store whose snapshots use the names of `snapshot`, for reading contexts. */
+/** Returns a store whose snapshots use the entity names of `snapshot`, for reading contexts. */
 export function storeOf(
   store: ObjectStore,
   { documents: { names } }: StoreSnapshot,

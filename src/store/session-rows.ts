@@ -48,7 +48,10 @@ export interface SessionRow {
   /** The last step that the head includes. */
   readonly upto: number;
   readonly validTime: Date;
-  /** A head with only the marks for parent and, if wanted, roots. Undefined if there is neither. */
+  /**
+   * A head with only the marks for parent and, if wanted, roots. Undefined if the head has neither
+   * mark.
+   */
   readonly marked: StoredDocument | undefined;
 }
 

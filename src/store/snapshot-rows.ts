@@ -13,7 +13,7 @@ export interface Head {
   readonly validTime: Date;
 }
 
-/** A version at a basis with the store's marks. */
+/** A version at a basis with the marks of its head. */
 export interface FoundVersion {
   readonly version: ObjectVersion;
   readonly marks: HeadMarks;

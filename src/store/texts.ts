@@ -106,7 +106,7 @@ export interface VersionText {
   readonly whole: boolean;
 }
 
-/** The mark that names the whole text of an abridged tool output (decisions B8, C6). */
+/** The mark of a head that names the whole text of an abridged tool output (decisions B8, C6). */
 interface TextMarks {
   readonly whole?: Sha256;
 }

@@ -40,8 +40,8 @@ function squeezed(line: string): string {
 }
 
 /**
- * Returns the first line that is accepted, with its number from 1. Undefined if there is none. It
- * holds one line in memory at a time.
+ * Returns the first line that is accepted, with its number from 1. Undefined if there is none.
+ * Holds one line in memory at a time.
  */
 function findLine(
   text: string,

@@ -129,8 +129,8 @@ export async function discover(
 }
 
 /**
- * Converts a canonical path below a folder to the path that the agent would write. It begins with
- * the folder as the agent gave it.
+ * Converts a canonical path below a folder to the path that the agent would write. The result
+ * begins with the folder as the agent gave it.
  */
 export function asGiven(folder: LocatedFile, path: string): string {
   return posix.join(folder.location.shown, posix.relative(folder.location.path, path)) || '.';

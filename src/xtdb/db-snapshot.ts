@@ -149,7 +149,7 @@ export class DbSnapshot {
     );
   }
 
-  /** The log of the node's transactions, including those after this moment. */
+  /** The log of the node's transactions, including those after this snapshot's moment. */
   get log(): TransactionLog {
     return new TransactionLog(this.#http, this.#timeoutMs);
   }

@@ -32,8 +32,8 @@ export interface HttpRequest {
    */
   readonly writes?: boolean;
   /**
-   * True if the node deliberately holds the request back. Such requests have connections of their
-   * own, so that they never delay others.
+   * True if the node answers only after a wait, such as for a transaction. Such requests have
+   * connections of their own, so that they never delay others.
    */
   readonly waits?: boolean;
   /** A limit for this answer in bytes, below the general one. */

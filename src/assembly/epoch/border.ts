@@ -30,8 +30,8 @@ export interface EpochLedger {
 /** Settings that decide when an epoch ends. */
 export interface EpochSettings {
   /**
-   * Number of calls within which a border must pay for itself. It is a share of the calls so far,
-   * because long sessions tend to continue, within a minimum and a maximum.
+   * Number of calls within which a border must pay for itself. The number is a share of the calls
+   * so far, because long sessions tend to continue, within a minimum and a maximum.
    */
   readonly horizon: { readonly share: number; readonly least: number; readonly most: number };
   /**

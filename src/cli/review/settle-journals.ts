@@ -21,8 +21,7 @@ export interface JournalNotes {
   /** Whether no acknowledged step was in a journal when the database was read. */
   readonly isSettled: boolean;
   /**
-   * Returns the number of acknowledged steps that wait in journals, by session. It reads all
-   * journals.
+   * Returns the number of acknowledged steps that wait in journals, by session. Reads all journals.
    */
   waitingSteps(): Promise<ReadonlyMap<SessionId, number>>;
 }

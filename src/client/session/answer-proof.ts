@@ -46,9 +46,9 @@ function matchAt(answer: string, from: number, sources: readonly PieceSource[]):
 const copied = (text: string, from: number, to: number): string => JSON.parse(JSON.stringify(text.slice(from, to)));
 
 /**
- * Splits an answer into pieces of stored texts and its own text, such as headers and hints. It
- * looks for a piece at each line start and after each piece. `joinPieces` rebuilds the answer.
- * Returns undefined if too much of the answer is its own text. Then only its hash is stored.
+ * Splits an answer into pieces of stored texts and its own text, such as headers and hints. Looks
+ * for a piece at each line start and after each piece. `joinPieces` rebuilds the answer. Returns
+ * undefined if too much of the answer is its own text. Then only its hash is stored.
  */
 export function answerPieces(answer: string, sources: readonly PieceSource[]): readonly AnswerPiece[] | undefined {
   const pieces: AnswerPiece[] = [];

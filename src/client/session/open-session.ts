@@ -162,8 +162,8 @@ async function loadMetadata(
  * Takes over an existing session. One transaction matches its head as read and raises the term, so
  * the former writer notices at its next step (decision F5). The new head includes every step, and
  * this client's folders unless a person opens the session. Steps inside a turn and prompts do not
- * move the head. So a whole takeover also guards against those written since the read. Returns
- * undefined if a guard fails.
+ * move the head. With `isWhole`, the takeover therefore also guards against steps and prompts
+ * written since the read. Returns undefined if a guard fails.
  */
 async function takeOver(
   environment: SessionEnvironment,
@@ -243,7 +243,7 @@ async function refuseErased({ documents }: StoreSnapshot, id: SessionId): Promis
 }
 
 /**
- * Number of attempts at a whole takeover. A fast writer may defeat them all. So later attempts
+ * Number of takeover attempts with `isWhole`. A fast writer may defeat them all. So later attempts
  * guard only the head, and read the session again after the takeover.
  */
 const MOST_WHOLE = 3;

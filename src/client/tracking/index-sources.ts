@@ -91,9 +91,9 @@ export class SourceIndexer {
 
   /**
    * Reads a source and resolves when the database has its content. Writes nothing for an unreadable
-   * source (decision C5). The same holds if `isStill`, called after the read, returns false because
-   * the source still changes (decision C11). Rejects if the write fails, and with the reason of
-   * `close`.
+   * source (decision C5). Also writes nothing if `isStill`, called after the read, returns false
+   * because the source still changes (decision C11). Rejects if the write fails, and with the
+   * reason of `close`.
    */
   index(source: FilesystemSource, isStill?: StillAtRest): Promise<void> {
     if (this.#stop.signal.aborted) return Promise.reject(this.#stop.signal.reason);

@@ -58,7 +58,7 @@ const asItIs = (path: string): string => path;
 
 /** Returns the canonical form of this system's path. A relative path stays relative. */
 export const fromNative = isWindows ? fromWindows : asItIs;
-/** Returns this system's own path for a canonical path, for its calls. */
+/** Returns the path that this system's calls accept for a canonical path. */
 export const toNative = isWindows ? toWindows : asItIs;
 /** Returns a canonical path as agents and people on this system write it. */
 export const shownPath = isWindows ? shownOnWindows : asItIs;

@@ -61,8 +61,8 @@ export function notRegularError(kind: IrregularKind, shown: string): SourceError
 }
 
 /**
- * Returns a path to a name inside an open folder. If the system supports it, the path follows that
- * folder even when its own path is renamed.
+ * Returns a path to a name inside an open folder. If the system supports it, the path leads to that
+ * folder even after the folder was renamed.
  */
 export function entryPath(folder: FileHandle, folderPath: string, name: string): string {
   return HANDLES_HAVE_PATHS ? `/proc/self/fd/${folder.fd}/${name}` : toNative(posix.join(folderPath, name));

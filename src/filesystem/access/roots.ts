@@ -32,7 +32,7 @@ interface Anchor {
   readonly device: bigint | undefined;
 }
 
-/** Folders without real files. They are outside of every root that does not lie in them. */
+/** Folders without real files. No root includes them, unless the root lies in one of them. */
 const KERNEL_FOLDERS = ['/proc', '/sys', '/dev'] as const;
 const MOST_LINKS = 40;
 const LONGEST_PATH = 4096;

@@ -162,8 +162,8 @@ function searchArgs(task: SearchTask): readonly string[] {
 }
 
 /**
- * Returns the error that ripgrep's output reports. It names the fault of a pattern in a line
- * `error: …`. Other failures are one line.
+ * Returns the error that ripgrep's output reports. ripgrep names the fault of a pattern in a line
+ * `error: …`, and any other failure in a single line.
  */
 function refusal({ named = '', pattern }: SearchTask, stderr: string): Error {
   const first = stderr.split('\n', 1)[0]?.replace(/^rg: /, '') ?? '';

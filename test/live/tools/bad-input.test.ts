@@ -297,7 +297,7 @@ describe('odd but valid input', () => {
     );
   });
 
-  test('keeps a line of six bytes a character on the wire within the limits', async () => {
+  test('keeps an answer within the limits if each character takes six bytes of JSON', async () => {
     await writeFile(join(root, 'controls.txt'), '\u0001'.repeat(200_000));
     const { text } = await agent.call('read', { path: 'controls.txt' });
     expect(text.length).toBeLessThanOrEqual(40_000);
