@@ -198,7 +198,7 @@ async function afterSetup(name: Name, model: ScriptedModel) {
 describe.each(Object.keys(AGENTS) as Name[])('the newest %s after palimpsest setup --yes', (name) => {
   const { args, script, refused, end = DONE, again, recorded, settings = {} } = AGENTS[name];
 
-  test('runs a session that is recorded; no file changes without consent; uninstall takes all back', async () => {
+  test('a session after setup is recorded; no file changes without consent; uninstall undoes all changes', async () => {
     let turns = script;
     const model = await startScriptedModel(({ offered, results }) =>
       offered.length === 0 ? { say: 'ok' } : (turns[Math.min(results.length, turns.length - 1)] as Turn),

@@ -89,7 +89,7 @@ function startCosts(ours: readonly ThinkingCall[], alone: readonly ThinkingCall[
   });
 }
 
-describe('144 calls with twelve prompts, a resume, a fork, a compaction, off and on', () => {
+describe('144 calls with twelve prompts, a resume, a fork, a compaction, and Palimpsest off and on', () => {
   test.each(['pi', 'opencode'] as const)(
     '%s',
     async (harness) => {

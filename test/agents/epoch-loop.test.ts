@@ -152,7 +152,7 @@ describe.each(['pi', 'opencode'] as const)(
       expect(broken.filter((one) => one.startsWith('pressed'))).toHaveLength(1);
     });
 
-    test('drops the thinking of the running turn at once under pressure, for good', () => {
+    test('drops the running turn’s thinking at once and for good when the request exceeds the budget', () => {
       const calls = callsOf('pressed');
       const returned = calls.map((call) => call.returned);
       const border = returned.findIndex((count, i) => i > 0 && count < (returned[i - 1] ?? 0));
@@ -190,7 +190,7 @@ describe.each(['pi', 'opencode'] as const)(
       expect(told[1]).toMatch(/Nothing was done\. If your change still fits, make it again\./);
     });
 
-    test('begins an epoch at a requested border, and shows removed results as lines', () => {
+    test('begins an epoch on request, and shows removed results as lines', () => {
       const { proofs } = run;
       const reasons = proofs.flatMap(({ epoch }) =>
         epoch !== undefined && epoch.previous === undefined ? [epoch.reason] : [],
@@ -203,7 +203,7 @@ describe.each(['pi', 'opencode'] as const)(
       expect(textOf('tidied')).not.toContain('only in the shell 1, line 40 of 40');
     });
 
-    test('sends the harness’s whole history when off, without thinking bound to ours', () => {
+    test('sends the harness’s whole history when off, without thinking bound to our contexts', () => {
       for (const { request } of callsOf('off')) {
         const text = JSON.stringify(request.messages);
         expect(text).not.toContain('ACTIVE_CONTENT id=');

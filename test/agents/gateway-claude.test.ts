@@ -20,7 +20,7 @@ import { requestsIn } from './observed-agent.js';
 import { runProgram } from './run-program.js';
 
 describe('Claude Code behind the gateway', () => {
-  test('works for 60 calls with a resumed and a forked session; every request is its context', async () => {
+  test('works for 60 calls with a resumed and a forked session; every request is recorded as a context', async () => {
     const claude = await newestAgent('claude');
     const { root, remove } = await temporaryRoot();
     const [home, project, dataDir] = ['home', 'project', 'data'].map((name) => join(root, name)) as [

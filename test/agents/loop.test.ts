@@ -121,7 +121,7 @@ describe.each(['pi', 'opencode'] as const)('%s with contexts of Palimpsest', (ha
     expect(state.marks.flatMap(({ event }) => event?.kind ?? [])).toContain('compacted');
   });
 
-  test('has its fork recognised, named or by its content, with one turn more', async () => {
+  test('recognises a fork by its name or by its content, with one more turn', async () => {
     const [parent, child] = [await client.openSession({ id: session }), await client.openSession({ id: fork })];
     expect(child.state.marks.flatMap(({ event }) => event ?? [])).toContainEqual(
       expect.objectContaining({ kind: 'forked', detail: session }),
@@ -129,7 +129,7 @@ describe.each(['pi', 'opencode'] as const)('%s with contexts of Palimpsest', (ha
     expect(child.state.turns.length).toBe(parent.state.turns.length + 1);
   });
 
-  test('has its session shown by the command line while it runs', () => {
+  test('lets the command line show its session while it runs', () => {
     const [context = '', log = ''] = shown;
     for (const text of [context, log]) expect(text).toContain('working, please');
     // The last result before that call is active, nothing that came later is there.
@@ -137,7 +137,7 @@ describe.each(['pi', 'opencode'] as const)('%s with contexts of Palimpsest', (ha
     for (const text of [context, log]) expect(text).not.toContain('It is done.');
   });
 
-  test('has the same session shown by the command line afterwards', async () => {
+  test('lets the command line show the same session afterwards', async () => {
     const { dataDir } = setting;
     expect(await palimpsest(dataDir, 'context', session, '--assemble')).toContain('user: resumed, please');
     expect(await palimpsest(dataDir, 'log', session)).toContain('resumed, please');

@@ -23,7 +23,7 @@ describe.each([
   { hooks: false, gateway: true },
   { hooks: true, gateway: true },
 ])('Codex, observed with hooks: $hooks', (ways) => {
-  test('works for 60 calls with a compaction and a resume; one session, every request a context', async () => {
+  test('works for 60 calls with a compaction and a resume: one session, and each request as a context', async () => {
     const codex = await newestAgent('codex');
     let turns = 0;
     const model = await startScriptedModel(({ body, offered }) => {

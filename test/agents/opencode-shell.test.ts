@@ -23,7 +23,7 @@ describe('a user’s own command in a session of OpenCode', () => {
 
   afterAll(() => setting.close());
 
-  test('belongs to the session: nothing is undone, nothing comes twice', async () => {
+  test('belongs to the session: nothing is undone, and nothing is recorded twice', async () => {
     expect((await client.listSessions()).map(({ id }) => String(id))).toEqual([session]);
     const words = await wordsOf(client, session);
     for (const word of ['Said before.', 'Said after.']) expect(words.filter((text) => text === word)).toEqual([word]);

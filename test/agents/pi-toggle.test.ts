@@ -88,7 +88,7 @@ describe('Palimpsest turned off and on in a session of pi', () => {
 
   afterAll(() => setting.close());
 
-  test('sends what pi alone sends when off: its own whole history', () => {
+  test('sends pi’s own whole history when off', () => {
     const [on = [], off = []] = run.calls;
     expect(off).toHaveLength(3);
     const same = run.alone.slice(on.length, on.length + off.length);
@@ -110,7 +110,7 @@ describe('Palimpsest turned off and on in a session of pi', () => {
       expect(JSON.stringify(messages[0])).toContain(JSON.stringify(guideOf('ssot')).slice(1, -1));
   });
 
-  test('shows the model what was said and read meanwhile when on again', () => {
+  test('when on again, shows the model what was said and read while it was off', () => {
     for (const { raw } of run.calls[2] ?? []) {
       for (const text of ['Said while it was off.', 'request 2, please', 'file 1, line 40 of 40'])
         expect(raw).toContain(text);

@@ -60,7 +60,7 @@ async function codexTools(
 }
 
 describe('pi after palimpsest setup', () => {
-  test('has our package for its loop, reaches the server that only reads, and loses both', async () => {
+  test('loads our package, reaches the read-only server, and has neither after the undo', async () => {
     const places = await Promise.all([temporaryRoot(), temporaryRoot(), temporaryRoot()]);
     const [home, project, data] = places.map(({ root }) => root) as [string, string, string];
     // pi needs a newer Node.js than the one of this test may be.
@@ -163,7 +163,7 @@ describe('palimpsest setup --yes, alone', () => {
     }
   });
 
-  test('is taken back: no agent lists us, and comments and values are as before', async () => {
+  test('is undone: no agent lists us, and comments and values are as before', async () => {
     await palimpsest('setup', '--undo', '--yes');
     for (const name of NAMES) {
       const program = programs.get(name) as string;

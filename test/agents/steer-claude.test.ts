@@ -18,7 +18,7 @@ import { runSteered } from './run-steered.js';
 const MODEL = 'claude-opus-5-5';
 
 describe('Claude Code behind a gateway that steers', () => {
-  test('works over runs, a fork, a sub-agent, a compaction and /clear; every request is its context', async () => {
+  test('works over runs, a fork, a sub-agent, a compaction and /clear; each request becomes a context', async () => {
     const claude = await newestAgent('claude');
     const { root, remove } = await temporaryRoot();
     const [home, project] = [join(root, 'home'), join(root, 'project')];

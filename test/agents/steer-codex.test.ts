@@ -29,7 +29,7 @@ function moves(from: number, count: number): readonly ModelMove[] {
 }
 
 describe('Codex behind a gateway that steers', () => {
-  test('works for 60 calls over HTTP with a compaction and resumes; every request is its context', async () => {
+  test('works for 60 calls over HTTP with a compaction and resumes; each request becomes a context', async () => {
     const codex = await newestAgent('codex');
     const { root, remove } = await temporaryRoot();
     const [home, project] = [join(root, 'home'), join(root, 'project')];

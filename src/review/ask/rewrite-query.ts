@@ -328,10 +328,7 @@ class QueryRewriter {
     );
   }
 
-  /**
-   * Wraps a clause of a rule in a join. The database inlines a rule, so without the join, a
-   * variable that the rule's call binds would depend on itself.
-   */
+  /** Wraps a rule's clause in a join: the database inlines rules, and variables would clash. */
   #listing(terms: readonly EdnSymbol[], clause: Clause, scope: Scope): Clauses {
     return scope === 'rule' ? this.#asked(terms, [[clause]], scope) : [clause];
   }

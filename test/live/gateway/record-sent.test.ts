@@ -186,7 +186,7 @@ describe('a sent request', () => {
     expect(records.map(({ step }) => step)).toEqual([1, 3, 5]);
   });
 
-  test('stores a file that is sent again once', async () => {
+  test('stores a repeatedly sent file once', async () => {
     const { bodies } = await recorded();
     const [last = ''] = bodies.slice(-1);
     expect(last.split('line of a file').length).toBe(1_801);
@@ -217,7 +217,7 @@ describe('a sent request', () => {
     expect(compared[0]).toMatchObject({ isPrefix: false, difference: { section: 'list' } });
   });
 
-  test('shows its parts with the objects that they are', async () => {
+  test('shows its parts, and which objects they are', async () => {
     await recorded();
     const view = await askRequest(await timeline(), `${name}@step:5`, {});
     expect(view.request).toMatchObject({ delivered: 'gateway', kind: 'sent', matches: true });

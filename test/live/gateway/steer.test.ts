@@ -168,7 +168,7 @@ describe('a gateway that steers', () => {
     }
   });
 
-  test('goes on behind the last steered request if a context fails, until the next message of the user', async () => {
+  test('continues the last steered request if a context fails, until the user’s next message', async () => {
     await begin();
     const client = new ClaudeScript(gateway.address, root);
     await turns(client, 3);
@@ -182,7 +182,7 @@ describe('a gateway that steers', () => {
     expect(notices).toHaveLength(1);
   });
 
-  test('sends the client’s own bytes if the first context is late, and to the control arm', async () => {
+  test('sends the client’s own bytes if the first context is late, and for the control arm', async () => {
     await begin({ limitMs: 50 });
     sidecar.trouble = 'waits';
     const client = new ClaudeScript(gateway.address, root);
@@ -214,7 +214,7 @@ describe('a gateway that steers', () => {
     expect(await hows()).toEqual([...times(3, 'own'), ...times(3, 'steered')]);
   });
 
-  test('leaves the client’s own history whole when it is switched off, and returns when switched on', async () => {
+  test('sends the client’s whole history when switched off, and steers again when switched on', async () => {
     await begin();
     const client = new ClaudeScript(gateway.address, root);
     await turns(client, 3);
@@ -248,7 +248,7 @@ describe('a gateway that steers', () => {
     await turns(client, 1);
   });
 
-  test('asks for the whole conversation if a client sends a part', async () => {
+  test('asks for the whole conversation if a client sends only a part', async () => {
     await begin();
     const client = new ClaudeScript(gateway.address, root);
     const body = client

@@ -78,7 +78,7 @@ describe('contexts of layout epoch from the library (divergence E9)', () => {
     return contexts.total;
   }
 
-  test('have the recorded chat without a harness list, outputs as contents, and extend the previous one', async () => {
+  test('without a harness list, have the chat, and outputs as contents, and extend the previous one', async () => {
     const first = await request({ messages: [user(`begin ${name}`)] });
     expect(first).toMatchObject({
       format: 'messages',
@@ -122,7 +122,7 @@ describe('contexts of layout epoch from the library (divergence E9)', () => {
     expect(await verified()).toBe(5);
   });
 
-  test('end an epoch at a user message on a cold cache or on request; the base has the closed turns', async () => {
+  test('end an epoch at a user message if the cache is cold or on request; the base has the closed turns', async () => {
     await request({ messages: [user(`begin ${name}`)] });
     for (let i = 0; i < 8; i++)
       await session.reportToolCall({

@@ -373,7 +373,7 @@ describe('repeated histories (decisions F1, B2)', () => {
     expect(rows()).toEqual([...merged, ['assistant', ids[2]]]);
   });
 
-  test('take over a changed system prompt; the rest is known', async () => {
+  test('record a changed system prompt and nothing else', async () => {
     await session.reportMessages(start, { mode: 'history' });
     const changed = [{ role: 'system', content: 'be long' }, ...start.slice(1)];
     expect((await session.reportMessages(changed, { mode: 'history' })).recorded).toEqual([]);

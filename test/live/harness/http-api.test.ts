@@ -175,7 +175,7 @@ describe('the life of a session over HTTP', () => {
     });
   });
 
-  test('takes parallel reports one after the other', async () => {
+  test('processes parallel reports one after another', async () => {
     const { id } = await call('openSession', undefined, {});
     const many = Array.from({ length: 20 }, (_, i) =>
       call('reportToolCalls', id, { calls: [{ id: `p${i}-${run}`, name: 'x', content: `${i}` }] }),
@@ -186,7 +186,7 @@ describe('the life of a session over HTTP', () => {
 });
 
 describe('refused requests', () => {
-  test('are problems without the token or from elsewhere', async () => {
+  test('include requests without the token or from elsewhere', async () => {
     expect(await refused('/v1/sessions', { headers: { authorization: 'Bearer wrong' } })).toMatchObject({
       status: 401,
       code: 'unauthorized',
@@ -278,7 +278,7 @@ describe('refused requests', () => {
     );
   });
 
-  test('exclude unlisted members of messages, as other wires have', async () => {
+  test('do not include messages with unlisted members, which other wires have', async () => {
     const { id } = await call('openSession', undefined, {});
     const messages = [
       { role: 'user', content: [{ type: 'text', text: 'hi', cache_control: { type: 'ephemeral' } }], refusal: null },

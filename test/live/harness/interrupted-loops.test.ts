@@ -108,7 +108,7 @@ describe('a loop with interrupted records, forks and closings', () => {
     expect({ handed, epoch: next.context.epoch, contexts }).toMatchObject({ contexts: { unequal: [] } });
   });
 
-  test('recognises a fork whose process ended before noting that it is one', async () => {
+  test('recognises a fork whose process ended before it recorded the fork', async () => {
     const client = await open({ address: testAddress() });
     const id = `${name}-parent`;
     const loop = new LoopSession(client, { id, delivered: 'library' });

@@ -196,7 +196,7 @@ describe.each([
     await folder.remove();
   });
 
-  test('show a session with short ids or literally from its next model call on, and back', async () => {
+  test('render a session with short ids or literally from its next model call on, and undo that', async () => {
     host = await open(folder.root);
     expect(await host.call()).toMatch(NAMED);
     await host.command('strict on');

@@ -119,7 +119,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     }
   });
 
-  test('begins every request with the previous one: new text follows the newest result, gone text stays', async () => {
+  test('begins every request with the previous one: new text comes last, and removed text stays', async () => {
     const session = loop();
     await writeFile(join(root, 'a.txt'), 'first line of a\nsecond line of a\n');
     await writeFile(join(root, 'b.txt'), Array.from({ length: 40 }, (_, i) => `line ${i} of b`).join('\n'));
@@ -282,7 +282,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     }
   });
 
-  test('begins an epoch with a changed list; inside a turn the whole list goes, to keep reasoning valid', async () => {
+  test('begins an epoch with a changed list; inside a turn, drops the list to keep reasoning valid', async () => {
     const session = loop();
     const messages: ReportedMessage[] = [
       user(`begin ${name}`),
@@ -417,7 +417,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(compared.map(({ isPrefix: is }) => is)).toEqual([true, false, true, true, true, true, true, true]);
   });
 
-  test('returns a past context as it was sent, also read alone', async () => {
+  test('returns a past context as it was sent, even if it is the only one read', async () => {
     const session = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`)];
     await request(session, messages);
@@ -463,7 +463,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     expect(await verified()).toBe(3);
   });
 
-  test('begins an epoch for the reason history after one that the database cannot describe', async () => {
+  test('begins an epoch with reason “history” if the database does not return the previous one', async () => {
     const first = loop();
     const messages: ReportedMessage[] = [user(`begin ${name}`)];
     await request(first, messages);

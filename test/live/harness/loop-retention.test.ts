@@ -45,7 +45,7 @@ describe('a session in a harness’s loop with retention by use', () => {
     return { loop, messages, request, call, rest, active };
   }
 
-  test('keeps a result that was shown or used lately, restores it on a visible use, like the next base', async () => {
+  test('keeps a result that was shown or used lately, and restores it on a visible use, as the base does', async () => {
     const id = `retention-${process.pid}`;
     const { loop, messages, request, call, rest, active } = harness(id);
     messages.push({ role: 'user', content: `begin ${id}` });

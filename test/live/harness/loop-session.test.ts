@@ -78,7 +78,7 @@ describe('a session in a harness’s loop', () => {
     await session.close();
   });
 
-  test('keeps the running turn from its first message; closed ones become text, collapsed results lines', async () => {
+  test('keeps the running turn from its first message; closed turns become text, collapsed results lines', async () => {
     const session = loop(name);
     expect(await session.context({ messages: [user('begin', 'u1')], system: 'be good' })).toMatchObject({
       from: 0,
@@ -99,7 +99,7 @@ describe('a session in a harness’s loop', () => {
     await session.close();
   });
 
-  test.each([[true], [false]])('sends results with marks only if it is set so: %s', async (inAnswers) => {
+  test.each([[true], [false]])('masks results only if the setting says so: %s', async (inAnswers) => {
     const secret = 'abcDEF123456ghiJKL';
     const mask = new StoredMask({ key: Buffer.alloc(32, 7), level: 'known', inAnswers });
     const own = await openClient(root, { mask });
@@ -196,7 +196,7 @@ describe('a session in a harness’s loop', () => {
     await session.close();
   });
 
-  test('doubles nothing of a history repeated after a restart, also with repeated words', async () => {
+  test('records nothing twice if a history is repeated after a restart, even with repeated words', async () => {
     const history = [...first, user('go on', 'u2'), reply('yes', 'a2')];
     const before = loop(name);
     await before.follow({ messages: history });

@@ -47,7 +47,7 @@ async function worked(name: string): Promise<{ readonly id: string; readonly fil
 }
 
 describe('a person in a session', () => {
-  test('changes the sets beside the agent at the announced price, and is named for it', async () => {
+  test('changes the sets while the agent works, at the announced price, and is recorded as the author', async () => {
     const { id, file } = await worked('verbs');
     const price = await ask('verbPrice', { session: id, object: 'a.txt', verb: 'deactivate' });
     expect(price).toMatchObject({
@@ -131,7 +131,7 @@ describe('a person in a session', () => {
     ]);
   });
 
-  test('is refused by name if another process has the session open, and by the command line as well', async () => {
+  test('is refused, like the command line, if another process has the session open; the error names it', async () => {
     const { id, file } = await worked('held');
     const { step = 0 } = await api.call('changeSets', id, { verb: 'pin', ids: [file] });
     const flags = ['undo', id, String(step), '--data', suiteData()];

@@ -96,7 +96,7 @@ describe('history commands on the command line', () => {
     expect((await json('show', made.hostileCall.slice(0, 20))).object).toMatchObject({ tool: 'bash', status: 'fail' });
   });
 
-  test('make hostile output harmless on every way to a terminal, and exact on the way to a file', async () => {
+  test('escape hostile output on every way to a terminal, and write it exactly to a file', async () => {
     expect(await said('show', made.hostileCall)).toContain('\\x1b]0;title\\x07\\x1b[2J\\x1b[31mred');
     expect(await said('log', `${name}-first`)).toContain('\\x1b]0;title');
     const { stdout } = await ask('cat', made.hostileCall);

@@ -72,7 +72,7 @@ describe('a session of 1,000 calls with a listing of 2,000 files', () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  test('is verified without a query per file that it knows by name only', async () => {
+  test('is verified without a query for each file that it knows only by name', async () => {
     const present = await client.store.latest();
     const { result, sent } = await countRequests(() => verifySession(client.store, 'S', { present }));
     expect(result).toMatchObject({ ok: true, answers: { total: CALLS } });

@@ -193,7 +193,7 @@ describe('following a session', () => {
     await gone();
   });
 
-  test('blocks and grows for no client that does not read, which gets everything in the end', async () => {
+  test('neither blocks nor grows for a client that does not read; the client gets everything in the end', async () => {
     const session = await begun(`${name}-c`);
     const start = await strip(session.id);
     const [slow, quick] = [await follow(session.id, start), (await follow(session.id, start)).read()];

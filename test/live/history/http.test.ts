@@ -219,7 +219,7 @@ describe('history requests over HTTP', () => {
     expect(await response.json()).toMatchObject({ code, status });
   });
 
-  test('are limited in number; one more gets a retry time while sessions and long requests continue', async () => {
+  test('are limited in number; one more gets a retry time, while sessions and long requests continue', async () => {
     const { running, waiting } = QUESTION_CAPACITY.short;
     const endless =
       '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc]]}';

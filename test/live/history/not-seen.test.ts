@@ -138,7 +138,7 @@ describe('requests that a model got without Palimpsest (decision E12)', () => {
     ]);
   });
 
-  test('show an epoch once whose first request was handed out twice, under two prompts', async () => {
+  test('show an epoch once even if its first request was handed out twice, with two prompts', async () => {
     const id = `${name}-prompts`;
     const loop = new LoopSession(client, { id, delivered: 'opencode' });
     await loop.context({ messages: [user(`begin ${id}`, 'u1')], system: 'expected' });
@@ -164,7 +164,7 @@ describe('requests that a model got without Palimpsest (decision E12)', () => {
     expect((await ask('context', `${replayed}@turn:1`, '--assemble')).stdout).toContain('NOT SENT');
   });
 
-  test('differ by exit code and JSON on the command line', async () => {
+  test('are distinguished by exit code and JSON on the command line', async () => {
     const unseen = await ask('context', `${overMcp}@turn:1`);
     expect([unseen.code, unseen.stdout]).toEqual([3, '']);
     expect(unseen.stderr).toContain('not seen by Palimpsest');

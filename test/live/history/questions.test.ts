@@ -131,7 +131,7 @@ describe('history queries', () => {
     });
   });
 
-  test('hit every boundary between two versions, on either clock', async () => {
+  test('return the right version at every boundary between two versions, on either clock', async () => {
     const { versions } = await askVersions(timeline, { object: made.file });
     const texts = ['three', 'two', 'one'].map((word) => `${word}\nshared\n`);
     for (const [i, { validTime, txId }] of versions.entries()) {
@@ -258,7 +258,7 @@ describe('history queries', () => {
     expect(Object.values(logged.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(9);
   });
 
-  test('list contexts of a session with few requests, equal to each alone; report the first failure', async () => {
+  test('list contexts of a session with few requests, equal to each alone, and report the first failure', async () => {
     const session = await made.client.openSession({ id: `${name}-listed` });
     // More steps than one page holds.
     for (let turn = 1; turn <= 55; turn++) {
@@ -303,7 +303,7 @@ describe('history queries', () => {
     expect(await now.rebuilder.rebuildEach([], () => 1)).toEqual([]);
   });
 
-  test('build contexts together as alone, despite later writes, also into the past of their bases', async () => {
+  test('rebuild contexts together as one by one, despite later writes, even before their bases', async () => {
     const session = await made.client.openSession({ id: `${name}-changing` });
     const hourAgo = Math.floor(Date.now() / 1_000) - 3_600;
     const read = async (path: string): Promise<void> => {

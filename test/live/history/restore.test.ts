@@ -70,7 +70,7 @@ describe('restoring from a moment', () => {
     expect(await readFile(file, 'utf8')).toBe('one\nshared\n');
   });
 
-  test('writes into a new folder: whole, private, below it, and over nothing', async () => {
+  test('writes into a new folder: completely, privately, only below it, and over no file', async () => {
     const { root: path, remove } = await temporaryRoot();
     try {
       const to = join(path, 'then');

@@ -207,7 +207,7 @@ describe('a search', () => {
     expect((await search({ pattern: 'Alpha', session: fork.id })).isIndexed).toBe(true);
   });
 
-  test('is refused if it matches every text, or names an unknown session, or a turn of no session', async () => {
+  test('is refused if it matches every text, or names an unknown session, or a turn without a session', async () => {
     await expect(search({ pattern: '/.*/' })).rejects.toMatchObject({ code: 'malformed-pattern' });
     await expect(search({ pattern: 'x', session: `${prefix}-none` })).rejects.toMatchObject({
       code: 'unknown-session',

@@ -277,7 +277,7 @@ describe('a handed-out context', () => {
     expect((await verifySession((await reviewer()).store, session.id)).ok).toBe(true);
   });
 
-  test('cannot be proved once a part is gone, which is named', async () => {
+  test('cannot be proved once a part is missing, and the result names the part', async () => {
     const client = await open();
     const session = await client.openSession();
     const { callId } = await read(client, session, 'a.ts', `const a = 1;${' '.repeat(3_000)}`);

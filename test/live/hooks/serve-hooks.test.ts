@@ -189,7 +189,7 @@ describe('hooks', () => {
     expect(await ring('claude-code', { ...edit, agent_id: 'two' })).toBeUndefined();
   });
 
-  test('say again what a hook did not take', async () => {
+  test('repeat a note that did not reach its hook', async () => {
     const path = join(root, 'cart.ts');
     await writeFile(path, TEXT);
     await call('Read', { file_path: path });
@@ -207,7 +207,7 @@ describe('hooks', () => {
     expect(await ring('claude-code', edit)).toBeUndefined();
   });
 
-  test('know nothing of reads that failed, of other agents, and of the model’s own edits', async () => {
+  test('ignore failed reads, reads of other agents, and the model’s own edits', async () => {
     const path = join(root, 'cart.ts');
     await writeFile(path, TEXT);
     const edit = { hook_event_name: 'PreToolUse', tool_name: 'Edit', tool_input: { file_path: path } };
@@ -222,7 +222,7 @@ describe('hooks', () => {
     expect(await ring('claude-code', edit)).toBeUndefined();
   });
 
-  test('keep the disk before and after a command', async () => {
+  test('index the files of a command before and after it runs', async () => {
     const path = join(root, 'list.txt');
     await writeFile(path, 'one\n');
     await call('Bash', { command: `sed -i s/one/two/ list.txt && cat ${path} > copy.txt` }, async () => {
@@ -236,7 +236,7 @@ describe('hooks', () => {
     expect(notices).toEqual([]);
   });
 
-  test('keep a file that a call removes', async () => {
+  test('index a file before a call removes it', async () => {
     const path = join(root, 'gone.txt');
     await writeFile(path, 'here\n');
     await call('Bash', { command: 'rm gone.txt' }, () => unlink(path));
@@ -263,7 +263,7 @@ describe('hooks', () => {
     expect(note.length).toBeLessThanOrEqual(8_000);
   });
 
-  test('say nothing at other moments, and have the transcript read', async () => {
+  test('return nothing at other moments, and make the watcher read the transcript', async () => {
     expect(await ring('claude-code', { hook_event_name: 'SessionStart', source: 'startup' })).toBeUndefined();
     const before = caughtUp;
     expect(await ring('claude-code', { hook_event_name: 'UserPromptSubmit', prompt: 'go on' })).toBeUndefined();
@@ -281,7 +281,7 @@ describe('hooks', () => {
     expect((await hookState(dataDir, 'gemini-cli')).reached).toBeUndefined();
   });
 
-  test('answer nothing to other senders, and go on', async () => {
+  test('send no answer to other senders, and continue', async () => {
     for (const text of ['', 'GET / HTTP/1.1\r\n\r\n', 'palimpsest-hook 2 codex\n{}', 'palimpsest-hook 1 codex\n{'])
       expect(await send(text)).toBe('');
     expect(await ring('codex', { hook_event_name: 'Stop' })).toBeUndefined();

@@ -55,13 +55,13 @@ describe('a session of an agent that is opened', () => {
     });
   });
 
-  test('gets no step twice if its recording was only written again', async () => {
+  test('gets no step twice if its recording was merely rewritten', async () => {
     await open(claudeSession());
     expect((await open(claudeSession())).outcome).toBe('continued');
     expect((await steps(native)).length).toBe(4);
   });
 
-  test('is continued when its recording has grown, also from the middle of a call and of an answer', async () => {
+  test('is continued when its recording has grown, even from the middle of a call or an answer', async () => {
     const whole = looks().says('read').calls('t2', 'Bash', { command: 'true' }).answers('t2', 'done').says('all done');
     const { length } = whole.lines;
     const texts = [];
@@ -78,7 +78,7 @@ describe('a session of an agent that is opened', () => {
     expect(texts).toEqual([...texts].sort((a, b) => a - b));
   });
 
-  test('becomes another session if its recording changed where it was imported', async () => {
+  test('becomes another session if an imported part of its recording changed', async () => {
     await open(looks().says('one way'));
     const { session, outcome } = await open(looks().says('another way').user('and now?').says('so'));
     expect([session, outcome]).toEqual([`${native}+2`, 'anew']);
@@ -105,7 +105,7 @@ describe('our id of an agent’s session', () => {
     expect(ownId(given)).toBe(id);
   });
 
-  test('is a hash where the agent’s id has nothing to keep or is too long', () => {
+  test('is a hash if the agent’s id has no allowed character or is too long', () => {
     for (const given of ['///', 'x'.repeat(300)]) expect(ownId(given)).toMatch(/^r[0-9a-f]{10}$/);
   });
 });

@@ -88,7 +88,7 @@ describe('palimpsest open', () => {
   test.each([
     ['99', /There is no session 99: the list has 5/],
     ['nothing-like-this', /is neither a file nor a session of an agent: write LAST/],
-  ])('says what to write instead of %s', async (name, told) => {
+  ])('suggests what to type instead of %s', async (name, told) => {
     const { code, stderr } = await run('open', name, '--no-page');
     expect([code, stderr]).toEqual([64, expect.stringMatching(told)]);
   });
@@ -117,7 +117,7 @@ describe('palimpsest costs', () => {
     expect(total.dollars).toBeGreaterThan(0);
   });
 
-  test('refuses a first day that is none', async () => {
+  test('refuses a first day that is not a date', async () => {
     const { code, stderr } = await run('costs', '--since', 'soon');
     expect([code, stderr]).toEqual([64, expect.stringContaining('2026-11-01')]);
   });

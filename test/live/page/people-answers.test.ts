@@ -105,7 +105,7 @@ describe('a page that was started in another folder', () => {
     await Promise.all([folder.remove(), elsewhere.remove()]);
   });
 
-  test('shows the objects that the report of the command line has, by the names of what was done', async () => {
+  test('shows the same objects as the report of the command line, and names calls by their actions', async () => {
     const strip = await ask('/v1/strip', 'Strip', { session: name });
     const timeline = await Timeline.open(await client.delivered());
     const { ledger } = await reportDetail(timeline, { reference: name, text: {}, count: countHere });
@@ -254,7 +254,7 @@ describe('a page that was started in another folder', () => {
     expect(money.costliest[0]?.sentence).toMatch(/^10,000 tokens were written again in turn 1\. /);
   });
 
-  test('says the same of a lost cache in the money and in the changes of its call', async () => {
+  test('says the same about a lost cache in the cost view and in the changes of its call', async () => {
     const id = `lost${randomUUID().slice(0, 8)}`;
     const session = await client.openSession({ id });
     await session.reportMessage({ role: 'user', text: 'Go on.' });
@@ -309,7 +309,7 @@ describe('a page that was started in another folder', () => {
     expect(money).toMatchObject({ calls: 1, tokens: { total: 11_010 }, by_call: [{ again: 10_000, written: 11_000 }] });
   });
 
-  test('answers every pinned address alike after more was written', async () => {
+  test('gives every pinned address the same answer after later writes', async () => {
     const { basis } = await ask('/v1/strip', 'Strip', { session: name });
     const [session, tx, object] = [name, basis.tx_id as number, path('cart.ts')];
     const places: readonly (readonly [string, Readonly<Record<string, string | number>>])[] = [

@@ -59,7 +59,7 @@ describe('an imported session whose commands change files', () => {
     expect(changed).toMatchObject([{ calls: 1 }]);
   });
 
-  test('counts a call without a result as no failure', async () => {
+  test('does not count a call without a result as failed', async () => {
     const timeline = await Timeline.open(room.reviewer.store);
     expect(await sessionFigures(timeline.present, session as SessionId)).toMatchObject({ toolCalls: 12, failures: 1 });
     const { rows } = await conversation(timeline, { session, limit: 100 });

@@ -28,7 +28,7 @@ const works = (): RecordingLines =>
 const SAID = ['look', '', 't1', 'read', 'again', '', 't2', 'all done'];
 
 describe('a transcript of Claude Code that grows', () => {
-  test('is recorded line by line, each part once it is there', async () => {
+  test('is recorded line by line, each part as soon as it is written', async () => {
     const id = watched.prefix;
     await watched.start();
     const counts: number[] = [];
@@ -43,7 +43,7 @@ describe('a transcript of Claude Code that grows', () => {
     expect(saidIn(await watched.steps(id), id)).toEqual(SAID);
   });
 
-  test('is recorded up to its present end when a companion asks', async () => {
+  test('is recorded up to its current end when a companion asks', async () => {
     const id = watched.prefix;
     await watched.start({ restMs: 60_000 });
     const lines = linesOf(works(), id);
@@ -92,7 +92,7 @@ describe('a transcript of Claude Code that grows', () => {
     );
   });
 
-  test('shows files of its own folder only, in whichever folder the agent is', async () => {
+  test('gives access to files of its own folder only, wherever the agent works', async () => {
     const id = watched.prefix;
     await watched.start();
     await watched.write('project/a.ts', 'inside');
@@ -106,7 +106,7 @@ describe('a transcript of Claude Code that grows', () => {
     await expect(client.files.locate(watched.path('outside.txt'))).rejects.toMatchObject({ code: 'outside-roots' });
   });
 
-  test('shows no file if its folder contains the home folder, and says so once', async () => {
+  test('gives access to no file if its folder contains the home folder, and says so once', async () => {
     const id = watched.prefix;
     await watched.start();
     await watched.write('outside.txt', 'outside');
@@ -125,7 +125,7 @@ describe('a transcript of Claude Code that grows', () => {
     expect(state?.notices.map(({ line }) => line)).toEqual([expect.stringContaining('/, which is too wide')]);
   });
 
-  test('is not taken from a file that an event names and that has another session', async () => {
+  test('is not read from a file that an event names if the file has another session', async () => {
     const [mine, other] = [`${watched.prefix}-mine`, `${watched.prefix}-other`];
     await watched.start();
     await watched.append('notes/other.jsonl', linesOf(works(), other).join(''));
@@ -163,7 +163,7 @@ describe('a transcript of Claude Code that grows', () => {
     expect(saidIn(await watched.steps(id), id)).toEqual(SAID);
   });
 
-  test('goes on in the same session after it rested and after the process began again', async () => {
+  test('continues in the same session after a pause, and after the process restarts', async () => {
     const id = watched.prefix;
     const lines = linesOf(works(), id);
     await watched.start({ idleMs: 100 });
@@ -191,7 +191,7 @@ describe('a transcript of Claude Code that grows', () => {
     expect(saidIn(await watched.steps(id), id)).toEqual(SAID);
   });
 
-  test('leaves its session whole if it is deleted', async () => {
+  test('keeps its whole session if it is deleted', async () => {
     const id = watched.prefix;
     await watched.start();
     await watched.append(at(id), linesOf(works(), id).join(''));

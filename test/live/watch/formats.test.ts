@@ -48,8 +48,8 @@ const LINES: readonly (readonly [Agent, string, string])[] = [
   ['claude-code', 'claude-code/traps.jsonl', '.claude/projects/-p/b.jsonl'],
 ];
 
-describe('a transcript that rests after every line', () => {
-  test.each(LINES)('of %s (%s) has the steps of an import of the whole, and is recognised later', async (...given) => {
+describe('a transcript that pauses after every line', () => {
+  test.each(LINES)('of %s (%s) gives the steps of a whole import, and is recognised later', async (...given) => {
     const [agent, name, at] = given;
     const { text } = await under(agent, name, watched.prefix);
     await watched.start();

@@ -48,7 +48,7 @@ async function everything(store: ObjectStore, id: string) {
 }
 
 describe('palimpsest watch that is killed again and again', () => {
-  test(`loses and doubles nothing over ${KILLS} kills: the session equals an import of the whole file`, async () => {
+  test(`loses and duplicates nothing over ${KILLS} kills: the session equals an import of the whole file`, async () => {
     const id = `kills-${process.pid}-${Date.now()}`;
     const bytes = Buffer.from(longRecording(TURNS).text.replaceAll('"s-1"', JSON.stringify(id)));
     const name = '.claude/projects/-p/a.jsonl';

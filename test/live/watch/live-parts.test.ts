@@ -54,7 +54,7 @@ describe('an answer that comes in parts', () => {
   });
 });
 
-describe('a result that the model was shown otherwise', () => {
+describe('a result that the model saw in another form', () => {
   test('is followed by an event with the text, and recognised when the whole is read again', async () => {
     await watched.start();
     const all = lines(new RecordingLines().user('go').calls('t1', 'Bash', {}).answers('t1', 'much').says('so'));
@@ -122,7 +122,7 @@ describe('a session that a person opens', () => {
     });
   };
 
-  test('while it is followed is the followed one', async () => {
+  test('is the followed session while it is followed', async () => {
     await watched.start();
     await append(...lines(new RecordingLines().user('go').says('one')));
     await watched.reached(id, 2);
@@ -132,7 +132,7 @@ describe('a session that a person opens', () => {
     expect(await said()).toEqual(['go', 'one', 'on', 'two']);
   });
 
-  test('before it is followed, and afterwards, is one session', async () => {
+  test('is the same session before and after it is followed', async () => {
     const all = lines(new RecordingLines().user('go').says('one').user('on').says('two').user('more').says('three'));
     await append(...all.slice(0, 2));
     expect((await open()).outcome).toBe('imported');

@@ -110,7 +110,7 @@ describe('a harness over HTTP while the database is away', () => {
 
   const serve = () => start(['--data', join(folder, 'data')], root, { XTDB_URL: road.url });
 
-  test('has its reports taken and contexts made in order and once, and everything stored afterwards', async () => {
+  test('gets its reports accepted and contexts made in order and once; all is stored afterwards', async () => {
     const { api } = await serve();
     const { id } = await api.call('openSession', undefined, { system_prompt: 'be brief' });
     await api.call('reportMessages', id, said('before'));
@@ -142,7 +142,7 @@ describe('a harness over HTTP while the database is away', () => {
     expect(sessions.find((session) => session.id === id)).toMatchObject({ steps: 4, turns: 2 });
   });
 
-  test('keeps a session begun meanwhile also beyond the server', async () => {
+  test('keeps a session that began meanwhile, even after the server ends', async () => {
     const first = await serve();
     // From here on the server knows its database.
     await first.api.call('listSessions');

@@ -148,7 +148,7 @@ describe('history queries on a longer session', () => {
     expect(await ask('--limit', '500')).toMatchObject({ turns: { length: 102 }, notes: [] });
   });
 
-  test('report in who for each turn the version of a lookup at its transaction', async () => {
+  test('report in who, for each turn, the version that a look-up at its transaction returns', async () => {
     const timeline = await Timeline.open(await client.delivered());
     const { present } = timeline;
     const versions = await present.versions(file);
@@ -216,7 +216,7 @@ describe('history queries on a longer session', () => {
     expect(await objectLog(present, 'nothing' as ObjectId, 3)).toEqual([]);
   });
 
-  test('read a snapshot of an earlier transaction without a request like a requested one', async () => {
+  test('derive a snapshot of an earlier transaction without a request, equal to a requested one', async () => {
     const { present } = await Timeline.open(await client.delivered());
     const [, second] = await present.versions(file);
     const basis = { validTime: new Date(), txId: second?.txId ?? 0 };

@@ -141,7 +141,7 @@ describe('a long session with pages of steps (decision 0015)', () => {
     expect(await (await present()).steps(id)).toEqual(steps);
   });
 
-  test('is damaged with a step left only in a page, and its answers are still compared', async () => {
+  test('is reported damaged if a step is left only in a page; its answers are still compared', async () => {
     const holed = await client.openSession({ id: `holed-${randomUUID()}` });
     await grow(holed, 102);
     const { id } = holed;
@@ -159,7 +159,7 @@ describe('a long session with pages of steps (decision 0015)', () => {
     );
   });
 
-  test('is damaged if a page differs from its steps; an invalid page is named', async () => {
+  test('is reported damaged if a page differs from its steps; an invalid page is named', async () => {
     const { id } = session;
     expect((await verifySession(await client.delivered(), id)).ok).toBe(true);
     const put = (text: string) =>

@@ -9,7 +9,7 @@ import { runCli } from '../../support/run-cli.js';
 const NAMES = ['a', 'b', 'c', 'd'];
 const KILL_AT = new URL('../../support/kill-at.mjs', import.meta.url).href;
 
-test('files restored in place by a process killed anywhere are as before after an undo', async () => {
+test('files restored in place are as before after an undo, wherever the process was killed', async () => {
   const { root, remove } = await temporaryRoot();
   const client = await openClient(root);
   const write = (word: string) => Promise.all(NAMES.map((name) => writeFile(join(root, name), `${word} ${name}`)));

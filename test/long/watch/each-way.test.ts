@@ -247,7 +247,7 @@ describe.each<{
   });
 });
 
-test('a transcript that comes after its session was made from requests adds and doubles nothing', async () => {
+test('a transcript that appears after its session was made from requests adds and repeats nothing', async () => {
   await record({ transcript: 'none', gateway: true });
   const before = await watched.steps(watched.prefix);
   await watched.start({}, [gatewayCompanionWith({ againMs: 50 })]);

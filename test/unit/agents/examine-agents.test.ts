@@ -80,7 +80,7 @@ const serverThatSays = (answer: object, condition = 'true') => ({
 const greeting = (name: string) => ({ jsonrpc: '2.0', id: 1, result: { serverInfo: { name, version: '1' } } });
 
 describe('examining agents', () => {
-  test('finds none on a machine without any', async () => {
+  test('finds no agent on a machine without agents', async () => {
     expect(await all()).toEqual([]);
   });
 
@@ -99,7 +99,7 @@ describe('examining agents', () => {
     ['ctx: palimpsest mcp - ✘ Failed to connect', 'failed', 'DOES NOT REACH US', 'agent-unreachable'],
     ['ctx: palimpsest mcp - ⏸ Pending approval', 'waits', 'waits for your consent', 'agent-waits'],
     ['other: another - ✔ Connected', 'absent', 'DOES NOT KNOW US', 'agent-unreachable'],
-  ])('takes the agent’s own word: %s', async (line, reach, words, code) => {
+  ])('believes the agent’s own check: %s', async (line, reach, words, code) => {
     await program('claude', 'Checking MCP server health…', '', line);
     await put('.claude.json', claudeSettings);
     expect(await examined()).toMatchObject({
@@ -186,7 +186,7 @@ describe('settings of a cloned project', () => {
     await expect(stat(join(home, 'bin', `${name}.asked`))).rejects.toThrow(/ENOENT/);
   });
 
-  test('never make doctor run their command in TOML, beside those of the user', async () => {
+  test('never make doctor run their command in TOML, even beside an entry of the user', async () => {
     await program('codex', 'ctx   node     enabled');
     const toml = ({ command, args }: ReturnType<typeof hostile>) =>
       `[mcp_servers.ctx]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\n`;
@@ -196,14 +196,14 @@ describe('settings of a cloned project', () => {
     expect(await hasRun()).toBe(false);
   });
 
-  test('do not change what an agent runs: it is asked in the home', async () => {
+  test('do not affect the check of an agent: it runs in the home folder', async () => {
     await writeFile(join(home, 'bin', 'claude'), `#!/bin/sh\npwd >> ${home}/where\necho 1.2.3\n`, { mode: 0o755 });
     await put('.claude.json', claudeSettings);
     await examined();
     expect(await readFile(join(home, 'where'), 'utf8')).toBe(`${home}/bin\n${home}\n`);
   });
 
-  test('are asked in their folder once setup has written them', async () => {
+  test('are checked in their folder once setup has written them', async () => {
     await writeFile(join(home, 'bin', 'claude'), `#!/bin/sh\necho "ctx: x - Connected in $PWD"\n`, { mode: 0o755 });
     const entry = { type: 'stdio', command: 'palimpsest', args: ['mcp', '--short-ids'] };
     await put('project/.mcp.json', { mcpServers: { ctx: entry } });
@@ -232,7 +232,7 @@ describe('settings of a cloned project', () => {
     ['a number', 5],
     ['a text', 'palimpsest'],
     ['a NUL', ['a\0b']],
-  ])('survive an entry whose arguments are %s', async (_kind, args) => {
+  ])('may have an entry whose arguments are %s', async (_kind, args) => {
     await program('gemini', 'ctx: connecting');
     await put('.gemini/settings.json', { mcpServers: { ctx: { command: '/bin/palimpsest', args } } });
     expect(await examined()).toMatchObject({ agent: 'gemini', reach: 'failed' });

@@ -68,7 +68,7 @@ const OTHER = { hooks: [{ type: 'command', command: 'say done' }] };
 describe.each(Object.entries(FILES))('hooks of %s', (id, path) => {
   const event = id === 'gemini' ? 'BeforeTool' : 'PreToolUse';
 
-  test('stand beside all other hooks, and go again', async () => {
+  test('are added beside all other hooks, and removed again', async () => {
     await put(path, { hooks: { [event]: [OTHER], Notification: [OTHER] } });
     const before = await readFile(join(home, path), 'utf8');
     await setUp(id, ['hooks']);

@@ -27,7 +27,7 @@ function thereAndBack(format: 'json' | 'toml', text: string, ...changes: readonl
 }
 
 describe('an entry in JSON', () => {
-  test('makes a file out of nothing', () => {
+  test('creates the text of a missing file', () => {
     expect(inJson('')).toBe(
       lines(
         '{',
@@ -49,7 +49,7 @@ describe('an entry in JSON', () => {
     });
   });
 
-  test('leaves comments where they are, and goes after them', () => {
+  test('leaves comments in their place, and is added after them', () => {
     const text = lines('{', '  // theme', '  "theme": "dark" // at night', '  // the end', '}');
     const changed = inJson(text, { ...ENTRY, value: 1 });
     expect(changed).toBe(
@@ -66,7 +66,7 @@ describe('an entry in JSON', () => {
     );
   });
 
-  test('goes beside the servers that are there, in the indentation and with the line endings of the file', () => {
+  test('is added beside existing servers, with the indentation and line endings of the file', () => {
     const text = lines('{', '\t"mcpServers": {', '\t\t"fs": { "command": "fs" }', '\t}', '}').replaceAll('\n', '\r\n');
     const changed = inJson(text, { ...ENTRY, value: { a: 1 } });
     expect(changed).toBe(
@@ -98,7 +98,7 @@ describe('an entry in JSON', () => {
     }
   });
 
-  test('replaces an entry of the same name and gives it back as it was spelled', () => {
+  test('replaces an entry of the same name, and the undo restores it as it was written', () => {
     const other = '{ "command": "other", // mine\n      "args": [] }';
     const text = lines('{', '  "mcpServers": {', `    "ctx": ${other}`, '  }', '}');
     const { text: changed, made } = changeSettings('json', text, [ENTRY]);
@@ -107,11 +107,11 @@ describe('an entry in JSON', () => {
     expect(takeBackSettings('json', changed, made).text).toBe(text);
   });
 
-  test('changes nothing if it is there already', () => {
+  test('changes nothing if it exists already', () => {
     expect(changeSettings('json', inJson(''), [ENTRY])).toEqual({ text: inJson(''), made: [] });
   });
 
-  test('keeps the mark at the beginning of a file', () => {
+  test('keeps the byte order mark at the beginning of a file', () => {
     expect(inJson('\ufeff{}\n').startsWith('\ufeff{\n')).toBe(true);
     expect(thereAndBack('json', '\ufeff{}\n', ENTRY)).toBe('\ufeff{}\n');
   });
@@ -136,7 +136,7 @@ describe('an entry in JSON', () => {
 });
 
 describe('list members in JSON', () => {
-  test('join the list and are taken out alone', () => {
+  test('are added to the list, and the undo removes only them', () => {
     const text = lines('{', '  "permissions": {', '    "ask": [', '      "Bash(rm:*)" // careful', '    ]', '  }', '}');
     const { text: changed, made } = changeSettings('json', text, [ASK]);
     expect(parseJson(changed)).toEqual({
@@ -149,13 +149,13 @@ describe('list members in JSON', () => {
     expect(thereAndBack('json', text, ASK)).toBe(text);
   });
 
-  test('leave no list behind that was not there', () => {
+  test('leave no list behind that did not exist before', () => {
     const text = '{\n  "theme": "dark"\n}\n';
     expect(thereAndBack('json', text, ASK, ENTRY)).toBe(text);
   });
 });
 
-describe('taking back after later edits', () => {
+describe('an undo after later edits', () => {
   test('keeps them, in JSON', () => {
     const { text, made } = changeSettings('json', '{\n  "a": 1\n}\n', [ENTRY]);
     const later = text
@@ -183,7 +183,7 @@ describe('taking back after later edits', () => {
 });
 
 describe('a table in TOML', () => {
-  test('goes to the end and leaves all else', () => {
+  test('is added at the end, and leaves everything else', () => {
     const text = lines('model = "x" # mine', '', '[profiles.deep]', 'args = [ "a", # first', '  "b",', ']');
     expect(inToml(text)).toBe(
       `${text}${lines(
@@ -206,7 +206,7 @@ describe('a table in TOML', () => {
     'mcp_servers.other.command = "a"\n',
     '[mcp_servers]\nother = { command = "a" } # mine\n',
     '[mcp_servers.other]\ncommand = "a"\ntext = """\n[mcp_servers.ctx]\n"""\n',
-  ])('joins servers that are spelled as %j', (text) => {
+  ])('joins servers that are written as %j', (text) => {
     const changed = inToml(text);
     expect(parseToml(changed)).toMatchObject({ mcp_servers: { ctx: SERVER, other: { command: 'a' } } });
     expect(parseToml(thereAndBack('toml', text, TABLE))).toEqual(parseToml(text));

@@ -6,7 +6,7 @@ const envelope = (...paths: readonly string[]): string =>
     '\n',
   );
 
-describe('what a call did, for its line', () => {
+describe('the text that stands for a call in its line', () => {
   test.each([
     ['the path of the only file', 'apply_patch', { input: envelope('src/cart/total.ts') }, 'src/cart/total.ts'],
     ['the names of several files', 'apply_patch', { patch: envelope('src/a.ts', '/p/b.ts', 'src/a.ts') }, 'a.ts, b.ts'],

@@ -19,13 +19,13 @@ describe('an agent behind the gateway', () => {
   });
 
   test.each(['say "hi"', '100 %', 'two\nlines'])(
-    'is not started on Windows with an argument that it cannot get: %j',
+    'is not started on Windows with an argument that it cannot receive: %j',
     (arg) => {
       expect(() => agentStart('codex', [arg], windows)).toThrow(/codex\.CMD is a command file.*leave them out/);
     },
   );
 
-  test('is reported as missing if Windows has no file of it', () => {
+  test('is reported as missing if Windows has no file for it', () => {
     expect(() => agentStart('claude', [], windows)).toThrow('the program claude is not on the PATH');
   });
 

@@ -138,7 +138,7 @@ describe('a connection', () => {
     expect(one?.answer).toEqual({ status: 200, isCut: true });
   });
 
-  test('keeps no report of the provider that is longer than any real one', async () => {
+  test('drops a provider’s report that is longer than any real one', async () => {
     const long = { edits: 'x'.repeat(100_000) };
     const { address, logged } = await begin((response) => {
       response.writeHead(200, ['Content-Type', 'application/json']);

@@ -51,7 +51,7 @@ function conversation(count: number): string {
 }
 
 describe('the spans of a body', () => {
-  test('are the body together, and equal for messages that are sent again', () => {
+  test('together equal the body, and are the same for messages that are sent again', () => {
     const [first, second] = [conversation(40), conversation(42)].map((text) => Buffer.from(text));
     const [before, after] = [bodySpans(first as Buffer), bodySpans(second as Buffer)];
     expect(Buffer.concat(after).equals(second as Buffer)).toBe(true);
@@ -182,7 +182,7 @@ describe("the gateway's log", () => {
       expect(found.map(textOf)).toEqual(['{"messages":[1]}']);
     }));
 
-  test('begins a new file above its size, which repeats what it needs', () =>
+  test('begins a new file above a size; the new file repeats the spans that it needs', () =>
     withTemporaryFolder(async (dataDir) => {
       const log = new GatewayLog(dataDir, silent, { largestFile: 20_000 });
       const open = await log.begin(request(conversation(1)));

@@ -73,7 +73,7 @@ describe('the gateway', () => {
   test.each([
     ['gzip', gzipSync],
     ['br', brotliCompressSync],
-  ])('logs an answer whose %s body has bytes behind its end', async (encoding, compress) => {
+  ])('logs an answer whose %s body has bytes after its end', async (encoding, compress) => {
     await begin((response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': encoding });
       // The rest comes after the decoder has ended.
@@ -110,7 +110,7 @@ describe('the gateway', () => {
     socket.destroy();
   });
 
-  test('says to a WebSocket that it cannot reach the upstream', async () => {
+  test('reports to a WebSocket that it cannot reach the upstream', async () => {
     await begin((response) => response.end('no'));
     await gateway.upstream.close();
     const { received } = sendBytes(

@@ -127,7 +127,7 @@ describe('a request of the Responses wire that is steered', () => {
     ]);
   });
 
-  test('keeps prompt, surroundings and the whole answer that the rest begins with, byte for byte', () => {
+  test('keeps the prompt, the client’s added texts, and the answer that begins the rest, byte for byte', () => {
     const body = steered(request(bodyOf([...HEAD, ...REST])), 5);
     const { input } = JSON.parse(body) as { readonly input: readonly Json[] };
     expect(input.slice(0, 2)).toEqual(HEAD);
@@ -140,7 +140,7 @@ describe('a request of the Responses wire that is steered', () => {
     expect(body.replace(/"input" : \[.*\] ,"tools"/s, '')).toBe(bodyOf([]).replace(/"input" : \[.*\] ,"tools"/s, ''));
   });
 
-  test('is left to the client behind an item that the provider compacted, and passes without the whole list', () => {
+  test('keeps the client’s list after a compaction by the provider, and passes without the whole list', () => {
     const compacted = [...HEAD, REST[0] as Json, { type: 'compaction', encrypted_content: 'eA==' }, ...REST.slice(9)];
     expect(request(bodyOf(compacted))).toMatchObject({
       left: 'the provider compacted the conversation',

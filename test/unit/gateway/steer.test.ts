@@ -83,7 +83,7 @@ describe('a request of Anthropic’s wire that is steered', () => {
     expect(write(list.messages)).toBe(BODY);
   });
 
-  test('reports results before words, words of the user apart from reminders, and no thinking', () => {
+  test('reports results before text, the user’s text apart from reminders, and no thinking', () => {
     const { list } = request(BODY);
     expect(list.list.messages.map(({ role, content }) => [role, content])).toEqual([
       ['user', 'first question'],
@@ -101,7 +101,7 @@ describe('a request of Anthropic’s wire that is steered', () => {
     expect(list.places).toEqual([0, 0, 1, 2, 2, 2, 3, 4, 5, 6]);
   });
 
-  test('gives the same list for moved marks and for a text in place of one block', () => {
+  test('gives the same list for moved cache marks and for a text in place of one block', () => {
     const seen = nothingSeen();
     const made = (body: string) => anthropicRequest(body, JSON.parse(body), { session: 's-1', seen });
     const [first, second] = [
@@ -144,7 +144,7 @@ describe('a request of Anthropic’s wire that is steered', () => {
     expect(why([{ role: 'tool', content: 'x' }])).toHaveProperty('why');
   });
 
-  test('keeps the mark of a result that becomes a line, and gives ours to the last message otherwise', () => {
+  test('keeps the cache mark of a result that becomes a line, or else marks our last message', () => {
     const { list, write } = request(BODY);
     const [last] = list.messages.slice(-1);
     if (last === undefined) throw new Error('no message');
@@ -266,7 +266,7 @@ describe('steering', () => {
     expect(other).not.toContain('thought');
   });
 
-  test('leaves the share of the control arm alone, and decides alike in every process', async () => {
+  test('leaves the share of the control arm unchanged, and assigns sessions alike in every process', async () => {
     const arms = async (): Promise<readonly (string | undefined)[]> => {
       steering = open(0.25);
       const made = [];
@@ -278,7 +278,7 @@ describe('steering', () => {
     expect([control > 5, control < 28, await arms()]).toEqual([true, true, first]);
   });
 
-  test('follows the switch of a session while it runs', async () => {
+  test('applies the switch of a session while it runs', async () => {
     await outgoing(BODY);
     await setSteered(dataDir, sessionId('s-1'), { on: false, tidied: 0, steered: true, firstCalls: [] });
     const off = await outgoing(BODY);

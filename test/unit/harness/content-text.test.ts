@@ -42,7 +42,7 @@ describe('content as text (decisions B4, B6)', () => {
     expect(contentText([{ type: 'thinking', thinking: 'hm' }])).toMatch(/^\[thinking \d+ bytes\]$/);
   });
 
-  test('returns no text for nothing', () => {
+  test('returns an empty text for missing content', () => {
     expect([contentText(null), contentText(undefined), contentText([]), contentText('')]).toEqual(['', '', '', '']);
   });
 });

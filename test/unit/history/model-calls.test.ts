@@ -72,7 +72,7 @@ describe('the calls of a model', () => {
     ]);
   });
 
-  test('begin again behind a compaction', () => {
+  test('begin again after a compaction', () => {
     const steps = stepsOf(
       { says: 'user' },
       { says: 'assistant' },

@@ -3,7 +3,7 @@ import { sinceTime } from '../../../src/review/ask/since-time.js';
 
 const now = new Date(2026, 10, 27, 15, 30);
 
-describe('the beginning that --since names', () => {
+describe('the time that --since names', () => {
   test.each([
     ['1d', new Date(2026, 10, 27)],
     ['7d', new Date(2026, 10, 21)],
@@ -16,7 +16,7 @@ describe('the beginning that --since names', () => {
     expect(sinceTime(text, now)).toEqual(expected);
   });
 
-  test.each(['yesterday', '2026-02-31', '7', ''])('is refused if it is neither: %j', (text) => {
+  test.each(['yesterday', '2026-02-31', '7', ''])('is refused if it is neither a day nor a time: %j', (text) => {
     expect(() => sinceTime(text, now)).toThrow(/is not a day or time to begin with: write 7d, 2w, 24h, 2026-11-01/);
   });
 });

@@ -34,7 +34,7 @@ describe('the event of a hook', () => {
     });
   });
 
-  test('has no id or path without bounds, and no path that depends on a folder', () => {
+  test('has only ids and paths of limited length, and only absolute paths', () => {
     const stop = { hook_event_name: 'Stop' };
     expect(read('claude-code', { ...stop, session_id: 'a'.repeat(401) })).toBeUndefined();
     const long = `/${'a'.repeat(5_000)}`;

@@ -85,7 +85,7 @@ for (const { name, command, here } of ALL) {
   const SILENT = { code: 0, stdout: '', stderr: '' };
 
   (here ? describe : describe.skip)(name, () => {
-    test('brings an event with its agent and prints the answer', async () => {
+    test('sends an event with its agent’s name, and prints the answer', async () => {
       let sent = '';
       await serve((all, socket) => {
         sent = all.toString();
@@ -96,13 +96,13 @@ for (const { name, command, here } of ALL) {
       expect(existsSync(join(dataDir, 'hooks', 'unreached'))).toBe(false);
     });
 
-    test('brings events of some megabytes', async () => {
+    test('sends events of some megabytes', async () => {
       await serve((all, socket) => socket.end(String(all.length)));
       const large = Buffer.alloc(12 * 1024 * 1024, 'x');
       expect((await run(large)).stdout).toBe(String(large.length + 'palimpsest-hook 1 codex\n'.length));
     });
 
-    test('takes a larger event to its end, says nothing, and leaves the reason', async () => {
+    test('reads a larger event to its end, prints nothing, and stores the reason', async () => {
       await serve((_, socket) => socket.end('never'));
       expect(await run(Buffer.alloc(17 * 1024 * 1024, 'x'))).toEqual(SILENT);
       expect(await unreached()).toBe('the event is too large\n');
@@ -144,13 +144,13 @@ for (const { name, command, here } of ALL) {
       await until(async () => (await lines()).length === 2, Boolean);
     });
 
-    test('does nothing for a data folder that is gone', async () => {
+    test('does nothing for a data folder that was deleted', async () => {
       await rm(dataDir, { recursive: true });
       expect(await run('{}')).toEqual(SILENT);
       expect(existsSync(dataDir)).toBe(false);
     });
 
-    test('takes no link for its mark', async () => {
+    test('does not write through a link in place of its mark', async () => {
       const other = join(dataDir, 'mine');
       await writeFile(other, 'as before');
       execFileSync('ln', ['-s', other, join(dataDir, 'hooks', 'unreached')]);

@@ -87,7 +87,7 @@ const reasons = (session: Session): readonly unknown[] =>
   session.found.cacheLosses.map(([, , reason, tokens]) => [CACHE_LOSSES[reason], tokens]);
 
 describe('a lost cache', () => {
-  test('is not reported while each request reads what the one before had', () => {
+  test('is not reported if each request reads from the cache what the previous request had', () => {
     const session = new Session('a')
       .asks()
       .answers(10_000, 0)
@@ -114,13 +114,13 @@ describe('a lost cache', () => {
     expect(reasons(session)).toEqual([['compaction', 8_000]]);
   });
 
-  test('costs the price of writing beyond that of reading', () => {
+  test('costs the difference between the prices of writing and reading', () => {
     const { found } = new Session('a').asks().answers(1_000_000, 0).asks().answers(1_000_000, 0);
     const { lost } = sumCosts([found], { by: 'day' });
     expect(lost).toMatchObject([{ reason: 'other', calls: 1, tokens: 1_000_000, dollars: expect.closeTo(5 * 1.15) }]);
   });
 
-  test('of a model without a price is not said to have cost nothing', () => {
+  test('of a model without a price has an unknown cost instead of zero', () => {
     const { found } = new Session('a', 'a-model').asks().answers(1_000_000, 0).asks().answers(1_000_000, 0);
     const costs = sumCosts([found], { by: 'day' });
     expect(costs.lost).toMatchObject([{ dollars: 0, unpriced: 1 }]);
@@ -149,19 +149,19 @@ describe('costs', () => {
     expect(dollarsOf('a-model', call)).toBeUndefined();
   });
 
-  test('change with the day of the call where a price did', () => {
+  test('depend on the day of the call if a price changed', () => {
     const call = { fresh: 0, cacheRead: 1e6, cacheWrite: 0, output: 0 };
     expect(dollarsOf('claude-sonnet-5-5', { ...call, at: Date.UTC(2026, 8, 30) })).toBeCloseTo(0.2);
     expect(dollarsOf('claude-sonnet-5-5', { ...call, at: Date.UTC(2026, 10, 1) })).toBeCloseTo(0.1);
   });
 
-  test('are what the agent recorded, where it did', () => {
+  test('are the costs that the agent recorded, if there are any', () => {
     const { found } = new Session('a', 'a-model').asks().answers(1_000, 0, { cost: 0.5 }).asks().answers(1_000, 1_000);
     const { total, unpriced } = sumCosts([found], { by: 'day' });
     expect([total.dollars, total.unpriced, [...unpriced]]).toEqual([0.5, 1, [['a-model', 1]]]);
   });
 
-  test('count a call once that several recordings have', () => {
+  test('count a call once if several recordings have it', () => {
     const first = new Session('a').asks().answers(1_000, 0);
     const resumed = new Session('b').asks().answers(1_000, 0).asks().answers(2_000, 1_000);
     const { total, repeated } = sumCosts([resumed.found, first.found], { by: 'day' });
@@ -170,12 +170,12 @@ describe('costs', () => {
     expect(fork.found.answers).toEqual([]);
   });
 
-  test('count an answer once whose tool calls have results between them', () => {
+  test('count an answer once if its tool calls have results between them', () => {
     const { calls, toolCalls, answers } = new Session('a').asks().answers(1_000, 0).calls().calls().found;
     expect([calls, toolCalls, answers.length]).toEqual([1, 2, 1]);
   });
 
-  test('name the calls that a list of sessions counts and that have no tokens', () => {
+  test('report the calls without token counts that a list of sessions counts', () => {
     const session = new Session('a').asks().answers(1_000, 0).asks().answersUncounted();
     const fork = new Session('b').asks().answers(1_000, 0, { copied: true }).asks().answers(1_000, 0);
     expect([session.found.calls, fork.found.calls]).toEqual([2, 2]);

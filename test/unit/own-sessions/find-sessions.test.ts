@@ -96,7 +96,7 @@ describe('the sessions of the agents on a machine', () => {
     ]);
   });
 
-  test('with figures that are negative or endless spoil no sum, and a clock in 2999 is not the newest', async () => {
+  test('with negative or infinite figures spoil no sum, and a time in 2999 is not the newest', async () => {
     const line = (entry: object, uuid: string, parentUuid: string | null, timestamp: string): string =>
       JSON.stringify({ sessionId: 'constructor', uuid, parentUuid, timestamp, ...entry });
     const usage = { input_tokens: -5, output_tokens: 1e308, cache_read_input_tokens: 7 };
@@ -137,7 +137,7 @@ describe('the sessions of the agents on a machine', () => {
     }
   });
 
-  test('are found beside a pipe in place of a list of names', async () => {
+  test('are found even if a pipe is in place of a list of names', async () => {
     const id = '019c0000-0000-7000-8000-00000000c001';
     await machine.place(`.codex/sessions/2026/02/25/rollout-2026-02-25T06-13-20-${id}.jsonl`, 'codex', 'coding.jsonl');
     execFileSync('mkfifo', [join(machine.home, '.codex', 'session_index.jsonl')]);
@@ -174,7 +174,7 @@ describe('the sessions of the agents on a machine', () => {
     ]);
   });
 
-  test('count what of a torn file can be read', async () => {
+  test('count the readable part of a truncated file', async () => {
     const { text } = claudeSession();
     await machine.write(CLAUDE, text.slice(0, -40));
     const [session] = (await search()).sessions;
@@ -193,7 +193,7 @@ describe('the index of sessions', () => {
   });
 
   test.each(['', '{"version":1,"files":', '{"version":0,"files":{}}', '{"version":1,"files":{"/a":{"size":1}}}'])(
-    'is made anew if it is damaged or older: %j',
+    'is rebuilt if it is damaged or older: %j',
     async (text) => {
       await machine.write(CLAUDE, claudeSession().text);
       await search();

@@ -12,7 +12,7 @@ const arm = (of: Arm, count: number, tokens: number): readonly ArmSession[] =>
   }));
 
 describe('savings of a gateway that steers', () => {
-  test('have an interval that holds the ratio, and the same one in every run', () => {
+  test('have an interval that contains the ratio, and the same one in every run', () => {
     const all = [...arm('steered', 40, 5_000), ...arm('control', 12, 10_000)];
     const { sessions, measures } = compareArms(all);
     expect(sessions).toEqual({ steered: 40, control: 12 });

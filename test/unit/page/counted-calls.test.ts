@@ -96,14 +96,14 @@ test('a call of a transcript without a count has no claim about its cache', () =
 describe('a fall of the provider’s count', () => {
   const fallen = { ...call, isSent: false, fewer: 35_204 };
 
-  test('is named, and that the transcript does not have its cause', () => {
+  test('is reported, with the note that the transcript lacks its cause', () => {
     expect(fallSentence(fallen, steps)).toBe(
       'The provider counted 35,204 tokens fewer than at the call before; what left is not recorded.',
     );
     expect(fallSentence({ ...fallen, fewer: 0 }, steps)).toBeUndefined();
   });
 
-  test('is not named if the request or a compaction shows what left', () => {
+  test('is not reported if the request or a compaction shows what was dropped', () => {
     expect(fallSentence({ ...fallen, isSent: true }, steps)).toBeUndefined();
     const event = { kind: 'compacted' } as NonNullable<Step['event']>;
     expect(fallSentence(fallen, [stepAt(1, 0), stepAt(2, MINUTE, { event })])).toBeUndefined();

@@ -28,7 +28,7 @@ async function read(live: LiveFile) {
 const LONG = { restMs: 60_000, idleMs: 60_000 };
 
 describe('a file that grows', () => {
-  test('gives its bytes and a rest to everyone who waits for the present end', async () => {
+  test('delivers its bytes and a pause to all callers that wait for its current end', async () => {
     const live = new LiveFile(path, LONG);
     const { got, ended } = await read(live);
     await live.caughtUp();
@@ -41,7 +41,7 @@ describe('a file that grows', () => {
     await ended;
   });
 
-  test('rests after a pause, and ends after a longer one', async () => {
+  test('reports a pause after a short silence, and ends after a longer one', async () => {
     const { got, ended } = await read(new LiveFile(path, { restMs: 5, idleMs: 40 }));
     await ended;
     expect(got).toEqual(['one\n', '-']);

@@ -170,7 +170,7 @@ describe('failures of a harness’s sidecar', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
 
-  test('keep sending the harness’s own list after such a call until the next user message', async () => {
+  test('keep sending the harness’s own list until the next user message', async () => {
     const loop = await loopWith(LATE_ONCE('before'), 1_000);
     expect(await sentBy(loop, 1)).toEqual(['go']);
     expect(await sentBy(loop, 2)).toEqual(['go', 'looking']);

@@ -55,7 +55,7 @@ describe('contexts on the pipe', () => {
     expect(sent.after[0]?.parts.map((part) => part.text)).toEqual([[1], 'new']);
   });
 
-  test('an answer that continues one that is not there is refused', () => {
+  test('an answer that continues a missing answer is refused', () => {
     const sent = {
       before: [{ section: 'pool', role: 'user', parts: [{ text: [3] }] }],
       inserts: [],
