@@ -38,8 +38,8 @@ export interface InspectedDataFolder {
   /** Why this version must not use the folder: its format is newer or unknown. Null if it may. */
   readonly formatTrouble: { readonly code: string; readonly message: string } | null;
   /**
-   * Whether the node's log file says that the node stopped because documents that the transaction
-   * log names are missing.
+   * Whether the node stopped, according to its log file, because documents named in the transaction
+   * log are missing.
    */
   readonly lacksDocuments: boolean;
   /** Whether an order to erase was recorded and is not finished. */

@@ -181,7 +181,7 @@ export async function checkDataFormat(dir: string): Promise<number | undefined> 
 export const raiseDataFormat = (dir: string): Promise<void> =>
   replaceFile(markerOf(dir), `${JSON.stringify({ format: DATA_FORMAT })}\n`, { flush: true });
 
-/** Folders that may contain drafts, in a data folder and in its folders for foreign nodes. */
+/** Folders that may contain drafts, in a data folder and in its folders for remote nodes. */
 const DRAFTED_FOLDERS = ['users', 'trackers', 'loops', 'sessions', 'journal'] as const;
 
 /**

@@ -21,7 +21,7 @@ async function foldersOf(dataDir: string, forgotten: Forgotten): Promise<readonl
   return found;
 }
 
-/** Erases the replaced files that restores kept so that they can be undone. */
+/** Erases the replaced files, which restores keep for an undo. */
 export const FORGET_RESTORES: Forgetter = {
   keeps: 'files that restores replaced',
   find: async (dataDir, forgotten) =>

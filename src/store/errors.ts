@@ -5,9 +5,9 @@ import { CodedError } from '../values/coded-error.js';
 export type StoreErrorCode = 'conflict' | 'corrupt-part' | 'missing-part' | 'unknown-session' | 'closed';
 
 /**
- * Thrown if stored versions or parts cannot be read completely, or if another writer made the guard
- * of a write fail. `corrupt-part` and `missing-part` mean damage in the database. The message names
- * the part.
+ * Thrown if stored versions or parts cannot be read completely, or if a write's guard fails because
+ * of another writer. `corrupt-part` and `missing-part` mean damage in the database. The message
+ * names the part.
  *
  * @example
  * ```ts

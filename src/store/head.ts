@@ -40,9 +40,7 @@ export interface HeadMarks {
   readonly gone?: boolean;
   /** SHA-256 of the whole text of an abridged tool output, stored as chunks (decisions B8, C6). */
   readonly whole?: Sha256;
-  /**
-   * Length of a tool call's content in UTF-16 units, so that sizes are known without reading it.
-   */
+  /** Length of a tool call's content in UTF-16 units. Gives sizes without a read of the content. */
   readonly size?: number;
   /** The term of a session's lease (decision F5). */
   readonly epoch?: number;

@@ -7,7 +7,8 @@ import type { SourceReading } from '../filesystem/access/read-source.js';
 import { shownName } from './framing.js';
 
 /**
- * The report to an agent that wanted to change a file that differs from what the agent last saw.
+ * The report on a file that an agent wanted to change, and that differs from the version it saw
+ * last.
  */
 export interface ChangedSince {
   readonly message: string;

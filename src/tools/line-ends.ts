@@ -96,7 +96,7 @@ export function inEndsOf(text: string, place: Place, put: string): string {
 const MARK = '\ufeff';
 
 /**
- * Gives a text that replaces a whole file the line endings and the byte order mark of the file,
+ * Converts a text that replaces a whole file. It gets the file's line endings and byte order mark,
  * which the agent does not see. A text that has Windows line endings keeps them.
  */
 export function inFormOf(old: string, text: string): string {

@@ -4,7 +4,8 @@ import { XtdbError } from './errors.js';
 
 /**
  * Where a node listens: a Unix domain socket, TCP on loopback with a bearer token, or the URL of a
- * foreign node. Origins are `http://host:port` or `https://host:port`, without a path.
+ * remote node. Another program runs a remote node. Origins are `http://host:port` or
+ * `https://host:port`, without a path.
  */
 export type NodeAddress =
   | { readonly kind: 'unix'; readonly socketPath: string; readonly token?: string; readonly isListed?: boolean }
@@ -42,7 +43,7 @@ export const describeAddress = (address: NodeAddress): string =>
 const FORMS = 'http://host:3000, https://host/path or unix:/path/to/socket';
 
 /**
- * Parses the address of a foreign node from a setting such as `XTDB_URL`. It is an http or https
+ * Parses the address of a remote node from a setting such as `XTDB_URL`. It is an http or https
  * URL, optionally with a path before `/_xtdb`, or `unix:` and the absolute path of a socket. A
  * trailing slash or `/_xtdb` is removed.
  *

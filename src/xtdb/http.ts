@@ -38,7 +38,7 @@ export interface HttpRequest {
   readonly waits?: boolean;
   /** A limit for this answer in bytes, below the general one. */
   readonly maxAnswerBytes?: number;
-  /** Returns the usable part of an answer that is over its limit, which otherwise is an error. */
+  /** Returns the usable part of an answer over its limit. If absent, such an answer is an error. */
   readonly cut?: (bytes: Buffer) => Buffer;
 }
 
@@ -121,8 +121,8 @@ export class XtdbHttp {
   }
 
   /**
-   * The newest transaction seen, if another node, which may not have indexed it, may give the next
-   * answer. Otherwise undefined.
+   * The newest transaction seen. Undefined if only the same node can give the next answer, because
+   * it has indexed that transaction.
    */
   get awaited(): number | undefined {
     return this.mayMove ? this.#seen : undefined;

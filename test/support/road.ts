@@ -27,7 +27,7 @@ export class Road {
   }
 
   /**
-   * Opens a connection that begins at a port of this machine. It simulates a foreign node with a
+   * Opens a connection that begins at a port of this machine. It simulates a remote node with a
    * known address and nothing else.
    */
   static async fromPort(folder: string): Promise<Road> {

@@ -152,7 +152,10 @@ export class MetadataCache {
     else if (before === undefined || before <= at || from < before) this.#due.set(id, from);
   }
 
-  /** Returns whether a version whose valid time was in the future when it was read is valid now. */
+  /**
+   * Returns whether an object's version has become valid since its read, when its valid time was in
+   * the future.
+   */
   isDue(id: ObjectId, at: Date): boolean {
     const from = this.#due.get(id);
     return from !== undefined && from <= at;

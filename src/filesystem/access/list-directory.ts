@@ -18,8 +18,8 @@ export interface DirectoryEntry {
   /** False for a name that is not UTF-8, which no path can express. */
   readonly addressable: boolean;
   /**
-   * The target of a link, if that is a file or folder inside the roots; `undefined` otherwise and
-   * for other entries.
+   * The target of a link, if that is a file or folder inside the roots. `undefined` for any other
+   * target, and for entries that are no links.
    */
   readonly target: 'file' | 'directory' | undefined;
 }

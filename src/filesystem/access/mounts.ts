@@ -158,8 +158,8 @@ export class MountTable {
 
   /**
    * Translates a canonical path to the agent-visible path [§5.3]. Without a mapping of that
-   * filesystem, the two paths are equal. Skips a mapping that a deeper mount hides from the agent,
-   * because its path would lead to another file.
+   * filesystem, the two paths are equal. Skips a mapping that a deeper mount hides from the agent:
+   * the path by that mapping would lead to another file.
    */
   toDisplay(path: CanonicalPath, filesystem: FilesystemId): string {
     for (const mapping of this.#byCanonicalPrefix) {

@@ -48,7 +48,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-describe('a foreign node', () => {
+describe('a remote node', () => {
   test('serves agent and reviewer behind a path and a token, and on a socket; commands get no secret', async () => {
     const file = join(folder, 'token');
     await writeFile(file, `${token}\n`);

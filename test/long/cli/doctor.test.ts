@@ -51,7 +51,7 @@ describe('palimpsest doctor, beside a working process', () => {
     expect(await readdir(join(dataDir(), 'trackers'))).toEqual([]);
   });
 
-  test('reports clients of a foreign node too, and their pending writes', async () => {
+  test('reports clients of a remote node too, and their pending writes', async () => {
     const folder = clientFolder(dataDir(), 'http://127.0.0.1:9');
     const client = await project.open({
       dataDir: folder,

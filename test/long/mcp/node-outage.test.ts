@@ -41,7 +41,7 @@ async function untilAnswered(agent: Agent, name: string, args: Readonly<Record<s
 }
 
 describe('without a database', () => {
-  test('makes each call of a named session report an unreachable foreign node, without hanging or acting', async () => {
+  test('makes each call of a named session report an unreachable remote node, without hanging or acting', async () => {
     const agent = await stdioAgent(root, [...QUIET, '--session', 'named'], { XTDB_URL: 'http://127.0.0.1:9' });
     try {
       expect((await agent.client.listTools()).tools).toHaveLength(13);

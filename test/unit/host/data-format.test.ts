@@ -28,7 +28,7 @@ describe.each([
     await expect(createContextClient({ dataDir, roots: [dataDir], cwd: dataDir })).rejects.toMatchObject(refusal);
     const settings = readSettings({}, { data: dataDir });
     await expect(openClient(settings, { roots: [dataDir], cwd: dataDir })).rejects.toMatchObject(refusal);
-    // A foreign node keeps its journals in the same folder.
+    // The journals for a remote node are in the same folder.
     const remote = readSettings({ XTDB_URL: 'http://127.0.0.1:9' }, { data: dataDir });
     await expect(openClient(remote, { roots: [dataDir], cwd: dataDir })).rejects.toMatchObject(refusal);
     expect(await readdir(dataDir)).toEqual(before);

@@ -51,7 +51,7 @@ describe('sources of settings', () => {
     expect(readSettings({ PALIMPSEST_TCP: '0' }, {}).node).not.toHaveProperty('transport');
   });
 
-  test('read a foreign node’s token from a variable or a file each time; an error never repeats it', () => {
+  test('read a remote node’s token from a variable or a file each time; an error never repeats it', () => {
     const folder = mkdtempSync(join(tmpdir(), 'palimpsest-token-'));
     const file = join(folder, 'token');
     const read = (env: Record<string, string>) => readSettings({ XTDB_URL: 'http://h:3000', ...env }, {}).nodeToken;

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { describeAddress, parseNodeUrl, parseToken } from '../../../src/xtdb/address.js';
 import { XtdbError } from '../../../src/xtdb/errors.js';
 
-describe('the address of a foreign node', () => {
+describe('the address of a remote node', () => {
   test.each([
     'http://db.example:3000',
     'http://db.example:3000/',
