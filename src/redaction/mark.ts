@@ -23,14 +23,14 @@ export interface ValueMask {
  */
 const SIZE_STEP = 100;
 
-/** Rounds the size of a masked text up, to hide the length of the hidden text. */
+/** Rounds up the size of a masked text. */
 export function roundedSize(size: number): number {
   return Math.ceil(size / SIZE_STEP) * SIZE_STEP;
 }
 
 /**
  * Removes texts from a text and returns the pieces between them, to be joined with the mark. Pass
- * the longest text first, so that no shorter one leaves a part of it.
+ * longer texts first, so that a shorter text does not leave a part of a longer one.
  */
 export function piecesWithout(text: string, hidden: Iterable<string>): readonly string[] {
   let between: readonly string[] = [text];
@@ -44,7 +44,7 @@ export interface HiddenRange {
   readonly end: number;
 }
 
-/** Quotes and spaces that masking may add around a hidden value. */
+/** Patterns of quotes and spaces that masking may add around a hidden value. */
 const ADDED_BEFORE = /(?:\\*["']| )$/;
 const ADDED_AFTER = /^\\*["']/;
 

@@ -15,7 +15,7 @@ interface Found {
  * Rules that are not used. `gcp` reads a file from disk and reports it as a whole; our rules for
  * names and private keys find the secrets in it. `filter-comments` lets a text switch rules off.
  * `basicauth` and `database-connection-string` report whole addresses, and skip passwords that look
- * like examples; our own form hides every password of an address.
+ * like examples; our own form hides every password in an address.
  */
 const LEFT_OUT: ReadonlySet<string> = new Set(
   ['gcp', 'filter-comments', 'basicauth', 'database-connection-string'].map(
@@ -28,7 +28,7 @@ const OPTIONS = { enableIDScanRule: true };
 
 const PUBLISHED = (rules as unknown as readonly PublishedRule[]).filter(({ meta }) => !LEFT_OUT.has(meta.id));
 
-/** The findings in the current text. The rules are synchronous, so they can share one list. */
+/** The findings in the current text. The rules run synchronously, so they can share one list. */
 let found: Found[] = [];
 const CONTEXT = {
   sharedOptions: {},
@@ -47,7 +47,7 @@ export function withoutPublishedForms(text: string): string {
   let done = 0;
   for (const { range } of found.sort((a, b) => a.range[0] - b.range[0] || b.range[1] - a.range[1])) {
     const [from, end] = range;
-    // A rule may report a part that is already masked.
+    // A rule may report a range that is already masked.
     if (end <= done || text.slice(from, end).includes(MASK)) continue;
     if (from >= done) pieces.push(text.slice(done, from), MASK);
     done = end;

@@ -118,7 +118,10 @@ const TOKENS: readonly string[] = [
   '\\$(?:[1567y]|argon2(?:id?|d))\\$[\\w./$=,+-]{20,}',
 ];
 
-/** At a word boundary only; otherwise a long text would be scanned again from each hyphen. */
+/**
+ * Matches a JWT at a word boundary. Without the boundary, a long text would be scanned again from
+ * each hyphen.
+ */
 const JWT = '(?<![\\w-])eyJ[\\w-]{8,}\\.[\\w-]{8,}\\.[\\w-]*';
 /** The base64 form of the first line of a private key. */
 const ENCODED_KEY =
@@ -197,7 +200,10 @@ export function withoutForms(text: string): string {
   return withoutBasic(FORMS.reduce((left, [form, replacement]) => left.replace(form, replacement), text));
 }
 
-/** Kinds of secrets by form. A mark includes the kind, so a reader knows what it hides. */
+/**
+ * Kinds of secrets by form. A mark includes the kind of its secret, so that a reader knows what was
+ * hidden.
+ */
 const KINDS: readonly (readonly [RegExp, string])[] = [
   [/PRIVATE KEY|^PuTTY|^LS0tLS1CRUdJTi/, 'private-key'],
   [/^(?:A3T|A(?:BI|CC|GP|ID|IP|KI|NP|NV|RO|SI)A)[A-Z0-9]{16}$/, 'aws-key'],

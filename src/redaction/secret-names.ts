@@ -17,23 +17,31 @@ const SECRET_WORD = [
   '(?:access|api|app|auth|bearer|bot|deploy|id|oauth|refresh|session)[ _-]?token',
   '(?<=[_-])(?:pass|pwd)(?![A-Za-z])',
 ].join('|');
-/** The end of a name after such a word, which distinguishes several secrets. */
+/**
+ * The possible rest of a name after a secret word, such as a number that distinguishes several
+ * secrets.
+ */
 const WHICH = String.raw`s?\d{0,4}(?:[_-][A-Za-z\d]{1,20}){0,3}`;
 /**
- * `token` may count a language model's tokens. It is only a secret's name at the end of a name, or
- * before one of these words or a number.
+ * A name with `token` may also count a language model's tokens. `token` marks a secret only at the
+ * end of a name, or before one of these words or a number.
  */
 const TOKEN =
   String.raw`(?<![A-Za-z])token(?:[_-]?\d{1,4}|` +
   '[_-](?:of|for|prod|production|live|dev|development|test|staging|old|new)' +
   String.raw`(?![A-Za-z\d])(?:[_-][A-Za-z\d]{1,20}){0,3})?`;
 
-/** A pattern for a name whose value is a secret. Case-insensitive. Characters may precede it. */
+/**
+ * A pattern for a name whose value is a secret. Use it case-insensitively. A name may begin with
+ * any other word characters.
+ */
 const SECRET_NAME = String.raw`[\w.-]*(?:(?:${SECRET_WORD})${WHICH}|${TOKEN})`;
 
 const WHOLE_NAME = new RegExp(`^${SECRET_NAME}$`, 'i');
 
-/** Returns whether a name's value is a secret. Any characters may separate its words. */
+/**
+ * Returns whether a name's value is a secret. Any characters may separate the words of the name.
+ */
 export function isSecretName(name: string): boolean {
   return WHOLE_NAME.test(name.replace(/[^\w.-]+/gu, '_').replace(/^_+|_+$/gu, ''));
 }
@@ -52,7 +60,7 @@ export function isSecretFlag(argument: string): boolean {
   return WHOLE_FLAG.test(argument);
 }
 
-/** Matches a name and its sign, directly before a value. */
+/** Matches a secret's name and the sign after it (`=`, `:`), directly before the value. */
 const ASSIGNED = String.raw`(?<![\w.-])${SECRET_NAME}\\*["']?\s{0,8}(?:[:=]{1,3}>?)`;
 /** Matches `"name": "PASSWORD", "value": "…"`, as in lists of settings, also in YAML and XML. */
 const PAIRED =
@@ -68,13 +76,16 @@ const ELEMENT = String.raw`<${SECRET_NAME}(?:\s[^<>]{0,200})?>(?=[^<]{1,4096}</)
 const LEADS = new RegExp([PAIRED, ELEMENT, FLAG, RECIPE, ASSIGNED].map((lead) => `(?:${lead})`).join('|'), 'gi');
 
 /**
- * A Kubernetes object of kind Secret. Its fields are secrets by the object's kind, not by their
- * names.
+ * Matches a Kubernetes object of kind Secret. All its data is secret, even if the names of the
+ * fields are not secrets' names.
  */
 const SECRET_KIND = /(?:^|\n|\\n)kind:[^\S\n]{0,8}Secret(?![\w.-])/;
 const SECRET_DATA = /(?<=^|\n|\\n)(?:data|stringData):/g;
 
-/** Code that refers to a value: `$API_TOKEN`, `config.apiKey`, `values["password"]`. */
+/**
+ * Patterns of code that only refers to a value: `$API_TOKEN`, `config.apiKey`,
+ * `values["password"]`.
+ */
 const REFERENCES: readonly RegExp[] = [
   /\$(?:\{(?=\w+\}))?([A-Z][A-Z0-9]*_[A-Z0-9_]*)\}?(?![^\s"',;)\]}])/y,
   /[A-Za-z_]\w{0,60}(?:\??\.[A-Za-z_]\w{0,60}){0,8}\??\.([A-Za-z_]\w{0,60})(?![^\s,;)\]}])/y,
@@ -84,9 +95,9 @@ const REFERENCES: readonly RegExp[] = [
 const VARIABLE = /[A-Za-z_]\w{0,60}(?=[,;)}\]])/y;
 
 /**
- * Returns whether a value is only a reference to a secret. The last name in it must be a secret's
- * name, so that a password that contains a dot stays masked. A variable on its own must have the
- * name of the field.
+ * Returns whether a value is only a reference to a secret. The last name in the reference must be a
+ * secret's name, so that a password with a dot stays masked. A plain variable must have the same
+ * name as the field.
  */
 function isReference(text: string, at: number, lead: string): boolean {
   VARIABLE.lastIndex = at;
@@ -99,7 +110,7 @@ function isReference(text: string, at: number, lead: string): boolean {
   });
 }
 
-/** A stand-in for a secret in a help text or an example: `...`, `<TOKEN>`, `XXXX`. */
+/** Matches a stand-in for a secret in a help text or an example: `...`, `<TOKEN>`, `XXXX`. */
 const STAND_IN =
   /(?:\.{2,}|…|\*{2,}|x{3,}|X{3,}|<[A-Za-z][A-Za-z _-]{0,40}>|[A-Z]{2,}(?:_[A-Z]+){0,4})(?![^\s"'`,;:.)\]}|<\\]|\.\S)/y;
 
@@ -116,7 +127,7 @@ function withoutValues(text: string, leads: RegExp): string {
   const pieces: string[] = [];
   let done = 0;
   for (const { 0: lead, index } of text.matchAll(leads)) {
-    // This match is inside a value that is already masked.
+    // Skips a match inside a value that is already masked.
     if (index < done) continue;
     const at = index + lead.length;
     if (lead.startsWith('<')) {
@@ -140,7 +151,7 @@ export function withoutNamedValues(text: string): string {
   return SECRET_KIND.test(left) ? withoutValues(left, SECRET_DATA) : left;
 }
 
-/** Values that stand for a secret. */
+/** Matches values that only stand for a secret, such as `changeme`. */
 const PLACEHOLDER = new RegExp(
   `^(?:${[
     /x{3,}|[*.•]{3,}|<.*>|\$.*|%.*%|\{.*|\[.*/,
@@ -151,10 +162,10 @@ const PLACEHOLDER = new RegExp(
     .join('|')})$`,
   'i',
 );
-/** Expressions, members, names and paths in code. */
+/** Matches expressions, members, names and paths in code. */
 const CODE = /[()<>|]|=>|^[A-Za-z_$][\w$]*(?:[.:]+[A-Za-z_$][\w$]*)+[;,]?$|^\/|^\.{1,2}\//;
 const LEAST = 6;
-/** Minimum length of a secret without digits, whose characters must vary enough. */
+/** Minimum length of a secret without digits. Its characters must also vary enough. */
 const LEAST_VARIED = 20;
 const BITS = 3.5;
 
@@ -165,7 +176,7 @@ function entropy(text: string): number {
   return [...counts.values()].reduce((sum, count) => sum - (count / text.length) * Math.log2(count / text.length), 0);
 }
 
-/** Names in code that end in a number, such as `line_12`. */
+/** Matches names in code that end in a number, such as `line_12`. */
 const NUMBERED_WORD = /^(?:[a-z]+[_-])*[a-z]+[_-]\d{1,2}$/i;
 
 function isLikelyLine(value: string): boolean {

@@ -29,11 +29,13 @@ export interface StoredMaskSettings {
 }
 
 const DIGITS = 12;
-/** Minimum length of a secret, or of its line, that is masked wherever the call repeats it. */
+/**
+ * Minimum length of a secret, or of a line of it, that is masked wherever the same call repeats it.
+ */
 const LEAST_REPEATED = 12;
 
 /**
- * Minimum and maximum characters of a text whose places and masked parts are cached, because the
+ * Minimum and maximum characters of a text whose suspicious places and masked parts are cached. The
  * next answer may show some of its lines.
  */
 const KEPT = { least: 4_096, most: 4 * 1_048_576 } as const;
@@ -51,7 +53,10 @@ interface MaskedWork {
   readonly parts: Map<string, Masked>;
 }
 
-/** Returns the work on a text whose lines all come from another text. Undefined if they do not. */
+/**
+ * Derives the work on a text from the cached work on a text that contains all its lines. Undefined
+ * if it does not.
+ */
 function linesOf({ text: whole, places, parts }: MaskedWork, text: string): MaskedWork | undefined {
   if (text.length >= whole.length) return undefined;
   const from = whole.indexOf(text);
@@ -73,13 +78,16 @@ const isMark = (text: string): boolean => text.replace(HELD, '').replace(/["'`\s
 export class StoredMask {
   readonly #settings: StoredMaskSettings;
   readonly inAnswers: boolean;
-  /** Masked texts by original text, because the same files are read repeatedly. */
+  /** Masked texts by original text. The cache pays because the same files are read repeatedly. */
   readonly #known = new LRUCache<string, Masked>({
     maxSize: 8 * 1_048_576,
     sizeCalculation: (made, text) => text.length + made.masked.length + 64,
   });
 
-  /** The last text of cacheable length. An answer usually shows lines of the last read file. */
+  /**
+   * The work on the last text of cacheable length. An answer usually shows lines of the file that
+   * was read last.
+   */
   #last: MaskedWork | undefined;
 
   constructor(settings: StoredMaskSettings) {
@@ -161,14 +169,14 @@ export class StoredMask {
     return between.join(MASK);
   }
 
-  /** Replaces by its mark each range that a rule hides and that `accepts` confirms. */
+  /** Replaces each range that `rule` hides and `accepts` confirms by the mark of its secret. */
   #without(
     text: string,
     rule: (text: string) => string,
     { found, accepts = () => true }: { readonly found: FoundSecrets; readonly accepts?: (secret: string) => boolean },
   ): string {
-    // Replaced by the mark that the rules know. They would take the words of our own marks for a
-    // name and its value.
+    // While the rule runs, our marks are replaced by `MASK`, which rules know. Rules would take the
+    // words of our marks for a name and its value.
     const held: string[] = [];
     const isHolding = text.includes('⟦') || text.includes(MASK);
     const plain = isHolding
@@ -180,7 +188,7 @@ export class StoredMask {
     const masked = rule(plain);
     if (masked === plain) return text;
     const ranges = hiddenRanges(plain, masked);
-    // If the place of a secret is uncertain, hide the whole text.
+    // If the positions of the secrets are uncertain, hides the whole text.
     if (ranges === undefined) return this.#hidden(text, found);
     const restored = (part: string): string => part.replaceAll(MASK, () => held.shift() ?? MASK);
     const pieces: string[] = [];

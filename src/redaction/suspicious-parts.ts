@@ -12,15 +12,18 @@ const NEAR: readonly { readonly word: string; readonly before?: RegExp; readonly
   },
   { word: '://', after: /^[^\s/@]{0,256}:[^\s]{1,200}?@/ },
 ];
-/** The characters of a run that may be a token, and the minimum length of the run. */
+/** The characters of a run that may be a token, and the minimum length of such a run. */
 const RUN_CHAR = /[\w.~+/=$%-]/;
 const LEAST_RUN = 16;
-/** The line that opens a YAML block, and its lines: indented, list items or blank. */
+/**
+ * Patterns of the line that opens a YAML block, and of the lines in it: indented lines, list items
+ * and blank lines.
+ */
 const OPENS_BLOCK = /[:|>][+-]?\d?\s*(?:#.*)?$/;
 const BLOCK = /^(?:\s+\S|-\s|\s*$)/;
 /**
- * Number of lines after a suspicious place that its value may extend to; the second limit applies
- * to a YAML block.
+ * Number of further lines over which the value after a suspicious place may extend. The second
+ * limit is for a YAML block.
  */
 const LINES_AFTER = 2;
 const MOST_BLOCK_LINES = 100;
@@ -68,7 +71,10 @@ function isNear(searched: string, at: number, word: string): boolean {
   return near.after === undefined || near.after.test(searched.slice(end, end + 460));
 }
 
-/** Looks at all characters once, in a quarter of the time of a search for each word. */
+/**
+ * Finds the places of all words in one pass, which takes a quarter of the time of a search for each
+ * word.
+ */
 function wordPlaces(searched: string): number[] {
   const places: number[] = [];
   let before = 0;
@@ -115,13 +121,13 @@ function runPlaces(text: string): readonly number[] {
 }
 
 /**
- * Returns the places that may belong to a secret, in order. A place depends only on its own line.
- * Whole lines taken from a text therefore have the same places.
+ * Returns the positions near which a text may contain a secret, in order. They depend only on their
+ * own line. Whole lines copied from a text therefore have the same suspicious places.
  */
 export function suspiciousPlaces(text: string): readonly number[] {
   const lowered = text.toLowerCase();
-  // Some letters get longer in lower case, which would shift the places. The words are ASCII, so
-  // only ASCII letters need lower case.
+  // In lower case some letters get longer, which would shift positions. Then only ASCII letters are
+  // converted, which is enough for the words.
   const isShifted = lowered.length !== text.length;
   const searched = isShifted ? text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()) : lowered;
   return [...wordPlaces(searched), ...runPlaces(text)].sort((a, b) => a - b);
@@ -134,8 +140,8 @@ interface TextPart {
 }
 
 /**
- * Splits a text at line ends into parts that may contain a secret and parts that cannot. Of an
- * ordinary text, the rules then read only a tenth.
+ * Splits a text at line ends into parts that may contain a secret and parts that cannot. In an
+ * ordinary text, the rules then read only a tenth of it.
  */
 export function suspiciousParts(text: string, places = suspiciousPlaces(text)): readonly TextPart[] {
   const parts: TextPart[] = [];

@@ -24,11 +24,14 @@ export interface MaskRules {
 /** Minimum length of a text in a rule. A shorter text would occur almost everywhere. */
 export const LEAST_TEXT = 4;
 /**
- * A line of a text, a remainder of a cut text and an encoded form are hidden anywhere only from
- * this length on.
+ * Minimum length of a form that is hidden anywhere in a text: a line, an encoded form, or a
+ * remainder of a cut text.
  */
 const LEAST_PART = 12;
-/** Encoded forms of a short text are hidden as words from this length on; shorter ones are not. */
+/**
+ * Minimum length of an encoded form that is hidden as a separate word. Shorter encoded forms are
+ * not hidden.
+ */
 const LEAST_WORD_FORM = 6;
 
 /**
@@ -65,26 +68,31 @@ export function parseMaskRules(text: string): MaskRules {
   return { texts, patterns };
 }
 
-/** A place where text may have been cut off: the end, an ellipsis, or before the next line. */
+/**
+ * Matches where the rest of a text may have been cut off: at the end, an ellipsis or a line end.
+ */
 const CUT = String.raw`(?=\s*(?:$|…|\.\.\.|\n|\\n|["'\[]))`;
 const CUT_HERE = new RegExp(`^${CUT}`);
-/** A place where text may begin after a cut: the beginning, an ellipsis, or after a line end. */
+/**
+ * Matches what may precede a text whose beginning was cut off: the start, an ellipsis or a line
+ * end.
+ */
 const LEFT_BEFORE = /(?:^|…|\.\.\.|\n|\\n|[\]"'])\s*$/;
 
-/** Beginnings of secrets of known forms whose end was cut off. */
+/** Matches the beginnings of secrets of known forms whose end was cut off. */
 const CUT_SECRETS = new RegExp(
   String.raw`(?<![\w-])(?:(?:sk|gh[a-z]_|github_pat_|glpat|xox[a-z]|[sr]k_(?:live|test)_|whsec_|AIza)-?(?<=[-_]|AIza)(?=[\w-]*[A-Z\d])[\w-]{6,}|(?:AKIA|ASIA)[A-Z0-9]{4,}|eyJ[\w-]{8,}(?:\.[\w-]*)?)${CUT}`,
   'g',
 );
 
-/** The password of a URL that was cut off before its `@`. A port is not a password. */
+/** Matches the password in a URL that was cut off before the `@`. A port is not a password. */
 const CUT_ADDRESS = new RegExp(
   String.raw`(:\/\/[^\s/:@[]{1,200}:)(?!\d{1,5}(?![^\s/?#]))[^\s"'<>@/?#…]{2,256}${CUT}`,
   'g',
 );
 /**
  * Signs that text was certainly cut off: `SURELY_CUT` follows text without its end, `SURELY_LEFT`
- * precedes text without its beginning. Here even a short remainder is hidden.
+ * precedes text without its beginning. Beside such a sign, even a short remainder is hidden.
  */
 const SURELY_CUT = /^(?:…|\.\.\.|\s*\[\.\.\.)/;
 const SURELY_LEFT = /(?:…|\.\.\.|omitted \.\.\.\]\n)$/;
@@ -108,13 +116,16 @@ function encodedForms(text: string): readonly string[] {
   });
 }
 
-/** Returns hashes that would confirm a guess of the text, or of the text with a line end. */
+/**
+ * Returns the common digests of a text and of the text with a line end. A digest would confirm a
+ * guess of the text.
+ */
 const digestsOf = (text: string): readonly string[] =>
   ['sha256', 'sha1', 'md5'].flatMap((name) => [text, `${text}\n`].map((one) => hash(name, one.toWellFormed(), 'hex')));
 
 /**
- * Returns the encoded forms of a short text. They are hidden only as words, because longer words
- * may contain them.
+ * Returns the encoded forms of a short text. They are hidden only as separate words, because longer
+ * words may contain them by chance.
  */
 function wordsOf(text: string): readonly string[] {
   if (text.length >= LEAST_PART) return [];
@@ -206,8 +217,8 @@ export class TextMask implements ValueMask {
       : Object.fromEntries(
           Object.entries(value).map(([name, one]) => [this.masked(name), this.#entry(name, this.#maskedValue(one))]),
         );
-    // Escaped line ends would not end a pattern's match. So JSON with escapes is not searched as a
-    // whole.
+    // Searches the value's JSON as a whole, unless it has escapes: an escaped line end would not
+    // end a pattern's match.
     const json = JSON.stringify(made);
     if (json.includes('\\') || this.masked(json) === json) return made;
     return Array.isArray(made) ? [MASK] : { [MASK]: MASK };
@@ -247,7 +258,8 @@ export class TextMask implements ValueMask {
         const isCut = end - at < LEAST_PART ? SURELY_CUT : CUT_HERE;
         if (!isCut.test(shown.slice(end, end + 80))) continue;
         shown = `${shown.slice(0, at)}${MASK}${shown.slice(end).replace(/^…$/, '')}`;
-        // A form may begin like the mask. A search inside the mask would never end.
+        // Continues behind the mask. A form may begin like the mask, and a search inside it would
+        // never end.
         next = at + MASK.length;
       }
       const tail = form.slice(-least);

@@ -9,8 +9,8 @@ export interface ValueRange {
 }
 
 /**
- * The quote of a name or value. If texts are nested as JSON, 1, 3 or 7 backslashes precede it
- * (`depth`).
+ * The quote of a name or value. `depth` backslashes precede it: 1, 3 or 7 if texts are nested as
+ * JSON, else 0.
  */
 interface Quote {
   readonly depth: number;
@@ -35,7 +35,10 @@ const SPACES = /[^\S\r\n]*/y;
 const GAP = /\s{0,8}/y;
 /** Maximum characters of a value that spans several lines. */
 const MOST_OVER_LINES = 4_096;
-/** Maximum distance between the brackets inside a value, such as those of a call. */
+/**
+ * Maximum distance between an opening and a closing bracket inside an unquoted value, such as those
+ * of a call.
+ */
 const MOST_WITHIN = 1_024;
 
 const OPEN = '([{';
@@ -46,7 +49,9 @@ const matchAt = (pattern: RegExp, text: string, at: number): RegExpExecArray | n
   return pattern.exec(text);
 };
 
-/** Returns the number of backslashes directly before a position, not before `from`. */
+/**
+ * Returns the number of backslashes directly before a position. Looks no further back than `from`.
+ */
 function backslashes(text: string, from: number, before: number): number {
   let at = before;
   while (at > from && text[at - 1] === '\\') at--;
@@ -60,22 +65,23 @@ function backslashes(text: string, from: number, before: number): number {
 function closedAt(text: string, from: number, { depth, quote, limit = text.length }: Quote): number | undefined {
   for (let at = text.indexOf(quote, from); at !== -1 && at < limit; at = text.indexOf(quote, at + 1)) {
     const run = backslashes(text, from, at);
-    // Fewer backslashes: the quote ends the surrounding text. More: it is inside the value.
+    // A quote with fewer backslashes than `depth` ends the surrounding text. A quote with more is
+    // inside the value.
     if (run < depth || Math.floor((run - depth) / (depth + 1)) % 2 === 0) return at - Math.min(run, depth);
   }
   return undefined;
 }
 
 /**
- * Returns the end of a quoted value that begins at `from`. A value may span lines if what follows
- * its closing quote can follow a value. Otherwise it ends at the end of its line.
+ * Returns the end of a quoted value that begins at `from`. The value may span lines if the text
+ * after its closing quote can follow a value. Otherwise the value ends with its line.
  */
 function quotedEnd(text: string, from: number, opening: Quote): number {
   const end = closedAt(text, from, opening);
   const line = text.slice(from, end).indexOf('\n');
   if (line === -1) return end ?? text.length;
   const lineEnd = from + line;
-  // An unclosed value that is already masked.
+  // The value is unclosed and already masked.
   if (line === MASK.length && text.startsWith(MASK, from)) return lineEnd;
   if (end === undefined || end - from > MOST_OVER_LINES) return lineEnd;
   const behind = text[end + opening.depth + 1];
@@ -84,8 +90,8 @@ function quotedEnd(text: string, from: number, opening: Quote): number {
 
 /**
  * Returns the position after the bracket that closes the one at `from`. A quote with fewer
- * backslashes ends the surrounding text, and so the value. Undefined if no bracket closes it before
- * `limit`.
+ * backslashes than the value's ends the surrounding text, and so the value. Undefined if no bracket
+ * closes it before `limit`.
  */
 function bracketEnd(
   text: string,
@@ -205,8 +211,8 @@ function blockRange(text: string, at: number, column: number): ValueRange | unde
   const end = blockEnd(text, first, { column, newline });
   if (end === undefined) return undefined;
   const indented = /^(?:[^\S\r\n]|\r?\n)*(.?)/.exec(text.slice(first, end))?.[1] ?? '';
-  // Without tags and sign, a quoted text or a bracket may begin on the next line. It is no block:
-  // it ends where its quote or bracket closes.
+  // Without tags and block sign, the next line may begin with a quote or bracket. Then the value is
+  // no block: it ends where the quote or bracket closes.
   if (tags === '' && sign === '' && /["'[{]/.test(indented)) return undefined;
   return { from: at, end, shown: ` ${MASK}` };
 }
