@@ -17,7 +17,7 @@ import { digestsIn, partsOf } from './named-digests.js';
 import { finishOrder, type PendingOrder } from './order-file.js';
 
 const OPS_AT_ONCE = 250;
-/** The name under which erasures write. No session can have this name. */
+/** The name of the write queue for erasures. No session can have this name. */
 const LANE = '.erasure';
 
 async function write(store: ObjectStore, ops: readonly TxOp[]): Promise<void> {
@@ -35,9 +35,9 @@ const namedBy = (document: StoredDocument): readonly string[] =>
   document.type === 'chunk' ? [] : digestsIn(JSON.stringify(document));
 
 /**
- * Returns the documents of an order that sessions have recorded again since its plan, such as a
- * file that another agent has read. They are not evicted, because these sessions need them. This
- * also protects them if an order was killed and is resumed much later.
+ * Returns the documents of an order that remaining documents have named since its plan, such as a
+ * file that another agent has read. They are not evicted. This also protects them if an order is
+ * resumed long after a kill.
  */
 async function neededAgain(
   { log, store }: { readonly log: TransactionLog; readonly store: ObjectStore },
@@ -73,8 +73,8 @@ async function neededAgain(
 }
 
 /**
- * Evicts the documents of an order. Writes their tombstones first, so that no reader takes the
- * documents for damaged. May be repeated.
+ * Evicts the documents of an order. Writes their tombstones first, so that readers do not report
+ * the missing documents as damage. May be repeated.
  */
 async function evict({ store, log }: OpenStore, pending: PendingOrder): Promise<void> {
   const { order, unproved, marked } = pending;
@@ -100,7 +100,8 @@ async function evict({ store, log }: OpenStore, pending: PendingOrder): Promise<
     store,
     ids.map((id) => ({ op: 'evict', id }) as const),
   );
-  // A separate transaction: the node would lose a put in the transaction that evicts the document.
+  // Uses a separate transaction, because the node loses a put in the transaction that evicts the
+  // same document.
   await write(
     store,
     marked.map(({ document, validTime }) => ({ op: 'put', doc: document, validTime: new Date(validTime) }) as const),
@@ -119,7 +120,7 @@ export async function sweep({ node }: Settings, onProgress: (message: string) =>
   await swept.release();
 }
 
-/** The input of carrying out an order. */
+/** Options for carrying out an order. */
 export interface CarryOutOptions {
   readonly settings: Settings;
   readonly forgetters: readonly Forgetter[];
@@ -139,7 +140,8 @@ export const forgottenBy = ({
 
 /**
  * Carries out a recorded order: evicts its documents, erases copies, and makes the node rewrite its
- * files. Every part may be repeated, so an interrupted order starts again from its beginning.
+ * files. Every part may be repeated, so an interrupted order is carried out again from its
+ * beginning.
  */
 export async function carryOut(pending: PendingOrder, options: CarryOutOptions): Promise<void> {
   const { settings, forgetters, onProgress } = options;

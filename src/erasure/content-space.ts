@@ -2,7 +2,7 @@ import type { SessionId } from '../objects/ids.js';
 import type { Inventory, KnownDocument } from './inventory.js';
 import { DAY_MS } from './retention.js';
 
-/** The content that only one session needs. */
+/** The size of the content that only one session needs. */
 export interface SessionSpace {
   readonly id: SessionId;
   /** Time of the session's last step, in milliseconds since 1970. */
@@ -10,14 +10,17 @@ export interface SessionSpace {
   readonly bytes: number;
 }
 
-/** The documents of one kind. */
+/** The number and size of the documents of one type. */
 export interface KindSpace {
   readonly type: string;
   readonly documents: number;
   readonly bytes: number;
 }
 
-/** The sessions whose last step is less than `days` old, except those in groups of fewer days. */
+/**
+ * A group of sessions by age: their last step is less than `days` old, and too old for the group
+ * before.
+ */
 export interface AgeSpace {
   /** Undefined for the group of the oldest sessions. */
   readonly days: number | undefined;
@@ -40,12 +43,12 @@ export interface ContentSpace {
 
 const AGES = [1, 7, 30, 90, 365, undefined] as const;
 
-/** Stands for content that several sessions need, or that no session needs. */
+/** The owner of content that several sessions need, or that no session needs. */
 const SHARED = Symbol('shared');
 
 /**
- * Returns for each document the only session that needs it. If several sessions or no session need
- * it, returns `SHARED`. Erasing a session would erase the documents that only it needs.
+ * Returns for each document the only session that needs it, or `SHARED`. Erasing a session erases
+ * the documents that no other session needs.
  */
 function ownersOf(inventory: Inventory): ReadonlyMap<KnownDocument, SessionId | typeof SHARED> {
   const owners = new Map<KnownDocument, SessionId | typeof SHARED>();

@@ -23,7 +23,7 @@ export interface DiskFlags {
   readonly pager?: boolean;
 }
 
-/** A command or step of the user, and the bytes of disk that it would free. */
+/** A command or action of the user, and the bytes of disk that it would free. */
 interface Measure {
   readonly what: string;
   readonly how: string;
@@ -33,9 +33,11 @@ interface Measure {
   readonly refused?: string;
 }
 
-/** Maximum number of sessions in the answer. Default of `--limit`. */
+/** Default of `--limit`: the maximum number of sessions in the report. */
 const SHOWN = 15;
-/** Ages in days. For each, the report shows what erasing older sessions would free. */
+/**
+ * Ages in days. For each age, the report shows how much space erasing older sessions would free.
+ */
 const ERASED_AGES = [365, 90, 30] as const;
 
 const KIND_NAMES: Readonly<Record<string, string>> = {

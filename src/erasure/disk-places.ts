@@ -10,15 +10,15 @@ export interface DiskPlace {
   /** Absolute paths of files or folders. */
   readonly paths: readonly string[];
   readonly bytes: number;
-  /** The limit of its growth. */
+  /** The limit on the growth of these files. */
   readonly bound: string;
-  /** How a user can free the space. Undefined if the program frees it automatically. */
+  /** How a user can free the space. Undefined if Palimpsest frees it automatically. */
   readonly frees?: string;
 }
 
 const DATABASE = ['golden', 'index'];
 
-/** The entries of a data folder by use. All other entries are small files of the program. */
+/** The entries of a data folder by use. All other entries are small files of Palimpsest. */
 const USES: readonly (Omit<DiskPlace, 'paths' | 'bytes'> & { readonly entries: readonly string[] })[] = [
   { name: 'database', entries: DATABASE, bound: 'none: content stays until palimpsest erase' },
   {
@@ -61,7 +61,10 @@ async function placeOf({ paths, ...place }: Omit<DiskPlace, 'bytes'>): Promise<D
   return { ...place, paths, bytes: await bytesOf(paths) };
 }
 
-/** Returns the program's builds of the node. Those that no node used for a day are separate. */
+/**
+ * Returns the builds of the node program in the cache. Builds that no node used for a day form a
+ * separate place.
+ */
 async function buildsIn(cacheDir: string): Promise<readonly Omit<DiskPlace, 'bytes'>[]> {
   const found = (await namesIn(cacheDir)).filter((name) => /^(?:node-|\.draft-)/.test(name));
   const aged = await Promise.all(
@@ -84,7 +87,7 @@ async function buildsIn(cacheDir: string): Promise<readonly Omit<DiskPlace, 'byt
   ];
 }
 
-/** Measures everything that the program stores on this disk, largest first. */
+/** Measures everything that Palimpsest stores on this disk, largest first. */
 export async function diskPlaces(folders: {
   readonly dataDir: string;
   readonly cacheDir: string;
@@ -113,7 +116,7 @@ export async function diskPlaces(folders: {
   return places.filter(({ bytes }) => bytes > 0).sort((a, b) => b.bytes - a.bytes);
 }
 
-/** Returns the bytes of a database that its next rewrite certainly removes: its logs. */
+/** Returns the bytes of a database's logs, which the next rewrite of its files removes. */
 export async function rewrittenBytes(dataDir: string): Promise<number> {
   const stores = await Promise.all(
     DATABASE.map(async (store) => {

@@ -84,7 +84,8 @@ async function lockSessions(dataDir: string, { sessions, unproved }: ErasurePlan
 }
 
 /**
- * Throws while an import runs, because no document names the import's texts yet.
+ * Throws while an import runs, because no document names the import's texts yet, so a plan would
+ * miss them.
  * @throws {ErasureError} `importing`
  */
 async function refuseImports(dataDir: string): Promise<void> {
@@ -97,7 +98,7 @@ async function refuseImports(dataDir: string): Promise<void> {
   );
 }
 
-/** Returns the current documents that are stored again with marks in place of the texts. */
+/** Returns the documents to store again with marks in place of the erased texts. */
 async function markedOf(store: ObjectStore, plan: ErasurePlan): Promise<PendingOrder['marked']> {
   const { documents } = await store.latest();
   const found = await documents.dated(plan.marked);
@@ -187,7 +188,7 @@ async function applyPlan({ settings, selection, flags, forgetters }: Asked): Pro
     const first = await planFor(open, { settings, selection, shared: flags.shared === true });
     requireWithin(first, extent);
     locks = await lockSessions(dataDir, first);
-    // Planned again, because a process may have written before the locks were taken.
+    // Plans again, because another process may have written before the locks were taken.
     const plan = await planFor(open, { settings, selection, shared: flags.shared === true });
     requireWithin(plan, extent);
     if (plan.texts.some((one) => reason.includes(one)))
@@ -242,7 +243,7 @@ export async function eraseAction(flags: EraseFlags, forgetters: readonly Forget
   const { dataDir } = settings.node;
   await mkdir(erasuresFolder(dataDir), { recursive: true, mode: 0o700 });
   try {
-    // A node that starts may be resuming the order.
+    // The starting node may be resuming the order, so `--resume` waits for its lock.
     const limitMs = flags.resume === true ? TIME_LIMITS.lockMs : 0;
     await withNamedLock(join(dataDir, ERASURE_LOCK), { limitMs }, async () => {
       const isResumed = await resume(settings, { flags, forgetters });

@@ -8,7 +8,7 @@ import type { RetainFlags } from './retention.js';
 
 /**
  * `palimpsest erase`: erases recorded content at the request of the data folder's owner.
- * `forgetters` returns the parts of the program that keep copies.
+ * `forgetters` returns a `Forgetter` for each part of the program that keeps copies.
  */
 export function eraseCommand(forgetters: () => Promise<readonly Forgetter[]>): Command {
   return new Command('erase')

@@ -1,6 +1,6 @@
 import { CodedError } from '../values/coded-error.js';
 
-/** Why an erasure is refused. Nothing was changed. */
+/** Why an erasure is refused or unfinished. Nothing was changed, except with `unfinished`. */
 export type ErasureErrorCode =
   | 'usage'
   | 'unknown-session'
@@ -8,7 +8,7 @@ export type ErasureErrorCode =
   | 'wrong-kind'
   /** No recorded text contains the text to erase. */
   | 'not-found'
-  /** The erasure would remove nearly everything, or nearly everything contains its text. */
+  /** The selection matches nearly everything, or most steps and objects contain the text. */
   | 'matches-all'
   /** Forks of the session need its steps. */
   | 'has-forks'
@@ -16,7 +16,7 @@ export type ErasureErrorCode =
   | 'importing'
   /** A running process has the session open. */
   | 'session-open'
-  /** Sessions that the user did not select would lose content too. */
+  /** Several sessions show the content and would lose the proof of their contexts. */
   | 'shared'
   | 'no-plan'
   /** The erasure would now remove more than its plan says. */
@@ -25,7 +25,7 @@ export type ErasureErrorCode =
   | 'forged-plan'
   /** The database is on another machine, so this machine cannot rewrite its files. */
   | 'not-here'
-  /** A copy could not be erased yet. Repeating the command resumes the erasure. */
+  /** A part of the erasure could not be done yet. `palimpsest erase --resume` continues it. */
   | 'unfinished';
 
 const USAGE: ReadonlySet<ErasureErrorCode> = new Set(['usage', 'matches-all', 'wrong-kind']);

@@ -10,10 +10,10 @@ import { namesIn } from '../process/owned-file.js';
 import { unlessMissing } from '../process/system-error.js';
 import { ErasureError } from './erasure-error.js';
 
-/** Returns whether bytes contain a text of the order, or the id of what it erases. */
+/** Returns whether bytes contain an erased text, or the id of an erased session or document. */
 function concerns(bytes: Buffer, { sessions, documents, texts }: Forgotten): boolean {
   if (bytesHold(bytes, texts) || [...sessions].some((session) => bytes.includes(session))) return true;
-  // Limited, because every id is searched for in all bytes.
+  // The number of ids is limited, because each one is searched for in all bytes.
   return [...documents].slice(0, 1_000).some((id) => bytes.includes(id));
 }
 
@@ -29,7 +29,10 @@ const concernsFile = async (path: string, forgotten: Forgotten): Promise<boolean
   return concerns(plain, forgotten);
 };
 
-/** Maximum wait for the removal of an idle journal, and the poll interval, in milliseconds. */
+/**
+ * Maximum wait until running processes remove their journals, and the poll interval, in
+ * milliseconds.
+ */
 const JOURNAL_MS = 20_000;
 const LOOK_MS = 200;
 
@@ -43,8 +46,8 @@ async function journalFiles(dataDir: string, forgotten: Forgotten): Promise<read
 }
 
 /**
- * Erases journals. A running process removes the file of its journal when it is idle. Journals of
- * dead processes were already delivered. Archived damaged journals are removed here.
+ * Erases journals. Removes archived damaged journals, and waits for the others. A running process
+ * removes its journal's file when idle. Journals of dead processes were delivered before.
  */
 const FORGET_JOURNALS: Forgetter = {
   keeps: 'the journals',

@@ -21,7 +21,7 @@ export interface KnownDocument {
   session: SessionId | undefined;
   /** The digests that its versions name: digests of texts and ids of files. */
   readonly names: Set<number>;
-  /** Those of `names` whose texts a version stores under their hash. */
+  /** The digests in `names` that belong to texts which a version stores under their hash. */
   readonly texts: Set<number>;
   /** The hashes of each version, oldest first. Empty for parts. */
   readonly hashes: Readonly<Record<string, string>>[];
@@ -34,10 +34,13 @@ export interface KnownDocument {
 /** Facts about a session, derived from its documents. */
 export interface KnownSession {
   readonly id: SessionId;
-  /** Time of its last step, else of its last transaction, in milliseconds since 1970. */
+  /**
+   * Time of the session's last step, or if it has no step, of its last transaction, in milliseconds
+   * since 1970.
+   */
   lastAt: number;
   parent: ForkPoint | undefined;
-  /** Its steps by number, each with the objects that it is the first to name. */
+  /** The session's steps by number. `names` are the objects that the step is the first to name. */
   readonly steps: Map<number, { readonly turn: number; readonly names: ReadonlySet<string> }>;
   /** The steps to which its context records belong. */
   readonly contexts: number[];
@@ -49,8 +52,8 @@ const READ_AT_ONCE = 16 * 1_048_576;
 const HASHES = ['file_hash', 'content_hash', 'metadata_hash', 'object_hash'] as const;
 
 /**
- * Where an id such as `step:{session}:{seq}~` has its session: the prefix, and the number of names
- * after the session.
+ * Where a document's id contains its session, as in `step:{session}:{seq}~`: the prefix before the
+ * session, and the number of parts after it.
  */
 const PARTS: Readonly<Record<string, { readonly prefix: string; readonly after: number }>> = {
   step: { prefix: 'step:', after: 1 },
@@ -84,7 +87,7 @@ function sessionOf({ 'xt/id': id, type }: StoredDocument): SessionId | undefined
 
 /**
  * Throws while the import of a session is interrupted, unless the order erases that session. The
- * packed lines of the import may name or contain documents of the order.
+ * packed lines of the import may name or contain documents that the order erases.
  *
  * @throws {ErasureError} `importing`
  */
@@ -127,8 +130,8 @@ export function holdsText(value: unknown, forms: readonly string[]): boolean {
 }
 
 /**
- * All documents that were ever committed to the database and not evicted, with the names in them.
- * Stores no texts, so that a million documents fit in memory.
+ * Lists all documents that were ever committed to the database and not evicted, with the digests
+ * that they name. Stores no texts, so that a million documents fit in memory.
  */
 export class Inventory {
   readonly documents = new Map<string, KnownDocument>();
@@ -137,12 +140,13 @@ export class Inventory {
   readonly #named: string[] = [];
   readonly #callers = new Map<string, SessionId>();
   /**
-   * The digests of staged texts of imports. These are packed, so no search finds a text in them.
+   * The digests of staged texts of imports. Staged texts are packed, so no search finds another
+   * text in them.
    */
   readonly staged = new Set<number>();
   /** Sessions whose import is not finished. */
   readonly arriving = new Set<SessionId>();
-  /** The last transaction that was read. */
+  /** The number of the last transaction that was read. */
   txId = -1;
 
   /** Reads the whole transaction log. Marks the documents that contain one of `texts`. */
@@ -164,7 +168,10 @@ export class Inventory {
     return inventory;
   }
 
-  /** Returns the number of a digest. Undefined if no document names it. */
+  /**
+   * Returns the number under which a digest is stored here. Undefined if no document names the
+   * digest.
+   */
   numberOf(digest: string): number | undefined {
     return this.#digests.get(digest);
   }
@@ -177,7 +184,7 @@ export class Inventory {
     });
   }
 
-  /** Returns the digests behind some numbers. */
+  /** Returns the digests that some numbers stand for. */
   digestsOf(numbers: ReadonlySet<number>): readonly string[] {
     return [...numbers].flatMap((number) => this.#named[number] ?? []);
   }

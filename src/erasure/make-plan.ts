@@ -11,7 +11,7 @@ import { planTexts } from './plan-texts.js';
 import { expiredSessions, type RetentionRule } from './retention.js';
 import type { Selection } from './selection.js';
 
-/** @throws {ErasureError} `has-forks` – a session that stays shares steps with one of these */
+/** @throws {ErasureError} `has-forks` – a session that stays shares steps with one of `sessions` */
 function refuseForks(inventory: Inventory, sessions: ReadonlySet<SessionId>): void {
   for (const { id, parent } of inventory.sessions.values()) {
     if (parent === undefined || sessions.has(id) || !sessions.has(parent.session)) continue;
@@ -40,8 +40,8 @@ function reached(inventory: Inventory, from: Iterable<KnownDocument>): ReadonlyS
 }
 
 /**
- * Returns the documents that are erased with some sessions: the sessions' own documents, and each
- * file and text that no document of another session names.
+ * Returns the documents to erase with some sessions: the sessions' own documents, and each file and
+ * text that no document of another session names.
  *
  * @throws {ErasureError} `has-forks`
  */
@@ -55,7 +55,7 @@ function documentsOfSessions(
     if (document.session !== undefined && sessions.has(document.session)) own.add(document);
   const candidates = new Set(reached(inventory, own));
   const needs = new Map<KnownDocument, KnownDocument>();
-  // A document that stays keeps everything that it names.
+  // Everything that a remaining document names also stays.
   let others = [...inventory.documents.values()].filter((one) => !own.has(one) && !candidates.has(one));
   const byNumber = new Map<number, KnownDocument[]>();
   for (const candidate of candidates) {
@@ -92,7 +92,7 @@ export interface PlanInput {
   readonly store: ObjectStore;
   readonly selection: Selection;
   readonly rules: readonly RetentionRule[];
-  /** Whether sessions that the user did not select may lose content. */
+  /** Whether several sessions may lose content. */
   readonly shared: boolean;
 }
 

@@ -6,13 +6,16 @@ import { contentPartHash } from '../store/head.js';
 import type { StoredDocument, StoredValue } from '../xtdb/documents.js';
 import { holdsText } from './inventory.js';
 
-/** Replaces erased text. Any text may contain it, so only a tombstone proves an erasure. */
+/**
+ * The text that replaces erased text. A recorded text may contain it by chance, so only a tombstone
+ * proves an erasure.
+ */
 const ERASED_MARK = '⟦erased on order⟧';
 
 /** The texts to remove from documents. */
 export interface TakenOut {
   readonly texts: readonly string[];
-  /** Digests of those texts that are stored under their hash. */
+  /** Digests of the texts in `texts` that are stored under their hash. */
   readonly digests: ReadonlySet<string>;
 }
 
@@ -27,7 +30,7 @@ const ENVELOPE: ReadonlySet<string> = new Set([
   'metadata_hash',
   'object_hash',
 ]);
-/** Attributes of storage that no hash covers. */
+/** Attributes of stored documents that no hash covers. */
 const STORAGE: ReadonlySet<string> = new Set(['gone', 'whole', 'size']);
 
 function masked(value: StoredValue, forms: readonly string[]): StoredValue {
@@ -39,7 +42,7 @@ function masked(value: StoredValue, forms: readonly string[]): StoredValue {
 
 type Fields = Readonly<Record<string, StoredValue>>;
 
-/** Returns a step without the texts. Its set changes stay. */
+/** Returns a step without the erased texts. Its changes of the session's sets stay. */
 function markedStep(document: StoredDocument, { texts, digests }: TakenOut): StoredDocument {
   const forms = texts.flatMap(formsOf);
   const body = masked(document.body ?? {}, forms) as Fields;
@@ -59,7 +62,7 @@ function markedStep(document: StoredDocument, { texts, digests }: TakenOut): Sto
   };
 }
 
-/** Returns a head without the texts, with its hashes computed again. */
+/** Returns a head without the erased texts. Its hashes are computed again. */
 function markedHead(document: StoredDocument, { texts, digests }: TakenOut): StoredDocument {
   const forms = texts.flatMap(formsOf);
   const args = keptArgsHash(document.args);
@@ -96,9 +99,9 @@ function markedHead(document: StoredDocument, { texts, digests }: TakenOut): Sto
   };
 }
 
-/** Types of documents that are stored again with a mark. Their session needs them. */
+/** Types of documents that are stored again with a mark, because their session needs them. */
 export const STAYS_MARKED: ReadonlySet<string> = new Set(['step', 'toolcall', 'file', 'system_prompt']);
 
-/** Returns a document with marks in place of the texts. */
+/** Returns a document with marks in place of the erased texts. */
 export const markedDocument = (document: StoredDocument, taken: TakenOut): StoredDocument =>
   document.type === 'step' ? markedStep(document, taken) : markedHead(document, taken);

@@ -6,7 +6,10 @@ const DIGEST = /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g;
 /** Returns the digests in a text, in order. */
 export const digestsIn = (text: string): readonly string[] => [...text.matchAll(DIGEST)].map(([digest]) => digest);
 
-/** Returns the ids of the parts of a text with this digest. Those of data format 1 come last. */
+/**
+ * Returns the ids that the parts of a text with this digest may have. Ids of data format 1 come
+ * last.
+ */
 export function partsOf(digest: string): readonly string[] {
   const ids = [chunkId(digest), chunkListId(digest)];
   return [...ids, ...ids.map(formerId)];

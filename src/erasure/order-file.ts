@@ -19,11 +19,14 @@ const orderSchema = z.strictObject({
   buried: z.array(z.strictObject({ id: z.string(), type: z.string(), hashes })),
   sessions: z.array(z.string()),
   unproved: z.array(z.strictObject({ session: z.string(), from: z.int() })),
-  /** Documents to put after the eviction, each with the beginning of its valid time. */
+  /**
+   * Documents to store after the eviction, with marks in place of erased texts. Each has the
+   * beginning of its valid time.
+   */
   marked: z.array(
     z.strictObject({ document: z.custom<StoredDocument>((one) => typeof one === 'object'), validTime: z.int() }),
   ),
-  /** The texts to find in copies. This file is removed when the order is finished. */
+  /** The texts to find in copies. The order file contains them only until the order is finished. */
   texts: z.array(z.string()),
 });
 

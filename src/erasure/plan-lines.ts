@@ -5,11 +5,11 @@ import type { ErasurePlan } from './plan.js';
 import { extentOf } from './plan.js';
 import type { Selection } from './selection.js';
 
-/** Copies outside the database, and stores that keep data longer. */
+/** Where erased data may remain: copies outside the database, and stores that keep data longer. */
 export interface Elsewhere {
   /** One line for each copy. */
   readonly copies: readonly string[];
-  /** The profile of a shared log. Undefined if the database is in the data folder alone. */
+  /** The profile of a shared log. Undefined if the whole database is in the data folder. */
   readonly profile: NodeProfile | undefined;
 }
 

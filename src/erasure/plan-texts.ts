@@ -18,9 +18,12 @@ interface TextsInput {
   readonly shared: boolean;
 }
 
-/** Minimum characters of an erased object's content to search for in other documents. */
+/**
+ * Minimum characters of an erased object's content. Shorter content is not searched for in other
+ * documents.
+ */
 const SHORTEST_QUOTED = 16;
-/** From this number on, an erasure may remove at most half of the steps and objects. */
+/** If there are more steps and objects than this, an erasure may change at most half of them. */
 const FEW_DOCUMENTS = 20;
 
 /**
@@ -54,8 +57,9 @@ const isText = ({ type }: KnownDocument): boolean => type === 'chunk' || type ==
 const isTrace = ({ type }: KnownDocument): boolean => type === 'erased' || type === 'unproved';
 
 /**
- * Adds the lists that contain one of the chunks, and the other chunks of these lists if no further
- * list needs them. */
+ * Returns some chunks of long texts with the lists that contain them, and with all chunks that only
+ * these lists need.
+ */
 function wholeTexts(inventory: Inventory, chunks: ReadonlySet<KnownDocument>): ReadonlySet<KnownDocument> {
   const numbers = new Set([...chunks].map(({ id }) => inventory.numberOf(digestIn(id))));
   const lists = [...inventory.documents.values()].filter(({ type }) => type === 'chunks');
@@ -67,7 +71,10 @@ function wholeTexts(inventory: Inventory, chunks: ReadonlySet<KnownDocument>): R
   return new Set([...chunks, ...broken, ...parts.flatMap((digest) => inventory.identifiedBy(digest))]);
 }
 
-/** Returns the first step of a session that is erased or names an erased document, if any. */
+/**
+ * Returns the first step of a session that is erased or names an erased document. Undefined if
+ * there is none.
+ */
 function firstTouched({ id, steps }: KnownSession, erased: ReadonlyMap<string, KnownDocument>): number | undefined {
   const own = [...erased.values()].some(({ session, type }) => session === id && type === 'system_prompt');
   if (own) return 0;
@@ -83,7 +90,7 @@ function unprovedOf(inventory: Inventory, erased: ReadonlyMap<string, KnownDocum
     const first = firstTouched(session, erased);
     if (first !== undefined) from.set(session.id, first);
   }
-  // A fork shows the steps that it shares with its parent.
+  // A fork also shows the steps that it shares with its parent, so it is affected too.
   for (let size = -1; size !== from.size; ) {
     size = from.size;
     for (const { id, parent } of inventory.sessions.values()) {
@@ -99,7 +106,7 @@ function unprovedOf(inventory: Inventory, erased: ReadonlyMap<string, KnownDocum
   });
 }
 
-/** Returns the pages whose range includes one of the steps, because a page repeats its steps. */
+/** Returns the pages of steps whose range includes one of the steps. A page repeats its steps. */
 function pagesOver(inventory: Inventory, steps: readonly KnownDocument[]): readonly KnownDocument[] {
   return [...inventory.documents.values()].filter(({ id, type, session }) => {
     const [, first, last] = /:(\d+)-(\d+)~$/.exec(id) ?? [];
@@ -113,8 +120,8 @@ function pagesOver(inventory: Inventory, steps: readonly KnownDocument[]): reado
 
 /**
  * Plans the erasure of a text, or of an object with every full copy of its contents. Steps, calls,
- * files and prompts that contain it are stored again with a mark. Records and pages that contain it
- * are erased.
+ * files and prompts that contain the text are stored again with a mark. Records and pages of steps
+ * that contain it are erased.
  *
  * @throws {ErasureError} `unknown-object`, `wrong-kind`, `not-found`, `matches-all`, `shared`,
  *   `importing`
@@ -152,7 +159,7 @@ export async function planTexts({ log, store, selection, shared }: TextsInput): 
     );
   const erased = new Map([...holders, ...gone].map((one) => [one.id, one]));
   for (const page of pagesOver(inventory, taken)) erased.set(page.id, page);
-  // The packed lines of finished imports are evicted too. Nothing reads them any more.
+  // Also evicts the packed lines of finished imports, which nothing reads any more.
   const named = (digests: ReadonlySet<number>): readonly KnownDocument[] =>
     inventory.digestsOf(digests).flatMap((digest) => inventory.identifiedBy(digest));
   const packed = named(inventory.staged).flatMap((one) => [one, ...named(one.texts)]);

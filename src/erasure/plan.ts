@@ -13,12 +13,12 @@ export interface Buried {
   readonly hashes: readonly Readonly<Record<string, string>>[];
 }
 
-/** A session that stays and can no longer prove its contexts from a step on. */
+/** A session that stays, but can no longer prove its contexts from a step on. */
 export interface Unproved {
   readonly session: SessionId;
   readonly from: number;
   readonly turn: number;
-  /** The number of its context records from that step on. */
+  /** The number of the session's context records from that step on. */
   readonly contexts: number;
 }
 
@@ -36,7 +36,7 @@ export interface ErasurePlan {
   readonly unproved: readonly Unproved[];
   /** Ids of evicted documents that are stored again with a mark in place of the text. */
   readonly marked: readonly string[];
-  /** Files and texts that stay, each with a document of another session that needs it. */
+  /** Files and texts that stay, each with a document of a remaining session that needs it. */
   readonly kept: readonly { readonly document: KnownDocument; readonly by: KnownDocument }[];
   /** The texts to search for in copies. Empty if whole sessions are erased. */
   readonly texts: readonly string[];
@@ -50,7 +50,10 @@ const planFileSchema = z.strictObject({
   digest: z.string(),
 });
 
-/** The part of a plan that its file stores from `--plan` to `--apply`. It has no content. */
+/**
+ * The part of a plan that its file keeps from `--plan` until `--apply`. It contains no recorded
+ * content.
+ */
 export type PlannedExtent = Readonly<z.output<typeof planFileSchema>>;
 
 const digestOf = (extent: Omit<PlannedExtent, 'digest'>): string => hashText(canonicalJson(extent as unknown as Json));
@@ -87,7 +90,7 @@ export function readExtent(text: string, path: string): PlannedExtent {
 }
 
 /**
- * Checks that a plan does not exceed the extent that was shown.
+ * Checks that a plan does not exceed the extent that `--plan` showed to the user.
  * @throws {ErasureError} `beyond-plan`, naming an example
  */
 export function requireWithin(plan: ErasurePlan, extent: PlannedExtent): void {

@@ -52,7 +52,7 @@ const fits = ({ sessions }: RetentionRule, id: string): boolean =>
 
 /**
  * Returns the sessions that are older than their rule allows. For each session, the rule with the
- * longest matching pattern applies. A session stays as long as one of its forks does.
+ * longest matching pattern applies. A session with a fork that stays also stays.
  */
 export function expiredSessions(
   sessions: readonly KnownSession[],

@@ -67,5 +67,8 @@ export async function readSelection(flags: SelectionFlags, read: () => Promise<s
   return textSelection(flags.text === '-' ? (await read()).replace(/\r?\n$/, '') : flags.text);
 }
 
-/** Returns a name for files about a selection. It does not contain the selected text. */
+/**
+ * Returns a name for files about a selection, made from its hash. The name does not contain the
+ * selected text.
+ */
 export const selectionName = (selection: Selection): string => hashText(canonicalJson(selection)).slice(0, 16);
