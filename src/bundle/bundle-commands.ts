@@ -40,8 +40,8 @@ export async function exportBundleFile(target: ExportTarget): Promise<Written> {
 }
 
 /**
- * Rejects a folder that no import format recognises, before a database is opened.
- * @throws {BundleError} `unusable-file`; it names the formats that can be imported
+ * Rejects a folder that no import format recognises. Runs before a database is opened.
+ * @throws {BundleError} `unusable-file`; the message names the formats that can be imported
  */
 async function requireFile(path: string, contracts: readonly Contract[]): Promise<void> {
   const stats = await stat(path).catch(() => undefined);

@@ -2,9 +2,12 @@ import * as z from 'zod';
 import { type Json, unboundedJson } from '../objects/canonical-json.js';
 import type { StoredDocument } from '../xtdb/documents.js';
 
-/** The newest version, which only redacted bundles need. Earlier versions can be read. */
+/**
+ * The newest version of the format, used for redacted bundles only. Readers also accept earlier
+ * versions.
+ */
 export const BUNDLE_VERSION = 2;
-/** The version of bundles without redaction. */
+/** The version of the format for bundles without redaction. */
 export const WHOLE_VERSION = 1;
 /** The name of the format in the first line. */
 export const BUNDLE_FORMAT = 'palimpsest-bundle';
@@ -94,7 +97,7 @@ export type BundleManifest = z.output<typeof manifest>;
 /** One transaction of a bundle. */
 export type BundleTransaction = z.output<typeof LINES.transaction>['transaction'];
 
-/** One line that was read. */
+/** One parsed line of a bundle. */
 export type BundleLine =
   | { readonly kind: 'bundle'; readonly header: BundleHeader }
   | { readonly kind: 'text'; readonly document: StoredDocument }

@@ -17,7 +17,7 @@ export class BundleWriter {
   readonly #held: HeldVersions;
   /** Files whose versions are private to the bundle's sessions (decision F10). */
   readonly #line: ReadonlySet<string>;
-  /** Texts of such versions that are already written. */
+  /** Texts of private versions that are already written. */
   readonly #texts = new Set<string>();
   /** For each transaction of the bundle, its number in this database. */
   readonly #here: number[];
@@ -63,8 +63,8 @@ export class BundleWriter {
   }
 
   /**
-   * Returns the operations that write a version on the import's own line. Like every version, it
-   * refers to its text by hash.
+   * Returns the operations that write a version that is private to the import's sessions. The
+   * version refers to its text by hash.
    */
   #kept(document: StoredDocument, { validTime }: CheckedPut): readonly TxOp[] {
     const { content, content_hash } = document;
@@ -78,8 +78,8 @@ export class BundleWriter {
   }
 
   /**
-   * Commits a transaction together with the document that records it. If the response is lost,
-   * checks whether the commit succeeded.
+   * Commits a transaction together with the document that records the transaction as imported. If
+   * the response is lost, checks whether the commit succeeded.
    */
   async #commit(said: StoredDocument, ops: readonly TxOp[]): Promise<number> {
     const id = said['xt/id'];

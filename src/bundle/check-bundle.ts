@@ -27,7 +27,10 @@ export interface CheckedPut {
 /** One transaction of a bundle, without its documents. */
 export interface CheckedTransaction extends BundleTransaction {
   readonly puts: readonly CheckedPut[];
-  /** Hash of all lines up to the transaction's last. A second read must give the same hash. */
+  /**
+   * Hash of all lines up to the last line of the transaction. A second read of the file must give
+   * the same hash.
+   */
   readonly chain: string;
 }
 
@@ -36,11 +39,11 @@ export interface CheckedBundle {
   readonly header: BundleHeader;
   readonly manifest: BundleManifest;
   readonly transactions: readonly CheckedTransaction[];
-  /** For each session of the bundle, the epoch of its newest head. */
+  /** For each session of the bundle, the `epoch` (the lease's term) of its newest head. */
   readonly epochs: ReadonlyMap<string, number>;
 }
 
-/** Extends the hash of all previous lines by one line. */
+/** Extends the hash of all previous lines by a further line. */
 export const chained = (before: string, { sha256 }: Pick<ReadLine, 'sha256'>): string => hashText(`${before}${sha256}`);
 
 const altered = (why: string): BundleError => new BundleError('altered', `the bundle was altered or damaged: ${why}`);
@@ -223,7 +226,7 @@ class BundleCheck {
     return epochs;
   }
 
-  /** Checks that all objects of the session are present, and that heads result from steps. */
+  /** Checks that all objects of the session are present, and that heads result from the steps. */
   #checkWhole({ sessions }: BundleHeader, steps: readonly Step[]): void {
     const named = steps.flatMap(({ changes, call }) => [
       ...(changes.index ?? []),

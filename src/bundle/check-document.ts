@@ -82,8 +82,8 @@ function requireFields(document: StoredDocument, fields: readonly string[]): voi
 }
 
 /**
- * Checks that a call belongs to a chat of the bundle. Its id must not be that of a session, a file,
- * or another session's call (decision B2).
+ * Checks that a call belongs to a chat of the bundle. The call's id must not be that of a session,
+ * of a file, or of another session's call (decision B2).
  */
 function checkCall(document: StoredDocument, { sessions }: DocumentScope): void {
   const { 'xt/id': id, chat_ref } = document;
@@ -95,7 +95,9 @@ function checkCall(document: StoredDocument, { sessions }: DocumentScope): void 
   requireThat(isOwnId, document, "its id is that of another object or of another session's call");
 }
 
-/** Checks the hashes of a head. Texts and the fields folded from steps have their own checks. */
+/**
+ * Checks the hashes of a head. Texts, and fields that result from the steps, are checked elsewhere.
+ */
 function checkHead(document: StoredDocument, scope: DocumentScope): void {
   const { type, file_hash, content_hash, metadata_hash, object_hash } = document;
   const hashes = { file_hash, content_hash, metadata_hash } as Parameters<typeof objectHash>[0];
@@ -202,7 +204,8 @@ export function checkDocument(document: StoredDocument, scope: DocumentScope): v
   if (check === undefined) throw altered(document, `a bundle cannot contain the type ${JSON.stringify(document.type)}`);
   try {
     check(document, scope);
-    // Also rejects documents that the database would refuse, before anything is written.
+    // Also rejects documents that the database would refuse, so that this shows before anything is
+    // written.
     fromDocument(document);
   } catch (error) {
     if (error instanceof BundleError) throw error;
@@ -273,14 +276,14 @@ export class TextCheck {
   }
 }
 
-/** Members that name objects and places. Masks do not change them (decision 0026). */
+/** Members that name objects, folders and files. Masks do not change them (decision 0026). */
 const NAMES: ReadonlySet<string> = new Set(['xt/id', 'source', 'roots', 'folders', 'mounts']);
 
 const MARK_KIND = /^⟦masked:([a-z-]+):/;
 
 /**
  * Looks for secrets that this data folder would mask in its records. A bundle with a secret is
- * rejected instead of masked, because its hashes and proofs cover its texts.
+ * rejected. It cannot be masked here, because its hashes and proofs cover its texts.
  */
 export class SecretCheck {
   readonly #mask: RecordMask;
@@ -297,7 +300,7 @@ export class SecretCheck {
     if (this.#mask.text(text, this.#found) !== text) this.#first ??= name;
   }
 
-  /** Checks a document. Texts that it names by hash are checked on their own. */
+  /** Checks a document, without the texts that it names by hash. `text` checks those. */
   document(document: StoredDocument): void {
     if (this.#mask === NO_MASK) return;
     const { size } = this.#found;

@@ -45,7 +45,10 @@ export class Fold {
   }
 }
 
-/** Checks that each session continues the previous one and wrote the steps that it adds. */
+/**
+ * Checks that each session of a lineage continues the previous session and wrote the steps that it
+ * adds.
+ */
 function checkLineage({ sessions, steps, heads }: SaidOfSessions): void {
   const points = new Map<string, ForkPoint | undefined>();
   for (const document of heads) {
@@ -79,7 +82,7 @@ function checkHeads({ sessions, steps, heads }: SaidOfSessions): void {
     }
 }
 
-/** Checks every snapshot, because readers take the index from all of them together. */
+/** Checks every snapshot, because readers compose the session index from all snapshots. */
 function checkSnapshots({ sessions, steps, snapshots }: SaidOfSessions): void {
   const fold = new Fold(sessions.at(-1) as SessionId, steps);
   const seqOf = ({ body }: StoredDocument): number => Number((body as { readonly seq?: unknown }).seq);
@@ -96,8 +99,8 @@ function checkSnapshots({ sessions, steps, snapshots }: SaidOfSessions): void {
 }
 
 /**
- * Checks the sessions of a bundle. Heads and snapshots must result from the steps, each session
- * must continue the previous one, and steps must name every file and call.
+ * Checks the sessions of a bundle. Heads and snapshots must result from the steps. Each session
+ * must continue the previous one. Steps must name every file and call.
  *
  * @throws {BundleError} `altered`
  */

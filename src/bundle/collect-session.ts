@@ -7,7 +7,7 @@ import { StoreError } from '../store/errors.js';
 import { importId } from '../store/import-parts.js';
 import type { DocumentPlace, SessionDocuments } from '../store/session-documents.js';
 
-/** The documents that one transaction wrote for a session, by position only. */
+/** The positions of the documents that one transaction wrote for a session. */
 export interface CollectedTransaction {
   /** The number and time of the transaction in the database that first recorded it. */
   readonly tx: number;
@@ -31,7 +31,7 @@ export interface CollectedSession {
   readonly imported: number;
 }
 
-/** Where the versions of an import come from, by object and valid time. */
+/** The original transaction of each version of an import, by object and valid time. */
 interface Origins {
   readonly of: ReadonlyMap<string, { readonly number: number; readonly tx: number; readonly time: number }>;
   /** For each imported transaction, in order, the transaction that wrote it into this database. */
@@ -107,7 +107,7 @@ function transactionsOf(
 
 /**
  * Finds versions that a context showed before the database had them (decision 0010). Returns the
- * first position of each version that the session does not hold already.
+ * first position of each such version that is not yet among the session's documents.
  */
 async function shownPlaces(
   present: Timeline['present'],
@@ -145,8 +145,8 @@ async function shownPlaces(
  * heads, steps, calls and files, its context records, and the steps that it shares with its
  * ancestors.
  *
- * Leaves out file versions written after the session's last transaction, unless one of its contexts
- * showed them. Returns only positions, no documents.
+ * Leaves out file versions that were written after the session's last transaction, unless a context
+ * of the session showed them. Reads no documents, only positions.
  *
  * @throws {HistoryError} `not-yet` if the step belongs to the session's parent
  * @throws {StoreError} `missing-part`
@@ -219,9 +219,10 @@ export async function collectSession(
 }
 
 /**
- * Converts a transaction of this database to the number of the bundle's last transaction up to it.
- * Returns 0 if there is none. Up to the last imported transaction, only imported ones count,
- * because an imported context showed no data of this database. */
+ * Returns how many transactions of the bundle a basis of this database includes. The count is also
+ * the bundle's number of the last of them. At or before the last imported transaction, only
+ * imported transactions count, because imported contexts showed no data of this database.
+ */
 export function numberOf(
   { transactions, imported }: Pick<CollectedSession, 'transactions' | 'imported'>,
   txId: number,

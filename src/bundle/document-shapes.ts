@@ -11,7 +11,7 @@ const id = z.string().min(1).max(1_100);
 const ids = z.array(id);
 const folder = z.strictObject({ type: z.literal('filesystem'), filesystemId: id, path: z.string().min(1).max(4_096) });
 
-/** A shape with a member for each field of a type. A new field needs a new member. */
+/** A shape with a member for each field of a type. The compiler requires all of them. */
 type Fields<T> = { readonly [Name in keyof Required<T>]: z.ZodType };
 
 const STEP: Fields<Omit<Step, 'session' | 'seq'>> = {
@@ -120,7 +120,7 @@ const author = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('editor'), editor: z.enum(EDITORS) }),
 ]);
 
-/** Shapes of heads, by type. Hashes and ids are checked where they are computed. */
+/** Shapes of heads, by type. Other code checks the hashes and ids, by computing them again. */
 export const HEAD_SHAPES: Readonly<Record<ObjectType, z.ZodType>> = {
   file: z.looseObject({
     file_type: text,

@@ -59,8 +59,8 @@ function* groups(transactions: readonly CollectedTransaction[]): Generator<reado
 }
 
 /**
- * Replaces the transaction in a context's basis by its number in the bundle, because transaction
- * numbers are valid in one database only.
+ * Replaces the transaction number in a context's basis by the number in the bundle. A database's
+ * own numbers mean nothing elsewhere.
  */
 function portable(document: StoredDocument, collected: CollectedSession): StoredDocument {
   if (document.type !== 'assembly') return document;
@@ -89,7 +89,7 @@ class Written {
     record: 0,
   };
 
-  /** Returns an object as a line, and counts it. Versions and parts are counted by type. */
+  /** Returns a value as a line of the bundle, and counts it under `counted`. */
   line(value: object, counted: 'bundle' | 'text' | 'transaction' | DocumentType): string {
     const line = bundleLine(value);
     this.#digest.update(line);
@@ -120,7 +120,7 @@ class Written {
 const byPlace = (a: DocumentPlace, b: DocumentPlace): number =>
   a.id === b.id ? a.validTime.getTime() - b.validTime.getTime() || a.txId - b.txId : a.id < b.id ? -1 : 1;
 
-/** A text that precedes its transaction. `text` is set if the database does not store it. */
+/** A text to write before its transaction. `text` is set if the database does not store it. */
 type WrittenText = Omit<NeededText, 'hash'> & { readonly hash: string; readonly text?: string };
 
 /** The source of a bundle's lines. */
@@ -131,7 +131,7 @@ interface Source {
   readonly version: number;
 }
 
-/** A document as it is written, with the texts that it needs. */
+/** A document in the form in which it is written, with the texts that it needs. */
 interface WrittenDocument {
   readonly document: StoredDocument;
   readonly texts: readonly WrittenText[];
@@ -191,7 +191,8 @@ async function* linesOf(source: Source, written: Written): AsyncGenerator<string
       for (const { hash, isRequired, isMessage, text } of [...wanted.values()].sort((a, b) =>
         a.hash < b.hash ? -1 : 1,
       )) {
-        // A message's text comes directly before its transaction, even if written before.
+        // A message's text comes directly before its transaction, even if it was already written
+        // for an earlier one.
         if (known.has(hash) && !isMessage) continue;
         known.add(hash);
         const parts = text === undefined ? await documents.textParts(hash as Sha256) : textParts(text, hash as Sha256);
@@ -224,7 +225,8 @@ export interface WantedBundle {
 
 /**
  * Returns the counts of texts that were masked before a session was imported here. The session's
- * own import takes precedence over those of its ancestors, which may have come with other bundles.
+ * own import takes precedence over imports of its ancestors, which may have come with other
+ * bundles.
  */
 async function maskedBefore(
   documents: SessionDocuments,
@@ -238,11 +240,11 @@ async function maskedBefore(
 }
 
 /**
- * Returns the snapshot to export a session from. For an imported session with its own line of file
- * versions, that snapshot reads this line.
+ * Returns the snapshot to export a session from. If the session was imported with its own line of
+ * file versions, the snapshot reads that line.
  *
  * @throws {BundleError} `two-lines` – the session continued with this database's versions of the
- *   same files, but a bundle has one line of versions for a file
+ *   same files. A bundle can hold only one line of versions of a file
  */
 async function exportedFrom({ present }: Timeline, session: SessionId, last: number): Promise<StoreSnapshot> {
   const imported = asImported(present);
@@ -307,8 +309,8 @@ export async function makeBundle(asked: Timeline, { session, upto, mask }: Wante
 
 /**
  * Writes a session up to a step (default: the last) as one file that any database can import. The
- * same session gives the same bytes. The file appears only when it is complete. Only its user can
- * read it. It never replaces another file.
+ * same session gives the same bytes. The file appears only when it is complete, and never replaces
+ * another file. Only this user can read it.
  *
  * @throws {BundleError} `file-exists`, `unusable-file`, `redacted`
  * @throws {HistoryError} `not-yet`
@@ -327,9 +329,10 @@ export async function exportBundle(
 }
 
 /**
- * Yields the lines of a session's bundle. `reference` may include a moment. Without `hiddenTexts`,
- * the bundle contains the texts that redaction rules hide.
- * @throws {BundleError} `redacted` – `hiddenTexts` finds text that rules hide
+ * Yields the lines of a session's bundle. `reference` may include a moment. The bundle masks texts
+ * only if `rules` is given.
+ * @throws {BundleError} `redacted` – the session has redaction rules, and neither `rules` nor
+ *   `ignoresRules` is set
  * @throws {HistoryError}
  * @throws {StoreError}
  */

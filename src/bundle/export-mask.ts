@@ -32,8 +32,8 @@ export async function requireUnredacted({
 
 /**
  * Builds the mask that the flags ask for: the session's rules, the rules of a file, and secrets of
- * known forms. Undefined without `--redact`: every byte is exported, because ids and proofs cover
- * every byte.
+ * known forms. Undefined without `--redact`: then every byte is exported, because ids and proofs
+ * cover every byte.
  *
  * @throws {BundleError} `redacted` – the session has rules, and no flag says what to do
  */

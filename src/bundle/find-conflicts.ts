@@ -15,7 +15,10 @@ export interface HeldVersions {
   readonly isAll: boolean;
   /** The sessions of the bundle that the database does not hold. */
   readonly newSessions: readonly string[];
-  /** The files whose versions the import keeps private to its sessions (decision F10). */
+  /**
+   * The files whose versions the import keeps private to its sessions, because the database has
+   * other versions (decision F10).
+   */
   readonly lined: readonly string[];
 }
 
@@ -34,7 +37,10 @@ function belongsTo(id: string, session: string): boolean {
 
 const conflict = (why: string): BundleError => new BundleError('conflict', `${why}; nothing was changed`);
 
-/** Versions in a database, by object and valid time. A version is the hash of its bundle line. */
+/**
+ * Versions in a database, by object and valid time. Each version is represented by the hash of its
+ * bundle line.
+ */
 type Here = ReadonlyMap<string, ReadonlyMap<number, string>>;
 
 /** Reads the versions of some objects in a database. */
@@ -54,7 +60,7 @@ async function versionsHere(documents: SessionDocuments, ids: readonly string[])
  * Returns the files whose versions an import keeps private to its sessions (decision F10): every
  * file that the database already has. Files with only equal versions count too, because the two
  * databases may have learned the versions at different times. A file does not count if this import
- * wrote a version of it before it was interrupted.
+ * wrote a version of it before an interruption.
  */
 function linedFiles(
   puts: readonly CheckedPut[],
@@ -71,8 +77,8 @@ function linedFiles(
 }
 
 /**
- * Rejects calls whose ids a session of this database would give to its next calls. After the
- * import, that session could not use the ids.
+ * Rejects calls whose ids a session of this database will give to its next calls. After the import,
+ * the ids would no longer be free.
  */
 async function checkStepCalls(
   puts: readonly CheckedPut[],
@@ -110,8 +116,8 @@ export async function heldVersions(
   const ids = [...new Set(puts.map(({ id }) => id))];
   const known = new Set((await documents.newest(ids)).keys());
   const types = new Map(puts.map(({ id, type }) => [id, type]));
-  // Context records are compared by id: the id covers all content except the basis, which differs
-  // between databases.
+  // Records of contexts are compared by id. The id covers all content except the basis, which
+  // differs between databases.
   const compared = ids.filter((id) => known.has(id) && types.get(id) !== 'assembly');
   const here = await versionsHere(documents, compared);
   const isThere = ({ id, type, validTime, sha256 }: CheckedPut): boolean =>

@@ -20,7 +20,7 @@ import { compareWithDatabase, type HeldVersions, heldVersions, importedKey } fro
 import type { BundleLimits } from './read-bundle.js';
 import { stageBundle, stagedBlocks, stagedHeader } from './staged-import.js';
 
-/** A folder or filesystem of the recording machine, with its local counterpart. */
+/** A folder or filesystem of the machine that recorded the session, with its local counterpart. */
 type ImportedPlace = ImportState['folders'][number];
 
 /** Options for importing a bundle. */
@@ -28,8 +28,8 @@ export interface ImportOptions {
   /** The folder in which this database's clients keep their locks. */
   readonly clientDir: string;
   /**
-   * Local counterparts of folders and filesystems of the recording machine. They are stored with
-   * the session. No document is rewritten.
+   * Local counterparts of folders and filesystems of the machine that recorded the session. They
+   * are stored with the session; no document is rewritten.
    */
   readonly folders?: readonly ImportedPlace[];
   readonly filesystems?: readonly ImportedPlace[];
@@ -54,8 +54,8 @@ export interface ImportedBundle {
 }
 
 /**
- * Waits until no erasure runs. An erasure could remove a text that the import does not write
- * because the database has it. Erasures that start later fail, because the import holds its
+ * Waits until no erasure runs. The import does not write texts that the database has, and an
+ * erasure could remove such a text. Erasures that start later fail, because the import holds its
  * sessions' locks.
  *
  * @throws {BundleError} `erasing` – an erasure was interrupted, or takes longer than an import
@@ -104,14 +104,14 @@ const placesOf = (state: ImportState | undefined): object => ({
 /** The part of a bundle that an interrupted import has written. */
 interface Begun {
   readonly here: readonly number[];
-  /** The keys of its versions. */
+  /** The keys of the written versions. */
   readonly keys: ReadonlySet<string>;
   readonly transactions: readonly ImportedTransaction[];
 }
 
 /**
- * Returns whether a bundle begins with the transactions that an import of another bundle wrote. The
- * import then continues after them.
+ * Returns whether a bundle begins with the transactions that an interrupted import of another
+ * bundle wrote. If so, the import continues after them.
  */
 function isBeginning(arrived: readonly ImportedTransaction[], transactions: readonly CheckedTransaction[]): boolean {
   return (
@@ -161,7 +161,10 @@ function stateOps(
   });
 }
 
-/** Adds the files that an import keeps private. Returns the same object if all are known. */
+/**
+ * Adds to the import's state the files whose versions it keeps private to its sessions. Returns the
+ * same object if it has them all.
+ */
 function withLine(state: ImportState, { lined }: HeldVersions): ImportState {
   const { line } = state;
   const fresh = lined.filter((id) => line?.files.includes(id) !== true);
@@ -170,7 +173,7 @@ function withLine(state: ImportState, { lined }: HeldVersions): ImportState {
     : { ...state, line: { ...line, files: [...line.files, ...fresh] } };
 }
 
-/** Records the private files of an interrupted import. */
+/** Stores which files an interrupted import keeps private to its sessions. */
 async function recordLine(
   store: ObjectStore,
   { header, state }: Pick<StagedImport, 'header' | 'state'>,
@@ -212,8 +215,8 @@ async function writeStaged(
 export type FinishedImport = Pick<BundleHeader, 'session' | 'turn' | 'step' | 'sessions' | 'transactions'>;
 
 /**
- * Finishes an interrupted import from its staged data, without the file. A file that has newer
- * versions in the database stays as it is.
+ * Finishes an interrupted import from its staged data, without the file. Files with newer versions
+ * in the database stay as they are.
  *
  * @throws {BundleError} `nothing-to-finish`
  * @throws {LeaseError} `held` if a process is importing the session
@@ -262,16 +265,16 @@ export async function finishImport(
 }
 
 /**
- * Imports a bundle. It first checks the whole bundle, and then stages all of it. Until then an
- * interruption leaves nothing visible. Later an interrupted import can be finished without the
+ * Imports a bundle. First checks the whole bundle, and then stages all of it. An interruption
+ * before that leaves nothing visible. After that, an interrupted import can be finished without the
  * file.
  *
- * Valid times do not change. Each transaction of the bundle becomes one of this database, in the
- * same order. Its original number and time are kept (decision 0019). The session is invisible until
- * the last transaction.
+ * Valid times do not change. Each transaction of the bundle becomes a transaction of this database,
+ * in the same order. The original numbers and times are kept (decision 0019). The session is
+ * invisible until the last transaction.
  *
- * Importing the same file again continues an interrupted import, like `finishImport`. If the bundle
- * is already present, only its local folders and filesystems change, if the options name some.
+ * Importing the same file again continues an interrupted import, like `finishImport`. If the
+ * database has the whole bundle, only local folders and filesystems from the options are stored.
  *
  * @throws {BundleError}
  * @throws {LeaseError} `held` if a process has the session open
@@ -286,7 +289,7 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
   const unlock = await lockSessions(clientDir, header.sessions);
   try {
     const own = await ofSession(await store.latest(), session);
-    // Compares with the imported state: data that the session added here does not count.
+    // Compares with the session as it was imported, without what was added here.
     const { documents } = asImported(own);
     const before = await own.documents.importOf(session);
     const isBegun = before?.isWhole === false;
@@ -313,7 +316,8 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
     if (held.isAll && !isBegun) {
       const isRemapped =
         folders.length + filesystems.length > 0 && !isDeepStrictEqual(placesOf(before), placesOf(state));
-      // Of a session that was never imported, only local folders and filesystems are stored.
+      // If the session was recorded here and not imported, only the local folders and filesystems
+      // are new.
       const { sha256, transactions: count } = before ?? { ...state, transactions: 0 };
       const part = toImportPart(session, { ...state, sha256, transactions: count }, true);
       if (isRemapped)
@@ -336,7 +340,8 @@ export async function importBundle(store: ObjectStore, file: string, options: Im
       const parts = await own.documents.newest(ids);
       const free = [
         ...held.newSessions.map((name) => store.guardOp(sessionObjectId(sessionId(name)), null)),
-        // Locks do not reach other machines. The guard lets only one of two machines begin.
+        // Locks do not reach other machines. With these guards, only one of two machines can begin
+        // the import.
         ...ids.map((id) => store.guardOp(id, parts.get(id) ?? null)),
       ];
       const arrives = stateOps(owned, session, { state, isWhole: false });

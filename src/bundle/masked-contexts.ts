@@ -24,8 +24,8 @@ interface Masking {
 }
 
 /**
- * A snapshot for rendering contexts that reads as if the database held the masked content. Objects
- * have their masked names.
+ * A snapshot for rendering contexts. Its reads return the masked content, and objects have their
+ * masked names.
  */
 class MaskedSnapshot implements ContextSnapshot {
   readonly #of: StoreSnapshot;
@@ -88,7 +88,9 @@ class MaskedSnapshot implements ContextSnapshot {
   existingSteps: StoreSnapshot['existingSteps'] = (lineage, seqs) => this.#of.existingSteps(lineage, seqs);
   stepTimes: StoreSnapshot['stepTimes'] = (session, seqs) => this.#of.stepTimes(session, seqs);
   knownCall: StoreSnapshot['knownCall'] = () => undefined;
-  /** A redacted bundle leaves out the requests that a gateway forwarded. */
+  /**
+   * Returns no texts, because a redacted bundle leaves out the requests that a gateway forwarded.
+   */
   texts: StoreSnapshot['texts'] = async () => new Map();
 
   async times(ids: readonly string[]): ReturnType<StoreSnapshot['times']> {
@@ -132,7 +134,10 @@ type Renamed<Name extends keyof AssemblyProof> = (
 const same = <Value>(value: Value): Value => value;
 const ids = <Value>(value: Value, { names }: Masking): Value => names.ids(value);
 
-/** Masks the names in each member of an assembly record. A new member needs an entry. */
+/**
+ * How to mask the names in each member of an assembly record. The compiler requires an entry for
+ * each member.
+ */
 const RENAMED: { readonly [Name in keyof Required<AssemblyProof>]: Renamed<Name> } = {
   session: same,
   turn: same,
@@ -169,13 +174,13 @@ const RENAMED: { readonly [Name in keyof Required<AssemblyProof>]: Renamed<Name>
 /**
  * Renders contexts again from masked content. Their records carry the hashes and sizes of the
  * masked text, so that they can be verified in any database. A context without masked content keeps
- * its record. Lists that a harness mixed with its own messages are left out, because the database
- * does not store the texts of those messages.
+ * its record. If a harness mixed our context with its own messages, that list is left out, because
+ * the database does not store the harness's messages.
  */
 export class MaskedContexts {
   readonly #masking: Masking;
   readonly #rebuilder: AssemblyRebuilder;
-  /** The original ids of records, by their ids after masking of names. */
+  /** The original ids of records, by the ids that result from masking their names. */
   readonly #originals = new Map<string, string>();
   readonly #hashes = new Map<string, Sha256>();
 
@@ -188,12 +193,12 @@ export class MaskedContexts {
     );
   }
 
-  /** Returns the id of a record in the database. */
+  /** Returns the id that a record has in the database. */
   original(id: string): string {
     return this.#originals.get(id) ?? id;
   }
 
-  /** Returns a record with masked names and its original hashes. */
+  /** Returns a record with masked names. Its hashes stay the original ones. */
   renamed(proof: AssemblyProof): AssemblyProof {
     const made = Object.fromEntries(
       Object.entries(proof).map(([name, value]) => [
@@ -207,7 +212,7 @@ export class MaskedContexts {
 
   /**
    * Returns a masked assembly record. Call it in the order in which the contexts were handed out,
-   * because a record of an epoch names the previous one.
+   * because within an epoch a record names the previous record.
    */
   async masked(proof: AssemblyProof): Promise<AssemblyProof> {
     const { documents } = this.#masking;
@@ -240,7 +245,8 @@ export class MaskedContexts {
     }
     if (rebuilt?.equal === true) return {};
     if (rebuilt === undefined) {
-      // Even the database cannot rebuild this context. Its original hashes would reveal content.
+      // This context cannot be rebuilt from the database, so its masked hashes are unknown. The
+      // original hashes would reveal content.
       const { documents } = this.#masking;
       return { redacted: true, sha256: documents.hash(half.sha256), sections: [], blocks: 0, chars: 0 };
     }

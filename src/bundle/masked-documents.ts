@@ -27,7 +27,7 @@ import { Fold } from './check-sessions.js';
 import type { MaskedNames } from './masked-names.js';
 import { maskedStep } from './masked-step.js';
 
-/** A text that a masked document names by hash. */
+/** A masked text that a document names by hash. */
 export interface MaskedText {
   readonly hash: Sha256;
   readonly isMessage: boolean;
@@ -40,9 +40,9 @@ export interface MaskedDocument {
   readonly texts: readonly MaskedText[];
 }
 
-/** A version that may have been changed by masking. */
+/** A version of a file, call or prompt after masking. */
 export interface MaskedVersion extends MaskedDocument {
-  /** The text in the version. Null if it has none. */
+  /** The text of the version. Null if the version has no text. */
   readonly content: string | null;
   /**
    * The hashes of texts that can prove an answer: the version's content and, if stored, the whole
@@ -68,7 +68,7 @@ const ofText = (text: string, isMessage = false): MaskedText => ({ hash: hashTex
 /** The original texts of a version. */
 interface Texts {
   readonly content: string | null;
-  /** The stored whole text of a version that holds only its beginning and end. */
+  /** The separately stored whole text, if the version holds only its beginning and end. */
   readonly whole: string | undefined;
   readonly args: ToolcallInput['args'];
 }
@@ -104,7 +104,7 @@ export class MaskedDocuments {
   /** Number of versions that masking changed. */
   versions = 0;
 
-  /** Registers a version, so that other documents can refer to its masked hash. */
+  /** Registers a version, so that masking other documents can replace references to its hash. */
   async learn(document: StoredDocument): Promise<void> {
     const { document: made, plain } = await this.version(document);
     if (document.type === 'file') {
@@ -175,7 +175,7 @@ export class MaskedDocuments {
     const mark = names.markOf(document['xt/id']);
     // A fully hidden version gets no whole text.
     const whole = was.whole === undefined || mark !== undefined ? undefined : names.text(was.whole);
-    // Masked before it is cut, because half of a secret cannot be recognised.
+    // The whole text is masked before it is cut, because half of a secret cannot be recognised.
     const isCut = was.whole !== undefined && abridge(was.whole).content === was.content;
     const shown = isCut ? () => abridge(whole ?? '').content : () => names.text(was.content ?? '');
     const content = was.content === null ? null : (mark ?? shown());

@@ -5,13 +5,13 @@ import { mapTexts } from '../objects/map-texts.js';
 import { type FilesystemSource, filesystemSource } from '../objects/source.js';
 import { MASK, type ValueMask } from '../redaction/mark.js';
 
-/** Hides texts of a session, and hides some of its objects completely. */
+/** A mask that hides texts of a session, and some of its objects completely. */
 export interface ObjectMask extends ValueMask {
   /** Returns whether an object is fully hidden. */
   hides(id: string): boolean;
 }
 
-/** The redaction of a bundle, with the number of its rules. */
+/** The mask of a redacted bundle, with the number of its rules. */
 export interface BundleMask extends ObjectMask {
   /** Number of rules by origin. The rules themselves are never revealed. */
   readonly rules: { readonly session: number; readonly texts: number; readonly patterns: number };
@@ -21,7 +21,7 @@ export interface BundleMask extends ObjectMask {
 const LEAST_PREFIX = 6;
 const DIGITS = /(?<![0-9a-f])[0-9a-f]{6,64}(?![0-9a-f])/g;
 
-/** Makes a name unique by a number, which precedes the session suffix if there is one. */
+/** Makes a name unique by a number. If the name has a session suffix, the number precedes it. */
 function numbered(name: string, number: number): string {
   const at = name.lastIndexOf('@');
   return at < 0 ? `${name}~${number}` : `${name.slice(0, at)}~${number}${name.slice(at)}`;
@@ -30,8 +30,8 @@ function numbered(name: string, number: number): string {
 /**
  * The masked names of files and calls. A file's id is the hash of its location, so a file with a
  * masked path becomes another object. Objects with equal masked names get numbers in the order in
- * which they are added. Masked names always differ between sessions, so they do not show whether
- * two sessions had the same object.
+ * which they are added. The same object gets different masked names in different sessions, so the
+ * names do not show that both had it.
  */
 export class MaskedNames {
   readonly #mask: BundleMask;
@@ -114,12 +114,12 @@ export class MaskedNames {
     return this.#renamed(this.#mask.masked(text));
   }
 
-  /** Masks a value in the same way. */
+  /** Masks a JSON value like `text`. */
   value(value: Json): Json {
     return mapTexts(this.#mask.maskedValue(value), (text) => this.#renamed(text));
   }
 
-  /** Replaces the object ids in a value of our own, and changes nothing else. */
+  /** Replaces the object ids in one of our own values. Changes nothing else. */
   ids<Value>(value: Value): Value {
     return mapTexts(value as Json, (text) => this.id(text)) as Value;
   }

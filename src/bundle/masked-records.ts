@@ -10,7 +10,7 @@ import { BundleError } from './bundle-error.js';
 import type { MaskedDocument, MaskedDocuments, MaskedText } from './masked-documents.js';
 import type { MaskedNames } from './masked-names.js';
 
-/** The members of each record kind that hold one word of a fixed list. */
+/** The members of each record kind whose value is one word of a fixed list. They are not masked. */
 const OWN_WORDS: Readonly<Partial<Record<RecordKind, readonly string[]>>> = {
   missing: ['severity', 'status'],
   memory: ['item', 'sensitivity'],

@@ -15,7 +15,10 @@ type Masked<Name extends keyof Step> = (value: NonNullable<Step[Name]>, names: M
 const same = <Value>(value: Value): Value => value;
 const ids = <Value>(value: Value, names: MaskedNames): Value => names.ids(value);
 
-/** Masks each member of a step except its call. A new member needs an entry. */
+/**
+ * How to mask each member of a step except its call. The compiler requires an entry for each
+ * member.
+ */
 const MASKED: { readonly [Name in keyof Required<Step>]: Masked<Name> } = {
   session: same,
   seq: same,
@@ -44,8 +47,8 @@ const MASKED: { readonly [Name in keyof Required<Step>]: Masked<Name> } = {
 };
 
 /**
- * Returns the proof of an answer if unchanged content of the bundle can reproduce the answer. Any
- * other proof would reveal the hash of content that the bundle lacks.
+ * Returns the proof of an answer if unmasked content of the bundle can reproduce the answer. Other
+ * proofs are left out: they would reveal the hash of content that the bundle lacks.
  */
 function provedAnswer(
   { id, answer }: NonNullable<Step['call']>,

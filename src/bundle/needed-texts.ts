@@ -10,7 +10,7 @@ import type { StoredDocument } from '../xtdb/documents.js';
 export interface NeededText {
   readonly hash: Sha256;
   /**
-   * False for the whole text of a document that holds only its beginning and end. The whole text
+   * False for the whole text behind a document that holds only beginning and end, because that text
    * may not be stored.
    */
   readonly isRequired: boolean;
@@ -21,7 +21,7 @@ export interface NeededText {
 const text = (hash: unknown, isRequired: boolean, isMessage = false): readonly NeededText[] =>
   typeof hash === 'string' ? [{ hash: hash as Sha256, isRequired, isMessage }] : [];
 
-/** Returns the body of a request that a gateway forwarded. */
+/** Returns the hash of a request's body that a gateway forwarded. */
 function sentBody({ body }: StoredDocument): readonly NeededText[] {
   const { sent, sha256 } = body as unknown as AssemblyProof;
   return sent === undefined ? [] : text(sha256, true);

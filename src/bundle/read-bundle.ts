@@ -14,7 +14,7 @@ export interface BundleLimits {
   /** Maximum bytes of all lines together. Default: 8 GiB. */
   readonly mostBytes?: number;
   /**
-   * Maximum bytes of one transaction's lines and the texts before it, which are in memory together.
+   * Maximum bytes of one transaction's lines and the texts before it. They are in memory together.
    * Default: 512 MiB.
    */
   readonly mostAtOnce?: number;
@@ -28,10 +28,13 @@ const MOST_AT_ONCE = 512 * MIB;
  * character with six bytes.
  */
 const MOST_LINE_BYTES = 16 * MIB;
-/** Maximum ratio of unpacked to packed bytes, beyond an allowance. Zip bombs exceed it. */
+/**
+ * Maximum ratio of unpacked to packed bytes. It applies beyond a fixed allowance and stops zip
+ * bombs.
+ */
 const MOST_TIMES = 200;
 const ALWAYS_BYTES = 64 * MIB;
-/** Maximum nesting of our own documents: arguments of 200 levels, and the levels around them. */
+/** Maximum nesting of documents: 200 levels of arguments, and the levels around them. */
 const DEEPEST = 260;
 const NEWLINE = 10;
 
@@ -49,7 +52,7 @@ export interface ReadLine {
 const malformed = (number: number, why: string, cause?: unknown): BundleError =>
   new BundleError('malformed', `line ${number} of the bundle is invalid: ${why}`, { cause });
 
-/** Rejects a first line of a version that this program cannot read. */
+/** Rejects a first line whose format version this program cannot read. */
 function checkFormat(value: unknown): void {
   const head = typeof value === 'object' && value !== null && 'bundle' in value ? value.bundle : undefined;
   const { format, version } =
@@ -143,8 +146,8 @@ async function openBundle(path: string) {
 
 /**
  * Reads the lines of a bundle. Checks each line against its schema, but not the bundle as a whole.
- * Holds one line in memory; `mostAtOnce` limits what a caller holds for one transaction. Ends after
- * the last line, which is always `manifest`.
+ * Holds one line in memory. `mostAtOnce` limits the lines that a caller holds for one transaction.
+ * Ends after the last line, which is always `manifest`.
  *
  * @throws {BundleError} `unusable-file`, `not-a-bundle`, `newer-version`, `cut-short`, `altered`,
  *   `malformed`, `too-large`

@@ -30,8 +30,9 @@ export interface RedactedCounts {
 const DONE = ['versions', 'steps', 'contexts', 'records', 'names'] as const;
 
 /**
- * Adds the counts of content masked before an import and now. Undefined if no masking was
- * requested. If this export masked nothing, returns the earlier counts.
+ * Adds the counts of content that was masked before the session was imported to the counts of this
+ * export. Undefined if no masking was requested. If this export masked nothing, returns the earlier
+ * counts.
  */
 export function mergedCounts(
   before: RedactedCounts | undefined,
@@ -58,8 +59,8 @@ export function mergedCounts(
 /** A session without its hidden content. */
 export interface RedactedSession {
   /**
-   * The session's documents without those that are left out: pieces of imports, and records that
-   * masking made equal to another one.
+   * The session's documents, without pieces of imports and without records that masking made equal
+   * to another record.
    */
   readonly collected: CollectedSession;
   readonly counts: RedactedCounts;
@@ -111,8 +112,8 @@ async function namesOf(
 }
 
 /**
- * Masks a session for a bundle. Builds all changed versions, steps, heads and records again.
- * Renders the contexts from the masked content. Writes nothing.
+ * Masks a session for a bundle. Builds changed versions, steps, heads and records again, and
+ * renders contexts again from the masked content. Writes nothing.
  *
  * @throws {BundleError} `redacted` if hidden text occurs in a name that cannot be changed;
  *   `malformed`
@@ -147,7 +148,8 @@ export async function redactSession(
   const wanted = new Set(places.map(({ id }) => id));
   for (const proof of await present.assemblies(session, { last: collected.step })) {
     if (proof.rescuedFrom !== undefined) requirePlain(mask, proof.rescuedFrom);
-    // The agent built the body of this request, so the bundle leaves the context out.
+    // The agent built this request's body, which cannot be rendered from masked content. The bundle
+    // leaves the context out.
     if (proof.sent !== undefined) {
       counts.contexts += 1;
       continue;
@@ -166,7 +168,7 @@ export async function redactSession(
     if (left !== undefined && !isDeepStrictEqual(left.document, document)) counts.records += 1;
   }
 
-  // If masking made documents equal, only the first is written.
+  // If masking made several documents equal, only the first of them is written.
   const taken = new Set<string>();
   const isWritten = ({ id }: DocumentPlace): boolean => {
     const known = made.get(id) ?? made.get(`${id}~`);

@@ -30,8 +30,8 @@ const unpacked = promisify(gunzip);
 const unitsOf = ({ text }: StoredDocument): number => (typeof text === 'string' ? text.length : 0);
 
 /**
- * Writes the texts that a database does not hold. A text that no document names is invisible, and
- * equal texts are stored once.
+ * Writes the texts that a database does not hold. Readers do not see a text until a document names
+ * it.
  */
 class TextWriter {
   readonly #store: ObjectStore;
@@ -63,8 +63,8 @@ class TextWriter {
 
 /**
  * Stages a checked bundle in the database, invisible to readers. Texts are stored under their
- * hashes; all other lines are joined to texts. Returns the hashes of the joined texts. After that,
- * the import does not need the file. An interrupted staging leaves nothing visible.
+ * hashes; all other lines are joined to texts. Returns the hashes of the joined texts. After
+ * staging, the import does not need the file. An interrupted staging leaves nothing visible.
  *
  * @throws {BundleError} `altered` if the file has changed
  * @throws {XtdbError}
@@ -156,7 +156,7 @@ export async function* stagedBlocks(store: ObjectStore, staged: readonly Sha256[
   if (transaction !== undefined) yield { transaction: { ...transaction, puts }, documents };
 }
 
-/** Returns the content of a bundle's first line from its staged lines. */
+/** Reads the content of a bundle's first line from the staged lines. */
 export async function stagedHeader(store: ObjectStore, staged: readonly Sha256[]): Promise<BundleHeader> {
   for await (const text of stagedLines(store, staged)) {
     const line = JSON.parse(text) as StagedLine;

@@ -27,9 +27,9 @@ async function writeNewFile(path: string, parts: AsyncIterable<string>, through:
 }
 
 /**
- * Writes an exported session as a new file that only this user can read. The file appears when it
- * is complete, and never replaces another one. Also removes drafts that killed processes left.
- * Throws errors of `parts`.
+ * Writes an exported session as a new file that only this user can read. The file appears only when
+ * it is complete, and never replaces an existing file. Also removes drafts that killed processes
+ * left. Throws errors of `parts`.
  *
  * @throws {BundleError} `file-exists`, `unusable-file`
  */
