@@ -37,7 +37,8 @@ export const TAIL_PLACES: Readonly<
   ssot: { before: ['pool', 'chat'], after: ['active'] },
   // Sections that change with each call come last.
   'chat-first': { before: ['chat'], after: ['pool', 'active'] },
-  // Active contents mostly grow at their end, while results collapse in the running turn's middle.
+  // Active contents come before the running turn: they mostly grow at their end, while results
+  // collapse in that turn's middle.
   'pool-last': { before: ['chat', 'active'], after: ['pool'] },
 };
 

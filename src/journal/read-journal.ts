@@ -50,8 +50,9 @@ export interface ScannedSegment extends SegmentName {
 }
 
 /**
- * `torn`: never acknowledged. `lost-end`: the end of a file, which may have contained acknowledged
- * records. `damaged`: readable or known records follow it.
+ * The kind of a bad byte range. `torn`: its bytes were never acknowledged. `lost-end`: the end of a
+ * file, which may have contained acknowledged records. `damaged`: readable or known records follow
+ * the range.
  */
 type FindingKind = 'torn' | 'lost-end' | 'damaged';
 

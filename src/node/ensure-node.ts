@@ -152,8 +152,8 @@ async function startOver(folder: DataFolder, options: ChosenStart): Promise<Runn
   }
   if (log === undefined) return startNode(folder, options);
   const takeBack = await restoreIndex(folder, options);
-  // Even a damaged file shows that the folder was used with a log. So after a failed start the
-  // folder keeps `log`, and does not count as one with its own database.
+  // A damaged file also shows that the folder was used with a log. After a failed start, such a
+  // folder keeps `log`, so that it does not count as one with its own database.
   const before = await readSharedLog(folder.dir).catch(() => log);
   await writeSharedLog(folder.dir, log);
   try {
@@ -188,7 +188,7 @@ async function findOrStart(
   return withNamedLock(folder.startLock, { limitMs: TIME_LIMITS.lockMs, signal: options.signal, onWait }, async () => {
     const node = await findNode(folder, options);
     if (node !== undefined) return found(node);
-    // Occasional clean-up suffices, and a start is slow anyway.
+    // Cleans up here, because occasional clean-up suffices and a start is slow anyway.
     await removeDeadUsers(folder);
     await sweepDataFolder(folder.dir);
     return { node: await startOver(folder, options), started: true };

@@ -142,7 +142,7 @@ async function readManifest(place: Place, files: FrontFiles): Promise<Manifest |
     const libraries = [...pinnedJars(files)].map(([name, hash]) => [join('lib', name), hash] as const);
     if ((await changedFiles(dir, new Map([...libraries, ...Object.entries(manifest.made)]))).length > 0)
       return undefined;
-    // The clean-up of old installations uses this time.
+    // Marks the installation as used, for the clean-up of old ones.
     await utimes(dir, new Date(), new Date()).catch(() => undefined);
     return manifest;
   } catch {

@@ -35,7 +35,7 @@ async function newestCheckpoint(
 ): Promise<NewestCheckpoint | null> {
   const folder = await rememberedCheckpoints(dir);
   if (folder === undefined) return null;
-  // A shared folder or a bucket may be unavailable.
+  // Limits the wait, because a shared folder or a bucket may be unavailable.
   const found = await withinLimit(
     checkpointStore(folder, environment)
       .then((store) => listCheckpoints(store, log))

@@ -37,7 +37,7 @@ export async function findArchive(plan: ArchivePlan): Promise<string | null | un
   const dir = archiveFolder(plan);
   try {
     const { archive } = manifestSchema.parse(JSON.parse(await readFile(join(dir, MANIFEST), 'utf8')));
-    // The clean-up of old installations reads this time.
+    // Marks the archive as used, for the clean-up of old ones.
     await utimes(dir, new Date(), new Date()).catch(() => undefined);
     if (!archive) return null;
     await access(join(dir, ARCHIVE));

@@ -23,7 +23,9 @@ export interface RetentionCandidate {
    * part of it. Undefined for never.
    */
   readonly used: number | undefined;
-  /** Whether a later shown candidate has all of its lines, such as a file that was read again. */
+  /**
+   * Whether a candidate that was shown later has all lines of this text, such as a file read again.
+   */
   readonly isRepeated: boolean;
   /**
    * Whether it is pinned, or activated by a verb and not deactivated since. Such a text stays at

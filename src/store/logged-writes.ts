@@ -20,8 +20,8 @@ interface Place {
 
 /**
  * The times at which the documents of one session were written, read from the transaction log from
- * the session's first step on. A document without writes after a transaction keeps its state at
- * every valid time, so one read serves many bases. Callers still verify every result.
+ * the session's first step on. A document that no later transaction wrote is the same at every
+ * later basis, so one read of the log serves many bases. Callers still verify every result.
  */
 export class LoggedWrites {
   readonly #after: number;
@@ -102,7 +102,7 @@ export class LoggedWrites {
    */
   isTextOf(hash: Sha256, holder: ObjectId | PartId): boolean {
     const [chunk, list, held] = [this.#of(chunkId(hash)), this.#of(chunkListId(hash)), this.#of(holder)];
-    // For a list, the chunks' ids are not known here.
+    // The ids of a list's chunks are unknown here, so their writes cannot be checked.
     if (list !== undefined) return false;
     if (chunk === undefined) return true;
     return (

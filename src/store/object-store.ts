@@ -230,7 +230,7 @@ export class ObjectStore {
     const guards = [...unmoved].map(([id, document]) => this.guardOp(id, document));
     const ops = [...guards, ...puts.flatMap((put) => ('head' in put ? this.storedOps(put) : this.putOps(put)))];
     if (ops.length === 0) return { result: true, txId: undefined };
-    // Tries only once. After a failed guard, the caller that set it decides again.
+    // Tries only once, because only the caller can decide what to write after a failed guard.
     let tried = false;
     const written = await this.writes.write('.put', async () => {
       if (tried) return { ops: [], result: false };
@@ -263,7 +263,8 @@ export class ObjectStore {
     const written = await this.writes.write('.records', async () => {
       const snapshot = await this.latest();
       if (lease !== undefined) await requireLease(snapshot, lease);
-      // The batch of an earlier attempt was refused, or it was written and the outcome was lost.
+      // Computes the records again, unless an earlier attempt wrote its batch and the outcome was
+      // lost.
       if (typeof records === 'function' && !(batch !== undefined && (await isWritten(snapshot, batch))))
         batch = recordBatch(await records(snapshot));
       const { ids, parts, sessions: named } = batch ?? recordBatch([]);
@@ -339,7 +340,7 @@ export class ObjectStore {
       const done: number = after;
       const { result } = await this.writes.write(PAGES_LANE, async (attempt) => {
         await ready();
-        // The guard failed: another client has written these pages.
+        // On a later attempt, the guard has failed: another client has written these pages.
         const snapshot = await this.latest();
         const lineage = attempt === 1 ? await snapshot.lineage(session) : undefined;
         const missing =

@@ -245,7 +245,7 @@ export async function partsAtSteps(
     ? await db.query(OF_ALL_STEPS[kind], [owner])
     : await db.query(AT_STEPS[kind], [owner, first, Math.min(last, Number.MAX_SAFE_INTEGER)]);
   const found = documents(rows).filter(({ seq }) => Number(seq) >= first);
-  // A caller that reads many steps usually reads some of them by id later.
+  // Caches the steps: a caller that reads many steps usually reads some of them by id later.
   if (kind === 'steps') for (const step of found) db.memory?.learn(step);
   return found;
 }
@@ -322,7 +322,7 @@ export async function namedSources(
   known: ReadonlyMap<ObjectId, Source> = new Map(),
 ): Promise<ReadonlyMap<ObjectId, NamedSource>> {
   if (ids.length === 0) return new Map();
-  // Neighbouring ids lie in the same blocks of the index.
+  // Sorts the ids, because neighbouring ids lie in the same blocks of the index.
   const sorted = ids.toSorted();
   const [rows, read, deleted] = await Promise.all([
     pagedRows(db, SOURCES, { ids: sorted.filter((id) => !known.has(id as ObjectId)), atOnce: IDS_AT_ONCE }),

@@ -198,7 +198,7 @@ export class StepReader {
   async existing(lineage: Lineage, seqs: readonly number[]): Promise<ReadonlySet<number>> {
     const ids = stepIds(lineage, seqs);
     const found = new Set<string>(await existingIds(this.#db, [...ids.keys()]));
-    // Steps after a step with a current id have no former ids.
+    // Only steps before the first one with a current id can have former ids.
     const earliest = Math.min(...[...ids].flatMap(([id, seq]) => (found.has(id) ? [seq] : [])));
     const former = await formerParts(
       this.#db,

@@ -12,7 +12,7 @@ import type { StoreSnapshot } from './store-snapshot.js';
 export async function ofSession(snapshot: StoreSnapshot, session: SessionId): Promise<StoreSnapshot> {
   if (snapshot.documents.names !== undefined) return snapshot;
   const lineage = await snapshot.lineage(session).catch((error: unknown) => {
-    // The code that reads the session's steps reports the damage.
+    // Ignores damage here, because the code that reads the session's steps reports it.
     if (isDamage(error)) return undefined;
     throw error;
   });

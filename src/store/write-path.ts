@@ -193,7 +193,8 @@ export class WritePath {
     if (this.#closed) return Promise.reject(closedError());
     const submitted = this.#submitted.then(() => this.#submit(this.#checked(plan), options));
     this.#submitted = submitted.catch(() => undefined);
-    // Outcomes are queried concurrently, so their answers may arrive in another order.
+    // Outcomes are queried concurrently and may arrive in any order. Each write settles after the
+    // previous one.
     const before = this.#answered;
     const written = submitted.then((sent) => this.#outcomeOf(sent, options)).finally(() => before);
     this.#answered = written.then(

@@ -45,7 +45,8 @@ export const lsTool = listingTool({
     const { entries, unaddressable } = await listDirectory(roots, at, { signal: work.signal, shown: path });
     const shown = entries.slice(0, limit);
     const files = shown.filter(({ kind, addressable }) => kind === 'file' && addressable).map(({ name }) => name);
-    // Ignore rules can take milliseconds per name, and a folder can have a million names.
+    // Checks only the first names: ignore rules can take milliseconds per name, and a folder can
+    // have a million names.
     const judged = files.slice(0, MOST_DISCOVERED).map((name) => ({ name, isFolder: false }));
     const ignored = await ignoredNames(at, judged);
     const paths = judged.flatMap(({ name }) => (ignored.has(name) ? [] : [posix.join(at, name)]));

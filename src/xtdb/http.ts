@@ -338,7 +338,7 @@ export class XtdbHttp {
     const address = typeof this.#address === 'function' ? await this.#address() : (this.#address as NodeAddress);
     const before = this.#opened;
     if (before !== undefined && JSON.stringify(before.address) === JSON.stringify(address)) return before;
-    // Sets no timeout here, because every request has one limit for its whole duration.
+    // The pools get no timeout, because every request has one limit for its whole duration.
     const [work, wait] = await Promise.all([
       openPool(address, this.#options.connections),
       openPool(address, MAX_WAIT_CONNECTIONS),

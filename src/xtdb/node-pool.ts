@@ -13,7 +13,7 @@ export async function openPool(
   connections: number,
   connectMs = CONNECT_TIMEOUT_MS,
 ): Promise<Pool> {
-  // A bundle gives a CommonJS package its default export only.
+  // In a bundle, a CommonJS package has only a default export.
   const { default: undici } = await import('undici');
   return new undici.Pool(address.kind === 'unix' ? 'http://localhost' : address.origin, {
     ...(address.kind === 'unix' ? { socketPath: address.socketPath } : {}),

@@ -189,7 +189,7 @@ export class TransactionLog {
       const transactions = elements(answer);
       if (transactions === undefined)
         throw new XtdbError('bad-response', 'The database answered with a value that is not a log of transactions.');
-      // The first transaction may be larger than the limit.
+      // If even the first transaction exceeds the limit, reads again with a higher limit.
       if (transactions.length === 0 && isCut) continue;
       return transactions.map(loggedTransaction);
     }
@@ -224,7 +224,7 @@ function writesOf(transactions: readonly EdnValue[]): ReadonlyMap<string, Logged
       const hash = hashOf(entity);
       if (isWrite === undefined || hash === undefined) return undefined;
       if (!isWrite) {
-        // An entity that is absent at an earlier valid time may exist later.
+        // Only absence at the end of time counts: an entity that is absent earlier may exist later.
         if (hashOf(content) === NO_DOCUMENT && from instanceof Date && from.getTime() === END_OF_TIME.getTime())
           absent.add(hash);
         continue;
@@ -254,7 +254,7 @@ function loggedTransaction(transaction: EdnValue): LoggedTransaction {
     try {
       return [{ document: toDocument(value ?? null), validTime: from instanceof Date ? from : receipt.txTime }];
     } catch (error) {
-      // Other programs may keep documents of their own in the same database.
+      // Skips documents that other programs keep in the same database.
       if (error instanceof XtdbError) return [];
       throw error;
     }

@@ -15,7 +15,7 @@ export interface ShownByTail {
   /**
    * Returns whether the messages show a file's current text. Either a call's result contains it
    * whole, or, since the last request, a call changed the text that the request has shown. `before`
-   * is that text; undefined if there is none.
+   * is the text that the request has shown; undefined if it has shown none.
    */
   readonly shows: (file: ObjectMetadata<'file'>, text: string, before: string | undefined) => boolean;
   /** The reading calls in those messages, in order. */
@@ -58,7 +58,7 @@ function ambiguous({ names, indexed }: EpochState, index: readonly ObjectId[]): 
  * next border.
  */
 function freshLines({ names, begun }: EpochState, { pool, active, index }: EpochInput): readonly ObjectId[] {
-  // Ids from before the epoch have names; the pool may lack some of them.
+  // Skips ids from before the epoch, which have names. The pool may lack some of them.
   const fresh = pool
     .slice(Math.max(0, begun - (index.length - pool.length)))
     .filter(({ id, type }) => type === 'file' && !names.has(id));
@@ -95,8 +95,8 @@ function newChat({ chatSince }: EpochInput, { chatUpTo }: ShownByTail): number |
  */
 export function planNote(state: EpochState, input: EpochInput, tail: ShownByTail): NoteProof | undefined {
   const { index, active } = input;
-  // A harness's call is in the request and names its file. Until a note refers to that file by its
-  // id, a line would repeat the path.
+  // With a harness's list, the calls in the request already name their files. A line would repeat
+  // the path until a note refers to the file by its id.
   const lines = [...(tail.chatUpTo === undefined ? [] : freshLines(state, input)), ...ambiguous(state, index)];
   const contents: ObjectId[] = [];
   const changes: ObjectId[] = [];

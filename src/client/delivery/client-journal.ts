@@ -201,7 +201,8 @@ export class ClientJournal {
       requireOurs();
       return receipt;
     } catch (error) {
-      // Take the record back. A new owner of the session that has read it already delivers it.
+      // Take the record back by marking it as done. If the session's new owner has already read it,
+      // that owner delivers it.
       receipt.done();
       throw error;
     }
@@ -285,9 +286,10 @@ export class ClientJournal {
   }
 
   /**
-   * Waits until the database has the records in other living processes' journals, including their
-   * adopted ones. The wait covers one session, or all records acknowledged before the call. Calls
-   * `eachTime` before each check, because a process may end meanwhile. Returns false on timeout.
+   * Waits until the database has the records in other living processes' journals, including those
+   * that these processes adopted. The wait covers one session, or all records acknowledged before
+   * the call. Calls `eachTime` before each check, because a process may end meanwhile. Returns
+   * false on timeout.
    */
   async othersDelivered(
     limitMs: number,

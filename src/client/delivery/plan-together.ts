@@ -9,7 +9,7 @@ import type { SessionWrite, WriteResult } from './session-write.js';
 
 /**
  * The joint plan of several writes of a session: the operations, and the results of the writes that
- * it includes. It may leave out the last ones.
+ * it includes. The plan may leave out the last writes.
  */
 interface PlannedTogether {
   readonly ops: readonly TxOp[];

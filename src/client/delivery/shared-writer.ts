@@ -109,8 +109,8 @@ export class SharedWriter implements Writer {
   }
 
   /**
-   * Returns whether an earlier process has applied a step. If not, it has not applied later steps
-   * either.
+   * Returns whether an earlier process has applied a step. If that process has not, it has not
+   * applied later steps either.
    */
   async #isThere({ write: { step }, seen = false }: PlannedWrite): Promise<boolean> {
     return (

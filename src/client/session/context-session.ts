@@ -188,7 +188,7 @@ export class ContextSession extends ReadableSession {
       const text = prompt === null ? null : this.mask.text(prompt.toWellFormed());
       if (text === this.#loaded.prompt) return;
       const { promptAt: before, state } = this.#loaded;
-      // A later prompt hides one of the same millisecond. A prompt must not predate earlier steps.
+      // The prompt's time must be after the previous prompt's, and not before the last step.
       const promptAt = Math.max(this.#environment.clock(), before + 1, state.lastAt);
       await this.#heads([storedPut({ version: systemPromptVersion(this.id, text), validTime: new Date(promptAt) })]);
       this.#loaded = { ...this.#loaded, prompt: text, promptAt };

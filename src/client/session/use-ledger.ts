@@ -339,8 +339,8 @@ async function openLedger(
 ): Promise<UseLedger> {
   const ledger = new UseLedger(settings);
   if (state.seq === 0) return ledger;
-  // With an empty ledger, earlier texts become inactive sooner, and the agent can activate them
-  // again.
+  // Continues with an empty ledger after a failure. Earlier texts then become inactive sooner, and
+  // the agent can activate them again.
   await ledger.load(store, state).catch(() => undefined);
   return ledger;
 }

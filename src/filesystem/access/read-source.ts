@@ -280,7 +280,7 @@ async function readLarge(
     done += got;
     if (got < piece.length) break;
   }
-  // The file shrank during the read, so the first piece contains all of it.
+  // If the file shrank during the read, the first piece may contain all of it.
   if (done <= LARGE_TEXT_BYTES) return smallReading(buffer.subarray(0, done), stats);
   const readable = { fileHash: sha256(hash.digest('hex')), size: done, mtimeMs: milliseconds(stats) };
   const abridged = scan.end();
@@ -312,7 +312,7 @@ const OUTCOMES: Readonly<Record<SourceErrorCode, Outcome>> = {
     (await roots.anchorPresent(path)) ? { kind: 'missing' } : { kind: 'unreachable', reason: 'mount-absent' },
   'outside-roots': unreachable('outside-roots'),
   'is-directory': notRegular('directory'),
-  // A socket cannot even be opened.
+  // A socket is the only irregular file that cannot be opened.
   'not-regular': notRegular('socket'),
   'not-text': unreachable('io'),
   'no-permission': unreachable('no-permission'),

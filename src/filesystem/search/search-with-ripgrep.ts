@@ -199,7 +199,7 @@ class RecordReader {
     const bytes = 'text' in lines ? undefined : Buffer.from(lines.bytes, 'base64');
     const text = 'text' in lines ? lines.text : (bytes?.toString('utf8') ?? '');
     const start = submatches?.[0]?.start ?? 0;
-    // Offsets are in bytes; they only matter for very long lines.
+    // ripgrep's offsets are in bytes. They are only needed for very long lines.
     const before =
       text.length > 1000 && start > 0 ? (bytes ?? Buffer.from(text)).toString('utf8', 0, start).length : start;
     this.#collector.add({ path: file.path, line, isContext }, text, before);

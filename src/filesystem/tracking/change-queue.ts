@@ -50,7 +50,10 @@ export function settle(check: SettleCheck, times: SettleTimes): SettleVerdict {
 /** A file whose changes are reported one at a time. */
 export interface QueuedFile {
   readonly path: string;
-  /** Mark of the last reported or known state. If `undefined`, the next check reports the file. */
+  /**
+   * The stamp's mark of the last reported or known state. If `undefined`, the next check reports
+   * the file.
+   */
   seen: string | undefined;
 }
 
@@ -157,7 +160,7 @@ export class ChangeQueue<File extends QueuedFile> {
   }
 
   async #judge(file: File, waiting: Waiting, stamp: FileStamp | undefined): Promise<void> {
-    // The file is unreachable, so its state is unknown; the sweep keeps checking.
+    // An unreachable file has no stamp. Its state is unknown, and the sweep keeps checking it.
     if (stamp === undefined || stamp.mark === file.seen) return this.#done(file, waiting);
     const nowMs = performance.now();
     if (stamp.mark !== waiting.mark) waiting.sameSinceMs = nowMs;

@@ -207,7 +207,7 @@ export class FileTracker {
       this.#sweeping = this.#sweep();
       return this.#sweeping;
     }
-    // The running sweep may already have passed the caller's file.
+    // Waits for another sweep, because the running one may already have passed the caller's file.
     this.#nextSweep ??= this.#sweeping.then(() => {
       this.#nextSweep = undefined;
       return this.sweep();
