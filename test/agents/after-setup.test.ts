@@ -24,7 +24,7 @@ interface Scripted {
   readonly refused?: RegExp;
   /** The agent's words at the end of the session, if it does not ask the model once more. */
   readonly end?: RegExp;
-  /** Another session, when the database runs. Its arguments allow our tools, as a person does. */
+  /** Another session, while the database runs. Its arguments allow our tools, as a person would. */
   readonly again?: {
     readonly args: readonly string[];
     readonly script: readonly Turn[];
@@ -84,7 +84,7 @@ env_key = "SCRIPTED_KEY"\n`,
     settings: {
       '.config/opencode/opencode.json': (model) =>
         JSON.stringify({
-          // OpenCode adds it otherwise.
+          // Otherwise OpenCode adds this field.
           $schema: 'https://opencode.ai/config.json',
           provider: {
             scripted: {

@@ -13,7 +13,7 @@ export interface ModelMove {
 export interface CheckingUpstream extends Upstream {
   /** The refusals that it sent; none if every request kept the rules. */
   readonly refusals: readonly string[];
-  /** Moves that are to come. */
+  /** Number of moves left. */
   readonly left: number;
   /** Number of answered calls of the agent itself, without titles and the like. */
   readonly turns: number;
@@ -24,7 +24,7 @@ export interface CheckingUpstream extends Upstream {
 export interface CheckedCall {
   readonly body: Json;
   readonly headers: IncomingMessage['headers'];
-  /** Counts the calls from 1. */
+  /** Number of the call, from 1. */
   readonly number: number;
   /** Takes the next move; the call counts as one of the agent itself. */
   move(): ModelMove;

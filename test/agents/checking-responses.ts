@@ -64,8 +64,8 @@ class PairCheck {
 /**
  * Starts a model on OpenAI's Responses wire that reasons before each answer. A request that
  * separates reasoning from its item, or a call from its result, gets the 400 of the provider. A
- * request for a summary gets one, and one that ends with `compaction_trigger` an opaque item.
- * `tokens` is the size that a call reports, by its number.
+ * request for a summary gets a summary. A request that ends with `compaction_trigger` gets an
+ * opaque item. `tokens` returns the size that a call reports, from the call's number.
  */
 export function startCheckingResponses(tokens: (turn: number) => number = () => 1_000): Promise<CheckingUpstream> {
   const check = new PairCheck();

@@ -44,7 +44,8 @@ function messageEvents(
 /**
  * Starts a model on the wire of Anthropic that thinks before each answer and binds its thoughts to
  * everything before them. A request that breaks the prefix or the pairs of calls and results gets
- * the 400 of the provider, in its words. A sub-agent gets one answer, a title or a summary another.
+ * the 400 of the provider, in its words. Sub-agents get one fixed answer; requests for titles and
+ * summaries get another.
  */
 export function startCheckingUpstream(): Promise<CheckingUpstream> {
   const check = new PrefixCheck();

@@ -10,13 +10,13 @@ import { type ThinkingCall, ThinkingWire, totalsOf } from './thinking-wire.js';
 /** Prompts of the session. Each has this number of tool calls and an answer: 144 model calls. */
 const PROMPTS = 12;
 const TOOLS = 11;
-/** Files of the project, each of 6,000 characters, as those that an agent reads. */
+/** Number of files of the project. Each has 6,000 characters, like files that agents read. */
 const FILES = 60;
 /** The calls that may not cost more than those of the harness alone. */
 const FIRST_CALLS = 60;
 /** Calls after which the report has the cost so far. */
 const SHOWN_CALLS = [1, 2, 5, 10, 30, 60] as const;
-/** The most that the first call may cost beside the harness, whose own request it shares. */
+/** Maximum cost of the first call, relative to the harness alone. */
 const MOST_AT_FIRST = { pi: 1.18, opencode: 1.04 } as const;
 /** Changes of the session, before the prompt with this number. */
 const CHANGES: ReadonlyMap<number, 'resume' | 'fork' | 'compact' | 'off' | 'on'> = new Map([
@@ -51,8 +51,8 @@ async function makeFiles(root: string): Promise<void> {
 
 /** Lets a harness do the session, and returns the calls of each prompt. */
 async function measured(harness: Harness, alone: boolean): Promise<readonly (readonly ThinkingCall[])[]> {
-  // The provider refuses thinking that it did not sign, its default. A harness alone breaks that
-  // rule behind its own compaction, so there the wire only counts.
+  // By default, the provider refuses thinking that it did not sign. A harness alone breaks that
+  // rule after its own compaction, so for it the wire only counts such thinking.
   const wire = new ThinkingWire({ accepts: alone });
   const setting = await loopSetting({ wire, project: makeFiles, hasNode: !alone });
   try {
@@ -67,7 +67,7 @@ async function measured(harness: Harness, alone: boolean): Promise<readonly (rea
       if (change === 'resume') await agent.restart();
       if (change === 'fork') await agent.fork();
       if (change === 'compact') await agent.compact();
-      // A harness alone has no such command. OpenCode has the model answer it, which costs a call.
+      // A harness alone has no such command. In OpenCode the model answers it, which costs a call.
       if ((change === 'off' || change === 'on') && !alone) await agent.command(change);
       model.add(movesOf(harness, root, prompt));
       await agent.prompt(`work on part ${prompt}`);
@@ -81,7 +81,7 @@ async function measured(harness: Harness, alone: boolean): Promise<readonly (rea
   }
 }
 
-/** Returns the cost of the first calls together, up to each of them, beside the harness. */
+/** Returns the total cost up to each of the first calls, relative to the harness alone. */
 function startCosts(ours: readonly ThinkingCall[], alone: readonly ThinkingCall[]): readonly number[] {
   return Array.from({ length: FIRST_CALLS }, (_, i) => {
     const [own, theirs] = [ours, alone].map((calls) => totalsOf(calls.slice(0, i + 1)).cost) as [number, number];
@@ -120,8 +120,8 @@ describe('144 calls with twelve prompts, a resume, a fork, a compaction, and Pal
       const calls = PROMPTS * (TOOLS + 1);
       expect(figures.calls).toEqual([calls + (harness === 'opencode' ? 2 : 0), calls]);
       expect([figures.bad[0], figures.refused]).toEqual([0, 0]);
-      // Until the first border only our four tools cost something. From the tenth call on they are
-      // within the goal.
+      // Until a second epoch begins, only our four tools add cost. From the tenth call on, that
+      // cost is within the goal.
       expect(start[0]).toBeLessThanOrEqual(MOST_AT_FIRST[harness]);
       expect(Math.max(...start.slice(9))).toBeLessThanOrEqual(1.02);
     },

@@ -24,7 +24,7 @@ interface Run {
  * The model's window in tokens. One turn of long outputs exceeds the share that a request may have.
  */
 const WINDOW = 100_000;
-/** The calls of that turn, 7,000 characters each. */
+/** Number of calls in that turn; each has 7,000 characters. */
 const LONG = 44;
 
 /**

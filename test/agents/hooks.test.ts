@@ -70,7 +70,8 @@ const SCRIPTED: Readonly<Record<'claude' | 'codex' | 'gemini', Scripted>> = {
   codex: {
     settings: {
       path: '.codex/config.toml',
-      // This model has the tool `apply_patch`. A request of more tokens starts a compaction.
+      // This model has the tool `apply_patch`. A request with more tokens than the limit starts a
+      // compaction.
       text: () => `model = "gpt-5.5"\nmodel_provider = "scripted"\napproval_policy = "never"
 sandbox_mode = "danger-full-access"\nmodel_auto_compact_token_limit = 20000\n
 [model_providers.scripted]\nname = "scripted"\nbase_url = "${model.baseUrl}"\nwire_api = "responses"

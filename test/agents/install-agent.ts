@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const ATTEMPTS = 2;
-/** Longer than the slowest download that still gets anywhere. */
+/** Time limit of an installation. Even a slow download that makes progress takes less. */
 const LIMIT_MS = 240_000;
 
 const exists = (path: string): Promise<boolean> =>
@@ -26,7 +26,7 @@ function wordsOf(error: unknown): string {
   return [message.split('\n', 1)[0], stderr, stdout].join('\n').trim().slice(-4_000);
 }
 
-/** Installs a package into a new folder, which has its name only when it is whole. */
+/** Installs a package. The folder gets its name only when the installation is complete. */
 async function install(name: string, version: string, program: string, folder: string): Promise<void> {
   const making = `${folder}.${process.pid}.${randomUUID()}`;
   try {
@@ -43,8 +43,8 @@ async function install(name: string, version: string, program: string, folder: s
     if (!(await exists(join(making, 'node_modules', '.bin', program)))) {
       throw Object.assign(new Error(`the package has no program ${program}`), { stdout, stderr });
     }
-    // Another process may have been faster. A folder without the program is left by a killed
-    // process.
+    // Another process may have been faster. A killed process may leave a folder without the
+    // program.
     if (!(await exists(join(folder, 'node_modules', '.bin', program))))
       await rm(folder, { recursive: true, force: true });
     await rename(making, folder).catch(async (error: unknown) => {
@@ -73,7 +73,7 @@ async function installedProgram(name: string, version: string, program: string):
   return binary;
 }
 
-/** Programs that suites run. `start.mjs` has their packages. */
+/** Programs that suites run. `start.mjs` lists their packages. */
 export type AgentProgram = 'claude' | 'codex' | 'opencode' | 'gemini' | 'pi' | 'mcpb' | 'node';
 
 /** Returns the newest version of a program at the start of this run. */

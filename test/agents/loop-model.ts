@@ -21,12 +21,12 @@ export interface WireMessage {
   readonly tool_call_id?: string;
 }
 
-/** One call as it came. */
+/** One call as it arrived. */
 export interface CapturedCall {
   readonly messages: readonly WireMessage[];
   /** Bytes of the request. */
   readonly raw: string;
-  /** Whether it offers tools: a turn of the agent, no title and no summary. */
+  /** Whether it offers tools. Calls for titles and summaries offer none. */
   readonly main: boolean;
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -44,10 +44,10 @@ export interface LoopModel {
   /** The base address of its API, `/v1` included. */
   readonly baseUrl: string;
   readonly wire: LoopWire['name'];
-  /** How many tokens it says that it takes. */
+  /** The model's window in tokens, as it reports it. */
   readonly window: number;
   readonly calls: readonly CapturedCall[];
-  /** Moves that are to come. */
+  /** Number of moves left. */
   readonly left: number;
   add(moves: readonly Move[]): void;
   close(): Promise<void>;
@@ -60,7 +60,7 @@ export type WireAnswer =
   | { readonly events: readonly (Json | string)[]; readonly named: boolean }
   | { readonly status: number; readonly refusal: Json };
 
-/** A request as it came, and the move that answers it. */
+/** A request as it arrived, and the move that answers it. */
 export interface WireCall {
   readonly body: Json;
   readonly main: boolean;
@@ -71,11 +71,11 @@ export interface WireCall {
 /** One way of talking to a model. */
 export interface LoopWire {
   readonly name: 'chat' | 'anthropic';
-  /** How the address of its calls ends. */
+  /** The end of the address of its calls. */
   readonly path: string;
   /** The names of the tools that a request offers. */
   readonly tools: (body: Json) => readonly string[];
-  /** Says no before the model moves; undefined where it moves. */
+  /** Returns a refusal. Undefined if the model makes its move. */
   readonly refused?: (body: Json, main: boolean) => WireAnswer | undefined;
   readonly answer: (call: WireCall) => WireAnswer;
 }

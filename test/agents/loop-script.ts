@@ -25,7 +25,7 @@ export interface Meanwhile {
    * asynchronously, and a scripted model does not wait for it.
    */
   noticed(path: string, text: string): Promise<void>;
-  /** Takes the database away. */
+  /** Kills the database. */
   kill(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export function scriptOf(
   return {
     reading: [
       ...FILES.slice(0, 16).map((n): Move => ({ tools: [read(file(n))] })),
-      // Two at once.
+      // Two calls at once.
       { tools: [read(file(17)), read(file(18))] },
       { tools: [read(file(19)), read(file(20))], meanwhile: () => appendFile(file(3), 'changed from outside\n') },
       { say: 'I have read everything.', meanwhile: () => noticed(file(3), 'changed from outside') },

@@ -9,18 +9,18 @@ export interface LoopSetting {
   readonly model: LoopModel;
   /** Where a harness runs. */
   readonly where: { readonly home: string; readonly cwd: string; readonly dataDir: string; readonly model: LoopModel };
-  /** Another empty folder, which goes with the setting. */
+  /** Returns another empty folder, which is removed with the setting. */
   folder(): Promise<string>;
   /** Adds work for the end. The latest addition runs first. */
   atEnd(work: () => unknown): void;
-  /** Opens a client on the data folder, closed with the setting. */
+  /** Opens a client on the data folder, which is closed with the setting. */
   reader(): ReturnType<typeof reader>;
   close(): Promise<void>;
 }
 
 interface SettingOptions {
   readonly wire?: LoopWire;
-  /** Tokens that the model says it takes. */
+  /** The model's window in tokens, as it reports it. */
   readonly window?: number;
   /** Milliseconds that the model thinks. */
   readonly thinksMs?: number;
@@ -39,7 +39,7 @@ export async function loopSetting(options: SettingOptions = {}): Promise<LoopSet
   };
   const folder = async (): Promise<string> => {
     const { root, remove } = await temporaryRoot();
-    // Folders go last, because programs still use them.
+    // Folders are removed last, because programs still use them.
     works.push(remove);
     return root;
   };

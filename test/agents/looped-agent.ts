@@ -23,7 +23,7 @@ export const DIALECTS: Readonly<Record<Harness, ToolDialect>> = {
   },
 };
 
-/** Our built part in each harness. */
+/** The built file of ours that each harness loads. */
 export const PARTS: Readonly<Record<Harness, string>> = {
   pi: join(dirname(cliPath), 'pi.js'),
   opencode: join(dirname(cliPath), 'opencode.js'),
@@ -47,7 +47,7 @@ export interface AgentHome {
 
 /** A harness with Palimpsest in its loop and one session, driven as its user would. */
 export interface LoopedAgent {
-  /** The session that is spoken to. */
+  /** The session that gets the prompts. */
   readonly session: string;
   prompt(text: string): Promise<void>;
   /** Says `/palimpsest WORDS`; in OpenCode the model answers it. */
@@ -55,7 +55,7 @@ export interface LoopedAgent {
   compact(): Promise<void>;
   /** Ends the harness and continues the session in another process. */
   restart(): Promise<void>;
-  /** Goes on in a fork of the session. */
+  /** Continues in a fork of the session. */
   fork(): Promise<void>;
   end(): Promise<void>;
   kill(): void;
@@ -121,7 +121,9 @@ export const startLoopedAgent = (harness: Harness, home: AgentHome): Promise<Loo
 export interface LoopedServer {
   readonly server: OpencodeServer;
   readonly session: string;
-  /** Lets the model make moves during a work, and returns the calls of the agent's turns in it. */
+  /**
+   * Lets the model make moves during `work`. Returns the calls of the agent's turns in that time.
+   */
   during(work: () => Promise<void>, ...moves: readonly Move[]): Promise<readonly CapturedCall[]>;
 }
 

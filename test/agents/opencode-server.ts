@@ -148,7 +148,7 @@ export class OpencodeServer {
     return String((await this.#ask('POST', `/session/${session}/fork`, {})).id);
   }
 
-  /** Ends it as its terminal would; one that does not end is killed, and that is a failure. */
+  /** Ends OpenCode as its terminal would. If it does not end, kills it and throws. */
   async end(): Promise<void> {
     if (this.#child.exitCode !== null) return;
     const ended = once(this.#child, 'exit');

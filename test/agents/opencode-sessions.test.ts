@@ -10,9 +10,9 @@ import { newestAgent } from './install-agent.js';
 import { type ProgramEnd, runProgram } from './run-program.js';
 import { startScriptedModel } from './scripted-model.js';
 
-/** Longer than the pause between two looks at a database. */
+/** Longer than the pause between two reads of a database. */
 const QUIET_MS = 1_500;
-/** A watcher that wakes itself never lets the folder rest this long. */
+/** Maximum wait for a folder without changes. */
 const MOST_MS = 30_000;
 
 /** Returns whether a folder has no change for `ms` within the time limit. */

@@ -56,7 +56,7 @@ describe('Palimpsest turned off and on in a session of OpenCode', () => {
 
   test('loses nothing', async () => {
     const words = await wordsOf(client, session);
-    // The last one right before OpenCode ended.
+    // The last text was sent right before OpenCode ended.
     for (const word of ['Said while on.', 'Said while off.', 'Said on again.', 'The end.'])
       expect(words.filter((text) => text === word)).toEqual([word]);
     const { state } = await client.openSession({ id: session });

@@ -70,7 +70,8 @@ describe('opencode', () => {
       expect(stdout).toContain('all done');
       const last = model.seen.findLast(({ results }) => results.length === 3);
       const [first, end, failed] = last?.results ?? [];
-      // It cuts what is longer than 2,000 lines or 51,200 bytes, and with it the hint at the end.
+      // OpenCode cuts outputs of more than 2,000 lines or 51,200 bytes, and with them the hint at
+      // the end.
       expect(first).toMatch(
         new RegExp(
           '^\\[file id=\\S+ path=\\S+long\\.txt lines=1-\\d+/5000 .*\\n[\\s\\S]*\\nline \\d+\\n' +

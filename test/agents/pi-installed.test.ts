@@ -31,7 +31,7 @@ describe('pi with Palimpsest installed as a package', () => {
     setting = await loopSetting();
     const { root, model, where } = setting;
     const extra = await setting.folder();
-    // As it would come from the registry.
+    // The package as the registry would deliver it.
     const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', extra], {
       cwd: dirname(dirname(cliPath)),
     });

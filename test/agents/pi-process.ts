@@ -13,7 +13,7 @@ const startOfPi = async (): Promise<readonly [string, string]> => [
   await realpath(await newestAgent('pi')),
 ];
 
-/** pi's names of the wires, and what it takes for their addresses. */
+/** pi's names of the wires, and the form of address that it needs for each. */
 const APIS: Readonly<
   Record<LoopModel['wire'], { readonly name: string; readonly address: (baseUrl: string) => string }>
 > = {
@@ -71,7 +71,7 @@ export class PiProcess {
       scripted: { baseUrl: api.address(model.baseUrl), api: api.name, apiKey: 'none', models: [scripted] },
     };
     await writeFile(join(home, 'agent', 'models.json'), JSON.stringify({ providers }));
-    // A compaction has something to do although little was said.
+    // With this setting, a compaction removes something even from a short session.
     const settings = join(home, 'agent', 'settings.json');
     const known = JSON.parse(await readFile(settings, 'utf8').catch(() => '{}'));
     await writeFile(settings, JSON.stringify({ ...known, compaction: { enabled: true, keepRecentTokens: 400 } }));
@@ -125,7 +125,7 @@ export class PiProcess {
     if (!message.startsWith('/')) await this.#event(({ type }) => type === 'agent_settled', from);
   }
 
-  /** Sends a command and gives its answer's data. */
+  /** Sends a command and returns the data of its answer. */
   async command(command: Json): Promise<Json> {
     this.#commands += 1;
     const id = `c${this.#commands}`;

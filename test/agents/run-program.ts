@@ -7,7 +7,7 @@ export interface ProgramEnd {
   readonly stderr: string;
 }
 
-/** Runs a program without input; it is killed after the time given. */
+/** Runs a program without input. Kills it at the time limit. */
 export function runProgram(
   command: string,
   args: readonly string[],

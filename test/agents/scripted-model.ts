@@ -25,7 +25,7 @@ export interface Seen {
   readonly offered: readonly OfferedTool[];
   /** Texts of the tool results, oldest first. */
   readonly results: readonly string[];
-  /** Everything, as it came. */
+  /** The body as it arrived. */
   readonly body: unknown;
 }
 
@@ -39,7 +39,7 @@ export interface ScriptedModel {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** One way of talking to a model: what an agent sends, and how the answer has to look. */
+/** The API that an agent uses: how to read its requests and write answers. */
 interface Dialect {
   readonly path: RegExp;
   read(body: Json): Pick<Seen, 'offered' | 'results'>;

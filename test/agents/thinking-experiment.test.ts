@@ -7,9 +7,11 @@ import { loopSetting } from './loop-setting.js';
 import { DIALECTS, type Harness, startLoopedAgent } from './looped-agent.js';
 import { type ThinkingTotals, ThinkingWire, totalsOf } from './thinking-wire.js';
 
-/** Reads of one request, and as many commands. */
+/** Number of reads in one request. It has as many commands. */
 const READS = 14;
-/** One request: the thinking of all calls before is returned with each. */
+/**
+ * Number of thinking blocks returned in one request: each call returns those of all earlier calls.
+ */
 const RETURNED = (2 * READS * (2 * READS + 1)) / 2;
 
 /**

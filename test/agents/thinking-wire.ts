@@ -16,7 +16,7 @@ export interface PriceTable {
   readonly write: number;
 }
 
-/** Anthropic's for a lifetime of five minutes, of 2026-11. */
+/** Anthropic's prices for a lifetime of five minutes, as of 2026-11. */
 const FIVE_MINUTES: PriceTable = { read: 0.1, write: 1.25 };
 
 /** One call of an agent's turn as the provider sees it. */
@@ -38,9 +38,9 @@ export interface ThinkingTotals {
   readonly refused: number;
   readonly returned: number;
   readonly valid: number;
-  /** The share of all requests that stood at the beginning of the request before. */
+  /** The share of all requests that repeats the beginning of the previous request. */
   readonly same: number;
-  /** Fresh tokens that all requests together cost as much as, in UTF-16 units. */
+  /** The cost of all requests, as a number of UTF-16 units of fresh input. */
   readonly cost: number;
   readonly chars: number;
 }
@@ -75,7 +75,7 @@ const refusal = (message: string): WireAnswer => ({
   refusal: { type: 'error', error: { type: 'invalid_request_error', message } },
 });
 
-/** Characters of a token, about. */
+/** Approximate characters per token. */
 const CHARS_PER_TOKEN = 3.6;
 const tokens = (chars: number): number => Math.round(chars / CHARS_PER_TOKEN);
 
@@ -89,9 +89,9 @@ function blockEvents(index: number, start: Json, ...deltas: readonly Json[]): re
 
 /**
  * The Anthropic wire of a model that thinks before every answer. Its provider binds each thinking
- * block to everything before it, and refuses a request with other blocks with 400, its default.
+ * block to everything before it. By default, it answers a request with other blocks with 400.
  *
- * With `accepts` the wire takes such blocks and counts them. It reports its cache hits.
+ * With `accepts`, it accepts such blocks and counts them. It reports its cache hits.
  */
 export class ThinkingWire implements LoopWire {
   readonly name = 'anthropic';

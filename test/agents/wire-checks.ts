@@ -70,7 +70,7 @@ function sectionsOf({ messages }: CapturedCall, ids: readonly string[]): Readonl
   return found;
 }
 
-/** Returns of each request whether it is, byte for byte, what its record says of each section. */
+/** Returns for each request whether its sections are, byte for byte, as its record says. */
 export function areAsRecorded(
   client: ContextClient,
   calls: readonly CapturedCall[],
@@ -131,8 +131,8 @@ export function pairFault(messages: readonly ThinkingMessage[]): string | undefi
 }
 
 /**
- * Checks a session whose second of two requests was undone and made otherwise. The undone part
- * stays in the session, and the harness continues in a branch of it.
+ * Checks a session in which the second of two requests was undone and replaced by another one. The
+ * undone part stays in the session, and the harness continues in a branch of it.
  */
 export async function checkUndone(
   client: ContextClient,

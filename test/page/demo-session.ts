@@ -139,7 +139,7 @@ export async function demoSession(
   return { session: id, file, client };
 }
 
-/** Forks a demonstration and goes on another way. Returns the id of the fork. */
+/** Forks a demonstration and continues it differently. Returns the id of the fork. */
 export async function demoFork({
   session,
   client,

@@ -12,7 +12,7 @@ const HEIGHT = 900;
 const QUALITY = 0.85;
 /** A colour that differs by more than this counts as another one. */
 const MOST_SHADE = 48;
-/** The part of a picture's points that may have another colour, because times and ids do. */
+/** The share of a picture's pixels that may have another colour, because times and ids change. */
 const MOST_CHANGED = 0.02;
 
 /** A picture of a view in one width and colour. */
@@ -48,7 +48,7 @@ async function sheetOf(page: Page, cells: readonly Cell[]): Promise<string> {
   );
 }
 
-/** Returns the part of the points of two sheets that differ, for each picture in them. */
+/** Returns, for each picture in two sheets, the share of the pixels that differ. */
 function changedParts(page: Page, known: string, made: string): Promise<readonly number[]> {
   return page.evaluate(
     async ([before, after, widths, rows, height, most]) => {

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Brings an event of Claude Code to `palimpsest watch`. Its arguments are the milliseconds that the
+# Sends an event of Claude Code to `palimpsest watch`. The arguments are the milliseconds that the
 # agent waits at most, and the name of the event. `palimpsest watch` puts the client into the data
-# folder; until then the beginning of a session starts the watcher. A hook must never stop the
-# agent, so this says nothing and ends with 0.
+# folder. Until then, the start of a session starts the watcher. A hook must never stop the agent,
+# so this script prints nothing and exits with 0.
 data=${PALIMPSEST_DATA:-${XDG_DATA_HOME:-$HOME/.local/share}/palimpsest}
 client=$data/hooks/palimpsest-hook
 [ -x "$client" ] && exec "$client" claude-code "$data" "$1"

@@ -1,12 +1,12 @@
 /*
- * Brings one hook event of an agent to `palimpsest watch` and prints its answer.
+ * Sends one hook event of an agent to `palimpsest watch` and prints the answer.
  *
  *   palimpsest-hook AGENT DATA [MILLISECONDS]
  *
- * It reads the event from standard input, sends it to DATA/watch.sock and prints the answer whole
- * or not at all. It ends with 0 and without a word on standard error, whatever happens: a hook must
- * never stop an agent. After MILLISECONDS it gives up. If nothing listens, it starts the command in
- * DATA/hooks/start. A failure leaves a line in DATA/hooks/unreached for `palimpsest doctor`.
+ * It reads the event from standard input, sends it to DATA/watch.sock, and prints the whole answer
+ * or nothing. It always exits with 0 and prints no errors, because a hook must never stop an agent.
+ * After MILLISECONDS it gives up. If nothing listens, it starts the command in DATA/hooks/start. A
+ * failure leaves a line in DATA/hooks/unreached for `palimpsest doctor`.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,16 +25,16 @@
 #define MOST_ANSWER (256u * 1024u)
 #define DEFAULT_MS 200
 #define LONGEST_MS 10000
-/* Between two starts of the watcher, in seconds: a cold one needs a while until it listens. */
+/* Minimum seconds between two starts of the watcher, which takes a while until it listens. */
 #define START_AGAIN 20
 #define MOST_WORDS 16
 
 static const char *failure = "late";
 
-/* Leaves the mark and ends. Calls nothing that a signal handler must not call. */
+/* Writes the reason into hooks/unreached and exits. Calls only async-signal-safe functions. */
 static void give_up(void) {
   if (failure != NULL) {
-    /* The folder is there only after a setup; a removed data folder stays removed. */
+    /* Only a setup creates the folder. So a removed data folder stays removed. */
     int mark = open("hooks/unreached", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (mark >= 0) {
       size_t length = strlen(failure);
@@ -62,7 +62,7 @@ static void set_deadline(long ms) {
   setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* Reads to the end. Returns 0 if it takes more than `most` bytes; the rest is read and dropped. */
+/* Reads to the end. Returns 0 if there are more than `most` bytes; the rest is read and dropped. */
 static int read_all(int from, size_t most, char **bytes, size_t *length) {
   size_t room = 65536;
   char *kept = malloc(room);
@@ -114,7 +114,7 @@ static int connected(void) {
   return -1;
 }
 
-/* Returns whether this process is the one that starts the watcher now. */
+/* Returns whether this process has to start the watcher now. */
 static int is_starter(void) {
   const char *name = "hooks/starting";
   struct stat found;
@@ -124,7 +124,7 @@ static int is_starter(void) {
     return 1;
   }
   if (stat(name, &found) != 0 || time(NULL) - found.st_mtime < START_AGAIN) return 0;
-  /* Of several, the one that removes the old mark goes on. */
+  /* Of several processes, the one that removes the old file continues. */
   if (unlink(name) != 0) return 0;
   made = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (made < 0) return 0;
@@ -205,7 +205,7 @@ int main(int count, char **args) {
     failure = "watch.sock broke off";
     give_up();
   }
-  /* From here on a late end is the agent's own. */
+  /* From here on, a delay comes from the agent. */
   failure = NULL;
   write_all(1, answer, answered);
   return 0;

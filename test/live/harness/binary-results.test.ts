@@ -8,9 +8,9 @@ import type { HarnessSession } from '../../../src/harness/harness-session.js';
 import { XtdbClient } from '../../../src/xtdb/xtdb-client.js';
 import { openClient, testAddress } from '../../support/context.js';
 
-/** Enough that no bound of a document could hide it. */
+/** So many bytes that documents with them would exceed `MOST_STORED`. */
 const BYTES = 300_000;
-/** Documents of a few short steps take less. */
+/** Maximum size of the documents of a few short steps. */
 const MOST_STORED = 30_000;
 
 let root: string;

@@ -101,7 +101,7 @@ describe('sessions open over HTTP', () => {
     const { id } = await sessions.open({ mine_shell: true });
     await sessions.use(id, (session) => session.reportMessages([{ role: 'user', content: 'hello' }]));
     const before = await sessions.use(id, async (session) => session);
-    // More than the server keeps in memory.
+    // More sessions than the server keeps in memory.
     for (let i = 0; i < 40; i++) await sessions.open({});
     await until(
       () => sessionLockOwners(suiteClientFolder(), id),

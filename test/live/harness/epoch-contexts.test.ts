@@ -97,7 +97,8 @@ describe('contexts of layout epoch from the library (divergence E9)', () => {
       role: 'assistant',
       parts: [{ text: 'I look at a' }, {}],
     });
-    // Unchanged on a second read: one line. Changed meanwhile: its changed lines, and a line.
+    // A second read shows an unchanged file as one line, and a changed file as its changed lines
+    // and a line.
     await reads('a');
     const third = await request();
     expect(isPrefix(second.lines, third.lines)).toBe(true);
@@ -161,7 +162,7 @@ describe('contexts of layout epoch from the library (divergence E9)', () => {
     expect([...before, ...notes.map(({ message }) => message)].map((one) => JSON.stringify(one))).toHaveLength(
       long.lines.length,
     );
-    // All together, with three epochs side by side, equal each by itself.
+    // Contexts rebuilt together, with three epochs at a time, equal those rebuilt one by one.
     const records = await timeline.records(long.record.session);
     const together = await new PastContexts(await Timeline.open(store)).ofRecords(records, async (context) => context);
     expect(new Set(records.map(({ epoch }) => epoch?.number)).size).toBe(3);

@@ -51,7 +51,7 @@ async function report(call: ToolCallReport) {
   return reported;
 }
 
-/** The session's knowledge of the files of the folder: path, state, whether active. */
+/** The files of the folder as the session knows them: path, state, and whether active. */
 const known = () =>
   session.session
     .pool()
@@ -308,7 +308,7 @@ describe('repeated histories (decisions F1, B2)', () => {
   });
 
   let ids: readonly string[];
-  /** Three messages that only call, and one that was broken off. */
+  /** Three messages that contain only calls, and one that was cut off. */
   let silent: readonly ReportedMessage[];
   const byItself = (id: string) => report({ id, name: 'bash', args: { command: id }, content: `output of ${id}` });
   const picked = (...places: readonly number[]) => places.flatMap((place) => silent[place] ?? []);

@@ -15,10 +15,7 @@ import { temporaryRoot } from '../../support/mcp-clients.js';
 
 const FILES = ['a.txt', 'b.txt'] as const;
 
-/**
- * Edits of a harness's history before its next list. Numbers are places in it, as far as it
- * reaches.
- */
+/** Edits of a harness's history before its next list. A number is a place, modulo the length. */
 const edit = fc.oneof(
   {
     weight: 6,
@@ -40,7 +37,7 @@ const edit = fc.oneof(
 );
 type Edit = typeof edit extends fc.Arbitrary<infer E> ? E : never;
 
-/** One history, as reported to a session whose names end in a tag of its own. */
+/** One history as reported to one session. Its names end in the session's own tag. */
 class Told {
   readonly #name: string;
   readonly #root: string;
@@ -55,7 +52,7 @@ class Told {
     this.messages = [this.#said('user')];
   }
 
-  /** Returns the id of a verb for the session. */
+  /** Applies an edit. Returns the id if the edit is a verb for the session. */
   take(one: Edit): string | undefined {
     const at = 'at' in one ? one.at % this.messages.length : 0;
     const before = this.messages;

@@ -453,7 +453,7 @@ describe('a session in a harness’s loop with the layout epoch (divergence E9)'
     messages.push(...(await activationOf('c1', session)));
     const noted = await request(session, messages);
     expect(noted.context.inserts.length).toBe(1);
-    // As after a failure of the provider.
+    // The request is repeated, as after a failure of the provider.
     const context = await session.context({ messages, system: 'be good' });
     expect(requestOf(messages, context as LoopContext)).toEqual(noted.lines);
     const handed = { sha256: hashText(noted.text), chars: noted.text.length, messages: noted.lines.length };

@@ -24,7 +24,7 @@ describe('a session in a harness’s loop with retention by use', () => {
     await remove();
   });
 
-  /** A harness with its list, one model call after the other. */
+  /** A harness whose list grows with each model call. */
   function harness(id: string, from = client, messages: ReportedMessage[] = []) {
     const loop = new LoopSession(from, { id, delivered: 'pi', layout: 'epoch' });
     const request = async () => {

@@ -132,7 +132,7 @@ describe('a session in a harness’s loop', () => {
       expect([ok, text]).toEqual([true, expect.any(String)]);
       expect(await session.context({ messages: [...list] })).toMatchObject({ from: first.length });
       expect(reports).toHaveBeenCalledTimes(2);
-      // Another object may have another text.
+      // A message that is another object may have another text.
       const last = { ...(list.at(-1) as ReportedMessage), content: 'another output' };
       await session.context({ messages: [...list.slice(0, -1), last] });
       expect(reports).toHaveBeenCalledTimes(3);

@@ -65,7 +65,7 @@ describe('a person in a session', () => {
     await api.call('beginTurn', id, {});
     const after = await ask('request', { session: id });
     const tokens = (view: typeof before): number => view.request?.tokens ?? Number.NaN;
-    // The text leaves, and its call shows its own output again.
+    // The text is removed from the request, and its call shows its own output again.
     expect(Math.abs(tokens(after) - tokens(before) - price.per_call)).toBeLessThanOrEqual(2);
     expect(await api.call('getSession', id)).toMatchObject({ turn, step: step + 1 });
 
@@ -90,7 +90,7 @@ describe('a person in a session', () => {
     ]);
     expect((await ask('verify', { session: id })).ok).toBe(true);
 
-    // An existing state is not a step; impossible ids are reported one by one.
+    // Setting the current state records no step. Impossible ids are reported one by one.
     const again = await api.call('changeSets', id, { verb: 'deactivate', ids: ['a.txt', 'nothing.txt'] });
     expect(again).toMatchObject({
       step: null,

@@ -25,7 +25,7 @@ describe('history commands on the command line', () => {
   const name = `rev${randomUUID().slice(0, 8)}`;
   let made: ReviewedSessions;
 
-  // In the long tests each query is a process of its own, some hundred of them.
+  // In the long tests, each of some hundred queries runs in its own process.
   const run = effort(0, 1) === 1 ? runCli : askHere;
   const ask = (...args: string[]) =>
     run([...args, '--data', suiteData()], { FORCE_COLOR: undefined, NO_COLOR: undefined });
@@ -57,7 +57,7 @@ describe('history commands on the command line', () => {
     expect(turns[0]).toMatchObject({ session: `${name}-first`, turn: 3, changes: { deactivate: [made.file] } });
     expect(basis.tx_id).toBeGreaterThanOrEqual(turns[0].tx_id);
     expect((await json('log', `${name}-first@turn:2`)).turns.map(({ turn }: { turn: number }) => turn)).toEqual([2, 1]);
-    // As of one of our turns, which excludes deliberate damage by other tests.
+    // Read as of one of our turns, which excludes deliberate damage by other tests.
     expect((await json('log', '-n', '2', '--tx', String(turns[0].tx_id))).turns).toHaveLength(2);
   });
 
@@ -80,7 +80,7 @@ describe('history commands on the command line', () => {
     expect(await text(`${made.file}@${new Date(Date.parse(third.valid_time) - 1).toISOString()}`)).toBe(
       'two\nshared\n',
     );
-    // True then, but not known yet.
+    // Valid then, but not yet known to the database.
     expect(await text(made.file, '--valid-time', third.valid_time, '--tx', String(third.tx_id - 1))).toBe(
       'two\nshared\n',
     );
@@ -147,7 +147,7 @@ describe('history commands on the command line', () => {
     expect(stub).toMatch(
       /active set +never in it\n +not seen +Palimpsest did not see the model's requests in turns 3$/m,
     );
-    // Reading it again changes no set, yet touches it.
+    // Reading the file again changes no set, but touches the file.
     const again = await made.client.openSession({ id: `again-${name}` });
     for (const text of ['read it', 'read it again']) {
       await again.reportMessage({ role: 'user', text });
@@ -337,7 +337,7 @@ describe('history commands on the command line', () => {
       '{:find [?a ?b ?c ?d] :where [[?a :xt/id] [?b :xt/id] [?c :xt/id] [?d :xt/id]] :order-by [[?d :asc] [?a :desc]]}';
     const late = await ask('query', heavy, '--timeout', '0.2');
     expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('stopped after 0.2 s')]);
-    // It is stopped: the node answers as before.
+    // The query was stopped, so the node answers as before.
     expect((await json('query', files, '--args', `["${made.file}"]`, '--timeout', '5')).rows).toHaveLength(1);
   });
 

@@ -23,7 +23,8 @@ import { type OwnNode, ownNode } from '../../support/own-node.js';
 const LISTED = 2_000;
 const CALLS = 1_000;
 /**
- * Time limit of a query here, where every core is busy. The benchmark holds each example to 300 ms.
+ * Time limit of a query in this test, where every core is busy. The benchmark limits each example
+ * to 300 ms.
  */
 const LIMIT_MS = 5_000;
 
@@ -76,7 +77,7 @@ describe('a session of 1,000 calls with a listing of 2,000 files', () => {
     const present = await client.store.latest();
     const { result, sent } = await countRequests(() => verifySession(client.store, 'S', { present }));
     expect(result).toMatchObject({ ok: true, answers: { total: CALLS } });
-    // The ids of the calls, twice, and of their steps.
+    // Room for the ids of the calls, twice, and of their steps.
     expect(sent).toBeLessThan(CALLS * 300);
   });
 
@@ -164,7 +165,7 @@ describe('a session of 1,000 calls with a listing of 2,000 files', () => {
     expect(await rowsOf(query, 100_000)).toBe(rows);
   });
 
-  // After all queries, because it adds a session of its own.
+  // Runs after all queries, because it adds a session of its own.
   test('takes the paths of unread files from the outputs that list them, and reads the others', async () => {
     const filesystem = filesystemId('documented');
     const names = Array.from({ length: 500 }, (_, n) => `${n % 7 === 0 ? 'more/' : ''}näme ${n}.md`);
@@ -204,7 +205,7 @@ describe('a session of 1,000 calls with a listing of 2,000 files', () => {
     expect(whole.sent).toBeGreaterThan(2_000 * 67);
   });
 
-  // On a node of its own: writes of other suites would hide what the transaction log proves.
+  // Uses its own node: writes of other suites would hide what the transaction log proves.
   test('verifies 25 contexts with 20 requests, because it reads their bases together', async () => {
     const other = await client.openSession({ id: 'V' });
     // More steps than one page holds.
@@ -227,7 +228,7 @@ describe('a session of 1,000 calls with a listing of 2,000 files', () => {
     expect(Object.values(verified.requests).reduce((all, n) => all + n, 0)).toBeLessThanOrEqual(20);
   });
 
-  // Last, because it takes the session over.
+  // Runs last, because it takes the session over.
   test('is opened again with a few queries at a time', async () => {
     const { index } = session.state.sets;
     const other = await openClient(root, { address: node.address, filesystemId: filesystemId('documented') });

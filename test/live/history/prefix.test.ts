@@ -153,7 +153,7 @@ describe('prefix breaks of a session’s requests, and their causes', () => {
     ]);
     expect(found[0]?.cause?.object).toBe(found[0]?.difference?.object);
     expect(found[2]?.cause).toMatchObject({ object: found[2]?.difference?.object, version: { number: 2 } });
-    // The model thought in the running turn behind another prefix.
+    // In the running turn, the model's thinking followed another prefix.
     expect(found[1]?.answers).toEqual({ kept: 0, lost: 1, left: 0 });
   });
 

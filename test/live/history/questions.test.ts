@@ -78,7 +78,7 @@ describe('history queries', () => {
       turns[2]?.known?.txId,
     ]);
     expect(log[0]?.messages.map(({ text }) => text)).toEqual(['Go another way']);
-    // Lists a common part once; a fork has no turn before its creation.
+    // The log lists turns that sessions share once. A fork has no turn before its creation.
     const sessionsAt = async (validTime: string | undefined): Promise<readonly string[]> =>
       (await askTurns(now, { limit: 10_000, validTime })).turns
         .map(({ session, turn }) => `${session} ${turn}`)

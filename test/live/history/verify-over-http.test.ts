@@ -69,7 +69,7 @@ describe('a verification over HTTP', () => {
         const response = await fetch(`http://127.0.0.1:${port}/v1/verify?session=${name}-first`);
         expect(await response.json()).toMatchObject({ ok: true, contexts: { total: 1, equal: 1 } });
       });
-      // Queries in flight, for neither answers nor contexts.
+      // These are queries in flight. Reading answers and contexts would take more.
       expect(gone.queries.size).toBeLessThanOrEqual(6);
       expect(whole.queries.size).toBeGreaterThan(gone.queries.size + 4);
     } finally {

@@ -53,7 +53,7 @@ describe('proofs of context bases from the transaction log', () => {
       if (turn % FILES === 1) await session.setSystemPrompt(`prompt of turn ${turn}`);
       await session.reportMessage({ role: 'user', text: `turn ${turn}` });
       await session.assemble({ deliver: 'library' });
-      // Files of its own: changes for another session would appear in this one too.
+      // Each session has its own files: changes for another session would appear in this one, too.
       const name = `${session.id}-${turn % FILES}.ts`;
       await writeFile(join(root, name), `${session.id} ${turn}`);
       const { applied } = await session.recordCall(
@@ -122,7 +122,7 @@ describe('proofs of context bases from the transaction log', () => {
             const then =
               one.from === null ? undefined : await (await xtdb.db({ validTime: moment(one.from) })).entity(id);
             if (then !== undefined) await xtdb.execute([{ op: 'put', doc: then, validTime }]);
-            // Without a step the session itself could not continue.
+            // If a step were deleted, the session itself could not continue.
             else if (one.target !== 'step') await executeForeign('delete', id, validTime);
           }
         });

@@ -126,7 +126,7 @@ describe('a handed-out context', () => {
     const { text, record } = await session.assemble();
     await first.snapshot();
     await road.close();
-    // Assembled with the database, delivered without it. The rest is in the journal.
+    // Assembled with the database, handed out without it. The rest is in the journal.
     await session.deliver(record, { delivered: 'library' });
     expect((await session.assemble({ deliver: 'library' })).record).toMatchObject({
       sha256: hashText(text),
@@ -353,7 +353,7 @@ describe('a handed-out context', () => {
       });
       const xtdb = openTestClient();
       try {
-        // It shows the newest state of everything; its basis does not.
+        // The context shows the newest state of everything; its basis does not.
         const basis = { ...after.basis, txId: before.basis.txId };
         await xtdb.execute([{ op: 'put', doc: toAssemblyPart({ ...after, basis }) }]);
       } finally {

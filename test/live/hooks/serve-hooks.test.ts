@@ -164,7 +164,8 @@ describe('hooks', () => {
     await ends('sed -n 5,9p cart.ts', part);
     await writeFile(path, TEXT);
     expect(refusal(await starts(patch))).toContain('cart.ts changed since you saw it in a command (line 42).');
-    // Codex reports no end of a patch in a command, so the next one says nothing of this patch.
+    // Codex does not report the end of a patch in a command, so the next event has no note about
+    // this patch.
     expect(await starts(patch)).toBeUndefined();
     await writeFile(path, CHANGED);
     expect(await starts(patch)).toBeUndefined();

@@ -130,7 +130,7 @@ describe('a page that was started in another folder', () => {
       sessions: [{ id: name, title: 'Fix the cart, please.' }, { title: '' }],
     });
     expect(list.sessions[0]?.folder).toBe(folder.root);
-    // Not checked, then checked, and not checked any more once the session has gone on.
+    // The session is unchecked, then checked, and unchecked again once it has another step.
     const { steps: upto, to } = list.sessions[0] ?? { steps: 0, to: '' };
     const check = { id: name, upto, at: Date.parse(to), findings: 2, checkedAt: 1_000 };
     const checks = async () => (await ask('/v1/list', 'SessionList', { text: name, sort: 'cost' })).sessions[0]?.check;
@@ -304,7 +304,7 @@ describe('a page that was started in another folder', () => {
       ],
       files: [{ name: path('cart.ts'), ids: [expect.any(String), null], same: null }],
     });
-    // The past that it shares was paid for by its parent, and its cache was there.
+    // The parent paid for the shared past, which was in the cache.
     const money = await ask('/v1/money', 'Money', { session: `${name}-fork` });
     expect(money).toMatchObject({ calls: 1, tokens: { total: 11_010 }, by_call: [{ again: 10_000, written: 11_000 }] });
   });

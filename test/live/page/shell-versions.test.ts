@@ -49,7 +49,7 @@ describe('an imported session whose commands change files', () => {
       ['agent', null, 'The call bash apply_patch a.ts wrote it in turn 1.'],
       ['agent', null, "The call bash sed -i 's/two/three/' a.ts wrote it in turn 1."],
       ['agent', 1, 'Back to version 1 by bash git stash -q in turn 1.'],
-      // No command that gives files back ran: only the text is the same.
+      // No command that restores files ran. Only the texts are equal.
       ['unknown', 2, expect.stringMatching(/^It changed on the disk before read/)],
       ['agent', null, expect.stringMatching(/^bash sed -i 's\/tw\.\/four\/' a\.ts changed it .* recorded later/)],
     ]);

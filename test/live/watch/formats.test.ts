@@ -26,7 +26,7 @@ async function under(agent: Agent, name: string, id: string) {
   return { text: (await readFile(fixture(name), 'utf8')).replaceAll(native, id), native: start?.native ?? '' };
 }
 
-/** Everything about the steps of a session but its id. */
+/** All data of a session's steps except its id. */
 async function stepsOf(id: string, own: string) {
   const steps = await (await watched.store.latest()).steps(sessionId(id));
   return JSON.parse(

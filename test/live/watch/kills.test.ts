@@ -36,7 +36,7 @@ afterAll(async () => {
   await machine.remove();
 });
 
-/** Everything that a session holds, as its digest covers it, with its steps and contexts. */
+/** All data of a session that its digest covers, with its steps and contexts. */
 async function everything(store: ObjectStore, id: string) {
   const snapshot = await store.latest();
   const session = sessionId(id);
@@ -68,7 +68,7 @@ describe('palimpsest watch that is killed again and again', () => {
         (state) => state?.pid === child.pid,
       );
       for (let n = 0; n < 3; n += 1) await append();
-      // Another moment of the work each time: the recognition, the reading, the first writes.
+      // Each kill hits another moment of the work: the recognition, the reading, the first writes.
       await delay((kill * 137) % 700);
       child.kill('SIGKILL');
       await result;

@@ -43,7 +43,7 @@ test('the list of Amplifier survives kills of servers between and inside its req
       expect(await serve.close()).toBe(0);
       break;
     }
-    // Its answer may never come: it is sent again to the next server, under the same name.
+    // The answer may be lost, so the request is sent again to the next server, under the same name.
     const path = `/v1/sessions/${id}/amplifier/messages`;
     const unanswered = api.send(path, { body: { messages: [given[next]] } }).catch(() => undefined);
     await serve.kill();

@@ -45,7 +45,7 @@ describe('a clock two hours ahead, and back', () => {
     const { id, seq, text } = await work(ahead.id, Date.now);
     expect([ahead.seq, seq]).toEqual([STEPS, 2 * STEPS]);
 
-    // A reviewer has written and read nothing before.
+    // A reviewer's process has neither written nor read anything yet.
     const timeline = await Timeline.open(new ObjectStore(xtdb));
     const { turns } = await askTurns(timeline, { session: id });
     expect(turns.map(({ firstStep, lastStep }) => [firstStep, lastStep])).toEqual([
@@ -53,7 +53,7 @@ describe('a clock two hours ahead, and back', () => {
       [1, STEPS],
     ]);
     const latest = await askTurns(timeline, { limit: 100 });
-    // Named by session and moment, so that a failure says what stood in their place.
+    // Named by session and moment, so that a failure shows which turns were returned instead.
     const named = latest.turns.map(({ session, turn, from }) => `${session} ${turn}: ${from.toISOString()}`);
     expect(named.slice(0, 20)).toEqual(expect.arrayContaining([expect.stringMatching(`^${id} 1: `)]));
     expect(named.filter((one) => one.startsWith(`${id} `))).toHaveLength(2);

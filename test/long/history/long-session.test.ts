@@ -16,7 +16,7 @@ import { type OwnNode, ownNode } from '../../support/own-node.js';
 import { runCli } from '../../support/run-cli.js';
 
 const TURNS = 60;
-/** Turns in which the file is another one. */
+/** Turns that change the file. */
 const CHANGES = [1, 14, 15, 37, 59];
 
 describe('history queries on a longer session', () => {
@@ -91,7 +91,7 @@ describe('history queries on a longer session', () => {
       limit: 3,
       until,
     });
-    // Of the turn that ran then there are the steps up to that moment.
+    // The turn that ran then has its steps up to that moment.
     expect([running?.turn, running?.firstStep]).toEqual([begun[0]?.turn, begun[0]?.firstStep]);
     expect(running?.to.getTime()).toBeLessThanOrEqual(until);
     expect(others).toEqual(begun.slice(1));

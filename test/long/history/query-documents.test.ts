@@ -119,7 +119,7 @@ describe('queries over the documents of the SSOT (decision G11)', () => {
       throw error;
     }
   };
-  /** Asks both ways at both moments, and gives the rows of the later one. */
+  /** Runs a query over both forms at both moments. Returns the rows of the later moment. */
   async function both(query: string, limits: QueryLimits = {}): Promise<readonly string[] | string> {
     let last: readonly string[] | string = [];
     for (const { kept, literal } of moments) {

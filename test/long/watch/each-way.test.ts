@@ -43,7 +43,7 @@ afterEach(async () => {
 
 const at = (): string => `.claude/projects/-project/${watched.prefix}.jsonl`;
 
-/** Rings as the hook of Claude Code does, and returns once it may go on. */
+/** Sends an event as Claude Code's hook does. Resolves once the agent may continue. */
 function ring(event: object): Promise<void> {
   const common = { session_id: watched.prefix, transcript_path: watched.path(at()), cwd: watched.path('project') };
   return new Promise((resolve, reject) => {
@@ -256,7 +256,7 @@ test('a transcript that appears after its session was made from requests adds an
   await until(watched.state, (state) => state?.failed[0]?.reason.includes('continues that way') === true);
   expect(await watched.steps(watched.prefix)).toEqual(before);
 
-  // The session goes on by its requests, at once.
+  // The session continues at once, from its requests.
   const said = lines.map(({ type, message: { content } }) => ({ role: type, content }));
   const next = [...said, { role: 'user', content: 'go on' }];
   const body = await asks(next, [{ type: 'text', text: 'As you like.' }], lines.length);

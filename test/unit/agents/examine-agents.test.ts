@@ -67,7 +67,7 @@ async function wroteInProject(path: string, entry: readonly string[], value: obj
 }
 const claudeSettings = { mcpServers: { ctx: { command: 'palimpsest', args: ['mcp'] } } };
 
-/** A server in Node.js that answers its first line so, if the condition holds. */
+/** A server in Node.js that gives this answer to its first line if the condition holds. */
 const serverThatSays = (answer: object, condition = 'true') => ({
   command: process.execPath,
   args: [
@@ -165,7 +165,7 @@ describe('examining agents', () => {
   });
 });
 
-/** A command that leaves a file, and that a reader of settings takes for ours. */
+/** A command that creates a file, and that a reader of settings takes for ours. */
 const hostile = () => ({ command: '/bin/sh', args: ['-c', `touch ${home}/ran # palimpsest`, '--short-ids'] });
 const hasRun = (): Promise<boolean> =>
   stat(join(home, 'ran')).then(

@@ -200,10 +200,10 @@ describe('doctor', () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(watchSocket(dataDir), resolve));
     expect(await findings()).toEqual([]);
-    // A late answer is a failure of a watcher that runs.
+    // If the watcher runs, a late answer is a failure.
     await failed('late');
     expect(await findings()).toMatchObject([['agent-hook-unreached', expect.stringContaining('late')]]);
-    // It is no failure while a hook starts the watcher.
+    // A late answer is no failure while a hook starts the watcher.
     await writeFile(join(hookFolder(dataDir), 'starting'), '');
     expect(await findings()).toEqual([]);
     await new Promise((resolve) => server.close(resolve));

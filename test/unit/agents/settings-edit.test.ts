@@ -19,7 +19,7 @@ const inJson = (text: string, ...changes: readonly Change[]): string =>
   changeSettings('json', text, changes.length === 0 ? [ENTRY] : changes).text;
 const inToml = (text: string): string => changeSettings('toml', text, [TABLE]).text;
 
-/** Makes the changes and takes them back at once. */
+/** Makes the changes and undoes them at once. */
 function thereAndBack(format: 'json' | 'toml', text: string, ...changes: readonly Change[]): string {
   const { text: changed, made } = changeSettings(format, text, changes);
   expect(changed).not.toBe(text);

@@ -35,7 +35,7 @@ const session = fc.array(fc.array(act, { minLength: 1, maxLength: 6 }), { minLen
 const FOLDERS = ['', 'src/', 'packages/server/src/handlers/', 'a/very/deeply/nested/folder/of/a/large/repository/'];
 const pathOf = (file: number): string => `/p/${FOLDERS[file % FOLDERS.length]}file-${file}.ts`;
 
-/** Outputs differ in every line, so that no text holds another one. */
+/** Outputs differ in every line, so that no text contains another one. */
 const outputOf = (nth: number): string =>
   Array.from({ length: 30 }, (_line, i) => `output ${nth}, line ${i}, of a command or a search`).join('\n');
 
@@ -78,7 +78,7 @@ class Harness {
     else {
       const before = this.textOf(one.file);
       const [from = ''] = before.split('\n');
-      // Long enough for a block to show it.
+      // Long enough to be shown in a block.
       const to = `the edit ${nth} of file ${one.file} has this first line${' as the request asked for'.repeat(3)}`;
       this.#texts.set(one.file, before.replace(from, to));
       this.#add('edit', { path: pathOf(one.file), oldText: from, newText: to }, `edit ${nth} is done`, one.file);

@@ -273,7 +273,7 @@ describe('observe', () => {
       },
       (held) => held >= 10,
     );
-    // The sockets of the system hold a part of it.
+    // The system's sockets buffer a part of the answer.
     expect(written).toBeLessThan(64 * 1_048_576);
     await answer.body?.cancel();
   });

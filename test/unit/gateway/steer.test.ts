@@ -233,7 +233,7 @@ describe('steering', () => {
     expect((sent[0] as { readonly body: readonly string[] }).body.join('')).toBe(out);
     expect(sent[0]).toMatchObject({ session: 's-1', step: 3, turn: 1, sent: { wire: 'anthropic', answer: 'msg_1' } });
     expect(steering.sessionOfCall('toolu_9')).toBe('s-1');
-    // So that its id is looked up while the agent runs it.
+    // The call is announced, so that its id is looked up while the agent runs it.
     expect(expected).toEqual([{ session: 's-1', callId: 'toolu_9' }]);
   });
 

@@ -32,7 +32,7 @@ describe('the first screen', () => {
     const lines = await screen(width);
     expect(lines.filter((line) => cellsOf(line) > width)).toEqual([]);
     expect(lines.length).toBeLessThan(31);
-    // A narrow list leaves these out last.
+    // A narrow list omits these columns last.
     expect(lines).toContainEqual(expect.stringMatching(/^ *2 {2}ISBN check.* 2 Feb \d\d:\d\d.* \$\d/));
   });
 

@@ -73,7 +73,7 @@ const LATE_ONCE = (place: 'before' | 'after'): string => `
     console.log(JSON.stringify({ id, result }));
   });`;
 
-/** The loop does not wait for the file; the test does. */
+/** A trouble file whose writes the test can await. The loop does not wait for them. */
 class AwaitedTrouble extends TroubleFile {
   written: Promise<void> = Promise.resolve();
 
