@@ -42,8 +42,8 @@ const fullName = namesOf([], false);
 
 /**
  * The contexts of one session's model calls, each rendered from the previous one. A record equals
- * that of `assemble` for the same state. Rendering it costs only the changed parts and one pass of
- * the hash.
+ * that of `assemble` for the same state. Rendering a context costs only the changed parts and one
+ * pass of the hash.
  */
 export class GrowingContext {
   readonly #strict: boolean;

@@ -43,8 +43,8 @@ function textInside(piece: string): string | undefined {
 }
 
 /**
- * Masks a piece of a JSON body. A long string is its own piece, without quotes. The rules read it
- * unescaped, because they need its line ends.
+ * Masks a piece of a JSON body. A long string is its own piece, without quotes. The mask's rules
+ * read it unescaped, because they need its line ends.
  */
 export function maskedPiece(mask: RecordMask, piece: string): string {
   const inside = textInside(piece);

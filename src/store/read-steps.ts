@@ -15,8 +15,8 @@ import { fromSnapshotPart, fromStepPart, messagePartHash, type SetsSnapshot, ste
 import type { TextReader } from './texts.js';
 
 /**
- * The times of a step, and the session that wrote it. For a step that a fork shares, it is an
- * ancestor (decision F2).
+ * The times of a step, and the session that wrote it. For a step that a fork shares, that session
+ * is an ancestor (decision F2).
  */
 export interface StepTimes extends VersionTimes {
   readonly owner: SessionId;

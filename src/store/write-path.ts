@@ -185,7 +185,7 @@ export class WritePath {
    * planned and submitted in the order of their calls. They have that order in the log, and settle
    * in that order.
    *
-   * Meant for a sole writer, whose guards fail only if it is not the sole writer. The write then
+   * Meant for a sole writer. A guard fails only if another client writes, too. The write then
    * rejects with the plan's error or StoreError `conflict`. It is not retried, since later writes
    * may be in the log. During an outage it retries until the database answers.
    */

@@ -31,7 +31,7 @@ export interface EpochLedger {
 export interface EpochSettings {
   /**
    * Number of calls within which a border must pay for itself. The number is a share of the calls
-   * so far, because long sessions tend to continue, within a minimum and a maximum.
+   * so far, within a minimum and a maximum: long sessions tend to continue.
    */
   readonly horizon: { readonly share: number; readonly least: number; readonly most: number };
   /**

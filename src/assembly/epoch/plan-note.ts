@@ -70,8 +70,8 @@ function freshLines({ names, begun }: EpochState, { pool, active, index }: Epoch
 }
 
 /**
- * Returns whether a call's output equals the text of an active file, which the request shows. If
- * so, one line names the file (divergence E4).
+ * Returns a predicate: whether a call's output equals the text of an active file, which the request
+ * shows. If so, one line names the file (divergence E4).
  */
 function repeatedBy(active: EpochInput['active']): (call: ObjectMetadata<'toolcall'>) => boolean {
   const files = new Map(active.map(({ metadata }) => [metadata.id, metadata]));

@@ -22,8 +22,8 @@ const MINUTES = 60_000;
 export const PRICES_AS_OF = '2026-11-22';
 
 /**
- * The tariffs of providers. If one promises a range of lifetimes, the upper limit counts: after it
- * the cache is certainly gone.
+ * The tariffs of providers. If a provider promises a range of lifetimes, the upper limit counts:
+ * after it the cache is certainly gone.
  */
 export const TARIFFS = {
   anthropic: { read: 0.1, write: 1.25, lifetimeMs: 5 * MINUTES },

@@ -286,10 +286,10 @@ export class ClientJournal {
   }
 
   /**
-   * Waits until the database has the records in other living processes' journals, including those
-   * that these processes adopted. The wait covers one session, or all records acknowledged before
-   * the call. Calls `eachTime` before each check, because a process may end meanwhile. Returns
-   * false on timeout.
+   * Waits until the database has the records in other living processes' journals, including the
+   * journals that these processes adopted. The wait covers one session, or all records acknowledged
+   * before the call. Calls `eachTime` before each check, because a process may end meanwhile.
+   * Returns false on timeout.
    */
   async othersDelivered(
     limitMs: number,

@@ -106,8 +106,8 @@ export class OptimisticView {
   }
 
   /**
-   * Returns the database's last transaction from the running refresh. Without a recent refresh, it
-   * starts one.
+   * Returns the database's last transaction from the running refresh. Without a recent refresh,
+   * queries the database.
    */
   latest(): Promise<number | undefined> {
     const isFresh = performance.now() - this.#askedAt < TIME_LIMITS.foreignWritesFresh;

@@ -121,8 +121,8 @@ export class Recovery implements LostWrites {
 
   /**
    * Delivers all records of a session in the data folder; the caller holds the session's lock.
-   * Includes records of living processes, so that a slow process does not block it. Each step is
-   * written once.
+   * Includes records of living processes, so that a slow process does not block the delivery. Each
+   * step is written once.
    */
   async #bringAll(session: SessionId): Promise<boolean> {
     // Let a living process deliver first, because two processes that compete are slower.

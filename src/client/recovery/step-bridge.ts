@@ -37,9 +37,9 @@ const placeOf = ({ session, seq }: Step): string => `${session}\0${seq}`;
 const namedBy = ({ changes }: Step): readonly ObjectId[] => [...(changes.activate ?? []), ...(changes.pin ?? [])];
 
 /**
- * Returns the ids that lost steps must have added to the index, by the first readable step after
- * each gap. They are the ids that this step and the next ones expect and that no readable step
- * added.
+ * Returns the ids that lost steps must have added to the index, keyed by the first readable step
+ * after each gap. They are the ids that this step and the next ones expect and that no readable
+ * step added.
  */
 function neededAfterGaps(writes: readonly SessionWrite[]): ReadonlyMap<string, readonly ObjectId[]> {
   const needed = new Map<string, ObjectId[]>();
