@@ -15,7 +15,8 @@ const SOCKET_NAME = 'xtdb.sock';
 /**
  * Returns the folder for a node's socket: `run` in the data folder. If that path is too long for a
  * socket, returns a folder named by its hash in `runtimeDir` (the user's XDG runtime folder). If
- * that is also too long or missing, the folder is in the system's temporary folder.
+ * that path is also too long, or `runtimeDir` is missing, the folder is in the system's temporary
+ * folder.
  */
 export function runtimeFolderFor(
   dataDir: string,

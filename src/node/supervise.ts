@@ -95,8 +95,8 @@ function failure(why: keyof typeof FAILURES, dataDir: string, said: string): Exi
 
 /**
  * Classifies the exit of a JVM: clean (requested, or idle), crashed (worth a restart), or failed
- * (the next start would fail too). An abnormal exit before it was ever ready counts as failed. An
- * exit by a signal does not, because it says nothing about the next start.
+ * (the next start would fail too). An abnormal exit before the node was ever ready counts as
+ * failed. An exit by a signal does not, because it says nothing about the next start.
  */
 export function judgeFrontExit(
   exit: FrontExit,

@@ -131,8 +131,8 @@ async function moveTo(
 
 /**
  * Returns the git command that gave a file its content. HEAD's log must show a move of HEAD at that
- * time. The file must have its content in the second commit, and another in the first. Waits for a
- * command that still runs. Reads no repository outside of the roots.
+ * time. The file must have its content in the commit after the move, and other content in the
+ * commit before. Waits for a command that still runs. Reads no repository outside of the roots.
  */
 export async function gitAuthor(
   access: FilesystemAccess,
