@@ -26,9 +26,9 @@ export interface Wanted {
   readonly at: Surroundings;
   readonly scope: Scope;
   /**
-   * Returns the server's command. `roots` are additional folders whose files it may read, such as a
-   * variable that the agent replaces. The agent starts the server in a folder that it may read
-   * anyway.
+   * Returns the server's command. `roots` are additional folders whose files the server may read. A
+   * root may be a variable that the agent replaces. The server may always read the folder in which
+   * the agent starts it.
    */
   server(roots?: readonly string[]): ServerCommand;
   /** The data folder, which the commands of hooks contain. */

@@ -93,8 +93,8 @@ async function planFile(
 const BESIDE: readonly WayName[] = ['mcp', 'hooks'];
 
 /**
- * Returns the ways that a setup writes: the named ones, and those of an earlier setup that can stay
- * beside them. Two ways may share a file, which has one record.
+ * Returns the ways that a setup writes: the named ways, and the ways of an earlier setup that can
+ * coexist with them. Two ways may share a file, which has one record.
  */
 async function waysOf(
   agent: Agent,

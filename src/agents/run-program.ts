@@ -18,16 +18,20 @@ export interface ProgramRun {
 const MOST_CHARS = 1_048_576;
 /**
  * Maximum wait for the end of the output, in milliseconds. A process that the program left behind
- * may keep it open.
+ * may keep the output open.
  */
 const DRAIN_MS = 1_000;
 
-/** Starts a program. Undefined if the system rejects the call, such as for a NUL. */
+/**
+ * Starts a program. Undefined if the system rejects the call, for example because of a NUL
+ * character.
+ */
 function started(program: string, args: readonly string[], options: SpawnOptions): ChildProcess | undefined {
   const how = spawnedAs(program, args);
   if (how === undefined) return undefined;
   try {
-    // In a process group of its own, so that all processes that it starts can be ended with it.
+    // The program gets its own process group, so that all processes that it starts can be ended
+    // with it.
     return spawn(how.command, how.args, { ...options, ...how.options, ...OWN_GROUP });
   } catch {
     return undefined;

@@ -83,7 +83,7 @@ export class ClientConnections {
     return connection;
   }
 
-  /** Ends all connections. The server does not track those that became WebSockets. */
+  /** Ends all connections. The server does not track connections that became WebSockets. */
   close(): void {
     for (const [socket, connection] of this.#connections) {
       connection.close();

@@ -8,7 +8,7 @@ export const LARGEST_BODY = 64 * 1_048_576;
 
 type Decode = (body: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>;
 
-/** Node decodes zstd since 22.15. An older Node cannot read such a body. */
+/** Node decodes zstd since 22.15. An older Node cannot read a zstd body. */
 const zstd = (zlib as { readonly zstdDecompress?: unknown }).zstdDecompress as typeof zlib.gunzip | undefined;
 
 const DECODERS: Readonly<Record<string, Decode | undefined>> = {

@@ -126,7 +126,7 @@ function openUpstream(
   return upstream;
 }
 
-/** Failures that the client would also see on a connection of its own. It can handle them. */
+/** Failures that the client would also see without the gateway. It can handle them. */
 const RESETS: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
 
 const unreachable = (base: URL, error: unknown): string =>
@@ -256,7 +256,7 @@ export async function forward(exchange: Exchange): Promise<void> {
 interface Upgrade {
   readonly request: IncomingMessage;
   readonly socket: Socket;
-  /** Bytes that came directly after the request's head. */
+  /** The bytes directly after the request's head. */
   readonly head: Buffer;
   readonly target: Target;
 }

@@ -35,7 +35,7 @@ export interface SteerSettings {
   readonly limitMs: number;
   /** The working folder of the agents. */
   readonly folder: string;
-  /** The sidecar's program. Default: the one beside this program. */
+  /** The sidecar's program. Default: the one in this program's folder. */
   readonly program?: string;
 }
 

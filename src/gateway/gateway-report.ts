@@ -10,7 +10,7 @@ const reportSchema = processIdentitySchema.extend({
   missed: z.int().nonnegative(),
   /** Number of WebSockets for model calls that were forwarded unread. */
   passed: z.int().nonnegative().default(0),
-  /** Time and reason of the last such call or WebSocket. */
+  /** Time of the last call that was not logged, or of the last WebSocket, with the reason. */
   at: z.iso.datetime(),
   reason: z.string(),
 });

@@ -55,7 +55,7 @@ function namedByConnection(raw: RawHeaders): ReadonlySet<string> {
 }
 
 /**
- * Returns the headers to forward: all but those of one connection, unchanged and in order. With
+ * Returns the headers to forward: all except those of one connection, unchanged and in order. With
  * `host`, the Host header gets that value in its place. With `keepsUpgrade`, Connection and Upgrade
  * stay, because they open a WebSocket.
  */

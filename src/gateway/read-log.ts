@@ -133,7 +133,7 @@ class FollowedLog {
       if (frame === undefined) {
         if (isCutOff(bytes, at, this.#salt)) break;
         const next = nextFrame(bytes, at + 1, this.#salt);
-        // No later frame follows, so the writer may not have finished the last one.
+        // No later frame follows, so the writer may not have finished this frame.
         if (next === undefined) {
           if (!isWholeRest) at = Math.max(at, bytes.length - FRAME_HEADER_BYTES);
           break;

@@ -20,7 +20,8 @@ export interface CreateClientOptions
    */
   readonly dataDir: string;
   /**
-   * Selects the secrets that are masked before anything is recorded. Default: those of known forms.
+   * Selects the secrets that are masked before anything is recorded. Default: secrets of known
+   * forms.
    */
   readonly mask?: MaskSetting;
   /** Whether secrets are also masked in the answers that agents get. Default: false. */

@@ -103,7 +103,7 @@ export type KnownTail = Readonly<Omit<TailWalk, 'messages' | 'placed' | 'goesOnI
  * Caches facts about the part of a session's list that stays in a request. The list usually grows
  * at its end, so only new messages are hashed and parsed. Messages must not change, and an
  * unchanged message and its place must be the same objects. A list with another beginning is
- * processed anew.
+ * processed from its start.
  */
 export class GrowingTail {
   readonly #history: GrowingHistory;

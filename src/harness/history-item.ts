@@ -77,7 +77,7 @@ export function argsOf(value: unknown): CallItem['args'] {
     const parsed: unknown = JSON.parse(value);
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as CallItem['args'];
   } catch {
-    // The model's text need not be JSON. It is then stored as it is.
+    // The model's text need not be JSON. Then it is stored unchanged in `raw`.
   }
   return { raw: value };
 }
@@ -290,7 +290,7 @@ class HistoryWalk {
       const item = callItem(message, result, { open, index });
       this.#items.push(item);
       if (item.from === undefined) continue;
-      // A late result shows that its call was open when these user messages came.
+      // A late result shows that its call was open when these user messages were sent.
       while ((settled.at(-1) ?? -1) > placeOf(item.from)) settled.pop();
     }
     if (speaks(message)) {
@@ -318,7 +318,7 @@ export const beginsWith = <T>(list: readonly T[], before: readonly T[]): boolean
 /**
  * Parses the growing list of one session. If the list continues the previous one, only new messages
  * are parsed. Messages must not change, and an unchanged message must be the same object. A list
- * with another beginning is parsed anew.
+ * with another beginning is parsed from its start.
  */
 export class GrowingHistory {
   #messages: readonly ReportedMessage[] = [];
@@ -341,9 +341,9 @@ export class GrowingHistory {
 
 /**
  * Returns where the running turn starts in a harness's list: at the last message of the user that
- * no open call precedes. Messages from there on must stay as they are. Stopped calls are not open.
- * A call was stopped if the model wrote a message after a later message of the user. Undefined if
- * there is no such message.
+ * no open call precedes. Messages from there on must not change. Stopped calls are not open. A call
+ * was stopped if the model wrote a message after a later message of the user. Undefined if there is
+ * no such message.
  */
 export const startOf = ({ settled }: Pick<History, 'settled'>): number | undefined => settled.at(-1);
 

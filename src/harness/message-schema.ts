@@ -66,8 +66,8 @@ const usageSchema = z
   );
 
 /**
- * Fields of other APIs that mean the same as one of ours. Without this check, their content would
- * be lost without an error.
+ * Fields of other APIs with the same meaning as one of our fields. Without this check, their
+ * content would be lost without an error.
  */
 const MISPLACED: Readonly<Record<string, 'content' | 'tool_calls'>> = {
   text: 'content',

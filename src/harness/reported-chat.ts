@@ -156,7 +156,7 @@ export class ReportedChat {
     this.#context = context;
   }
 
-  /** Records a finished call that was reported by itself, unless the session already has it. */
+  /** Records a finished call that was reported without its message, unless the session has it. */
   async record(call: CallItem, extras: CallExtras): Promise<ReportedCall> {
     if (call.id !== undefined && !this.#open.has(call.id)) this.#early.add(call.id);
     const by = call.id === undefined ? undefined : stepOf(this.#open.get(call.id));

@@ -102,6 +102,7 @@ export async function chooseSession(name: string, machine: MachineSessions): Pro
     const some = [...ids].slice(0, 3).join(', ');
     throw new ChoiceError('ambiguous-session', `${ids.size} sessions begin with ${name}, such as ${some}: write more.`);
   }
-  // A resumed session may have several files. The longest one includes the calls of the others.
+  // A resumed session may have several files. The longest file includes the calls of all other
+  // files.
   return chosen(found.reduce((most, one) => (one.file.size > most.file.size ? one : most), first));
 }

@@ -36,7 +36,7 @@ const CLOCKS_MS = 86_400_000;
 
 /**
  * Returns when a session was last used, by its own times or else by the file's time. A time in the
- * future is ignored, because it would make the session the newest one for long.
+ * future is ignored, because the session would stay the newest one for long.
  */
 export const lastUse = ({ endedAt, file }: FoundSession): number =>
   endedAt !== undefined && endedAt <= Date.now() + CLOCKS_MS ? endedAt : file.mtime;

@@ -60,7 +60,7 @@ export interface ImportInto {
 
 const hashOf = (...parts: readonly string[]): string => createHash('sha256').update(parts.join('\n')).digest('hex');
 
-/** No token counts, because they would take longer than the rest of the import. */
+/** Token counts are off, because counting would take longer than the rest of the import. */
 const CONFIG = parseReplayConfig({ tokens: false }, 'an import');
 
 async function replayInto(
@@ -101,7 +101,7 @@ const MOST_ANEW = 20;
 
 /**
  * Imports a recorded session under the agent's own id, or continues an earlier import. Reads the
- * recording only. A session that Palimpsest recorded itself stays as it is.
+ * recording only. Does not change a session that Palimpsest itself recorded.
  * @throws {RecordingError} if the recording cannot be read
  * @throws {SessionError} such as `lease-held`. A later import continues
  * @throws {XtdbError} from the database. A later import continues

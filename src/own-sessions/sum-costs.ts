@@ -12,7 +12,7 @@ export type CostKey = (typeof COST_KEYS)[number];
 /** The costs of the model calls of one day, agent, model or project. */
 export interface CostRow extends Spent {
   readonly key: string;
-  /** Number of sessions with such calls. */
+  /** Number of sessions with at least one of these calls. */
   readonly sessions: number;
 }
 

@@ -109,7 +109,7 @@ function pathsOf(plot: Plot, draws: ChartSeries['draws']): uPlot.Series.PathBuil
   return plot.paths.stepped?.({ align: 1, alignGaps: 1 });
 }
 
-/** Fills the shared beginning behind the lines. */
+/** Draws a background for the columns that both lines share. */
 function shade(u: uPlot, to: number | undefined, color: string): void {
   if (to === undefined) return;
   const { ctx, bbox } = u;

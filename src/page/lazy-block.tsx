@@ -7,7 +7,7 @@ const MARGIN = '150% 0px';
 interface LazyBlockProps {
   /** The height in pixels until it is rendered. */
   readonly height: number;
-  /** Whether to render it at once, for example because a link leads into it. */
+  /** Whether to render it immediately, for example because a link leads into it. */
   readonly isWanted?: boolean;
   readonly children: () => ComponentChildren;
 }

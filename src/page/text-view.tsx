@@ -143,8 +143,8 @@ interface TextViewProps {
 }
 
 /**
- * Shows a recorded text with line numbers, to copy and to download as it is. Of long texts only
- * visible rows are rendered.
+ * Shows a recorded text with line numbers. The text can be copied and downloaded unchanged. Of long
+ * texts only visible rows are rendered.
  */
 export function TextView({ text, label, title, file = label, firstLine = 1, lineHref }: TextViewProps) {
   const rows = useMemo(() => textRows(text), [text]);

@@ -100,7 +100,10 @@ export class Follower {
     return this.failure === undefined && !this.#isSteered && !this.#isStopped;
   }
 
-  /** Reads the transcript soon, because it may have changed. `now` reads a document at once. */
+  /**
+   * Reads the transcript soon, because it may have changed. With `now`, reads even a JSON document
+   * immediately.
+   */
   changed(now = false): void {
     if (this.#isStopped) return;
     this.#isChanged = true;

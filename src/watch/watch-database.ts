@@ -19,7 +19,7 @@ interface OpenDatabase {
 
 /**
  * The data folder's database, shared by all imports of the process. It opens on the first use and
- * closes some time after the last one, so that an idle process does not keep a node running.
+ * closes some time after the last use, so that an idle process does not keep a node running.
  */
 export class WatchDatabase {
   readonly dataDir: string;

@@ -72,6 +72,7 @@ export function isStillOurs(found: unknown, ours: SettingValue): boolean {
   if (typeof ours !== 'object') return found === ours;
   if (typeof found !== 'object' || found === null) return false;
   const [one, other] = [found as Readonly<Record<string, unknown>>, ours as Readonly<Record<string, unknown>>];
-  // Only these are compared: agents add fields of their own, such as the tools that a user allowed.
+  // Only these two fields are compared: agents add other fields, such as the tools that a user
+  // allowed.
   return ['command', 'args'].every((name) => JSON.stringify(one[name]) === JSON.stringify(other[name]));
 }

@@ -11,7 +11,7 @@ import {
   type Wanted,
 } from '../agent.js';
 
-/** OpenCode reads both file names. A file with comments usually has the second one. */
+/** OpenCode reads both file names. A file with comments usually has the second name. */
 function paths({ at: { env, home, cwd }, scope }: Wanted): readonly [string, string] {
   const folder = scope === 'user' ? join(variable(env, 'XDG_CONFIG_HOME') ?? join(home, '.config'), 'opencode') : cwd;
   return [join(folder, 'opencode.json'), join(folder, 'opencode.jsonc')];

@@ -97,7 +97,7 @@ class Opencode2Loop {
   }
 
   /**
-   * Leaves a request other than the conversation's, such as a summary, on OpenCode's own history.
+   * Leaves OpenCode's own history in a request outside the conversation, such as one for a summary.
    */
   side({ messages }: RequestDraft): void {
     messages.splice(0, messages.length, ...messages.map(withoutThoughts));

@@ -110,8 +110,8 @@ class SidecarSessions {
   };
 
   /**
-   * Returns an answer as it is written. Called just before writing, because it depends on the
-   * previous answer.
+   * Returns an answer in the form in which it is written to the pipe. Called just before writing,
+   * because it depends on the previous answer.
    */
   written({ call, params }: SidecarRequest, answer: SidecarAnswer): SidecarAnswer {
     if (call !== 'context' || !('result' in answer) || answer.result === null) return answer;

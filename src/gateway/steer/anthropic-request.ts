@@ -46,8 +46,8 @@ function userEntries(content: readonly WireBlock[]): readonly Entry[] {
     return [{ report, block: at }];
   });
   const others = content.filter(({ type }) => type !== 'tool_result');
-  // Text beside results is reported as a system message. As a user message it would begin a turn
-  // between a call and its result.
+  // If a message has results, its other text is reported as a system message. As a user message it
+  // would begin a turn between a call and its result.
   const said = results.length > 0 ? [] : others.filter((block) => !isReminder(block));
   const added = results.length > 0 ? others : others.filter(isReminder);
   return [

@@ -18,7 +18,7 @@ const INJECTED = /^\s*(?:<(?:[a-z]+(?:_[a-z]+)+|permissions|skills?)\b|# AGENTS\
 const SUMMARISED = /^\s*Another language model started to solve this problem/;
 const CALL = /^(?:function|custom_tool|local_shell)_call$/;
 const OUTPUT = /^(?:function|custom_tool|local_shell)_call_output$/;
-/** Items that only the provider can read. They stand for everything before them. */
+/** Items that only the provider can read. They replace everything before them. */
 const COMPACTED: ReadonlySet<unknown> = new Set(['compaction', 'compaction_summary']);
 const SYSTEM: ReadonlySet<unknown> = new Set(['developer', 'system']);
 

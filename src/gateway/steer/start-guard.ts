@@ -13,7 +13,7 @@ export interface GuardOptions {
   readonly limitMs: number;
   /** Shows a line to the user. */
   readonly notify: (line: string) => void;
-  /** Default: the program beside this one. */
+  /** Default: the sidecar's program in this program's folder. */
   readonly program?: string;
 }
 

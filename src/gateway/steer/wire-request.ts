@@ -6,7 +6,7 @@ export type WireBlock = Readonly<Record<string, unknown>>;
 /**
  * An entry of a request's list, in the form that is compared and hashed. It is a message of
  * Anthropic's wire or an item of the Responses wire. Its original bytes are kept separately, so
- * that it is sent as it came.
+ * that it can be sent unchanged.
  */
 export type WireEntry = WireBlock;
 

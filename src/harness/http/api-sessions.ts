@@ -36,8 +36,8 @@ export class ApiSessions {
   readonly #open = new Map<string, OpenSession>();
   readonly #putAway = new Map<string, PutAwaySession>();
   /**
-   * Sessions that another process took over, as a failed request has shown. Opening such a session
-   * takes it back (decision F5).
+   * Sessions that another process took over, as a failed request has shown. Opening one of them
+   * takes it back from that process (decision F5).
    */
   readonly #lost = new Set<string>();
   /** Sessions that are being opened. A request for one of them waits. */

@@ -48,7 +48,7 @@ export const some = (words: Words, pattern: RegExp): boolean =>
   words.some((word) => word !== undefined && pattern.test(word));
 /** Returns the words that are known. */
 export const known = (words: Words): readonly string[] => words.filter((word) => word !== undefined);
-/** Returns the effects of a command that reads files and does not print their text as it is. */
+/** Returns the effects of a command that reads files and prints something other than their text. */
 export const reads = (words: Words): CommandActs => ({
   acts: known(words).map((path) => ({ kind: 'name', path })),
   prints: true,

@@ -3,8 +3,8 @@ import { type LineReadings, possibleNames } from './listed-names.js';
 import { operands, type ShellCommand, shellSteps } from './shell-syntax.js';
 
 /**
- * The names that a script's output may contain, by line. `folders` are those that the names may be
- * relative to, most likely first.
+ * The names that a script's output may contain, by line. `folders` are the folders that names may
+ * be relative to, most likely first.
  */
 export interface ShellNames {
   readonly lines: readonly LineReadings[];
@@ -24,7 +24,7 @@ interface Listing {
 /** The commands of a script that print. */
 interface Printed {
   readonly listings: readonly Listing[];
-  /** The folders in which the other printing commands ran. */
+  /** The folders of the printing commands that are not listings. */
   readonly places: readonly string[];
 }
 
@@ -107,8 +107,8 @@ function printedBy(script: string, cwd: string): Printed | undefined {
 }
 
 /**
- * Divides a listing into one section per folder. Each but the first begins with a header such as
- * `src:`.
+ * Divides a listing into one section per folder. Each section except the first begins with a header
+ * such as `src:`.
  */
 function sectionsOf(output: string): readonly { readonly header: string | undefined; readonly lines: string[] }[] {
   const sections: { readonly header: string | undefined; readonly lines: string[] }[] = [

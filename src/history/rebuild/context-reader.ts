@@ -122,8 +122,8 @@ export class ContextReader {
 
   /**
    * Reads ahead for many contexts of the past: the newest heads of all their objects, and the texts
-   * of those that a context shows. With `writes`, it omits texts that may have been stored after
-   * their documents; these are read when shown. Throws the errors of the reads.
+   * of the objects that a context shows. With `writes`, it omits texts that may have been stored
+   * after their documents; these are read when shown. Throws the errors of the reads.
    */
   async foresee(
     present: ContextSnapshot,

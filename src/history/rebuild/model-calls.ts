@@ -74,7 +74,7 @@ type Open = Omit<ModelCall, 'answer' | 'usage'> & { readonly answer: number[]; u
 
 /**
  * Returns the calls of the model among a session's steps. If the harness reported no messages of
- * the model, each tool call counts as one.
+ * the model, each tool call counts as a model call.
  */
 export function modelCallsOf(steps: readonly Step[]): readonly ModelCall[] {
   const isCounted = steps.some(({ usage }) => usage !== undefined && hasTokens(usage));

@@ -85,7 +85,7 @@ const NUMBERED: Readonly<Record<Prefix, (rest: string, whole: string) => Moment>
   tx: (rest, whole) => ({ kind: 'tx', txId: wholeNumber(rest, whole, 0) }),
 };
 
-/** Returns whether a text behind the `@` of a reference is meant as a moment, even if malformed. */
+/** Returns whether the text after a reference's `@` is meant as a moment, even if malformed. */
 function looksLikeMoment(text: string): boolean {
   return /^(?:now$|(?:turn|step|tx):|\d{4}-\d{2})/i.test(text);
 }

@@ -33,7 +33,7 @@ export interface PastContext {
   readonly renderer: RendererName;
   readonly basis: Pick<Basis, 'validTime' | 'txId'>;
   readonly sha256: Sha256;
-  /** Whether it equals its record byte for byte. Undefined without a record. */
+  /** Whether the context equals its record byte for byte. Undefined without a record. */
   readonly matches: boolean | undefined;
   /** Set if parts were masked before the import. The record matches only the rest. */
   readonly redacted?: true;

@@ -105,7 +105,7 @@ const HEADS: Readonly<Record<TranscriptPart['kind'], string>> = {
   result: 'result',
 };
 
-/** Returns the parts of a request as one text, each below a line that says what it is. */
+/** Returns the parts of a request as one text, each below a line that names its kind. */
 export const transcriptText = (parts: readonly TranscriptPart[]): string =>
   parts
     .map(({ kind, step, text }) => {

@@ -113,14 +113,14 @@ function heldBy(record: AssemblyProof, { heads, place }: WantedVersion): boolean
   return heads.findLastIndex((head) => head.txId <= txId && head.validTime.getTime() <= at) === place;
 }
 
-/** Returns whether a version was the valid one when an object came into a transcript's requests. */
+/** Returns whether a version was valid when its object appeared in a transcript's requests. */
 const showedAt = (at: number, { heads, place }: WantedVersion): boolean =>
   heads.length === 1 || heads.findLastIndex(({ validTime }) => validTime.getTime() <= at) === place;
 
 /**
  * Returns the contexts that had one version of an object. For recorded contexts, the sets and
  * versions at each model call decide, also inside an epoch. For a transcript, the time at which the
- * object came into the requests decides.
+ * object appeared in the requests decides.
  */
 export function exposureOf(
   { requests, way, presences }: SeenRequests & { readonly way: Way | undefined },

@@ -14,7 +14,7 @@ const MOST_SCOPES = 8;
 export interface OpenScopes {
   /** The only session of the search; undefined for all. */
   readonly session: SessionId | undefined;
-  /** Returns those of the given sessions that exist and may be searched, in the same order. */
+  /** Returns the given sessions that exist and may be searched, in the same order. */
   open(sessions: readonly SessionId[]): Promise<readonly SessionScope[]>;
 }
 

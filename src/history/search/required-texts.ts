@@ -12,7 +12,7 @@ function closedAfter(source: string, from: number, [open, close]: readonly [stri
     const char = source[at];
     if (char === '\\') at += 1;
     else if (char === '[' && open !== '[') at = closedAfter(source, at, ['[', ']']) - 1;
-    // A `]` directly behind the beginning of a class is a member of the class.
+    // A `]` directly after the beginning of a class is a member of the class.
     else if (char === close && !(open === '[' && /^\[\^?$/.test(source.slice(from, at)))) {
       depth -= 1;
       if (depth <= 0) return at + 1;

@@ -43,7 +43,7 @@ export interface CallChanges {
   readonly why?: string;
   /** One sentence about the tokens written again, by the provider's count if known, and why. */
   readonly sentence: string;
-  /** The provider's count of the second request, if the first one directly precedes it. */
+  /** The provider's count of the second request, if the first request directly precedes it. */
   readonly counted?: {
     readonly read: number;
     readonly fresh: number;

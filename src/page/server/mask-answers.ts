@@ -155,7 +155,8 @@ export class MaskedAnswers {
   }
 
   /**
-   * Masks a value. `roundsSizes`: rounds the sizes in it, because they may be those of masked text.
+   * Masks a value. With `roundsSizes`, rounds the sizes in the value, because they may be sizes of
+   * masked text.
    */
   #value(value: unknown, roundsSizes = false): unknown {
     if (typeof value === 'string') return this.#text(value);

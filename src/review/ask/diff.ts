@@ -67,7 +67,7 @@ export interface SetDiff {
   readonly removed: readonly ObjectId[];
 }
 
-/** An active object that came, left, or has another text. */
+/** An object that entered or left the active set, or whose text changed. */
 export interface ActiveDiff {
   readonly id: ObjectId;
   readonly change: 'added' | 'removed' | 'changed';

@@ -18,7 +18,7 @@ export function sizeOf(value: EdnValue): number {
   return value instanceof EdnMap ? value.flat.reduce<number>((sum, one) => sum + sizeOf(one), own) : own;
 }
 
-/** Groups rows by one column. Each key maps to the values of the other column. */
+/** Groups rows by one column. Each value of that column maps to the values of the other column. */
 export function grouped(rows: readonly FoldedRow[], by: 0 | 1): EdnMap {
   const groups = new Map<EdnValue, EdnValue[]>();
   for (const row of rows) {

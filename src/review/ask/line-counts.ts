@@ -12,7 +12,7 @@ interface CountedText {
 
 /** How to split a text into lines and count one line. */
 interface LineCounting {
-  /** Whether the line that begins at an offset, behind a line end, is counted on its own. */
+  /** Whether the line that begins at an offset, after a line end, is counted separately. */
   readonly isApart: (text: string, at: number) => boolean;
   readonly count: (line: string) => number;
 }
@@ -42,7 +42,7 @@ const itself = (place: number): number => place;
 
 /**
  * Counts texts line by line. If a text begins and ends like a recent one, it counts only the lines
- * that differ. Consecutive contexts of a session have such sections.
+ * that differ. The sections of consecutive contexts are usually alike in this way.
  */
 export class LineCounts {
   readonly #lines: LineCounting;

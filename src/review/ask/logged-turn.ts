@@ -40,7 +40,9 @@ export interface LoggedEpoch {
   readonly at: Date;
   readonly number: number;
   readonly reason: BorderReason;
-  /** The tokens behind the decision. Undefined if there was nothing to compare. */
+  /**
+   * The token counts on which the decision was based. Undefined if there was nothing to compare.
+   */
   readonly price?: BorderPrice;
 }
 
@@ -121,7 +123,7 @@ export interface FoundTurn {
   readonly span: TurnSpan;
 }
 
-/** The facts that complete the turns of one session beside their steps. */
+/** The facts that a log needs about a session's turns, in addition to their steps. */
 export interface TurnFacts {
   readonly calls: LoggedCalls;
   /** The epochs of the session, by step. */

@@ -159,7 +159,7 @@ async function otherVersion(parted: Parted): Promise<PrefixCause | undefined> {
 
 /**
  * Finds a difference that comes from the growth of the harness's own list. New messages move the
- * items behind the list. Once a turn has ended, its messages move to the chat.
+ * items after the list. Once a turn has ended, its messages move to the chat.
  */
 function listGrew({ acts, pieceTo, pieceFrom }: Parted): PrefixCause | undefined {
   const step = pieceTo?.step;
@@ -173,8 +173,8 @@ function listGrew({ acts, pieceTo, pieceFrom }: Parted): PrefixCause | undefined
 }
 
 /**
- * Finds the cause if a request comes from a transcript. Palimpsest's sets do not affect such
- * requests, only the harness does.
+ * Finds the cause if a request comes from a transcript. Only the harness changes these requests;
+ * Palimpsest's sets do not affect them.
  */
 function inTranscript({ acts: { from, to, steps } }: Parted): PrefixCause | undefined {
   if (from.rebuilt !== undefined && to.rebuilt !== undefined) return undefined;

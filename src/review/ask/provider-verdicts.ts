@@ -6,7 +6,7 @@ import type { RequestPiece } from './request-pieces.js';
 /** The tokens that the provider read from its cache for a request, and our upper estimate. */
 export interface CacheVerdict {
   readonly read: number;
-  /** The provider's count of the previous request, less the tokens behind the first difference. */
+  /** The provider's count of the previous request, less the tokens after the first difference. */
   readonly expected: number;
   readonly verdict: 'agrees' | 'read-less' | 'read-more';
 }
@@ -51,7 +51,7 @@ export interface ProviderVerdicts {
 export interface NextRequest {
   readonly before: ModelUsage | undefined;
   readonly after: ModelUsage | undefined;
-  /** Tokens of the first request behind the first difference. */
+  /** Tokens of the first request after the first difference. */
   readonly behind: number;
   /**
    * The part with the first difference. Undefined if the second request begins with the whole

@@ -16,7 +16,7 @@ export interface RequestPair {
 
 /**
  * Rebuilds two requests: the last one up to each moment of a range. If the range has no beginning,
- * the first is the one before the second.
+ * the first request is the one before the second.
  *
  * @throws {HistoryError} `malformed-moment`, `beyond-end`
  */
@@ -76,7 +76,10 @@ export class ActsBetween {
     return this.toolOf(step) ?? `a message of ${step.message?.role ?? 'an unknown role'}`;
   }
 
-  /** Returns the last step that changed an object's sets, and the first such change in it. */
+  /**
+   * Returns the last step that added an object to a set or removed it, and the step's first such
+   * change.
+   */
   setChange<Name extends keyof SetChanges>(
     object: ObjectId,
     names: readonly Name[],

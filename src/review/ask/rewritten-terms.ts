@@ -30,7 +30,7 @@ export const NOTHING_BOUND: Scope = new Set();
 export const isBound = (scope: Scope, { name }: EdnSymbol): boolean =>
   scope === 'all' || (typeof scope !== 'string' && scope.has(name));
 
-/** The symbol behind a variable that takes each of many values. */
+/** The symbol that follows a variable in a binding of many values. */
 export const ELLIPSIS = sym('...');
 /** The result of a look-up for an entity without the attribute. No attribute has it as a value. */
 export const ABSENT = kw('absent');

@@ -231,7 +231,7 @@ async function readCalls({ sessions, object }: Asked, turns: readonly TurnSpan[]
   if (first >= 0) await sessions.filesOf(steps.slice(first));
 }
 
-/** Returns where a session had an object in full, by its transcript or otherwise its sets. */
+/** Returns where a session had an object in full, by its transcript or, without one, its sets. */
 async function seenWhole(
   asked: Asked,
   session: SessionId,

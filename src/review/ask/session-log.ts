@@ -190,8 +190,8 @@ const FEWEST_STEPS = 64;
 
 /**
  * Returns at most `count` newest turns that had begun by a time (milliseconds since 1970), oldest
- * first. Reads from the session's end, so a few turns of a long session cost no more than those of
- * a short one.
+ * first. Reads from the session's end, so a few turns of a long session cost no more than the turns
+ * of a short session.
  */
 async function newestTurns(
   { present }: Timeline,

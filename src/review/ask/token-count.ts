@@ -135,8 +135,8 @@ function count(text: string): number {
 const SPACE = /\s/;
 
 /**
- * Returns whether no token can contain a line end and this character behind it. That holds unless
- * the character is white space or a slash.
+ * Returns whether no token can contain a line end and the character after it. That holds unless the
+ * character is white space or a slash.
  */
 function beginsAnew(text: string, at: number): boolean {
   const code = text.charCodeAt(at);

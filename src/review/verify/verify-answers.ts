@@ -104,8 +104,8 @@ async function verdictOn(database: Database, step: Answered, call: FoundVersion 
 }
 
 /**
- * Reads the calls of some steps. If one is damaged, reads each by itself, so that the others are
- * still compared.
+ * Reads the calls of some steps. If one is damaged, reads each call separately, so that the
+ * undamaged ones are still compared.
  */
 async function callsOf(
   present: StoreSnapshot,
@@ -123,9 +123,9 @@ async function callsOf(
 }
 
 /**
- * Rebuilds the tool answers of a session's steps from stored data and compares them with those the
- * agent got. Calls `onProgress` before each page and at the end. An error that it throws ends the
- * verification. If `steps` is an error, nothing is compared.
+ * Rebuilds the tool answers of a session's steps from stored data and compares them with the
+ * answers that the agent got. Calls `onProgress` before each page and at the end. An error that it
+ * throws ends the verification. If `steps` is an error, nothing is compared.
  */
 export async function verifyAnswers(
   database: Database,

@@ -33,8 +33,8 @@ export type MismatchCause =
    */
   | 'other-basis'
   /**
-   * It was assembled from local knowledge during an outage, and the database later decided
-   * otherwise.
+   * It was assembled from local data during an outage, and the database later stored something
+   * else.
    */
   | 'made-while-away'
   /** All parts are present and match their hashes, but the text differs. */
@@ -161,7 +161,7 @@ async function explain(
 
 /** The readers that rebuild contexts. */
 export interface VerifyingReaders {
-  /** Reads every part of a context by itself. */
+  /** Reads every part of a context itself, without the faster attempt's data. */
   readonly rebuilder: AssemblyRebuilder;
   /**
    * A faster attempt, which may use cached steps and heads. If it returns undefined or fails, or if
