@@ -17,7 +17,7 @@ import { digestsIn, partsOf } from './named-digests.js';
 import { finishOrder, type PendingOrder } from './order-file.js';
 
 const OPS_AT_ONCE = 250;
-/** The name of the write queue for erasures. No session can have this name. */
+/** The write path's lane for erasures. No session can have this name. */
 const LANE = '.erasure';
 
 async function write(store: ObjectStore, ops: readonly TxOp[]): Promise<void> {

@@ -92,7 +92,7 @@ describe('imported versions of a file beside local ones', () => {
     await Promise.all([made.close(), node.stop(), files.remove()]);
   });
 
-  test('are found through the imported session, and are current for no other', async () => {
+  test('are found through the imported session, and are current for no other session', async () => {
     const bundle = await write(first, 'first.bundle', made.client.store);
     expect(await take(bundle.path)).toMatchObject({ isNew: true });
     expect(await textOf()).toEqual({ text: 'here\n', session: null, others: [first], number: 1 });
@@ -100,7 +100,8 @@ describe('imported versions of a file beside local ones', () => {
     expect(await textOf(first, 'turn:1')).toMatchObject({ text: 'one\nshared\n', session: first });
     expect((await askVersions(await timeline(), { object: made.file })).versions).toHaveLength(1);
     expect((await askVersions(await timeline(), { object: made.file, session: first })).versions).toHaveLength(3);
-    // Even as of an hour ago, the imported session's version is not this database's answer.
+    // Even a read as of an hour ago does not return the imported session's version as this
+    // database's.
     expect(await textOf(undefined, new Date(Date.now() - 60_000).toISOString())).toMatchObject({
       text: 'here\n',
       session: null,
@@ -144,7 +145,7 @@ describe('imported versions of a file beside local ones', () => {
     expect((await write(second, 'second-back.bundle')).bytes.equals(bundle.bytes)).toBe(true);
   });
 
-  test('end when the session continues here, which then sees the files of this database', async () => {
+  test('end when the session continues here and then sees the files of this database', async () => {
     const steps = (await (await there.latest()).steps(first)).length;
     const session = await client.openSession({ id: first });
     await session.reportMessage({ role: 'user', text: 'Go on here' });
@@ -174,7 +175,7 @@ describe('imported versions of a file beside local ones', () => {
     expect(await take(exported.path)).toMatchObject({ isNew: false });
   });
 
-  test('refuse another bundle of an existing session and describe it', async () => {
+  test('are not mixed with another bundle of the same session; the refusal describes that bundle', async () => {
     const open = await made.client.openSession({ id: second });
     await open.reportMessage({ role: 'user', text: 'More' });
     await made.client.closeSession(open);

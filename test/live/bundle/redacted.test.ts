@@ -73,7 +73,7 @@ describe('a redacted session', () => {
       answer: () => 'PIN4711',
     });
     await pin.applied;
-    // Two contexts of one step: the page has only the later one's text.
+    // One step has two contexts, and the page has only the later context's text.
     await opened.assemble({ deliver: 'library' });
     await opened.assemble({ deliver: 'library', shortIds: true });
     await opened.reportMessage({ role: 'assistant', text: `It says ${JSON.stringify(SECRET)}` }, undefined, {
@@ -145,7 +145,7 @@ describe('a redacted session', () => {
     ]);
   });
 
-  test('has no form or hash of the text in a page; the rest is whole', async () => {
+  test('has no form or hash of the text on a page; the rest of the page is unchanged', async () => {
     const written = await run('export', name, '--html', path('page.html'), '--redact', path('rules'), '--json');
     expect([written.code, written.stderr, written.code === 0 ? '' : written.stdout]).toEqual([0, '', '']);
     expect(JSON.parse(written.stdout).masked).toBeGreaterThan(10);

@@ -47,7 +47,7 @@ describe('a bundle with secrets', () => {
     await folder.remove();
   });
 
-  test('is refused with the kinds of its secrets, unless nothing is masked', async () => {
+  test('is refused with the kinds of its secrets, unless this data folder masks nothing', async () => {
     const { code, stdout } = await run('import', path('open'));
     expect([code === 0, JSON.parse(stdout)]).toEqual([
       false,
@@ -61,7 +61,7 @@ describe('a bundle with secrets', () => {
     expect(JSON.parse((await run('import', path('open'), '--mask', 'off')).stdout)).toMatchObject({ imported: false });
   });
 
-  test('is taken once its secrets are masked, with the marks of any data folder', async () => {
+  test('is imported once its secrets are masked, with the marks of any data folder', async () => {
     await expect(checkBundle(path('open'), {}, other)).rejects.toMatchObject({ code: 'secrets' });
     for (const file of ['masked', 'redacted'])
       expect(await checkBundle(path(file), {}, other)).toMatchObject({ header: { transactions: expect.any(Number) } });

@@ -386,7 +386,7 @@ describe('a session as a bundle of Agent Context', () => {
     expect(envelope.evidence_refs).toEqual([injection?.final_ref]);
   });
 
-  test('nothing is injected because it was selected: no injection without a record of a context', async () => {
+  test('a selection alone gives no injection: every injection has the record of a context', async () => {
     const { envelope, selections, assemblies, injections } = await at('turn:1');
     expect(selections[0]?.selected_item_refs.length).toBeGreaterThan(2);
     expect([assemblies, injections, envelope.lifecycle]).toEqual([[], [], 'selected']);
@@ -497,7 +497,7 @@ describe('a session as a bundle of Agent Context', () => {
       expect(await refused(`${first}@turn:99`, 'new')).toContain('has no turn 99');
       expect((await readdir(root)).sort()).toEqual(['file', 'foreign', 'link', 'other', 'real']);
       expect(await contents(path('other'))).toEqual(before);
-      // A bundle with a link to an equal text in place of a file is not the bundle.
+      // A link in place of a file makes it another bundle, even if the text is equal.
       const [file, text] = before[0] ?? ['', ''];
       await writeFile(path('elsewhere'), text);
       await rm(path(`other/${file}`));

@@ -4,8 +4,8 @@ import { pairFindings } from '../../support/pair-check.js';
 import { servedFolders } from '../../support/served-folders.js';
 
 /**
- * Our own form of the duties of Amplifier's context managers. Each test is a rule of contract 2.1,
- * of 1.0, or of what compaction must never break.
+ * Our own wording of the duties of Amplifier's context managers. Each test checks a rule of
+ * contract 2.1 or 1.0, or an invariant of compaction.
  */
 const { api } = servedFolders();
 
@@ -47,7 +47,7 @@ const findings = (messages: readonly Message[]) =>
 
 const words = (seed: string, count: number): string => Array.from({ length: count }, (_, i) => `${seed}${i}`).join(' ');
 
-/** Turns with a call each, whose results take some hundred tokens. */
+/** Turns with one call each. Each result takes some hundred tokens. */
 const turns = (from: number, to: number): readonly Message[] =>
   Array.from({ length: to - from }, (_, i) => from + i).flatMap((n): readonly Message[] => [
     { role: 'user', content: `question ${n}` },
@@ -300,7 +300,7 @@ describe('oversized blocks', () => {
     expect(await set([...given, { role: 'user', content: 'more' }])).toEqual({ outcome: 'extended' });
     const shown = await view(id, { budget: 200_000 });
     expect(shown.messages.slice(0, 4).map(({ content }) => content)).toEqual(given.map(({ content }) => content));
-    // Pictures by a fixed price, thinking by its words.
+    // Each picture counts a fixed number of tokens. Thinking counts by its words.
     expect(shown.tokens).toBeGreaterThan(13 * 1_600 + 30_000);
     const other = {
       ...image('abcd', 700_000),
@@ -391,7 +391,7 @@ describe('invariants of compaction', () => {
     expect((await list(id)).at(-1)?.content).toBe(text);
   });
 
-  test('gives a result without a call one, so that no view has it alone', async () => {
+  test('adds a call to a result without one, so that no view has the result alone', async () => {
     const id = await opened();
     await add(id, result('lost', 'r'), { role: 'assistant', content: 'so' }, { role: 'user', content: 'go on' });
     const { messages } = await view(id, { budget: 1_000 });

@@ -44,7 +44,7 @@ interface Told {
   readonly entry: object;
 }
 
-/** The entries of a recording without its own names and places, and their times. */
+/** Returns the entries of a recording without ids and places, each with its time. */
 async function entriesIn(text: string): Promise<readonly Told[]> {
   const entries: Told[] = [];
   const onLoss = (loss: object): never => {
@@ -90,7 +90,7 @@ test('a trajectory that is imported, exported and imported again has the same en
   const once = await thereAndBack('once', trajectory);
   const [made, given] = [await entriesIn(once), await entriesIn(trajectory)];
   expect(made.map(({ entry }) => entry)).toEqual(given.map(({ entry }) => entry));
-  // The database dates steps of one moment apart.
+  // The database gives steps of the same time slightly different times.
   for (const [i, { at }] of given.entries()) expect(Math.abs((made[i]?.at ?? 0) - at)).toBeLessThanOrEqual(5);
   expect(JSON.parse(once)).toMatchObject({
     schema_version: 'ATIF-v1.7',

@@ -74,7 +74,7 @@ describe('a session as a CortexFS directory', () => {
     expect(await exportSession(timeline, folder, at())).toMatchObject({ appended: 0, written: [] });
   });
 
-  test('follows the document; outputs are whole, pinned and approved entries are in place', async () => {
+  test('follows CortexFS document 000; outputs are whole, pinned and approved entries are in place', async () => {
     const folder = join(root, 'whole');
     await exportSession(timeline, folder, at());
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -101,7 +101,7 @@ describe('a session as a CortexFS directory', () => {
     expect(types.filter((type) => type === 'start')).toHaveLength(3);
   });
 
-  test('keeps a pack within its budget, in the session’s folder or elsewhere; refuses an impossible one', async () => {
+  test('keeps a pack within its budget, in any folder, and refuses an impossible budget', async () => {
     await exportSession(timeline, join(root, 'packed'), at());
     const budget = 260;
     const { pack, paths } = await packInto(timeline, join(root, 'packed'), { ...at(), budget });

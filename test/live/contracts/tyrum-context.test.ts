@@ -7,7 +7,7 @@ import { suiteData } from '../../support/mcp-clients.js';
 import { servedFolders } from '../../support/served-folders.js';
 import { tyrumFindings } from '../../support/tyrum-schemas.js';
 
-/** Our own form of the answers of Tyrum's gateway about contexts, and of its pruning. */
+/** Our own wording of how Tyrum's gateway reports and prunes contexts. */
 const folders = servedFolders();
 const { api } = folders;
 
@@ -42,7 +42,7 @@ async function recorded(turns: number): Promise<string> {
 const sized = (report: Row) => report.user_parts as readonly { readonly id: string; readonly chars: number }[];
 
 describe('context reports', () => {
-  test('exist for every handed-out context, in exact fields, whose parts add up to it', async () => {
+  test('exist for every handed-out context, in exact fields; the sizes add up to the context', async () => {
     const id = await recorded(1);
     await api.call('announceTools', id, {
       tools: ['a', 'bb', 'ccc', 'dddd', 'eeeee', 'ffffff'].map((schema) => ({ id: `tool_${schema}`, schema })),
@@ -104,7 +104,7 @@ describe('context reports', () => {
     expect(JSON.parse(detail.stdout)).toEqual(report);
   });
 
-  test('come from the session with a running turn, like its tools, even if another one ended a turn', async () => {
+  test('come, like tools, from the session with a running turn, even if another session ended one', async () => {
     const { id: running } = await api.call('openSession', undefined, {});
     await api.call('announceTools', running, { tools: [{ id: 'mine', chars: 3 }] });
     await api.call('reportMessages', running, { messages: [{ role: 'user', content: 'a long task' }] });
@@ -390,7 +390,7 @@ describe('memory', () => {
     expect((await api.call('recallTyrumMemory', later, { agent })).text).toBe('nothing is remembered of it');
   });
 
-  test('stores once what a compaction drops, and a compaction continues if that fails', async () => {
+  test('stores text that a compaction drops once; if that fails, the compaction continues', async () => {
     const id = await recorded(30);
     const agent = `flush-${id}`;
     await api.call('keepTyrumObligations', id, {

@@ -141,7 +141,7 @@ describe('an invalid bundle', () => {
     expect([shorter.code, shorter.stdout]).toEqual([0, expect.stringContaining('already complete')]);
   });
 
-  test('cut short at any place', async () => {
+  test('is refused if it is cut short at any place', async () => {
     for (let length = 0; length < good.length; length += Math.ceil(good.length / effort(12, 200))) {
       expect(await refused(good.subarray(0, length))).toMatch(/^BundleError (cut-short|not-a-bundle): /);
     }
@@ -150,7 +150,7 @@ describe('an invalid bundle', () => {
     }
   });
 
-  test('altered at any place', async () => {
+  test('is refused if it is altered at any place', async () => {
     for (let at = 12; at < good.length; at += Math.ceil(good.length / effort(15, 500))) {
       const bytes = Buffer.from(good);
       bytes[at] = (bytes[at] ?? 0) ^ 0x10;
@@ -459,7 +459,7 @@ describe('an invalid bundle', () => {
     await expect(checkBundle(path('small.bundle'), { mostBytes: 1_000 })).rejects.toMatchObject({ code: 'too-large' });
   });
 
-  test('is required to be an explicit choice for a session with redaction rules', async () => {
+  test('is only exported with an explicit flag if the session has redaction rules', async () => {
     const session = sessionId(`${name}-second`);
     const body = { type: 'context.redaction.applied', subject: made.file, data: { redaction_state: 'removed' } };
     await (await made.client.delivered()).putRecords([
@@ -526,7 +526,7 @@ describe('an invalid bundle', () => {
     expect((await checkBundle(path('closed.bundle'))).header.step).toBe(22);
   });
 
-  test('uses the places named at a second import from then on, for forks too', async () => {
+  test('uses the folders named at a second import from then on, also for forks', async () => {
     const here = async (session: string) =>
       JSON.parse((await run('restore', session, '--plan', '--json')).stdout).files.map((one: Loose) => one.here);
     expect((await run('fork', `${name}-first`, '--id', `${name}-fork`)).code).toBe(0);

@@ -40,7 +40,7 @@ describe('an interrupted import', () => {
     return contexts.equal;
   };
   const listed = async () => (await listSessions(await there.latest(), [])).map(({ id }) => id);
-  /** The ids of everything in a bundle that has a name, and of its texts. */
+  /** Returns the ids of all documents and texts in a bundle. */
   const idsIn = (bytes: Buffer) => {
     const lines = gunzipSync(bytes)
       .toString()
@@ -117,7 +117,7 @@ describe('an interrupted import', () => {
     child.kill('SIGKILL');
     await ended;
     const now = await there.latest();
-    // As far as it had come when it was killed: mostly no farther than its first texts.
+    // The kill came at some point of the import, mostly while its first texts were written.
     if ((await now.documents.importOf(fork)) === undefined) {
       expect(await now.existing(named)).toEqual([]);
       await expect(finishImport(there, fork, { clientDir: node.dataDir })).rejects.toMatchObject({
@@ -127,7 +127,7 @@ describe('an interrupted import', () => {
     expect(await listed()).not.toContain(`${name}-none`);
   });
 
-  test('is later finished without its file, even if that is killed, while others share its files', async () => {
+  test('is finished later without its file, even if finishing is killed and other sessions share files', async () => {
     const bundle = await write(client.store, fork, 'fork.bundle');
     const shared = await write(client.store, other, 'other.bundle');
     const { transactions } = bundle.manifest;
@@ -151,7 +151,7 @@ describe('an interrupted import', () => {
         await expect(finishImport(there, fork, { clientDir, onProgress: stopAt(stop) })).rejects.toThrow('killed here');
         expect(await listed()).toEqual([]);
       }
-      // By the name of the session that it continues, too.
+      // Finishing also works by the name of the parent session.
       expect(await finishImport(there, parent, { clientDir })).toMatchObject({
         session: fork,
         sessions: [parent, fork],

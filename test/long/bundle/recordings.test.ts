@@ -40,7 +40,7 @@ const cases = all.slice(0, effort(4, all.length));
 const nodes: OwnNode[] = [];
 const clients: XtdbClient[] = [];
 let here: ObjectStore;
-/** Where sessions go to; one that does not go with those that are there goes to the next. */
+/** The databases for imports. A session that one database refuses is imported into the next. */
 const targets: { readonly store: ObjectStore; readonly clientDir: string }[] = [];
 let files: Awaited<ReturnType<typeof temporaryRoot>>;
 
@@ -56,7 +56,7 @@ afterAll(async () => {
   await Promise.all([...nodes.map((node) => node.stop()), files.remove()]);
 });
 
-/** One more database. */
+/** Adds a database for imports. */
 async function another(): Promise<void> {
   const node = await ownNode();
   const client = new XtdbClient(node.address);
@@ -78,12 +78,12 @@ async function taken(file: string, from = 0): Promise<ObjectStore | undefined> {
     if (imported !== undefined) return store;
   }
   if (corpus === '' || from > 0) return undefined;
-  // Of a whole corpus each session is to come, into a database of its own if need be.
+  // Of a whole corpus, every session must be imported, if necessary into its own database.
   await another();
   return taken(file, targets.length - 1);
 }
 
-test('there are recordings', () => {
+test('the folder has recordings', () => {
   expect(cases.length).toBeGreaterThan(0);
 });
 

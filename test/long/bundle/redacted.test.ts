@@ -91,7 +91,9 @@ describe('a redacted bundle', () => {
     return { file, bytes: await readFile(file), redacted: written.manifest.redacted };
   };
 
-  /** Takes a session out redacted and in elsewhere; answers the bundle as it was and as it is. */
+  /**
+   * Exports a session redacted and imports it elsewhere. Returns the plain and the redacted bundle.
+   */
   const throughRedaction = async (session: string, mask: BundleMask) => {
     const origin = await verifySession(here, session);
     expect([session, origin.ok]).toEqual([session, true]);
@@ -282,7 +284,8 @@ describe('a redacted bundle', () => {
           .slice(0, 3);
         const mask = maskOf({ texts: words, patterns: [] });
         const { left, contexts } = await throughRedaction(session, mask).catch((error: unknown) => {
-          // Another recording has the same files: each comes into the database by itself.
+          // The session conflicts with that of another recording with the same files, so it is
+          // skipped.
           if ((error as { readonly code?: unknown }).code === 'conflict')
             return { left: undefined, contexts: { redacted: 0 } };
           throw error;

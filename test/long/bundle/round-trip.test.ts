@@ -86,7 +86,7 @@ describe('a session that moves between databases', () => {
     expect(listed.map(({ id }) => id)).toEqual([`${name}-first`]);
   });
 
-  test('is not mixed with its other bundle if two machines import at once', async () => {
+  test('is imported from only one bundle if two machines import different ones at once', async () => {
     const session = `${name}-second`;
     const bundles = [
       await write(made.client.store, session, 'long.bundle'),
@@ -112,7 +112,7 @@ describe('a session that moves between databases', () => {
     );
   });
 
-  test('brings the sessions that it was forked from, as far as it shares them, long texts and messages', async () => {
+  test('brings the steps that it shares with its ancestors, with long texts and messages', async () => {
     const { client, root } = made;
     const parent = await client.openSession({ id: `${name}-parent` });
     const long = 'a line of a long text\n'.repeat(60_000);
@@ -153,7 +153,7 @@ describe('a session that moves between databases', () => {
     expect((await (await there.latest()).steps(parent.id)).length).toBe(shared);
     expect((await (await there.latest()).get(`system_prompt:${name}-parent`))?.version.content).toBe('First.');
     expect((await write(there, `${name}-fork`, 'fork-back.bundle')).bytes.equals(bundle.bytes)).toBe(true);
-    // The parent has more here, which its shorter copy there does not take.
+    // The parent has more steps here. Its shorter copy there does not accept them.
     const whole1 = await write(client.store, `${name}-parent`, 'parent.bundle');
     await expect(take(whole1.path)).rejects.toMatchObject({
       code: 'conflict',
@@ -226,7 +226,8 @@ describe('a session that moves between databases', () => {
       return write(client.store, open.id, `${id}.bundle`);
     };
     const one = await session('one', 'one', 0);
-    // Changed before the first context was handed out, and known only after it.
+    // The version was valid before the first context was handed out, but was learned only
+    // afterwards.
     const two = await session('two', 'two', 10);
     const other = await ownNode();
     const otherXtdb = new XtdbClient(other.address);
@@ -294,12 +295,12 @@ describe('a session that moves between databases', () => {
     expect((await write(there, session.id, 'killed-back.bundle')).bytes.equals(bundle.bytes)).toBe(true);
   });
 
-  test('continues an interrupted import from a later bundle, and from none with another beginning', async () => {
+  test('continues an interrupted import from a later bundle, but not from one with another beginning', async () => {
     const { client, root } = made;
     const session = await client.openSession({ id: `${name}-cut` });
     const turn = async (text: string): Promise<void> => {
       await session.reportMessage({ role: 'user', text });
-      // More texts than go into one transaction, behind one of it.
+      // The text is so large that it needs more than one transaction.
       await writeFile(join(root, 'cut.txt'), `${text} ${randomUUID()}\n`.repeat(120_000));
       const readings = [await wholeRead(client, 'cut.txt')];
       const { applied } = await session.recordCall({

@@ -114,7 +114,7 @@ describe('a session directory of another program', () => {
     );
   });
 
-  test('continues if it grew; a changed one is refused with its difference, an older one ignored', async () => {
+  test('continues if the directory grew; refuses a changed one with its difference, ignores an older one', async () => {
     const session = fresh();
     const more: DirectoryFiles = {
       ...FOREIGN,
@@ -189,7 +189,7 @@ describe('a session directory of another program', () => {
       model: 'm-1',
       palimpsest: { session: name },
     });
-    // And all of that is a session again elsewhere.
+    // All of this can be imported again as another session.
     const [again, folder] = [fresh(), await write(files)];
     await bring(folder, again);
     // Our own file names the calls of the session that it is of.
@@ -201,7 +201,7 @@ describe('a session directory of another program', () => {
     await expect(bring(await write(FOREIGN), name)).resolves.toMatchObject({ outcome: 'unchanged' });
   });
 
-  test('has all of its own directory if our session is empty', async () => {
+  test('is complete even if our exported session had no steps', async () => {
     const [name, folder] = [fresh(), place()];
     const session = await client.openSession({ id: name });
     await session.setSystemPrompt('Be kind.');
@@ -214,7 +214,7 @@ describe('a session directory of another program', () => {
     expect(await bring(folder, copy)).toMatchObject({ outcome: 'unchanged' });
   });
 
-  test('shows messages after an interrupted import, which then does not continue over them', async () => {
+  test('shows messages that followed an interrupted import, which then does not continue over them', async () => {
     const [whole, broken] = [fresh(), fresh()];
     const folder = await write(FOREIGN);
     await bring(folder, whole);
@@ -259,7 +259,7 @@ describe('a session directory of another program', () => {
     expect(await bring(folder, old)).toMatchObject({ outcome: 'unchanged' });
   });
 
-  test('has in a past moment nothing of the end of its import', async () => {
+  test('shows at a past moment nothing of the later part of its import', async () => {
     const name = fresh();
     await bring(await write(FOREIGN), name);
     const past = await given(name, 'turn:1');

@@ -10,7 +10,7 @@ const KILL_AT = join(import.meta.dirname, '..', '..', 'support', 'kill-at.mjs');
 
 test('an import killed anywhere is finished by the next one, also with a grown directory, whole and once', async () => {
   const root = await mkdtemp(join(tmpdir(), 'palimpsest-killed-'));
-  // With a node of its own, whose database lies on disk: only then is there a journal.
+  // Starts a separate node with a database on disk, because only then is there a journal.
   const data = ['--data', join(root, 'data')];
   const grown: DirectoryFiles = {
     ...FOREIGN,
@@ -24,7 +24,7 @@ test('an import killed anywhere is finished by the next one, also with a grown d
   const [small, large] = [join(root, 'small'), join(root, 'large')];
   await writeFiles(small, FOREIGN);
   await writeFiles(large, grown);
-  // The first record is that of the session, the second of its prompt, then step by step.
+  // The first record is the session, the second its prompt. Then each step has one.
   for (const [place, next] of [
     ['record before 1', small],
     ['record after 1', small],

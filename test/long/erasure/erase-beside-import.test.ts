@@ -87,7 +87,7 @@ describe('an order beside an import that needs the same text', () => {
     expect(await json('verify', '--all')).toMatchObject({ ok: true });
   });
 
-  test('is refused while an import is interrupted, unless it takes that session', async () => {
+  test('is refused while an import is interrupted, unless it erases that session', async () => {
     const { session, path } = bundle('cut');
     const { store } = opened.client;
     const cut = importBundle(store, path, {
@@ -102,7 +102,7 @@ describe('an order beside an import that needs the same text', () => {
       message: expect.stringContaining(`palimpsest import --finish ${session}`),
     });
     expect(await codeOf('erase', '--text', 'two.txt', '--plan')).toBe('importing');
-    // It has no step yet, and still is not older than everything.
+    // The session has no step yet, but must not count as older than any date.
     expect(await codeOf('erase', '--before', '2020-01-01', '--plan')).toBe('importing');
     expect((await json('disk')).measures).toContainEqual(
       expect.objectContaining({ refused: expect.stringContaining(session) }),

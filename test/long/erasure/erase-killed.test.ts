@@ -15,20 +15,23 @@ import { runCli, startCli } from '../../support/run-cli.js';
 import { until } from '../../support/until.js';
 
 const asked = process.env.ERASE_KILLS;
-/** `ERASE_KILLS=50` kills so many orders, of each kind in turn. */
+/** Number of killed orders. `ERASE_KILLS=50` sets it, and then orders of each kind take turns. */
 const KILLS = Number(asked ?? effort(1, 2));
-/** Some seconds, as on a free machine. Later rounds use the time of the last whole order. */
+/**
+ * Expected duration of the first order, as on an idle machine. Later rounds use the last measured
+ * duration.
+ */
 const FIRST_MS = 6_000;
-/** Between two turns of the session beside, so that it stays small. */
+/** Pause between two turns of the running session, so that it stays small. */
 const PAUSE_MS = 100;
 const DAY_MS = 86_400_000;
-/** Each later session is a day younger, so that an order by age reaches one session. */
+/** Each later session is a day younger, so that an order by age selects one session. */
 const daysAgo = (round: number): number => Date.now() - (KILLS + 10 - round) * DAY_MS;
 const KINDS = ['session', 'object', 'retention', 'before', 'text'] as const;
 const kindOf = (round: number): (typeof KINDS)[number] =>
   asked === undefined ? 'session' : (KINDS[round % KINDS.length] ?? 'session');
 
-/** Two digits, so that no name begins another one. */
+/** Returns a name with two digits, so that no name is a prefix of another. */
 const nameOf = (round: number): string => `round-${String(round).padStart(2, '0')}`;
 const secretOf = (round: number): string => `greengage jelly of ${nameOf(round)}`;
 
@@ -99,7 +102,7 @@ describe('an order that is killed at a random point', () => {
     return { id, goOn, close };
   }
 
-  test('goes on, leaves no byte, and the sessions that stay verify, beside a running session', async () => {
+  test('is completed and leaves no byte; all other sessions verify, including a running one', async () => {
     const beside = await sessionBeside();
     let orderMs = FIRST_MS;
     for (let round = 0; round < KILLS; round++) {
@@ -124,10 +127,11 @@ describe('an order that is killed at a random point', () => {
       const point = code === 0 ? 'done' : existsSync(pending) ? 'recorded' : 'not recorded';
       if (existsSync(pending)) {
         const { findings } = await json('doctor', '--no-agents');
-        // A node that was killed may have gone on with it meanwhile.
+        // A restarted node may have completed the order meanwhile.
         if (existsSync(pending))
           expect(findings).toContainEqual(expect.objectContaining({ code: 'erasure-unfinished' }));
-        // An order that was recorded goes on by itself; one that was not has changed nothing.
+        // A recorded order continues when a node starts. An order that was not recorded has changed
+        // nothing.
         await stopNode(dataDir);
         await json('node', 'start');
         await until(

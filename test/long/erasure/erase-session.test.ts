@@ -9,7 +9,7 @@ import { HarnessApi } from '../../support/harness-api.js';
 import { startServe } from '../../support/mcp-clients.js';
 import { runCli } from '../../support/run-cli.js';
 
-/** A line that fits into a key of an index, and a text that is stored apart. */
+/** A line that fits into an index key, and a text that is stored as a separate document. */
 const short = (what: string): string => `${what} quince marmalade 4711`;
 const long = (what: string): string => `${short(what)} `.repeat(200);
 
@@ -61,11 +61,12 @@ describe('an erased session', () => {
       short(`${what} of ${id}`),
     );
 
-  test('leaves no byte while another session runs, and says that it was erased on order', async () => {
+  test('leaves no byte while another session runs; reading it reports the erasure on order', async () => {
     const opened = await open();
     await recordSession('gone', 'gone.txt', opened);
     await recordSession('kept', 'kept.txt', opened);
-    // The name of the erased session begins this one, which must not answer in its place.
+    // This session's name begins with that of the erased session. It must not be returned in its
+    // place.
     await recordSession('gone-on', 'gone-on.txt', opened);
     const serve = await startServe(['--data', dataDir, '--profile', 'rocksdb'], folder);
     const api = new HarnessApi(serve);
@@ -127,7 +128,7 @@ describe('an erased session', () => {
     expect(await foundIn(dataDir, textsOf('kept').slice(0, 1))).not.toEqual([]);
 
     // The same file is recorded again, so equal documents follow the eviction in the log. This
-    // process had stored them before, and must not take them for stored.
+    // process stored them earlier, and must not assume that they still exist.
     await recordSession('again', 'gone.txt', opened);
     await opened.close();
     expect(await json('verify', '--all')).toMatchObject({ ok: true });

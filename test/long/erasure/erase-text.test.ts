@@ -121,7 +121,7 @@ describe('an erased text', () => {
     return written.filter(({ text }) => text.includes('session:clean')).map(({ name }) => name);
   };
 
-  test('goes from every byte; its sessions go on, and say which contexts lost their proof', async () => {
+  test('leaves no byte; its sessions continue, and report which contexts lost their proof', async () => {
     const plan = await json('erase', '--text', SECRET, '--shared', '--plan');
     expect(plan.unproved).toMatchObject([
       { session: 'one', contexts: 1 },

@@ -42,7 +42,7 @@ describe('the plan of an erasure', () => {
     });
   });
 
-  test('says how to go on: to apply it, or that a shared log refuses that', () => {
+  test('says what to do next: apply the plan, or that a shared log does not allow it', () => {
     const last = (...given: Parameters<typeof planLines>): string | undefined => planLines(...given).at(-1);
     expect(notesWith(undefined)).toBe('');
     expect(last(plan, { copies: [], profile: undefined })).toMatch(/--apply --reason TEXT/);

@@ -48,14 +48,14 @@ describe('the mask of what is stored', () => {
     expect(mask.text('İstanbul\nPASSWORD: s3cr3tPa55\n')).toBe(`İstanbul\nPASSWORD: ${mask.mark('s3cr3tPa55')}\n`);
   });
 
-  test('masks lines of a text that it has just masked as it masks them by themselves', () => {
+  test('masks lines of a text that was just masked as if they stood alone', () => {
     const code = readFileSync('src/client/record-mask.ts', 'utf8');
     const whole = SEEDED.map(({ text }, i) => `${code.slice(i * 20, i * 20 + 150)}\n${text}\n`).join('');
     const starts = [...whole.matchAll(/\n/g)].map(({ index }) => index + 1);
     for (let i = 0; i < 24; i += 1) {
       const from = i < 6 ? 0 : (starts[(i * 37) % starts.length] ?? 0);
       const line = starts.filter((at) => at > from + 4_096)[(i * 53) % 90] ?? whole.length;
-      // Ends with or without the end of its last line, and, like a cut line, within a line.
+      // The part ends behind a line end, before a line end, or within a line.
       const part = whole.slice(from, i % 3 === 0 ? line : i % 3 === 1 ? line - 1 : line - 9);
       const [both, alone] = [new StoredMask({ key, level: 'known' }), new StoredMask({ key, level: 'known' })];
       const [found, own]: FoundSecrets[] = [new Map(), new Map()];
@@ -83,7 +83,7 @@ describe('the mask of what is stored', () => {
     expect(new StoredMask({ key: Buffer.alloc(32, 8), level: 'known' }).value(named)).toEqual(named);
   });
 
-  test('gives equal secrets equal marks with one key, and others with another', () => {
+  test('gives equal secrets equal marks under one key, and different marks under another', () => {
     const [first] = SEEDED;
     const other = new StoredMask({ key: Buffer.alloc(32, 8), level: 'known' });
     const [a, b] = [`x ${first?.secret}`, `y: ${first?.secret}`];
@@ -102,7 +102,7 @@ describe('the mask of what is stored', () => {
     expect(maskedBody(mask, spanning)).toEqual([`[{"password":"${mask.mark('s3cr3tPa55')}"}]`]);
   });
 
-  test('changes nothing when it masks twice, and returns the text for its marks', () => {
+  test('changes nothing when it masks twice, and returns the secrets behind its marks', () => {
     for (const { text } of SEEDED) {
       const found: FoundSecrets = new Map();
       const stored = mask.text(text, found);

@@ -111,7 +111,7 @@ describe('bundles of any session', () => {
     expect(partsWith(bundle, 'tangerine')).toEqual([]);
   });
 
-  test('contain no text that a rule spells out, however short, and mask no mask again', () => {
+  test('contain no text that a rule spells out, however short, and never mask a mask again', () => {
     const projection = projectionOf([
       { kind: 'user', text: 'It is hunter2, and the pin 42.' },
       {

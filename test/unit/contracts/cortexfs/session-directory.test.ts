@@ -86,7 +86,7 @@ describe('the files of a session', () => {
     ]);
   });
 
-  test('extend those of an earlier moment if results come at once', () => {
+  test('extend the files of an earlier moment if results come without delay', () => {
     const now: Happening[] = [
       user('a'),
       calls('1', '2'),
@@ -142,7 +142,7 @@ describe('the files of a session', () => {
     expect(fileFindings('context/dedup/index.jsonl', index)).toEqual([]);
   });
 
-  test('turn notes into facts, decisions and open work; a later one of a name comes last', () => {
+  test('turn notes into facts, decisions and open work; a later note of the same name comes last', () => {
     const projection = projectionOf(SESSION, WORDS);
     const note = (name: string, kind: ContextRecord<'note'>['body']['note'], text: string): ContextRecord<'note'> => ({
       kind: 'note',

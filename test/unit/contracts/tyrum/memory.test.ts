@@ -29,7 +29,7 @@ const note = (body: string, more: object = {}, at = AT): MemoryItem =>
   itemAt({ kind: 'note', body_md: body, ...more }, at);
 const KEY = ['sk', 'Q7xZ2mK9vB4nT6wR1yL8'].join('-');
 
-/** A memory of another adapter than the one over the database. */
+/** A memory adapter without a database. */
 class KeptMemory implements MemoryAdapter {
   readonly agent = agent;
   readonly #items = new Map<string, MemoryItem>();

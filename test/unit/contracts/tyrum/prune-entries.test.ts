@@ -46,7 +46,7 @@ describe('pruning a list as Tyrum does', () => {
     expect(texts(pruneEntries(entries, { keepLastMessages: 100 }))).toEqual(entries.map(({ text }) => text));
   });
 
-  test('keeps the beginning and the newest with a limit, which never begin with a result', () => {
+  test('keeps within a limit the beginning and the newest messages, which never begin with a result', () => {
     const { entries } = projectionOf(turns(9));
     const pruned = pruneEntries(entries, { maxMessages: 8, keepLastMessages: 40 });
     expect(texts(pruned).slice(1)).toEqual(['ask 1', 'done 8', 'ask 9', 'I read 9', 'out 9', 'done 9']);

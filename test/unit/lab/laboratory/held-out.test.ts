@@ -54,8 +54,9 @@ const all = new Set(['a', 'b', 'c']);
 const projects = [...all].map((session) => ({ session, group: `project of ${session}`, calls: 100 }));
 
 describe('a choice on held-out sessions', () => {
-  test('takes for each project the cheapest setting that keeps enough of the others', () => {
-    // `short` keeps too little of c only. So it is chosen for c, where it is insufficient.
+  test('takes for each project the cheapest setting that keeps enough on the other projects', () => {
+    // `short` keeps too little only on c. It is chosen for c by the other projects, and fails
+    // there.
     const short = setting('short', { a: [40, 99], b: [40, 99], c: [40, 60] });
     const long = setting('long', { a: [60, 100], b: [60, 100], c: [60, 98] });
     const found = leaveProjectsOut([long, short], projects);
@@ -105,9 +106,9 @@ describe('the sides of a split', () => {
 });
 
 describe('a comparison of two policies', () => {
-  test('uses the sessions that both scored, and refuses to say anything without one', () => {
+  test('uses the sessions that both scored, and gives no result without such a session', () => {
     const ours = setting('ours', { a: [50, 90], b: [50, 90] });
-    // Better on the common session, though its second session is another one.
+    // The peer is better on the common session b. Its second session does not count.
     const peer = setting('peer', { b: [40, 95], c: [900, 10] });
     expect([isNoWorse(ours, peer), isNoWorse(peer, ours)]).toEqual([false, true]);
     expect(isNoWorse(ours, setting('elsewhere', { c: [1, 100] }))).toBeUndefined();

@@ -62,8 +62,8 @@ describe('policies of other programs', () => {
     expect(called).toEqual(ids(5, 6));
   });
 
-  test("clear at a turn's end results behind 40,000 tokens and two turns, for OpenCode's pruning", async () => {
-    // 8,000 of OpenCode's tokens each.
+  test("clear at a turn's end the results older than 40,000 tokens and two turns, for OpenCode", async () => {
+    // Each result has 8,000 tokens by OpenCode's estimate.
     const timeline = await timelineOf(commands([8, 1, 1, 1, 1], 32_000));
     const requests = await requestsOf(timeline, { policy: 'opencode-prune' });
     const firstOf = (turn: number): number => timeline.calls.findIndex((call) => call.turn === turn);
@@ -102,7 +102,7 @@ describe('policies of other programs', () => {
     if (timeline === undefined) throw new Error('no session');
     const requests = [...(asSent.requests(timeline) as Iterable<PolicyRequest>)];
     expect(requests.at(-1)?.parts.map(({ text: part }) => part)).toEqual(['what was done so far', 'go on']);
-    // The program paid for the call that wrote the summary, once.
+    // The recorded program paid once for the call that wrote the summary.
     expect(requests.flatMap(({ summarised }) => summarised?.written ?? [])).toEqual(['what was done so far'.length]);
     const whole = [...(asSent.requests(await timelineOf(commands([1], 10))) as Iterable<PolicyRequest>)];
     expect(whole.every(({ summarised }) => summarised === undefined)).toBe(true);
@@ -174,7 +174,7 @@ describe('policies of other programs', () => {
     expect(wholeIn(requests.at(-1)).slice(0, 2)).toEqual(['a1', 'a2']);
   });
 
-  test('keep of equal calls the newest output, and purge old arguments of failed ones, for DCP', async () => {
+  test('keep only the newest output of equal calls and drop old arguments of failed ones, for DCP', async () => {
     const lines = new RecordingLines()
       .user('go')
       .calls('c1', 'Bash', { command: 'same' })
@@ -260,7 +260,9 @@ describe("LangChain's clear-tool-uses", () => {
 describe('clairvoyance', () => {
   const LINE = 'export const needed = "in the last turn";';
 
-  /** A file that the last turn needs, beside long outputs that it does not. */
+  /**
+   * A recording with a file that the last turn needs, and with long outputs that it does not need.
+   */
   function lateNeed(): RecordingLines {
     const lines = new RecordingLines().user('look').reads('r1', '/p/a.ts', `${LINE}\n${'// more of it\n'.repeat(50)}`);
     for (let i = 1; i <= 8; i++)

@@ -21,6 +21,6 @@ test('the README has the figures of the report on unseen sessions, and no better
     `In ${calls} % of the model calls (${callsLow}–${callsHigh})`,
   ])
     expect(cost).toContain(claim);
-  // No other percentage may stand beside them.
+  // The paragraph may contain no other percentage.
   expect(cost.match(/[\d.]+ %/g)).toEqual([`${sent} %`, '95 %', `${fits} %`, `${calls} %`]);
 });

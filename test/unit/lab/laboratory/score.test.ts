@@ -67,7 +67,7 @@ describe('the scorecard', () => {
     expect(parts).toMatchObject({ fixed: 0, guide: 0, misses: 0, summaries: 0 });
     expect(parts.output).toBeCloseTo(5 * tokensOf(said));
     expect(cost['Anthropic, 5 minutes']).toBeCloseTo(parts.requests + parts.output);
-    // An hour and a half exceeds the other lifetime as well.
+    // The pause of an hour and a half also exceeds the cache lifetime of one hour.
     expect(cost['Anthropic, 1 hour']).toBeCloseTo(tokensOf(2 * a + 0.1 * a + 2 * (b - a) + 2 * c + 5 * said));
     expect(cost['OpenAI, read 0.5']).toBeCloseTo(tokensOf(a + 0.5 * a + (b - a) + c + 4 * said));
     expect([hits, same]).toEqual([tokensOf(a), tokensOf(a + b)]);
@@ -212,7 +212,7 @@ describe('combined sessions', () => {
     expect(pooledScore([])).toBeUndefined();
   });
 
-  test('are compared with everything only up to the call where everything fits', async () => {
+  test('are compared with `raw` only over the calls whose `raw` request fits', async () => {
     const timeline = await lateEdit();
     const all = score(timeline, raw.requests(timeline) as Iterable<PolicyRequest>, {
       window: rawOf(timeline).tokens.peak - 1,

@@ -104,8 +104,8 @@ describe('needed lines', () => {
       .says(`it was ${LINE}`)
       .says(said);
     const needed = neededLines(await timelineOf(lines));
-    // The read came before all. The words of the third call need nothing. Its own words alone make
-    // no line needed for the edit; after it, both lines are in the edit's arguments.
+    // Only the third call, the edit, and the last call need lines. The edit needs the line of the
+    // read. The model's own words are not needed, until the edit's arguments contain them.
     expect(needed.map((call) => call.map(({ line }) => line))).toEqual([[], [], [LINE], [], [said]]);
     expect(needed[2]?.[0]).toMatchObject({ isOwn: false });
     expect(needed[2]?.[0]?.holders.map(({ callId }) => callId)).toEqual(['r1']);

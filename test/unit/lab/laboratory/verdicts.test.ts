@@ -58,7 +58,7 @@ describe('the sentences of a report', () => {
     expect(verdictsOf(withOurs({ callsKept: flat(calls), linesKept: flat(lines) }))[1]).toContain(words);
   });
 
-  test('name each policy of others that keeps as much for no more cost, the sent requests among them', () => {
+  test('name each policy of others, or the sent requests, that keep as much at no higher cost', () => {
     expect(verdictsOf(withOurs({}, 3))[2]).toMatch(/for no more cost on the same sessions: .*last 3 results/);
     expect(verdictsOf(withOurs({}, 3))[2]).toContain('as the harness sent it');
     expect(verdictsOf(withOurs({}, 0.1))[2]).toMatch(/^None of the 2 other policies keeps as many calls/);

@@ -109,7 +109,7 @@ describe('traps of Claude Code', () => {
     ]);
   });
 
-  test('make sub-agents sessions of their own with the call that began them', () => {
+  test('make each sub-agent a separate session with the call that began it', () => {
     expect(entriesOf(found, 'session').map(({ native_id, parent }) => [native_id, parent])).toEqual([
       [MAIN, undefined],
       [AGENT, { native_id: MAIN, relation: 'subagent', call_id: 'toolu_t1' }],
@@ -122,7 +122,7 @@ describe('traps of Claude Code', () => {
     expect(entriesOf(found, 'result', AGENT)).toMatchObject([{ call_id: 'toolu_a1', text: 'src/shelf.ts' }]);
   });
 
-  test('make the file of a sub-agent alone its session', async () => {
+  test('make a separate file of a sub-agent a session', async () => {
     const alone = await importAll('claude-code/subagent.jsonl');
     expect(alone.losses).toEqual([]);
     expect(entriesOf(alone, 'session')).toMatchObject([
@@ -131,7 +131,7 @@ describe('traps of Claude Code', () => {
     expect(entriesOf(alone, 'message')[0]).toMatchObject({ origin: 'model' });
   });
 
-  test('give injected text its origin, and the person’s to a prompt beside it', () => {
+  test('give injected text the harness as origin, and a prompt beside it the person', () => {
     expect(entriesOf(found, 'message', MAIN).slice(0, 3)).toMatchObject([
       { origin: 'harness', name: 'skill_listing', text: '- tidy: puts code in order' },
       { origin: 'harness', text: expect.stringContaining('<system-reminder>') },
@@ -184,7 +184,7 @@ describe('traps of Claude Code', () => {
     expect(entriesOf(found, 'message').some(({ text }) => text === 'Run everything.')).toBe(true);
   });
 
-  test('make a compaction one entry of its mark and its summary', () => {
+  test('make the boundary and the summary of a compaction one entry', () => {
     expect(entriesOf(found, 'compaction')).toMatchObject([
       { trigger: 'manual', tokens_before: 155_000, summary: expect.stringContaining('finds books by number') },
     ]);
@@ -334,7 +334,7 @@ describe('replaced results of Claude Code', () => {
     expect([lossesOf(unnamed), entriesOf(unnamed, 'compaction')[0]?.dropped]).toEqual([['not-as-shown line 5'], []]);
   });
 
-  test('match a result before its call; without a call it is one event in its place', async () => {
+  test('are matched to a later call; without a call, a result is one event in its place', async () => {
     const found = await importAll(bytesSource(linesOf(prompt, result, call, done)));
     expect(found.losses).toEqual([]);
     expect(found.entries.map(({ kind }) => kind)).toEqual([

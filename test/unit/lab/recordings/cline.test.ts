@@ -51,7 +51,7 @@ describe('Cline', () => {
     });
   });
 
-  test('reads a summary as a compaction, and puts one before a shortened history', async () => {
+  test('reads a summary as a compaction, and puts a compaction before a shortened history', async () => {
     const [summary] = entriesOf(await importAll('cline/agentic.compaction.json'), 'compaction');
     expect(summary).toMatchObject({
       summary: 'Context summary:\n\n## Goal\nRound the discount.',

@@ -68,7 +68,7 @@ describe('trajectories in ATIF', () => {
     });
   });
 
-  test('give an observation without an id to the oldest open call, and report a step that is none', async () => {
+  test('give an observation without an id to the oldest open call, and report an invalid step', async () => {
     const { entries, losses } = await entriesIn(
       trajectory([
         {
@@ -88,7 +88,7 @@ describe('trajectories in ATIF', () => {
 });
 
 describe('exports of DataClaw', () => {
-  test('are one session a line, with results where the export has them', async () => {
+  test('have one session per line, with results if the export has them', async () => {
     const session = (id: string, messages: readonly unknown[]): string =>
       JSON.stringify({
         session_id: id,

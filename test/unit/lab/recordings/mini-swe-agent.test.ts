@@ -33,7 +33,7 @@ describe('mini-swe-agent with calls', () => {
     expect(cut?.text).not.toContain('def row_20(');
   });
 
-  test('treats printed lines as a part, with its first line', async () => {
+  test('treats printed lines as a part of the file, with the number of its first line', async () => {
     const files = entriesOf(await importAll('mini-swe-agent/calls.traj.json'), 'result').flatMap(
       ({ files: shown }) => shown ?? [],
     );

@@ -37,7 +37,7 @@ test('separates the work of sub-agents exactly where the list counts the convers
   expect(countDifferences(report(), listed({ calls: 5 }))).toEqual(['calls 9, listed 5: unexplained']);
 });
 
-test('reports another file than the counted one by its bytes', () => {
+test('recognises by its size a file other than the counted one', () => {
   expect(countDifferences(report(), listed({ bytes: 5_000, messages: 100 }))).toEqual([
     'items 20, listed 100: counted in a file of 5000 bytes; the one here has 1000 of them',
   ]);

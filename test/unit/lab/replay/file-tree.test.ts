@@ -23,7 +23,7 @@ describe('the file tree of a recording', () => {
     expect(tree.text(A)).toBe('one\ntwo\nthree\nfour\n');
   });
 
-  test('keeps parts partial without a number of lines', () => {
+  test('keeps a file partial if its number of lines is unknown', () => {
     const tree = new FileTree();
     tree.overlay(A, { text: 'one\ntwo', startLine: 1 });
     expect(tree.get(A)).toEqual({
@@ -59,7 +59,7 @@ describe('the file tree of a recording', () => {
     expect(tree.text(A)).toBe('x\n');
   });
 
-  test('learns from a name that a file exists, and forgets nothing', () => {
+  test('learns from a mention that a file exists, and keeps what it knew', () => {
     const tree = new FileTree();
     tree.name(A);
     expect(tree.get(A)).toEqual({ state: 'named' });
@@ -71,7 +71,7 @@ describe('the file tree of a recording', () => {
     expect(tree.get(A)).toEqual({ state: 'named' });
   });
 
-  test('moves the text along; from an unknown source the target is unknown', () => {
+  test('moves the text of a moved file; without a known text, the target is unknown', () => {
     const tree = new FileTree();
     tree.setWhole(A, 'x');
     tree.move(A, B);
