@@ -18,7 +18,9 @@ export interface AroundTail {
   /** Messages in the user's role, one per section, with one part per active block. */
   readonly before: readonly RenderedMessage[];
   readonly after: readonly RenderedMessage[];
-  /** The tail's inactive results, each with the reference line that replaces it [§4.1]. */
+  /**
+   * The inactive results of the running turn, each with the reference line that replaces it [§4.1].
+   */
   readonly references: ReadonlyMap<ObjectId, string>;
   /**
    * The whole is hashed and measured as canonical JSON of `{system, before, references, after}`. A

@@ -189,7 +189,8 @@ export interface Held {
 }
 
 /**
- * The HTTP interface of a contract. Its ids, paths and schema names are unique among all contracts.
+ * The HTTP interface of a contract, which serves another program or a person. Its ids, paths and
+ * schema names are unique among all contracts.
  */
 export interface HttpContract {
   /** The schemas of request bodies. */

@@ -3,7 +3,10 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { identifyProcess, identifySelf, UNKNOWN_START } from './process-identity.js';
 
-/** Matches the name of a draft: its target and the process that writes it. */
+/**
+ * Matches the name of a draft, an unfinished file or folder: its target and the process that writes
+ * it.
+ */
 const DRAFT = /.\.(\d{1,10})-([0-9a-f]{16})-[0-9a-f]{16}\.draft$/;
 /** Matches draft names of earlier versions, which do not name the process. */
 const FORMER = /^\.palimpsest-[0-9a-f]{16}\.tmp$/;

@@ -163,7 +163,8 @@ function assemblyOf(
     return text;
   };
   return {
-    // Lazy, because a loop uses another form, and rendering the text would delay its model call.
+    // Lazy, because an agent's loop uses another form, and rendering the text would delay its model
+    // call.
     get sections() {
       return asText().sections;
     },

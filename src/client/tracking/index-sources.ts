@@ -36,6 +36,7 @@ interface Asked {
   readonly isStill: StillAtRest | undefined;
 }
 
+/** A round: sources that are read and written together. */
 interface Round {
   readonly sources: Map<ObjectId, Asked>;
   readonly done: Promise<void>;
@@ -162,7 +163,7 @@ export class SourceIndexer {
     return editor === undefined ? file : { ...file, author: { kind: 'editor', editor } };
   }
 
-  /** Begins a round. It collects requests until the previous round has ended. */
+  /** Begins a round. The round collects requests until the previous one has ended. */
   #begin(): Round {
     const sources = new Map<ObjectId, Asked>();
     const done = this.#last.then(() => {

@@ -160,7 +160,8 @@ export class ChangeQueue<File extends QueuedFile> {
   }
 
   async #judge(file: File, waiting: Waiting, stamp: FileStamp | undefined): Promise<void> {
-    // An unreachable file has no stamp. Its state is unknown, and the sweep keeps checking it.
+    // An unreachable file has no stamp. Its state is unknown, and the tracker's sweep keeps
+    // checking it.
     if (stamp === undefined || stamp.mark === file.seen) return this.#done(file, waiting);
     const nowMs = performance.now();
     if (stamp.mark !== waiting.mark) waiting.sameSinceMs = nowMs;
