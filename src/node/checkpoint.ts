@@ -10,8 +10,8 @@ import { DATA_FORMAT } from './data-folder.js';
  * Why a checkpoint cannot be written or used. `missing`: it does not exist. `damaged`: its content
  * has changed. `unfit`: another version wrote it, or the node has no index for other hosts.
  * `index-exists`: the data folder has an index, which the checkpoint would replace. `busy`: another
- * host is writing one there. `unreachable`: no running node can create one. `io`: the checkpoint
- * store cannot be read or written.
+ * host is writing a checkpoint there. `unreachable`: no running node can create a checkpoint. `io`:
+ * the checkpoint store cannot be read or written.
  */
 export type CheckpointErrorCode = 'missing' | 'damaged' | 'unfit' | 'index-exists' | 'busy' | 'unreachable' | 'io';
 

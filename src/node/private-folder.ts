@@ -87,7 +87,7 @@ async function closeEntries(
   names: readonly string[],
   { dir, uid }: { readonly dir: string; readonly uid: number },
 ): Promise<void> {
-  // A running node and other clients may remove files during this.
+  // A running node and other clients may remove files meanwhile.
   await Promise.all(names.map((name) => unlessMissing(closeEntry(join(folder, name), dir, uid))));
 }
 

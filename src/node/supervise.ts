@@ -201,7 +201,7 @@ class Supervision {
 
   /**
    * Runs the JVM once. If the JVM stops accepting writes, it keeps answering for `patienceMs` and
-   * is then ended. `replaced` is the reason for that.
+   * is then ended. `replaced` is the reason why it stopped accepting writes.
    */
   async #runOnce(
     plan: LaunchPlan,

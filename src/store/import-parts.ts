@@ -19,7 +19,7 @@ const stateSchema = z.strictObject({
   staged: z.array(z.string().transform(sha256)).optional(),
   /**
    * The import's line of file versions, which only its sessions see (decision F10). Absent if the
-   * database had no file of the import before.
+   * database had none of the files before the import.
    */
   line: z
     .strictObject({

@@ -62,7 +62,7 @@ function requireDense(session: SessionId, steps: readonly Step[], first: number)
 }
 
 /**
- * Inherited steps must be complete. Otherwise a fork without steps of its own would silently end
+ * Rejects missing inherited steps. Otherwise a fork without steps of its own would silently end
  * earlier.
  */
 function requireInherited(session: SessionId, steps: readonly Step[], inherited: number): void {

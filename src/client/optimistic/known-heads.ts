@@ -75,8 +75,8 @@ export class KnownHeads {
 
   /**
    * Whether the basis is stuck before a transaction that was never passed to `wrote`. Examples are
-   * an aborted one, or one that opened a session or stored a large text. Results stay correct, but
-   * the kept commits grow.
+   * an aborted transaction, and one that opened a session or stored a large text. Results stay
+   * correct, but the kept commits grow.
    */
   get isBehind(): boolean {
     return this.#later.size > BEHIND;

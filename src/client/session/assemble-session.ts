@@ -304,7 +304,7 @@ async function assembleFromDatabase(
 /**
  * Renders the next context of a session that no other client writes, from its previous context.
  * Reads the database only for contents that this process no longer has in memory. `changed` names
- * the objects whose metadata may have changed since then. The set is cleared.
+ * the objects whose metadata may have changed since that context. The set is cleared.
  */
 export async function renderGrowing(
   environment: SessionEnvironment,

@@ -25,7 +25,8 @@ const LEAST_LINES = 3;
 /** Number of last steps from which a ledger is rebuilt. */
 const READ_AGAIN = 300;
 /**
- * A compaction multiplies the age of each text by this. The harness's summary replaces old texts.
+ * Factor by which a compaction raises the age of each text. The harness's summary replaces old
+ * texts.
  */
 const COMPACTION_AGES = 2;
 /** Number of calls after which an inactive text is forgotten, even if no base was reported. */

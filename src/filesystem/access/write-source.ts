@@ -20,7 +20,7 @@ export interface WrittenSource {
   readonly size: number;
   /** Time of the last modification, in whole milliseconds. */
   readonly mtimeMs: number;
-  /** Whether the file did not exist before. */
+  /** Whether the write created the file. */
   readonly created: boolean;
 }
 

@@ -6,8 +6,8 @@ import { type FoundText, invalidRegex, LARGEST_SEARCHED, LineCollector, type Sea
 
 const LINES_AT_ONCE = 2000;
 /**
- * Matches the anchors `\A` and `\z`. If lines are matched one by one, they mean the ends of a line.
- * In a match of the whole text, they mean its ends.
+ * Matches the anchors `\A` and `\z`. If lines are matched one by one, these anchors mean the ends
+ * of a line. In a match of the whole text, they mean the ends of the text.
  */
 const TEXT_ANCHOR = /\\[Az]/;
 

@@ -132,7 +132,7 @@ async function moveTo(
 /**
  * Returns the git command that gave a file its content. HEAD's log must show a move of HEAD at that
  * time. The file must have its content in the commit after the move, and other content in the
- * commit before. Waits for a command that still runs. Reads no repository outside of the roots.
+ * commit before it. Waits for a command that still runs. Reads no repository outside of the roots.
  */
 export async function gitAuthor(
   access: FilesystemAccess,
