@@ -263,8 +263,7 @@ export class ObjectStore {
     const written = await this.writes.write('.records', async () => {
       const snapshot = await this.latest();
       if (lease !== undefined) await requireLease(snapshot, lease);
-      // Computes the records again, unless an earlier attempt wrote its batch and the outcome was
-      // lost.
+      // Computes the records, unless an earlier attempt wrote its batch and the outcome was lost.
       if (typeof records === 'function' && !(batch !== undefined && (await isWritten(snapshot, batch))))
         batch = recordBatch(await records(snapshot));
       const { ids, parts, sessions: named } = batch ?? recordBatch([]);
