@@ -190,7 +190,7 @@ class FollowedLog {
     yield { id, at, wire, path, headers, encoded, spans, answer: answer?.facts, ...defined({ steer }), ...facts };
   }
 
-  /** Returns the request of a kept answer and the answer, by the provider's id of the answer. */
+  /** Returns a kept answer and its request, by the provider's id of the answer. */
   async exchange(answer: string): Promise<Exchange | undefined> {
     const found = this.#continued.get(answer);
     const file = found === undefined ? undefined : await opened(this.path);

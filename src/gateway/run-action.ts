@@ -87,7 +87,7 @@ export function runAction({ agent, args, flags: { data, upstream = [], ...flags 
       throw new GatewayError('not-steered', `--steer supports claude and codex; start ${agent} without it`);
     const config = agent === 'codex' ? await codexConfig(process.env) : undefined;
     const plan = agentPlan(agent, { env: process.env, codexConfig: config });
-    // Written after the agent has ended, because until then the terminal belongs to the agent.
+    // Troubles are written after the agent has ended: until then the terminal belongs to the agent.
     const troubles: string[] = [];
     const gateway = await openGateway({
       dataDir: data ?? dataFolder(process.env),

@@ -140,7 +140,7 @@ function speaks(message: ReportedMessage): boolean {
   );
 }
 
-/** Returns the token counts of a message's model call. Undefined if none has a known form. */
+/** Returns the token counts of a message's model call. Undefined if no count has a known form. */
 function usageOf({ usage }: ReportedMessage): ModelUsage | undefined {
   const { reason, tokens } = usage?.cache_miss ?? {};
   const told = defined({

@@ -29,8 +29,8 @@ export function storedHash(content: string): string {
 const callKey = (tool: string, hash: string | null): string => JSON.stringify([tool, hash]);
 
 /**
- * Returns whether an entry is compared with the chat. For an entry without content, its neighbours
- * show its place.
+ * Returns whether an entry is compared with the chat. The place of an entry without content follows
+ * from its neighbours.
  */
 export const isCompared = (item: HistoryItem | undefined): boolean =>
   item !== undefined && (item.kind === 'call' || !isSilent(item));
@@ -41,7 +41,7 @@ export const isCompared = (item: HistoryItem | undefined): boolean =>
 export function sentEntry(item: HistoryItem, mask: RecordMask): HistoryEntry {
   if (item.kind === 'message') return messageEntry({ ...item, text: mask.text(item.text) }, item.id);
   const weight = item.content.length;
-  // Recorded calls always have an id. If this one has an id, too, only ids are compared, and its
+  // Recorded calls always have an id. If this call has an id, too, only ids are compared, and its
   // output need not be hashed.
   if (item.id !== undefined) return { kind: 'call', id: item.id, key: JSON.stringify([item.id]), weight };
   return { kind: 'call', key: callKey(item.tool, storedHash(mask.text(item.content))), weight };
@@ -69,7 +69,7 @@ export interface KnownEntry extends HistoryEntry {
   readonly ref?: ObjectId;
 }
 
-/** Cache of comparable messages. It stays valid because marks never change. */
+/** Cache of comparable messages. It stays valid because a `ChatMark` never changes. */
 const ENTRIES = new WeakMap<ChatMark, KnownEntry>();
 
 function knownMessage(mark: ChatMark, message: Message): KnownEntry {
@@ -111,9 +111,9 @@ const isSpoken = ({ message, call }: ChatMark): boolean =>
 
 /**
  * Returns which messages without content a session already has, as indexes with their steps. Such a
- * message is known if a step has its id, or if the next comparable entry is known. After the last
- * comparable entry, as many are known as the chat has at its end. `isKnown` decides for comparable
- * entries.
+ * message is known if a step has its id, or if the next comparable entry is known. Of the messages
+ * after the last comparable entry, as many are known as the chat ends with. `isKnown` decides for
+ * comparable entries.
  */
 export function knownSilent(
   items: readonly HistoryItem[],

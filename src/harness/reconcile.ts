@@ -111,7 +111,7 @@ function sameRun(
 }
 
 /**
- * Finds where the end of the known history is in the sent one. The longest match wins; among
+ * Finds where the end of the known history is in the sent history. The longest match wins; among
  * equally long ones, the first.
  */
 function tailOf(

@@ -27,14 +27,9 @@ export interface ReportOptions {
   readonly mode?: 'append' | 'history';
   /** The turn's id in the harness (decision B7). */
   readonly turnRef?: string;
-  /**
-   * Whether the harness has compacted its history. If so, missing entries do not count as undone.
-   */
+  /** Whether the harness compacted its history. If so, missing entries do not count as undone. */
   readonly compacted?: boolean;
-  /**
-   * If a whole history lacks the end of the chat, records nothing. The report then has
-   * `undoneFrom`.
-   */
+  /** If a whole history lacks the end of the chat, records nothing and reports `undoneFrom`. */
   readonly refuseUndone?: boolean;
   /** In mode `append`, entries up to this step do not count as known. Default: 0. */
   readonly since?: number;

@@ -93,12 +93,15 @@ export function staleNote(
 
 /** Maximum characters of the note about pins. Claude Code moves a longer note to a file. */
 const MOST_PIN_CHARS = 8_000;
-/** Maximum characters of a pin's line. The note has it even if the pin's text does not fit. */
+/**
+ * Maximum characters of a pin's line. The note contains the line even if the pin's text does not
+ * fit.
+ */
 const LINE_CHARS = 200;
 
 /**
- * Returns the note that brings pinned objects back after a compaction: the text of each that fits,
- * and the line of each other one. Undefined if nothing is pinned.
+ * Returns the note that brings pinned objects back after a compaction: the texts that fit, and a
+ * line for each other object. Undefined if nothing is pinned.
  */
 export async function pinsNote(session: Pick<ContextSession, 'state' | 'pool' | 'load'>): Promise<string | undefined> {
   const pins = session.pool().filter(({ pinned }) => pinned);

@@ -125,7 +125,7 @@ export type Answered<T> =
   | { readonly state: 'refused'; readonly refused: Refused };
 
 /**
- * Asks a question while a view is shown. An undefined path asks none. Ignores an answer that
+ * Asks a question while a view is shown. An undefined path asks no question. Ignores an answer that
  * arrives after the question has changed. While `keeps` is unchanged, the previous answer stays
  * until the next one is loaded.
  */

@@ -12,8 +12,10 @@ export class WatchError extends CodedError<'no-transcript' | 'running' | 'not-st
 }
 
 /**
- * Thrown for a session without a transcript. `absent`: the agent wrote none where `palimpsest
- * watch` looks. `left`: the session was begun without it, for example from requests. */
+ * Thrown for a session without a transcript. `absent`: the agent wrote no transcript where
+ * `palimpsest watch` looks. `left`: the session was begun without its transcript, for example from
+ * requests.
+ */
 export class NoTranscriptError extends WatchError {
   readonly why: 'absent' | 'left';
 

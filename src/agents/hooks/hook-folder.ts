@@ -48,7 +48,10 @@ export async function forbidStart(dataDir: string): Promise<void> {
   await rm(startFile(dataDir), { force: true });
 }
 
-/** Records that an agent's hook reached the watcher. Removes the mark of an earlier failure. */
+/**
+ * Records that an agent's hook reached the watcher. Removes the file that records an earlier
+ * failure.
+ */
 export async function markReached(dataDir: string, agent: HookAgent, at: Date): Promise<void> {
   const mark = reachedMark(dataDir, agent);
   await makeHookFolder(dataDir);
@@ -66,7 +69,7 @@ export interface HookState {
   readonly starting: Date | undefined;
 }
 
-/** Reads the marks of an agent's hooks. */
+/** Reads the state of an agent's hooks from the files of the folder. */
 export async function hookState(dataDir: string, agent: HookAgent): Promise<HookState> {
   const [reached, starting, failed, reason] = await Promise.all([
     unlessMissing(stat(reachedMark(dataDir, agent))),

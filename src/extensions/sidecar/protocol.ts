@@ -24,7 +24,7 @@ export interface Beginning extends Rendering {
 export interface SentList extends Rendering {
   readonly session: string;
   readonly parent?: string;
-  /** The number of the list that this one continues; 0 for none. */
+  /** The number of the list that this list continues; 0 if there is none. */
   readonly after: number;
   readonly number: number;
   /** Number of messages at the beginning that are taken from the previous list. */

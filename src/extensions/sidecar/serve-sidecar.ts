@@ -132,7 +132,7 @@ class SidecarSessions {
     const shortIds = showsShortIds(this.#beginning);
     // If `palimpsest watch` follows the session, it must give way to a steering gateway.
     const takesOver = what === 'gateway' ? (id: SessionId) => isFollowed(this.#dataDir, id) : undefined;
-    // A gateway's client gets the guide with its tools, or a notice if it has none.
+    // A gateway's client gets the guide with our tools, or a notice if it does not have them.
     const guided = what !== 'gateway';
     const options = { delivered: what, strict, shortIds, guided, ...defined({ layout, takesOver }) };
     const loop = new LoopSession(this.#client, { ...options, id: session, ...defined({ parent }) });

@@ -106,7 +106,7 @@ export class SidecarProcess {
 
   /**
    * Ends the process, which pauses its sessions and delivers what it can. If that takes longer than
-   * the limit, the process continues alone. Idempotent.
+   * the limit, the process finishes without the harness. Idempotent.
    */
   async end(limitMs: number): Promise<void> {
     const child = this.#child;
@@ -205,8 +205,8 @@ class LateError extends Error {
 }
 
 /**
- * Returns the result of work, or rejects with LateError after the limit. It keeps the process alive
- * meanwhile, because a harness waits for the result.
+ * Returns the result of work, or rejects with LateError after the limit. Until then it keeps the
+ * process alive, because a harness waits for the result.
  */
 export function withTimeout<T>(work: Promise<T>, limitMs: number): Promise<T> {
   const late = (): never => {

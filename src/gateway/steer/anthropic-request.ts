@@ -138,8 +138,8 @@ const idOf = (message: WireMessage): string =>
   createHash('sha256').update(JSON.stringify(message)).digest('base64').slice(0, 22);
 
 /**
- * Returns the end of the messages that Claude Code kept from before its own summary; 0 without a
- * summary. The provider rejects the thinking in them, because it is bound to the earlier
+ * Returns the index after the messages that Claude Code kept from before its own summary; 0 without
+ * a summary. The provider rejects the thinking in them, because it is bound to the earlier
  * conversation.
  */
 function keptFromBefore(messages: readonly WireMessage[]): number {

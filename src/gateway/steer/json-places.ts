@@ -22,7 +22,7 @@ function endOfString(text: string, from: number): number {
   return text.length;
 }
 
-/** Returns the end of the value that begins at a place. */
+/** Returns the end of the value that begins at an offset. */
 function endOfValue(text: string, from: number): number {
   const first = text[from];
   if (first === '"') return endOfString(text, from);
@@ -42,7 +42,7 @@ function endOfValue(text: string, from: number): number {
   return text.length;
 }
 
-/** Returns the places of the values in the list that begins at a place of a valid JSON text. */
+/** Returns the places of the values in the list that begins at an offset of a valid JSON text. */
 export function listPlaces(text: string, from: number): readonly JsonPlace[] {
   const places: JsonPlace[] = [];
   let at = afterSpace(text, from + 1);
@@ -56,7 +56,7 @@ export function listPlaces(text: string, from: number): readonly JsonPlace[] {
 }
 
 /**
- * Returns the places of the members' values in the object that begins at a place of a valid JSON
+ * Returns the places of the members' values in the object that begins at an offset of a valid JSON
  * text. Leaves out a member that occurs twice, because readers disagree on which one counts.
  */
 export function memberPlaces(text: string, from: number): ReadonlyMap<string, JsonPlace> {

@@ -82,8 +82,8 @@ function literal(text: string, { escapable, special }: Readonly<Record<'escapabl
 }
 
 /**
- * Returns the substitution that a `sed` script makes. Undefined if it makes none, several, or one
- * that is not of a plain text.
+ * Returns the substitution that a `sed` script makes. Undefined if it makes no substitution,
+ * several, or one that does not replace a plain text.
  */
 function substitution(script: string, extended: boolean): LineSubstitution | undefined {
   const [, delimiter = '', pattern = '', replacement = '', all] = SUBSTITUTION.exec(script) ?? [];

@@ -158,7 +158,7 @@ export class Timeline {
 
   /**
    * Returns the records of sent requests, oldest first. Leaves out contexts that reached no model:
-   * those of a replay, and those in whose place the harness sent its own list.
+   * the contexts of a replay, and contexts that the harness replaced by its own list.
    *
    * @throws {StoreError} `corrupt-part`
    */

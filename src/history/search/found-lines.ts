@@ -31,8 +31,8 @@ const AROUND = 80;
 const LONGEST_LINE = 240;
 
 /**
- * Yields the places of a text in another one. The case of letters matters only if the wanted text
- * has a capital.
+ * Yields the places of a text in another text. The case of letters matters only if the wanted text
+ * has a capital letter.
  */
 export function* rangesOf(text: string, wanted: string): Generator<TextRange> {
   const anyCase = wanted === wanted.toLowerCase();
@@ -96,7 +96,7 @@ export function linesOf(text: string, matches: Iterable<TextRange>, around = 0):
 }
 
 /**
- * Finds the places of a text in another one. The case of letters matters only if the wanted text
- * has a capital.
+ * Finds the places of a text in another text. The case of letters matters only if the wanted text
+ * has a capital letter.
  */
 export const linesWith = (text: string, wanted: string): FoundText => linesOf(text, rangesOf(text, wanted));

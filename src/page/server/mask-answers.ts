@@ -22,9 +22,7 @@ interface SearchedTexts {
 const HASHES: ReadonlySet<string> = new Set(['sha256', 'content_hash', 'file_hash', 'metadata_hash', 'object_hash']);
 /** Fields that contain the size of a text. */
 const SIZES: ReadonlySet<string> = new Set(['chars', 'bytes', 'tokens']);
-/**
- * The hash in place of that of content which is not in the page. A true hash could confirm a guess.
- */
+/** The hash that is shown for content outside of the page. The true hash could confirm a guess. */
 const NO_HASH = hashText('');
 
 /**

@@ -68,7 +68,7 @@ export interface LoggedPersonStep {
 export interface LoggedTurn {
   readonly session: SessionId;
   readonly turn: number;
-  /** The rule that began the turn (decision B7). Undefined if its first step names none. */
+  /** The rule that began the turn (decision B7). Undefined if its first step names no rule. */
   readonly rule: TurnRule | undefined;
   readonly ref: string | undefined;
   readonly firstStep: number;

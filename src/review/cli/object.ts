@@ -89,7 +89,7 @@ function objectLines({ view, display, text, withContent }: ShownObject, colours:
 interface Style {
   readonly nameOf: NameOf;
   readonly colours: Colours;
-  /** Undefined without a terminal: lines are then not broken, for other programs. */
+  /** Undefined without a terminal. Then lines are not broken, so that programs can read them. */
   readonly width: number | undefined;
 }
 
