@@ -16,8 +16,8 @@ export interface HeldVersions {
   /** The sessions of the bundle that the database does not hold. */
   readonly newSessions: readonly string[];
   /**
-   * The files whose versions the import keeps private to its sessions, because the database has
-   * other versions (decision F10).
+   * The files whose versions the import keeps private to its sessions, because the database already
+   * has these files (decision F10).
    */
   readonly lined: readonly string[];
 }

@@ -10,8 +10,8 @@ import type { StoredDocument } from '../xtdb/documents.js';
 export interface NeededText {
   readonly hash: Sha256;
   /**
-   * False for the whole text behind a document that holds only beginning and end, because that text
-   * may not be stored.
+   * False if the text may be missing: the whole text of a document that holds only its beginning
+   * and end.
    */
   readonly isRequired: boolean;
   /** Whether it is the text of a message. */

@@ -27,7 +27,7 @@ export interface KnownDocument {
   readonly hashes: Readonly<Record<string, string>>[];
   /** Whether a version contains one of the searched texts. */
   holds: boolean;
-  /** Bytes of all its versions as JSON. */
+  /** Bytes of all versions of the document, as JSON. */
   bytes: number;
 }
 

@@ -28,7 +28,7 @@ export interface ErasurePlan {
   readonly txId: number;
   /** Ids of all documents that are evicted, sorted. */
   readonly evict: readonly string[];
-  /** Bytes of all their versions as JSON. */
+  /** Bytes of all versions of the evicted documents, as JSON. */
   readonly bytes: number;
   readonly buried: readonly Buried[];
   /** Sessions that are erased completely. */

@@ -70,7 +70,7 @@ const PAIRED =
 const FLAG = String.raw`(?<![\w-])${SECRET_FLAG}(?:\s{1,8}(?!-)|\\*["']\s{0,8},\s{0,8}(?=\\*["']))`;
 /** Matches `ENV PASSWORD …` in a Dockerfile. */
 const RECIPE = String.raw`(?:^|\n|\\n)\s{0,8}(?:ENV|setenv)\s{1,8}${SECRET_NAME}\s{1,8}`;
-/** `<password>…</password>` */
+/** Matches the opening tag of `<password>…</password>`. */
 const ELEMENT = String.raw`<${SECRET_NAME}(?:\s[^<>]{0,200})?>(?=[^<]{1,4096}</)`;
 
 const LEADS = new RegExp([PAIRED, ELEMENT, FLAG, RECIPE, ASSIGNED].map((lead) => `(?:${lead})`).join('|'), 'gi');

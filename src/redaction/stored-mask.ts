@@ -78,7 +78,7 @@ const isMark = (text: string): boolean => text.replace(HELD, '').replace(/["'`\s
 export class StoredMask {
   readonly #settings: StoredMaskSettings;
   readonly inAnswers: boolean;
-  /** Masked texts by original text. The cache pays because the same files are read repeatedly. */
+  /** Cache of masked texts by original text, because agents read the same files repeatedly. */
   readonly #known = new LRUCache<string, Masked>({
     maxSize: 8 * 1_048_576,
     sizeCalculation: (made, text) => text.length + made.masked.length + 64,

@@ -34,8 +34,8 @@ export interface BundleSource {
    */
   readonly redactions: readonly ContextRecord<'event'>[];
   /**
-   * Returns texts of a wholly redacted object that the projection lacks. These are the object's
-   * texts at other moments, and the texts of files that the projection shows as a line.
+   * Returns those texts of a wholly redacted object that the projection lacks. These are the
+   * object's texts at other moments, and the texts of files that the projection shows as a line.
    */
   readonly redactedTexts: (name: string) => readonly string[];
 }

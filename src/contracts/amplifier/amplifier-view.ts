@@ -14,7 +14,7 @@ export interface ViewWish {
   /** Shares of the limit: the size above which the view shrinks, and the size it shrinks to. */
   readonly compactThreshold?: number;
   readonly targetUsage?: number;
-  /** Share of the newest entries whose turns stay while the limit allows it. */
+  /** Share of the entries, from the newest back, whose turns stay while the limit allows it. */
   readonly protectedRecent?: number;
   readonly protectedToolResults?: number;
   /** Maximum size of a result. The view omits the middle of a larger one. */
@@ -45,8 +45,8 @@ function tokensOfBlocks({ message, isText, long = [] }: MessageShape, counter: T
 }
 
 /**
- * Returns an entry as it counts in a request: with blocks, without the middle of an oversized
- * result.
+ * Returns an entry with its size in a request: with all its blocks, but without the middle of an
+ * oversized result.
  */
 function countedEntry({ entry, shape }: ListedEntry, { kept, wish, counter }: Counting): Entry {
   if (entry.kind === 'approval') return entry;

@@ -8,7 +8,8 @@ import { type AmplifierMessage, type Block, callsIn, RESULT_ROLES } from './ampl
 /** A block that is too long for a record. Its canonical JSON is stored as a text of its own. */
 export interface LongBlock {
   /**
-   * The block's position in the message. Its placeholder keeps the type, and a call's id and name.
+   * The block's position in the message. There a placeholder keeps the block's type, and a call's
+   * id and name.
    */
   readonly at: number;
   readonly sha256: Sha256;

@@ -1,6 +1,9 @@
 import type { Contract } from '../../cli/contract.js';
 
-/** The Agent Trajectory Interchange Format (ATIF), for export. Only the laboratory imports it. */
+/**
+ * The Agent Trajectory Interchange Format (ATIF), for export. Only the laboratory reads this
+ * format.
+ */
 export const ATIF: Contract = {
   exports: {
     atif: {

@@ -25,7 +25,7 @@ export interface Continuation {
   readonly seqs: readonly number[];
   /** Indexes of the planned steps that the session lacks. */
   readonly missing: readonly number[];
-  /** The number of the directory's lines that the session already has. */
+  /** The number of lines of each raw file that the session already has. */
   readonly messages: number;
   readonly events: number;
   /** True if the session has lines that the directory lacks. */
@@ -106,7 +106,7 @@ export class ComparedSteps {
     return step === undefined ? undefined : stepMark(step.message ?? this.#calls.get(seq));
   }
 
-  /** Returns true if the import made the step. */
+  /** Returns true if an import made the step to represent a file. */
   isImported(seq: number): boolean {
     const call = this.#calls.get(seq);
     return call !== undefined && isImportedCall(call.tool, call.native);

@@ -8,7 +8,7 @@ import { strictJson } from './strict-json.js';
 
 /** The rules of `context/gc.policy` for removing derived files. */
 export interface GcPolicy {
-  /** The lifetime of packs and `swap` chunks after their last write, in milliseconds. */
+  /** The time that packs and `swap` chunks stay after their last write, in milliseconds. */
   readonly packTtl: number;
   readonly swapTtl: number;
   /** Minimum number of references in the index that keep a blob. */

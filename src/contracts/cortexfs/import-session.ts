@@ -266,7 +266,7 @@ class DirectoryImport {
     await this.#client.backpressure(0, DATABASE_WAIT_MS);
   }
 
-  /** Sets the prompt before the first step that is newer than it, or at the end. */
+  /** Sets the prompt before the first step that is newer than the prompt, or at the end. */
   async #prompt(session: ContextSession, { prompt }: ImportPlan, before: number | undefined): Promise<void> {
     if (prompt === undefined || (before !== undefined && prompt.at !== undefined && before <= prompt.at)) return;
     if (prompt.at !== undefined) this.#clock.standAt(prompt.at);

@@ -13,7 +13,7 @@ const keptLine = z.union([z.tuple([z.int(), z.string()]), z.tuple([z.int(), z.st
 const keptImport = z.object({
   /** The number of the import within the session, from 1. */
   number: z.int().positive(),
-  /** The last step before the import, and the last step of the import. */
+  /** `after` is the last step before the import. `upto` is the last step of the import. */
   after: z.int().nonnegative(),
   upto: z.int().nonnegative(),
   /**

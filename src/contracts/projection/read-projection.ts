@@ -103,7 +103,7 @@ function notesOf(records: readonly NoteRecord[]): Pick<ProjectionSource, 'pendin
   return { pending, approvals: [...approvals.values()] };
 }
 
-/** Caches the parts of a session that never change: its steps from the first on, and its calls. */
+/** Caches the parts of a session that never change: its steps and its calls. */
 class KnownSession {
   readonly calls = new Map<ObjectId, StoredCall>();
   readonly versions = new Map<ObjectId, SourceVersion>();

@@ -49,8 +49,8 @@ export class SessionMoment {
   }
 
   /**
-   * The snapshot with all records and contexts of the moment. For a turn or step this is the
-   * present, because records are written after their step.
+   * The snapshot with all records and contexts of the moment. If the moment is a turn or step, this
+   * is the present, because records are written after their step.
    */
   get written(): StoreSnapshot {
     const { place, snapshot } = this.point;

@@ -14,8 +14,8 @@ export interface SummaryRequest {
   /** Maximum tokens of the summary. */
   readonly limit: number;
   /**
-   * Up to this many tokens, a digest may exceed its limit to keep the requirements of users.
-   * Default: the limit.
+   * Maximum tokens of a digest that exceeds `limit` to keep the requirements of users. Default:
+   * `limit`.
    */
   readonly spare?: number;
   /** The part of the limit that required text takes, in tokens. Default: 0. */

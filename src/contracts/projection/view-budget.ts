@@ -52,7 +52,7 @@ export interface ViewLimits {
   readonly keepResults: number;
   readonly keepTurns: number;
   readonly summary: number;
-  /** Tokens of the summary that its required text takes. */
+  /** The part of the summary that required text takes, in tokens. */
   readonly leastSummary: number;
   /**
    * To keep requirements of users, the summary may grow until the view has this size. It is halfway

@@ -17,7 +17,10 @@ export const SURFACE = 'tyrum';
 export interface Conversation {
   readonly projection: Projection;
   readonly facts: SessionFacts;
-  /** The decisions of its compactions, and the time of the last in milliseconds since 1970. */
+  /**
+   * The decisions of its compactions, and the time of the last compaction in milliseconds since
+   * 1970.
+   */
   readonly state: ViewState;
   readonly compactedAt: number | undefined;
 }

@@ -6,8 +6,8 @@ import { type MemoryItem, memoryText, writtenAt } from './memory-item.js';
 /** A recall request. */
 export interface RecallWish {
   /**
-   * Words to search for. Without words, recalls the most important items, as a session's start
-   * does.
+   * Words to search for. Without words, recalls the most important items, as at the start of a
+   * session.
    */
   readonly query?: string;
   /** Maximum number of items; 8 if omitted. */

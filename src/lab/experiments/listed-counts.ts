@@ -60,8 +60,8 @@ function subAgents({ recorded, sessions }: Recorded, { field, own, listed }: Dif
 }
 
 /**
- * Explains a difference in reads: the list treats reads by a shell, and files that no call read,
- * differently.
+ * Explains a difference in reads: the list has other rules for reads by a shell and for files that
+ * no call read.
  */
 function reads({ recorded }: Recorded, { field, own, listed }: Difference): string | undefined {
   if (field !== 'reads') return undefined;

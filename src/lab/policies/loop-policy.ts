@@ -33,7 +33,7 @@ export interface LoopSettings {
   readonly layout: LayoutName;
   /**
    * When the context is rebuilt: for every call, or for the first call of a turn. Later calls of
-   * the turn append to it.
+   * the turn append to the rebuilt context.
    */
   readonly per: 'call' | 'turn';
   readonly shortIds: boolean;

@@ -9,7 +9,7 @@ const PLACEHOLDER = '[Old tool result content cleared]';
 interface PruneSettings {
   /** Number of tokens of the newest results that stay. */
   readonly keep: number;
-  /** Results are pruned only if that frees more tokens than this. */
+  /** Results are pruned only if pruning frees more tokens than this. */
   readonly least: number;
   /** Number of newest turns that are never pruned. */
   readonly turns: number;

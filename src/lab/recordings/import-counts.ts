@@ -41,7 +41,7 @@ export class SessionCounts {
   results = 0;
   /** Number of file reads by calls; see `readsOfCall`. */
   reads = 0;
-  /** Number of those reads that a command line did. */
+  /** Number of the reads in `reads` that a command line did. */
   shell_reads = 0;
   /** Number of files that the person or the program added to the context without a call. */
   attached_files = 0;
@@ -144,7 +144,8 @@ const TRANSCRIPT_ITEMS: Readonly<Partial<Record<RecordingFormat, (counts: Sessio
 
 /**
  * Returns the length of a session's transcript as its format counts it, for comparison with
- * published counts. It is the importer's count, a rule over the entries, or messages plus results.
+ * published counts. Depending on the format, this is the importer's count, a rule over the entries,
+ * or messages plus results.
  */
 export function transcriptItems(format: RecordingFormat, counts: SessionCounts): number {
   return (TRANSCRIPT_ITEMS[format] ?? ((all: SessionCounts) => messages(all) + all.results))(counts);

@@ -14,7 +14,7 @@ import { recordedPath } from './call-effects.js';
 import { type ContextMeasure, ContextMeter, type CountTokens, measureOf } from './context-measure.js';
 import { ReplayError } from './replay-error.js';
 
-/** A call without a result yet. */
+/** A call that has no result yet. */
 export interface OpenRecordedCall {
   readonly entry: EntryOf<'call'>;
   /** The time of the call, in milliseconds since 1970. */
@@ -97,7 +97,7 @@ export class RecordedSession {
   said: number | undefined;
   /** The session's state when the model began its current answer. */
   seen: SessionState;
-  /** Whether the person has sent no prompt so far, only the harness has. */
+  /** Whether only the harness has sent messages so far, before the person's first prompt. */
   #isPrelude = true;
   /** Number of files inserted into the context without a call. */
   attached = 0;

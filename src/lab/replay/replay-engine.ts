@@ -325,8 +325,8 @@ export class ReplayEngine {
   }
 
   /**
-   * Records that the agent used the files that it edits. Its context when it decided on the call
-   * shows whether it had their texts.
+   * Records that the agent used the files that it edits. Also records whether its context had their
+   * texts when it decided on the call.
    */
   #useBy(session: RecordedSession, { kind, seen }: CallEffects): void {
     if (kind !== 'edit' && kind !== 'patch' && kind !== 'write') return;

@@ -12,7 +12,10 @@ export interface NeededCounts {
   /** Missing lines whose item the request names and whose file has not changed since. */
   readonly readAgain: number;
   readonly lost: number;
-  /** Number of calls with needed lines, and of those whose request had all of them. */
+  /**
+   * Number of calls with needed lines, and number of these calls whose request had all of their
+   * lines.
+   */
   readonly calls: number;
   readonly callsKept: number;
   /**

@@ -19,7 +19,7 @@ export interface CallSeries {
   readonly tokens: readonly number[];
   /** The call's whole price under the first price table. */
   readonly cost: readonly number[];
-  /** The share of the request that repeats the start of the previous one. */
+  /** The share of the request that is a common prefix with the previous request. */
   readonly same: readonly number[];
   /**
    * Number of needed lines, of needed lines that the request lacked, and of those lines that came

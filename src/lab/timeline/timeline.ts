@@ -23,7 +23,7 @@ export interface FileFacts {
 
 /** A message, call, result or thinking in a conversation. A request is a list of items. */
 export interface TimelineItem {
-  /** The number in the session, from 0. */
+  /** The item's number in the session, from 0. */
   readonly index: number;
   /** The item's position in its conversation. */
   readonly position: number;
@@ -61,7 +61,7 @@ export interface RecordedTokens {
 
 /** A model call. Its request is the first `visible` items of `items`. */
 export interface ModelCall {
-  /** The number in the session, from 0. */
+  /** The call's number in the session, from 0. */
   readonly index: number;
   readonly turn: number;
   /** Whether a user message arrived since the previous call. */

@@ -216,8 +216,8 @@ class CodexReader implements LineReader {
   }
 
   /**
-   * Queues waiting thoughts as a message of their own. It is used if a call follows them instead of
-   * a message.
+   * Queues waiting thoughts as a separate message, because a call follows them instead of a
+   * message.
    */
   #flushThinking(): void {
     const { thinking } = this.#context;

@@ -123,8 +123,8 @@ export function placeAsCallId(place: string): string {
 }
 
 /**
- * Removes and returns the first entry of a list that is wanted. Undefined if there is no such
- * entry.
+ * Removes and returns the first entry of a list for which `isWanted` is true. Undefined if there is
+ * none.
  */
 export function takeFirst<T>(list: T[], isWanted: (one: T) => boolean): T | undefined {
   const at = list.findIndex(isWanted);

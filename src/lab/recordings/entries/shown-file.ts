@@ -34,7 +34,7 @@ export function fileText(path: string, text: string, { start, whole, total }: Te
 /** The evidence about files in a result or an event. Fields without evidence are absent. */
 export type FileEvidence = Pick<EntryOf<'result'>, 'files' | 'listed' | 'truncated'>;
 
-/** Returns files, listed paths and the truncation mark as fields of an entry. */
+/** Returns files and listed paths as fields of an entry. Fields without content are absent. */
 export function fileEvidence(files: readonly ShownFile[], listed?: readonly string[]): FileEvidence {
   return {
     ...(files.length === 0 ? {} : { files: [...files] }),
@@ -43,8 +43,8 @@ export function fileEvidence(files: readonly ShownFile[], listed?: readonly stri
 }
 
 /**
- * A hunk of a patch: lines with marks (` `, `-`, `+`), and the numbers of its first line before and
- * after the patch.
+ * A hunk of a patch: lines with the prefix ` `, `-` or `+`, and the numbers of its first line
+ * before and after the patch.
  */
 export interface PatchHunk {
   readonly oldStart: number;

@@ -8,7 +8,7 @@ type FileKnowledge =
   | { readonly state: 'whole'; readonly text: string; readonly sure: boolean }
   /** Some lines of the file, numbered from 1, without line endings. */
   | { readonly state: 'partial'; readonly lines: ReadonlyMap<number, string>; readonly total: number | undefined }
-  /** Only known to exist. */
+  /** The file is only known to exist. */
   | { readonly state: 'named' }
   /** The file changed in an unknown way, or its text was evicted. */
   | { readonly state: 'stale' }
