@@ -62,7 +62,7 @@ export interface Way {
    * builds the agent's requests.
    */
   readonly gives: { readonly ourTools: boolean; readonly itsTools: boolean; readonly steers: boolean };
-  /** A condition of the way that the user has to know. */
+  /** A condition for this way that the user must know. */
   readonly note?: string;
   /** The agent's name in its hooks. Present if this way uses hooks. */
   readonly hookAgent?: HookAgent;

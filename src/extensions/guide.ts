@@ -25,7 +25,9 @@ export const withGuide = (system: string, guide: string | undefined): string =>
 /** The agent's own tools [§3.3]. */
 export const VERBS = VERB_DESCRIPTIONS.loop;
 
-/** JSON schema of the tools' arguments. It is short, because every request has it four times. */
+/**
+ * JSON schema of the tools' arguments. It is short, because every request contains it four times.
+ */
 export const VERB_INPUT = {
   type: 'object',
   properties: { ids: { type: 'array', items: { type: 'string' }, minItems: 1 } },

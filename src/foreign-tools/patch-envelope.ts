@@ -104,7 +104,10 @@ export function patchedPaths(text: string): readonly string[] {
   return [...new Set(named.filter((path) => path !== undefined && path !== '/dev/null'))] as readonly string[];
 }
 
-/** How lines are compared: each pass is less strict than the previous one, in the tool's order. */
+/**
+ * The comparisons of lines, in the order in which the tool tries them. Each is less strict than the
+ * previous one.
+ */
 const PASSES: readonly ((line: string) => string)[] = [(line) => line, (line) => line.trimEnd(), (line) => line.trim()];
 
 /** Where to search for lines. With `atEnd`, the end of the file is tried first. */

@@ -47,7 +47,7 @@ export function argument(args: ToolArguments, role: ArgumentRole): unknown {
   return given(args, role).find((value) => value !== undefined && value !== null);
 }
 
-/** Returns an argument's text, under the first of its names that has a text. */
+/** Returns an argument's text. The first of its names whose value is a text counts. */
 export function textArgument(args: ToolArguments, role: ArgumentRole): string | undefined {
   return given(args, role).find((value) => typeof value === 'string');
 }

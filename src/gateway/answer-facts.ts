@@ -141,7 +141,7 @@ export class AnswerCollector {
 
   #fail(error: unknown): void {
     const { type, code, status, message } = asObject(error);
-    // Cleaned before it is truncated, so that no part of a credential remains.
+    // A text is cleaned before it is truncated, so that no part of a credential remains.
     const cleaned = (value: unknown): string | undefined =>
       text(typeof value === 'string' ? this.#clean(value) : undefined);
     const name = cleaned(type) ?? cleaned(code) ?? cleaned(status) ?? cleaned(error) ?? 'error';

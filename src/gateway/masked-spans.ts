@@ -24,8 +24,8 @@ function maskedSpan(mask: RecordMask, spans: readonly Buffer[], i: number): Buff
 }
 
 /**
- * A body as the log stores it. With a mask, secrets become marks. A body that is not text cannot be
- * masked, such as one that this Node cannot decode. It is left out.
+ * A body as the log stores it. With a mask, secrets become marks. A body that is not text, such as
+ * one that this Node cannot decode, is left out, because it cannot be masked.
  */
 export class LoggedBody {
   readonly #mask: RecordMask;

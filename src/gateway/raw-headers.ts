@@ -49,7 +49,7 @@ export function codingsOf(raw: RawHeaders): string | undefined {
 function namedByConnection(raw: RawHeaders): ReadonlySet<string> {
   const values = pairsOf(raw).flatMap(([name, value]) => (name.toLowerCase() === 'connection' ? value.split(',') : []));
   const named = new Set(values.map((value) => value.trim().toLowerCase()));
-  // Never dropped: without its length, a body would be read as the next request.
+  // Content-Length is never dropped: without it, a body would be read as the next request.
   named.delete('content-length');
   return named;
 }
@@ -120,7 +120,7 @@ export function loggedHeaders(raw: RawHeaders): Readonly<Record<string, string>>
   );
 }
 
-/** Query parameters that the log keeps. Gemini's `key` is a credential, so it is missing. */
+/** Query parameters that the log keeps. Gemini's `key` is a credential, so it is not listed. */
 const LOGGED_PARAMETERS: ReadonlySet<string> = new Set(['alt', 'api-version', 'beta']);
 
 /**

@@ -105,7 +105,7 @@ async function withoutIgnored(found: readonly Found[]): Promise<readonly Found[]
 /**
  * Returns the existing regular files that an output's lines name [§5.6, Discovery; decision C7].
  * Ignored files are left out. Relative names are tried in each of `folders`, in order. For each
- * line, the first reading that is a file counts.
+ * line, the first possible name that is a file counts.
  */
 export async function discoverFiles(
   files: FileAccess,

@@ -119,7 +119,7 @@ export class GrowingTail {
    */
   from(list: PlacedList, from: number): KnownTail {
     const walk = this.#walk?.from === from && this.#walk.goesOnIn(list) ? this.#walk : new TailWalk(from);
-    // If processing fails halfway, its state must not be used again.
+    // Dropped while processing: after a failure, the state must not be used again.
     this.#walk = undefined;
     walk.on(list, this.#history);
     this.#walk = walk;

@@ -178,8 +178,8 @@ export class HarnessSession {
   /**
    * Checks the files that a call would change. If a file differs from what the agent saw last,
    * returns the changed lines. The harness gives them to the agent instead of running the call.
-   * Each difference is reported once. Undefined if the call may run: also if the agent never saw
-   * the file, or the arguments name no file.
+   * Each difference is reported once. Undefined if the call may run. That includes a file that the
+   * agent never saw, and arguments that name no file.
    */
   async beforeChange({ tool, args, cwd = '.' }: ChangingCall): Promise<string | undefined> {
     const { files } = this.#client;

@@ -330,7 +330,7 @@ export class GrowingHistory {
    */
   of(messages: readonly ReportedMessage[]): History {
     const walk = this.#walk !== undefined && beginsWith(messages, this.#messages) ? this.#walk : new HistoryWalk({});
-    // If parsing fails halfway, its state must not be used again.
+    // Dropped while parsing: after a failure, the state must not be used again.
     this.#walk = undefined;
     const { history } = walk.on(messages);
     this.#messages = [...messages];

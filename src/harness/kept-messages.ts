@@ -17,8 +17,8 @@ function replacementOf(args: ToolArguments): Replacement | undefined {
 }
 
 /**
- * By kind of tool, computes a file's text after a call from the call's arguments. Undefined if they
- * do not determine the text.
+ * For each kind of tool, computes a file's text after a call from the call's arguments. Undefined
+ * if the arguments do not determine the text.
  */
 const MADE: Readonly<
   Partial<Record<ToolKind, (args: ToolArguments, before: string | undefined) => string | undefined>>

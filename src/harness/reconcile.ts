@@ -18,8 +18,8 @@ export interface HistoryEntry {
 }
 
 /**
- * Says how a history differs, if it does not just continue the known one. Nothing is deleted from
- * the session.
+ * Says how a sent history differs from the known history, if it does not just continue it. Nothing
+ * is deleted from the session.
  */
 export interface HistoryNotice {
   /**

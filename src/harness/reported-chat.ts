@@ -37,7 +37,7 @@ export interface ReportOptions {
   readonly growing?: GrowingHistory;
 }
 
-/** The place in the session of an entry in a whole history. */
+/** The place in the session of one entry of a history. */
 export interface PlacedEntry {
   readonly index: number;
   readonly kind: 'message' | 'call';
@@ -257,7 +257,7 @@ export class ReportedChat {
 
   /**
    * Returns whether a history continues one that had all of the chat. Then all later entries are
-   * new. False if the chat already has the id of one of these.
+   * new. False if the chat already has one of their ids.
    */
   #onlyGrew(
     { messages: before, placed, seq }: PlacedHistory,

@@ -85,7 +85,7 @@ export function sumCosts(sessions: readonly FoundSession[], { by, since }: CostO
   const lost = new Map<CacheLoss, { calls: number; tokens: number; dollars: number; unpriced: number }>();
   let repeated = 0;
   let uncounted = 0;
-  // The oldest recording with a call is the one that made it, so it comes first.
+  // The oldest recording with a call made the call, so older recordings come first.
   const inOrder = [...sessions].sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0));
   for (const session of inOrder) {
     const { answers, models, cacheLosses } = session;

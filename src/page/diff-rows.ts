@@ -12,7 +12,7 @@ export interface DiffRow {
   readonly text: string;
   readonly old?: number;
   readonly new?: number;
-  /** The words that differ from the line that it replaces, or that replaces it. */
+  /** The words that differ from the replaced line, or from the line that replaces this one. */
   readonly marks?: readonly MarkedPart[];
 }
 

@@ -4,7 +4,7 @@ import { type DiffRow, diffRows, type Folded, foldedRows, type Hunk, hunkRows, m
 import { CopyButton, Runs, TextRows } from './text-view.js';
 import { plural } from './words.js';
 
-/** Maximum time to compare two texts before they count as too different, milliseconds. */
+/** Maximum time for comparing two texts, in milliseconds. After it, they count as too different. */
 const LIMIT_MS = 1_500;
 const LIMITS = { plain: 400, height: 640 };
 /** Maximum shown length of a line in a difference. The view of the text shows the whole line. */

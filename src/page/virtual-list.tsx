@@ -8,7 +8,7 @@ interface VirtualListProps {
   readonly count: number;
   /** Height of a row in pixels. */
   readonly rowHeight: number;
-  /** Maximum height of the list, pixels; it scrolls inside. */
+  /** Maximum height of the list, in pixels. A longer list scrolls. */
   readonly height: number;
   /** A row to scroll into view. */
   readonly reveal?: number | undefined;

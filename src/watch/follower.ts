@@ -156,7 +156,8 @@ export class Follower {
    * files.
    */
   async #client(): Promise<ContextClient> {
-    // Only the transcript names the folder, because the agent may have changed its current folder.
+    // The folder comes only from the transcript, because the agent may have changed its current
+    // folder.
     const folder = this.#running?.start.folder;
     const none = this.#running?.client;
     if (none === undefined) throw this.#noSession();

@@ -117,7 +117,8 @@ class GatewayContexts {
         this.#waiting.set(request.id, request);
         this.#until.set(request.id, Math.min(request.at, Date.now()) + this.#times.giveUpMs);
       }
-      // Leaves out the oldest request, whose transcript has had the most time.
+      // Leaves out the oldest request, because its answer had the most time to appear in a
+      // transcript.
       const [oldest] = this.#waiting.values();
       if (this.#waiting.size > MOST_WAITING && oldest !== undefined) this.#finish(oldest);
     }

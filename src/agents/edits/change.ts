@@ -14,8 +14,8 @@ export type Change =
       readonly path: readonly string[];
       readonly value: SettingValue;
       /**
-       * The key for a plain text that the file may have instead of a table on this path. OpenCode
-       * accepts `"permission": "allow"` for `"permission": {"*": "allow"}`.
+       * The key under which a plain text is kept, if the file has that text instead of a table on
+       * this path. OpenCode accepts `"permission": "allow"` for `"permission": {"*": "allow"}`.
        */
       readonly plainKey?: string;
     }

@@ -62,7 +62,7 @@ function lastToken(text: string, from: number, to: number) {
   return { end, comma, isBlank };
 }
 
-/** Returns the white space at the beginning of an offset's line. */
+/** Returns the white space at the beginning of the line at an offset. */
 function indentAt(text: string, offset: number): string {
   const start = text.lastIndexOf('\n', offset - 1) + 1;
   return /^[ \t]*/.exec(text.slice(start))?.[0] ?? '';

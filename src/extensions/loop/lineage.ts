@@ -58,7 +58,7 @@ interface Sent {
   /** Whether the history begins with a summary. Then common entries may be anywhere in it. */
   readonly compacted: boolean;
   /**
-   * Whether the history has the name of the compared sessions. Then both use the same message ids.
+   * Whether the history and the compared sessions have the same name, and so the same message ids.
    */
   readonly own: boolean;
 }

@@ -47,8 +47,8 @@ function isSamePart(one: ToldPart, other: ToldPart): boolean {
 }
 
 /**
- * Returns whether two messages give the same report. It is fast, because every model call compares
- * all messages.
+ * Returns whether two messages give the same report. It must be fast, because every model call
+ * compares all messages.
  */
 function isToldAlike({ info, parts }: ToldMessage, other: ToldMessage): boolean {
   if (info.id !== other.info.id || info.role !== other.info.role || parts.length !== other.parts.length) return false;

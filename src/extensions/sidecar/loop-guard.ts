@@ -214,8 +214,8 @@ export class LoopGuard {
   }
 
   /**
-   * Makes the user's next message begin an epoch. The request is sent with the next list, so that
-   * it is not lost if the sidecar ends.
+   * Makes the user's next message begin an epoch. The next list tells the sidecar, so that this is
+   * not lost if the sidecar ends.
    */
   tidy(session: string): void {
     this.#tidied.add(session);

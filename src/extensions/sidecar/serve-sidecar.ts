@@ -111,7 +111,7 @@ class SidecarSessions {
 
   /**
    * Returns an answer in the form in which it is written to the pipe. Called just before writing,
-   * because it depends on the previous answer.
+   * because the form depends on the previous answer.
    */
   written({ call, params }: SidecarRequest, answer: SidecarAnswer): SidecarAnswer {
     if (call !== 'context' || !('result' in answer) || answer.result === null) return answer;

@@ -1,4 +1,4 @@
-/** Where a JSON text has a value, in UTF-16 units. */
+/** The place of a value in a JSON text, in UTF-16 units. */
 export interface JsonPlace {
   readonly from: number;
   readonly to: number;

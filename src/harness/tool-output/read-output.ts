@@ -101,7 +101,7 @@ export function readText({ args, output, truncated }: ReadCall): ReadText | unde
 
 /**
  * Returns the number of characters that are not white space. Trimming and other line endings do not
- * change it, and line numbers only increase it.
+ * change this number, and line numbers only increase it.
  */
 function visible(text: string): number {
   let count = 0;

@@ -271,7 +271,8 @@ export class ContextReader {
   }
 
   /**
-   * Returns an object's metadata. Reuses that of the same head if paths are displayed the same way.
+   * Returns an object's metadata. Reuses the metadata of the same head if paths are displayed the
+   * same way.
    */
   #metadataOf(head: Head, paths: DisplayPaths): ObjectMetadata | undefined {
     const known = this.#described.get(head);

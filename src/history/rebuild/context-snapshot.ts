@@ -55,9 +55,9 @@ export interface ForeseenObjects {
  * The objects as they probably were at a basis: the newest version of each object, if it was valid
  * by then. Only objects that have changed since are read.
  *
- * A version with a valid time before the basis that was written later is used wrongly. So a result
- * counts only if it equals its record byte for byte. With `writes`, such versions are recognised,
- * and the basis is read instead.
+ * A version that was written after the basis, but with an earlier valid time, is used wrongly. So a
+ * result counts only if it equals its record byte for byte. With `writes`, such versions are
+ * recognised, and the basis is read instead.
  *
  * Without `at`, the basis is the newest state, so every object is one of those that were read
  * ahead.

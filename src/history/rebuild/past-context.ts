@@ -94,7 +94,7 @@ const LITERAL = { strict: false, shortIds: false } as const;
 /**
  * Reads contexts of one timeline. Caches immutable data, so many contexts of a session cost little
  * more than their differences. A context without a record shows paths as the session's records do,
- * or as the timeline does.
+ * or else as the timeline does.
  */
 export class PastContexts {
   readonly #rebuilder: AssemblyRebuilder;

@@ -48,7 +48,7 @@ export class SessionCache {
     }
   }
 
-  /** Returns the cached versions among some objects. */
+  /** Returns the cached versions of some objects. */
   keptOf(ids: readonly ObjectId[]): ReadonlyMap<ObjectId, ObjectVersion> {
     const kept = new Map<ObjectId, ObjectVersion>();
     for (const id of ids) {

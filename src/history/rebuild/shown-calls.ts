@@ -25,7 +25,10 @@ const NUMBERED: readonly ((line: string, number: number) => string)[] = [
   (line, number) => `${number}: ${line}`,
 ];
 
-/** Returns a file's text with the line numbers of the shown answer. Undefined if none fit. */
+/**
+ * Returns a file's text with the line numbers of the shown answer. Undefined if no form of line
+ * numbers fits.
+ */
 function numbered(text: string, { sha256, chars }: { readonly sha256: string; readonly chars: number }) {
   if (chars <= text.length) return undefined;
   const all = text.split('\n');

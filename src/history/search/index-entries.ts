@@ -40,7 +40,7 @@ export interface VersionLine extends StoredText {
   readonly tool?: unknown;
 }
 
-/** A session that shares the steps of another one up to `seq`. */
+/** A session that shares the steps of another session up to `seq`. */
 export interface ForkLine {
   readonly fork: SessionId;
   readonly seq: number;

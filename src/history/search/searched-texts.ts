@@ -34,7 +34,7 @@ export interface PlaceFilter {
   readonly exceptTool?: string | undefined;
 }
 
-/** Objects whose versions are read concurrently. */
+/** Number of objects whose versions are read concurrently. */
 const OBJECTS_AT_ONCE = 64;
 
 const isSearched = (type: unknown): type is Exclude<SearchedKind, 'message'> =>

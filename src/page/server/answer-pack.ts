@@ -15,7 +15,7 @@ const LEAST_NODE = 96;
 const LEAST_TEXT = 512;
 /** Minimum and maximum length of a text's pieces, and the mask for their approximate length. */
 const PIECE = { least: 256, most: 8_192, mask: 0x3ff } as const;
-/** Longer lists than `most` are written as lists of lists with about `about` items. */
+/** Lists longer than `most` are written as lists of lists with about `about` items. */
 const LIST = { most: 64, about: 32 } as const;
 
 /** Pseudo-random numbers for the rolling hash, the same in every process. */

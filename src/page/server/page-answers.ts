@@ -63,7 +63,7 @@ export interface PageAnswers {
   answers(): AsyncGenerator<PageAnswer>;
 }
 
-/** A session whose answers are produced in sequence, with the data that they share. */
+/** A session whose answers are produced in sequence, with the data that the answers share. */
 interface WalkedSession extends PagedSession {
   readonly sighted: SightedSessions;
 }

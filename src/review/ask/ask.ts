@@ -128,8 +128,8 @@ export type AskedDiff =
   | { readonly kind: 'session'; readonly diff: SessionDiff };
 
 /**
- * Returns the moment that a session is compared with by default: the end of its last turn but one.
- * If it has a single turn, it is the moment before the first step.
+ * Returns the moment that a session is compared with by default: the end of its second-to-last
+ * turn. For a session with one turn, it is the moment before the first step.
  */
 async function momentBefore(timeline: Timeline, session: SessionId): Promise<Moment> {
   const previous = (await timeline.turns(session)).at(-2);

@@ -61,7 +61,10 @@ class Candidates {
     return this.#session === undefined ? 'the database' : `session ${this.#session}`;
   }
 
-  /** Returns the ids of the session's objects. Without a session, undefined: all objects count. */
+  /**
+   * Returns the ids of the session's objects. Undefined without a session, because then all objects
+   * count.
+   */
   members(): Promise<ReadonlySet<string> | undefined> {
     this.#members ??= this.#readMembers();
     return this.#members;

@@ -76,7 +76,7 @@ export interface LoggedTurn {
   /** Valid times of its first and last step: when each was acknowledged. */
   readonly from: Date;
   readonly to: Date;
-  /** The transaction that stored its last step. Undefined while the step is in delivery. */
+  /** The transaction that stored its last step. Undefined until the step is delivered. */
   readonly known: VersionTimes | undefined;
   readonly messages: readonly LoggedMessage[];
   readonly calls: readonly LoggedCall[];

@@ -3,7 +3,9 @@ import type { ModelUsage } from '../../objects/step.js';
 import { defined } from '../../values/defined.js';
 import type { RequestPiece } from './request-pieces.js';
 
-/** The tokens that the provider read from its cache for a request, and our upper estimate. */
+/**
+ * The tokens that the provider read from its cache for a request, and our upper estimate of them.
+ */
 export interface CacheVerdict {
   readonly read: number;
   /** The provider's count of the previous request, less the tokens after the first difference. */

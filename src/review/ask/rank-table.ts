@@ -13,8 +13,8 @@ export interface RankTable {
 }
 
 /**
- * Count of numbers in the header: slots, tokens, total units, length of the longest token, byte
- * tokens.
+ * Number of values in the header: the counts of slots, tokens and units, the length of the longest
+ * token, and the count of byte tokens.
  */
 const HEADER = 5;
 

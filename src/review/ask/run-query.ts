@@ -100,8 +100,8 @@ function argumentsOf(text: string | undefined, { in: bindings }: ParsedQuery): r
 }
 
 /**
- * Matches the message of the node's front about a query that builds a value from too many others
- * (`growth.clj`).
+ * Matches the message of the node's front about a query that builds a value from too many other
+ * values (`growth.clj`).
  */
 const OUTGROWS =
   /a value made out of more than \d+ others|a rule that calls itself and puts together values that came through it/;

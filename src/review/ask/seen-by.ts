@@ -117,8 +117,8 @@ interface Asked {
 }
 
 /**
- * Returns the actions of a session's turns on an object. `held` are the steps after which it was
- * active; `fileRefs` are the files of each call.
+ * Returns the actions of a session's turns on an object. `held` are the steps after which the
+ * object was active; `fileRefs` are the files of each call.
  */
 function activityOf(
   turns: readonly TurnSpan[],

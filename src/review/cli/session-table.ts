@@ -47,7 +47,7 @@ const COLUMNS: readonly Column[] = [
   { heading: '' },
   { heading: 'session', share: 1, least: 11, keep: 'ends', style: 'dim' },
 ];
-/** Columns for terminals with room for them. */
+/** Columns that only wide terminals have room for. */
 const WIDE: ReadonlySet<string> = new Set(['files', 'failed', 'verified', '']);
 const WIDE_CELLS = 100;
 const MOST_FOLDER_CELLS = 14;

@@ -209,7 +209,7 @@ async function headsThen(
 
 /**
  * Checks that steps and calls are as they were at `before`, and that step pages match their steps.
- * Returns the error if steps cannot be read, first that of the current steps.
+ * If steps cannot be read, returns the error; an error of the current steps comes first.
  */
 async function checkSteps(checked: CheckedSession): Promise<CheckedSteps | DamageError> {
   const { session, present, before, steps: now } = checked;
