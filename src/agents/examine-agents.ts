@@ -86,7 +86,7 @@ async function wantedOf(agent: Agent, scope: Scope, { at, packageFolder, data }:
 
 /**
  * Decides how far to trust an entry. The user's own settings are trusted. A project's entry is
- * trusted only if this user's setup wrote it or would write the same.
+ * trusted only if this user's setup wrote it or would write the same entry.
  */
 function trustIn(
   { path, value }: Pick<OwnEntry, 'path' | 'value'>,

@@ -36,8 +36,8 @@ function textOfValue(value: unknown): string {
 }
 
 /**
- * Returns false for calls that the provider runs. It reads their results itself, so they are not
- * reported.
+ * Returns false for calls that the provider runs. The provider reads their results itself, so they
+ * are not reported.
  */
 const isOurs = ({ providerExecuted }: Opencode2Part): boolean => providerExecuted !== true;
 

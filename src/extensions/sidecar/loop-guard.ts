@@ -204,7 +204,7 @@ export class LoopGuard {
 
   /** Reports the messages since the last model call. Does not wait. */
   follow(list: WholeList): void {
-    // If it fails, the next model call reports them again.
+    // If the call fails, the next model call reports the messages again.
     this.#options.sidecar.callWithList('follow', this.#rendered(list)).catch(() => undefined);
   }
 
@@ -214,8 +214,8 @@ export class LoopGuard {
   }
 
   /**
-   * Makes the user's next message begin an epoch. The next list tells the sidecar, so that this is
-   * not lost if the sidecar ends.
+   * Makes the user's next message begin an epoch. The sidecar learns this from the next list, so
+   * that it is not lost if the sidecar ends.
    */
   tidy(session: string): void {
     this.#tidied.add(session);

@@ -111,8 +111,8 @@ const mayChange = (steps: readonly ShellStep[] | undefined): boolean =>
   steps === undefined || steps.some((step) => step.pipeline?.[0]?.name !== 'cd' && changesFiles(stepActs(step)));
 
 /**
- * Returns the effects of a pipeline. If it may not have run, its output is ignored, and its changes
- * are unknown.
+ * Returns the effects of a pipeline. If the pipeline may not have run, its output is ignored, and
+ * its changes are unknown.
  */
 function stepActs({ pipeline, sure, inside }: ShellStep): CommandActs {
   if (pipeline === undefined || inside.some(mayChange)) return ANYTHING;

@@ -39,7 +39,7 @@ export class ModelCallRule {
     return !goesOn;
   }
 
-  /** Takes a tool call. Returns whether it begins a model call, without a message before it. */
+  /** Takes a tool call. Returns whether it begins a model call that has no message before it. */
   toolCall(): boolean {
     const begins = !this.#isOpen;
     if (begins) this.#isCounted = false;

@@ -104,8 +104,8 @@ class FollowedSession {
   }
 
   /**
-   * Sends one event. The next one is sent only after it is drained, so at most one event waits for
-   * a slow client.
+   * Sends one event. The next event is sent only after this one is drained, so at most one event
+   * waits for a slow client.
    */
   #send(follower: Follower, text: string, txId: number): void {
     const { response } = follower;

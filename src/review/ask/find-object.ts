@@ -29,7 +29,7 @@ function ambiguous(name: string, candidates: readonly string[]): HistoryError {
   );
 }
 
-/** Returns whether a path equals the wanted one, or ends with it after a slash. */
+/** Returns whether a path equals the wanted path, or ends with it after a slash. */
 const endsWithPath = (path: string, wanted: string): boolean => path === wanted || path.endsWith(`/${wanted}`);
 
 /** A file that a name may mean, with its display path and its canonical path. */

@@ -14,8 +14,8 @@ import { attributeAsked, SSOT_ATTRIBUTES } from './ssot-attributes.js';
 const MOST_ROWS = 20_000;
 
 /**
- * Returns the entities that a variable can match, from the query's other clauses. Undefined if they
- * do not restrict it.
+ * Returns the entities that a variable can match, from the query's other clauses. Undefined if
+ * these clauses do not restrict the variable.
  */
 export type Reached = (variable: EdnSymbol) => Promise<readonly string[] | undefined>;
 

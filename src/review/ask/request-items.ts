@@ -19,7 +19,7 @@ export interface RequestItem {
   readonly object?: ObjectId;
   /** For the harness's list: the step of the message or call. */
   readonly step?: number;
-  /** Length of the text as the model saw it, if it differs from that of `text`. */
+  /** Length of the text as the model saw it, if it differs from the length of `text`. */
   readonly chars?: number;
 }
 

@@ -6,7 +6,10 @@ export interface SeenVersion {
   readonly validTime: Date;
   /** Turns in which it was active at some point. */
   readonly turns: readonly number[];
-  /** Runs of steps after which it was active. A request made after one of them has its text. */
+  /**
+   * Runs of steps after which it was active. A request made after one of these steps has the
+   * version's text.
+   */
   readonly steps: readonly { readonly first: number; readonly last: number }[];
 }
 

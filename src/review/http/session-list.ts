@@ -58,7 +58,7 @@ export const sessionRow = z.object({
     .describe('The last palimpsest verify; null if it was not run, or the session has gone on since'),
 });
 
-/** Returns a session's row before its members get their names on the wire. */
+/** Returns a session's row before its members get the names in which they are sent. */
 export function shapedRow({ owner, figures, check, ...row }: SessionRow): Shaped<z.input<typeof sessionRow>> {
   const { model, from, spent, ...counts } = figures ?? {};
   return {

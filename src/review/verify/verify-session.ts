@@ -250,8 +250,8 @@ export async function verifySession(
   const headsRead = steps instanceof Error ? undefined : present.heads(objectsOf(session, steps, await proofsRead));
   const writesRead = begun(writesOf(present, session));
   await headsRead;
-  // Runs before the contexts, because it reads many outputs of calls at a time and contexts show
-  // them, too.
+  // Runs before contexts are rebuilt: it reads many outputs of calls at a time, and contexts show
+  // the same outputs.
   const answers = await verifyAnswers({ store, present }, known, report('answers'));
   const [proofs, writes] = await Promise.all([proofsRead, writesRead]);
   const contexts = await verifyContexts({ rebuilder, exact, present, writes }, { session, proofs }, report('contexts'));
