@@ -207,7 +207,9 @@ class OpenCalls {
   }
 }
 
-/** Where a result is: the index of its message, and the calls that are open there. */
+/**
+ * The position of a result: the index of its message, and the calls that are open at that message.
+ */
 interface ResultPlace {
   readonly open: OpenCalls;
   readonly index: number;

@@ -313,7 +313,7 @@ export class LoopSession {
       ? made
       : this.#epochs.again(made, await this.#assembly(harness));
     // `again` is undefined if a file has changed since. The sent list has the old text, so its
-    // record must too.
+    // record must have the old text, too.
     return again ?? made;
   }
 

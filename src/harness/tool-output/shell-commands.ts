@@ -138,7 +138,7 @@ const npx: CommandReader = (words) => {
 };
 const gofmt: CommandReader = (words) => (words.includes('-w') ? changes(operands(words), false) : PRINTS);
 
-/** Has the effects of the command that it runs. */
+/** Runs another command, so it has the effects of that command. */
 const xargs: CommandReader = (words) => {
   const [run] = operands(words, /^-[IdEnLPs]$/);
   return run !== undefined && /^(?:grep|egrep|rg|cat|wc|ls|head|tail|stat|file|echo|basename|dirname)$/.test(run)

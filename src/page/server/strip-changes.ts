@@ -52,8 +52,8 @@ interface Told {
 }
 
 /**
- * The change of a session between two transactions. Applied to the strip at the first one, it gives
- * the strip at the second.
+ * The change of a session between two transactions. Applied to the strip at the first transaction,
+ * it gives the strip at the second transaction.
  */
 export interface StripChange {
   readonly session: SessionId;
@@ -185,7 +185,7 @@ export async function stripChange(
   const step = steps.at(-1)?.seq ?? known;
   const now = await fileTimes(present, [...new Set([...files.keys(), ...shownIn(steps)])]);
   const changed = [...now].flatMap(([id, at]) => (files.has(id) && files.get(id) !== at ? [id] : []));
-  // A change on disk has no own step, so it is marked at the last one.
+  // A change on disk has no step of its own, so it is marked at the last step.
   const versions = await versionMarks(present, changed, (file, { at }) =>
     at > (files.get(file) ?? 0) ? step : undefined,
   );

@@ -28,11 +28,11 @@ export interface VerbPrice {
   readonly layout: 'ssot' | 'epoch';
   /** Tokens of the object's text in a request. */
   readonly text: number;
-  /** Additional tokens of the next request behind its common beginning with the last one. */
+  /** Additional tokens of the next request after its common beginning with the last request. */
   readonly written: number;
   /** Tokens by which every request from the next one on grows; negative if requests shrink. */
   readonly perCall: number;
-  /** Tokens by which every request from the next border on grows; undefined without epochs. */
+  /** Tokens by which every request from the next epoch on grows; undefined without epochs. */
   readonly perCallFromBorder?: number;
   /**
    * Whether the numbers are exact. Otherwise they omit text that the harness's list may already
@@ -54,7 +54,7 @@ function withVerb({ input }: Next, verb: Verb, added: AssemblyInput['active'][nu
   return verb === 'deactivate' ? { ...input, active: others } : input;
 }
 
-/** Returns the tokens behind the common beginning of two texts. */
+/** Returns the tokens after the common beginning of two texts. */
 const tokensBehind = (before: string, after: string): number => countTokens(after.slice(commonLength(before, after)));
 
 /**
@@ -74,7 +74,7 @@ const blockTokens = (input: AssemblyInput, id: ObjectId): number => {
 
 /**
  * Returns the cost in an epoch. Nothing leaves an epoch, and a text that the request lacks comes in
- * a note. The next border renders the content that is active by then.
+ * a note. The next epoch begins with the content that is active by then.
  */
 function epochPrice(
   shown: EpochState,
