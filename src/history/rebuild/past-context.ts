@@ -110,9 +110,9 @@ export class PastContexts {
 
   /**
    * Returns the context that a model was sent at a moment (decision E12). For a turn, it is the
-   * last context of the turn. For a step, it is the context handed out after it. For a time and for
-   * now, it is the last context of the turn that ran at that time. Without a record, it is the
-   * request as a transcript shows it.
+   * last context of the turn. For a step, it is the context handed out after the step. For a time
+   * and for now, it is the last context of the turn that ran at that time. Without a record, it is
+   * the request as a transcript shows it.
    *
    * @throws {HistoryError} `not-seen` if it has no record; `beyond-end`, `not-yet`, and errors of a
    * rebuild

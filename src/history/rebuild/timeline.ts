@@ -23,7 +23,7 @@ import { type TurnSpan, turnSpans } from './turn-spans.js';
 /** A place in a session, named by a moment. */
 export interface SessionPlace {
   readonly session: SessionId;
-  /** The session that wrote the step. An ancestor's, if the step is shared by a fork. */
+  /** The session that wrote the step. It is an ancestor if a fork shares the step. */
   readonly owner: SessionId;
   readonly turn: number;
   /** The last included step, counted from the beginning of the session. */
