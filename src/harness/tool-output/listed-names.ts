@@ -19,8 +19,8 @@ function linesOf(output: string): readonly string[] {
 const LONG =
   /^([-dlbcps])[-rwxsStT]{9}[.+@]?\s+\d+\s+\S+\s+\S+\s+[\d.,]+[KMGT]?\s+\S+\s+\S+\s+(?:\d{2}:?\d{2}\s+|\d{4}\s+|[\d:.]+\s+(?:[+-]\d{4}\s+)?|[+-]\d{4}\s+)?(.+)$/;
 
-/** Matches a line with a match or around a match: `path:3: text`, `path-2- text`. */
-const MATCH = /^((?:[A-Za-z]:)?[^:]+?)[:-]\d+[:-]/;
+/** Matches a line with a match or around a match: `path:3: text`, `path.ts-2- text`. */
+const MATCH = /^((?:[A-Za-z]:)?[^:]+?)(?::\d+[:-]|(?<=\.[A-Za-z]\w{0,7})-\d+-)/;
 
 // The next functions return every name that a line may contain. Their callers check the disk.
 
@@ -156,7 +156,8 @@ function markedNames(output: string): readonly string[] {
 
 /**
  * Returns the file that a match's line names. The line has a number, or the form `path:text` in a
- * search below a named folder.
+ * search below a named folder. A line around a match names a file only by its extension, because
+ * the beginning of `logs/2026-01-06-a.log` looks alike.
  */
 function matchPath(line: string, targets: readonly string[]): string | undefined {
   const numbered = MATCH.exec(line)?.[1];

@@ -67,5 +67,10 @@ describe('certain names in an output', () => {
     ]);
   });
 
+  test('are whole in lines of matches: the numbers in a name are no line number', () => {
+    const output = '.entire/logs/2026-01-06-a.log\nlogs/2026-01-06-b.log:3:one\nlogs/2026-01-06-b.log-4-two\nc.ts:7:x';
+    expect(certainNames('matches', output)).toEqual(['logs/2026-01-06-b.log', 'c.ts']);
+  });
+
   test('do not come from running text', () => expect(certainNames('words', 'see src/a.ts')).toEqual([]));
 });
