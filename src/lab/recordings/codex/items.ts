@@ -1,6 +1,9 @@
 import { isAbsolute, join } from 'node:path/posix';
+import { scriptOf, shellOutput } from '../../../foreign-tools/shell-call.js';
+import { foreignTool } from '../../../foreign-tools/tool-table.js';
 import { isJsonObject, type JsonObject } from '../../../values/json-object.js';
 import { callArguments, partsText, placeAsCallId } from '../entries/chat-message.js';
+import { commandFailed } from '../entries/command-outcome.js';
 import type { EntryQueue } from '../entries/entry-queue.js';
 import { type EntryCommon, idAt, numberAt, objectAt, objectsAt, roleAt, textAt } from '../entries/fields.js';
 import { fileEvidence, hunkPieces, namedFile, unifiedHunks, wholeFile } from '../entries/shown-file.js';
@@ -93,6 +96,8 @@ export function patchEvidence(payload: JsonObject): readonly ShownFile[] {
 interface OpenCall {
   /** Whether the call runs a script, which makes further calls. */
   readonly script: boolean;
+  /** The command line of a shell. */
+  readonly command: string | undefined;
   exitCode: number | undefined;
   files: readonly ShownFile[] | undefined;
 }
@@ -151,7 +156,8 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
     { tool, args }: { readonly tool: string; readonly args: JsonObject },
   ): void => {
     const id = idAt(payload, 'call_id') ?? idAt(payload, 'id') ?? placeAsCallId(common.place);
-    context.calls.set(id, { script: tool === 'exec', exitCode: undefined, files: undefined });
+    const command = foreignTool(tool).kind === 'shell' ? scriptOf(args) : undefined;
+    context.calls.set(id, { script: tool === 'exec', command, exitCode: undefined, files: undefined });
     const cwd = callDirectory(args, context.turnCwd);
     answers.call(common);
     const elsewhere = cwd !== undefined && cwd !== context.sessionCwd;
@@ -177,7 +183,9 @@ export function codexItems(context: ItemContext): Readonly<Record<string, ItemRe
     );
     const code = exitCodeOf(said) ?? known?.exitCode;
     const failed =
-      (code === undefined ? FAILED.test(said) : code !== 0) || objectAt(payload, 'output')?.success === false;
+      (code === undefined && FAILED.test(said)) ||
+      commandFailed(known?.command, { code, output: shellOutput(said).text }) ||
+      objectAt(payload, 'output')?.success === false;
     queue.push({
       kind: 'result',
       ...common,

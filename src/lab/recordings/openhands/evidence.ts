@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../values/json-object.js';
+import { commandFailed } from '../entries/command-outcome.js';
 import { objectAt, textAt } from '../entries/fields.js';
 import {
   type FileEvidence,
@@ -47,7 +48,8 @@ export function shellDir(twin: JsonObject | undefined, output: string): string |
 }
 
 /** Returns whether a command failed, by its exit code. -1 means that it is still running. */
-export function exitFailed(twin: JsonObject | undefined): boolean {
+export function exitFailed(twin: JsonObject | undefined, command: string | undefined, output: string): boolean {
   const code = twin?.exit_code ?? objectAt(twin, 'metadata')?.exit_code;
-  return typeof code === 'number' && code > 0;
+  if (typeof code !== 'number') return false;
+  return commandFailed(command, { code: code < 0 ? undefined : code, output: terminalText(output).text });
 }

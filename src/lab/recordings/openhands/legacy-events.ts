@@ -189,8 +189,8 @@ export class LegacyEvents {
         },
       ];
     }
-    const is_error =
-      observation === 'error' || observation === 'user_rejected' || exitFailed(extras) || FAILED.test(text);
+    const exited = exitFailed(extras, textAt(call?.args, 'command'), text);
+    const is_error = observation === 'error' || observation === 'user_rejected' || exited || FAILED.test(text);
     const dir = observation === 'run' ? shellDir(extras, text) : undefined;
     this.#cwd = dir ?? this.#cwd;
     const shown = is_error && observation !== 'edit' ? {} : evidenceOf(observation, extras, { text, args: call?.args });

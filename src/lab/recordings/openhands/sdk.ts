@@ -159,12 +159,12 @@ class SdkEvents {
     const open = this.#opened(event);
     const shell = metadata !== undefined || typeof twin?.exit_code === 'number';
     if (shell) this.#cwd = shellDir(twin, own) ?? this.#cwd;
-    const is_error = twin?.is_error === true || exitFailed(twin);
+    const command = textAt(twin, 'command') ?? textAt(open?.args, 'command') ?? '';
+    const is_error = twin?.is_error === true || exitFailed(twin, command, own);
     const view = {
       path: textAt(open?.args, 'path'),
       whole: open?.args.command === 'view' && open.args.view_range === undefined,
     };
-    const command = textAt(twin, 'command') ?? textAt(open?.args, 'command') ?? '';
     const shown = is_error ? {} : shell ? shellEvidence(command, own) : editorEvidence(twin, own, view);
     return this.#answer(event, common, {
       text,
