@@ -49,7 +49,7 @@ export const sessionFactsSchema = z.object({
   startedAt: z.number().optional(),
   endedAt: z.number().optional(),
   turns: count,
-  /** Number of model calls of the session, including those that a fork copied. */
+  /** Number of model calls that the session made itself. Copied calls belong to its parent. */
   calls: count,
   /** Number of model calls without token counts. Copied calls are left out. */
   uncounted: count,
@@ -85,7 +85,7 @@ class CallCounter {
   calls = 0;
   /** Number of calls that were copied from another session. */
   copied = 0;
-  /** Number of tool calls. They are counted as model calls if there are no answers with text. */
+  /** Number of its own tool calls. They count as model calls if there are no answers with text. */
   tools = 0;
   hasAnswers = false;
 
@@ -95,8 +95,9 @@ class CallCounter {
     if (copied === true) this.copied += 1;
   }
 
-  get count(): number {
-    return this.hasAnswers ? this.calls : this.tools;
+  /** Calls that the session made itself. */
+  get own(): number {
+    return this.hasAnswers ? this.calls - this.copied : this.tools;
   }
 }
 
@@ -131,8 +132,7 @@ const isCounted = ({ input, output, cache_read, cache_write }: Usage): boolean =
 const countersOf = ({ calls }: OpenSession): readonly CallCounter[] => [calls.all, calls.counted];
 
 const counterOf = ({ calls, hasTokens }: OpenSession): CallCounter => (hasTokens ? calls.counted : calls.all);
-const callsOf = (session: OpenSession | undefined): number => (session === undefined ? 0 : counterOf(session).count);
-const copiedOf = (session: OpenSession): number => counterOf(session).copied;
+const ownCallsOf = (session: OpenSession | undefined): number => (session === undefined ? 0 : counterOf(session).own);
 
 /** Smaller losses come from the provider's rounding, and from texts that moved to the end. */
 const LEAST_LOST_TOKENS = 2_000;
@@ -150,6 +150,8 @@ export class FactsCollector {
   #main: EntryOf<'session'> | undefined;
   #name: string | undefined;
   #prompt: string | undefined;
+  /** The first prompt of a copied history. */
+  #copiedPrompt: string | undefined;
   #model: string | undefined;
   #turns = 0;
   #toolCalls = 0;
@@ -180,12 +182,13 @@ export class FactsCollector {
     }
     const session = this.#sessions.get(entry.session);
     if (session === undefined) return;
-    this.#moment(entry.at);
+    if (entry.copied !== true) this.#moment(entry.at);
     session.at = entry.at ?? session.at;
     if (entry.kind === 'call') {
-      this.#toolCalls += 1;
+      const own = entry.copied === true ? 0 : 1;
+      this.#toolCalls += own;
       for (const counter of countersOf(session)) {
-        counter.tools += 1;
+        counter.tools += own;
         counter.add(counter.rule.toolCall(), entry.copied);
       }
     } else if (entry.kind === 'result') {
@@ -202,12 +205,12 @@ export class FactsCollector {
   finish(losses: SessionFacts['losses']): Omit<SessionFacts, 'agent'> | undefined {
     if (this.#main === undefined) return undefined;
     const { native_id: id, cwd, parent } = this.#main;
-    const own = [...this.#sessions.values()].reduce((sum, one) => sum + callsOf(one) - copiedOf(one), 0);
+    const own = [...this.#sessions.values()].reduce((sum, one) => sum + ownCallsOf(one), 0);
     return {
       id,
-      title: asTitle(this.#name ?? this.#prompt ?? '', this.#mask),
+      title: asTitle(this.#name ?? this.#prompt ?? this.#copiedPrompt ?? '', this.#mask),
       turns: this.#turns,
-      calls: callsOf(this.#sessions.get(id)),
+      calls: ownCallsOf(this.#sessions.get(id)),
       uncounted: Math.max(0, own - this.#counted.length),
       toolCalls: this.#toolCalls,
       models: this.#models,
@@ -236,9 +239,8 @@ export class FactsCollector {
   }
 
   #message(session: OpenSession, entry: EntryOf<'message'>): void {
-    const { role, origin, text, usage } = entry;
+    const { role, origin, text, usage, copied } = entry;
     if (role === 'assistant') {
-      const { copied } = entry;
       const isEmpty = usage !== undefined && !isCounted(usage);
       session.hasTokens ||= usage !== undefined && !isEmpty;
       for (const counter of countersOf(session)) {
@@ -251,8 +253,12 @@ export class FactsCollector {
     }
     this.#input(session);
     if (role !== 'user' || origin !== 'person' || session.entry !== this.#main) return;
-    this.#turns += 1;
-    if (text.trim() !== '') this.#prompt ??= text;
+    const said = text.trim() === '' ? undefined : text;
+    if (copied === true) this.#copiedPrompt ??= said;
+    else {
+      this.#turns += 1;
+      this.#prompt ??= said;
+    }
   }
 
   #event(session: OpenSession, { name, text, usage, copied }: EntryOf<'event'>): void {

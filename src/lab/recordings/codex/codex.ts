@@ -7,14 +7,9 @@ import { excerpt, type Importer, type OnLoss, OpaqueContent } from '../importer.
 import { type LineReader, lineImporter } from '../json/line-format.js';
 import type { EntryOf, RecordedEntry } from '../neutral-session.js';
 import { CompletedItems } from './completed-items.js';
+import { CopiedHistory } from './copied-history.js';
 import { CountedAnswers } from './counted-answers.js';
 import { codexItems, exitCodeOf, type ItemContext, patchEvidence } from './items.js';
-
-/**
- * Maximum milliseconds between two records of a copied history. Codex writes the whole copy at
- * once.
- */
-const COPY_GAP_MS = 100;
 
 /** Returns the session that the first `session_meta` record of a file describes. */
 function codexSession(meta: JsonObject | undefined, place: string, fallbackId: string): EntryOf<'session'> {
@@ -34,33 +29,6 @@ function codexSession(meta: JsonObject | undefined, place: string, fallbackId: s
     system_prompt: textAt(objectAt(meta, 'base_instructions'), 'text') ?? textAt(meta, 'instructions'),
     parent: origin === undefined ? undefined : { native_id: origin, relation: subagent ? 'subagent' : 'fork' },
   };
-}
-
-/**
- * Recognises the history that a fork copies from its parent. After the parent's `session_meta`
- * record, the file repeats the parent's records. They are written all at once, so the copy ends at
- * the first pause. In newer versions, the copied records keep their original times.
- */
-class CopiedHistory {
-  #began: number | undefined;
-  #last: number | undefined;
-  #copying = false;
-
-  /** Begins a copy at the time of the parent's `session_meta` record. */
-  begin(at: number | undefined): void {
-    this.#copying = at !== undefined;
-    this.#began = at;
-    this.#last = at;
-  }
-
-  /** Returns whether a record with this time belongs to the copy. */
-  holds(at: number | undefined): boolean {
-    if (!this.#copying || at === undefined || this.#began === undefined || this.#last === undefined)
-      return this.#copying;
-    if (at >= this.#began && at - this.#last > COPY_GAP_MS) this.#copying = false;
-    this.#last = Math.max(at, this.#began);
-    return this.#copying;
-  }
 }
 
 /** A record or its payload, with its place in the file and its time. */
@@ -122,6 +90,7 @@ class CodexReader implements LineReader {
     const type = textAt(record, 'type') ?? textAt(record, 'record_type') ?? '';
     const payload = objectAt(record, 'payload');
     const handler = ownMember(this.#records, type);
+    this.#copy.turn(textAt(payload, 'turn_id'));
     if (handler !== undefined && payload !== undefined) {
       if (type === 'response_item') this.#answers.mayCount = true;
       handler({ payload, place, at });
@@ -158,14 +127,21 @@ class CodexReader implements LineReader {
    */
   #common({ place, at }: Omit<CodexRecord, 'payload'>, item?: JsonObject): EntryCommon {
     if (this.#head === undefined) this.#open(undefined, place);
-    const copied = this.#copy.holds(at) ? { copied: true } : {};
-    this.#context.common = { session: this.#context.common.session, place, at, native_id: idAt(item, 'id'), ...copied };
+    const isCopied = this.#copy.holds(at);
+    this.#context.common = {
+      session: this.#context.common.session,
+      place,
+      at: isCopied ? this.#copy.madeAt(at) : at,
+      native_id: idAt(item, 'id'),
+      ...(isCopied ? { copied: true } : {}),
+    };
     return this.#context.common;
   }
 
   #open(meta: JsonObject | undefined, place: string): void {
     const session = codexSession(meta, place, this.#fallbackId);
     this.#head = this.#queue.hold<'session'>(session);
+    this.#copy.session(session.started_at);
     this.#context.common = { session: session.native_id, place };
     this.#context.sessionCwd = session.cwd;
     this.#context.turnCwd = session.cwd;
@@ -178,7 +154,7 @@ class CodexReader implements LineReader {
     }
     const { native_id: own, parent } = this.#head.entry;
     const id = idAt(meta, 'id');
-    if (id === parent?.native_id) this.#copy.begin(at);
+    if (id === parent?.native_id) this.#copy.begin(at, momentOf(meta.timestamp));
     else
       this.#queue.push({
         kind: 'event',
